@@ -1,0 +1,241 @@
+"""The evaluator contract: one frozen `Evaluator` per file, made by the decorator `evaluator`."""
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel
+
+from evaluators.outcome import Outcome
+from evaluators.trace import Trace
+
+Vectors = npt.NDArray[np.float32]
+Better = Literal["higher", "lower"]
+Rule = Literal["mean", "share", "value", "any"]
+Lane = Literal["fast", "model", "judge"]
+Domain = Literal["generation", "retrieval", "privacy", "fairness", "summarization", "classification", "vision"]
+Method = Literal["rule", "ngram", "embedding", "nli", "classifier", "lm", "judge", "agent", "window"]
+
+
+class Need(StrEnum):
+    """A shared resource an evaluator cannot work without."""
+
+    EMBEDDING = "embedding"
+    NLI = "nli"
+    CLASSIFIER = "classifier"
+    LM = "lm"
+    JUDGE = "judge"
+
+
+LANE_OF_METHOD: dict[str, Lane] = {
+    "rule": "fast",
+    "ngram": "fast",
+    "window": "fast",
+    "embedding": "model",
+    "nli": "model",
+    "classifier": "model",
+    "lm": "model",
+    "judge": "judge",
+    "agent": "judge",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number an evaluator gives. `threshold` is the line between a good and a bad record; equal to it passes."""
+
+    key: str
+    low: float = 0.0
+    high: float = 1.0
+    better: Better = "higher"
+    threshold: float | None = None
+    primary: bool = False
+    rule: Rule | None = None  # None: the default of domain and method, see `Evaluator.rule_of`
+    optional: bool = False  # may be absent from a Scored (a cost that was not recorded)
+    unit: str | None = None  # "s", "usd", "words", ...
+    description: str = ""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends of the range are finite."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most input an evaluator takes; beyond it the outcome is NotApplicable("too_long"), counted."""
+
+    characters: int = 2_000_000  # over all text inputs of one record
+    tokens: int | None = None
+    sentences: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence and where it stands in its text (character offsets)."""
+
+    text: str
+    start: int
+    end: int
+
+
+class Shared(Protocol):
+    """Work done once per micro-batch: batched, de-duplicated, memoised by content."""
+
+    def sentences(self, text: str) -> tuple[Sentence, ...]:
+        """The text's sentences by the one shared splitter; never an empty or letterless one."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors, one row per text, in order: float32 [len(texts), dimension]."""
+        ...
+
+
+Row = TypeVar("Row")
+Params = TypeVar("Params", bound=BaseModel)
+Score = Callable[[Sequence[Row], Shared, Params], Iterable[Outcome]]
+Embeds = Callable[[Row, Shared, Params], Iterable[str]]
+
+
+class NoParams(BaseModel, frozen=True, extra="forbid"):
+    """For evaluators without parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """A pure, synchronous scorer of micro-batches, and all that is known of it."""
+
+    id: str
+    version: int  # raised when the same input may score differently
+    description: str
+    domain: Domain
+    method: Method
+    inputs: type[Any]
+    required: tuple[str, ...]
+    params: type[BaseModel]
+    metrics: tuple[Metric, ...]
+    score: Score[Any, Any]
+    embeds: Embeds[Any, Any] | None
+    needs: frozenset[Need]
+    tasks: tuple[str, ...]  # empty: every task
+    standards: tuple[str, ...]
+    budget: Budget
+
+    @property
+    def lane(self) -> Lane:
+        """Where it runs."""
+        return LANE_OF_METHOD[self.method]
+
+    def rule_of(self, metric: Metric) -> Rule:
+        """How a window of this metric is judged unless settings say otherwise (catalogue's defaults)."""
+        if metric.rule is not None:
+            return metric.rule
+        if self.method == "window":
+            return "value"
+        if self.domain == "privacy" or self.id == "safety_critic":
+            return "any"
+        if self.domain == "fairness" or any(m.key == "passes" for m in self.metrics):
+            return "share"
+        return "mean"
+
+    def project(self, trace: Trace) -> Any | str:
+        """The evaluator's own view of a trace, or the name of the required field that was not recorded."""
+        view = {name: getattr(trace, name) for name in self.inputs.__dataclass_fields__}
+        for name in self.required:
+            if view[name] is None:
+                return name
+        return self.inputs(**view)
+
+
+CHECK = (
+    Metric("passes", better="higher", threshold=0.5, primary=True, description="1 where the condition holds"),
+    Metric("failures", better="lower", threshold=0.5, description="1 - passes"),
+    Metric("generation_failures", better="lower", threshold=0.5, description="1 where the answer alone fails"),
+)
+CHECK_WITH_CONTEXTS = (
+    *CHECK,
+    Metric(
+        "retrieval_failures",
+        better="lower",
+        threshold=0.5,
+        optional=True,
+        description="1 where a context fails; absent where no contexts were recorded",
+    ),
+)
+
+VALID_AND_RELIABLE = "Valid and Reliable"
+OUTCOMES_ANALYSIS = "Outcomes Analysis"
+PRIVACY_ENHANCED = "Privacy Enhanced"
+SECURE_AND_RESILIENT = "Secure and Resilient"
+FAIR = "Fair"
+SAFE = "Safe"
+CONCEPTUAL_SOUNDNESS = "Conceptual Soundness"
+ONGOING_MONITORING = "Ongoing Monitoring"
+ACCOUNTABLE_AND_TRANSPARENT = "Accountable and Transparent"
+
+_STANDARDS: dict[str, tuple[str, ...]] = {
+    "privacy": (PRIVACY_ENHANCED, SECURE_AND_RESILIENT),
+    "fairness": (FAIR, SAFE),
+}
+
+
+def evaluator(
+    id: str,
+    *,
+    version: int,
+    domain: Domain,
+    method: Method,
+    inputs: type[Row],
+    metrics: Iterable[Metric],
+    params: type[Params] = NoParams,  # type: ignore[assignment]
+    needs: Iterable[Need] = (),
+    embeds: Embeds[Row, Params] | None = None,
+    tasks: Iterable[str] = (),
+    standards: Iterable[str] = (),
+    budget: Budget | None = None,
+) -> Callable[[Score[Row, Params]], Evaluator]:
+    """Turn a pure function into an `Evaluator`; the function's docstring is its description. Touches no global state.
+
+    `inputs` is a frozen dataclass whose field names are `Trace` fields: the only ones the function can see. A field
+    whose type does not admit None is required: a trace without it is NotApplicable("missing_<field>"). `embeds` names
+    the texts of one row that `score` will embed, so that one encoder call serves every evaluator of a micro-batch.
+    """
+    hints = typing.get_type_hints(inputs)
+    unknown = sorted(set(hints) - set(Trace.__struct_fields__))
+    if unknown or not dataclasses.is_dataclass(inputs):
+        raise TypeError(f"evaluator {id!r}: inputs must be a dataclass of Trace fields; a Trace has no {unknown}")
+    required = tuple(name for name, hint in hints.items() if not _admits_none(hint))
+    defaults = _STANDARDS.get(domain, (VALID_AND_RELIABLE, OUTCOMES_ANALYSIS))
+    compared = (CONCEPTUAL_SOUNDNESS,) if {"expected", "labels", "relevance", "boxes"} & set(hints) else ()
+
+    def made(score: Score[Row, Params]) -> Evaluator:
+        return Evaluator(
+            id=id,
+            version=version,
+            description=" ".join((score.__doc__ or "").split()),
+            domain=domain,
+            method=method,
+            inputs=inputs,
+            required=required,
+            params=params,
+            metrics=tuple(metrics),
+            score=score,
+            embeds=embeds,
+            needs=frozenset(needs),
+            tasks=tuple(tasks),
+            standards=tuple(standards) or defaults + compared,
+            budget=budget or Budget(),
+        )
+
+    return made
+
+
+def _admits_none(hint: Any) -> bool:
+    return type(None) in typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else False
