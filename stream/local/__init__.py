@@ -1,0 +1,1 @@
+"""What runs on one machine with nothing installed: an embedded broker, ClickHouse and the processes around them."""

@@ -1,0 +1,59 @@
+"""Fixtures for the real components: one ClickHouse, one embedded broker and one Kafka node per test run."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.infra.kafka_node import KafkaNode
+
+if TYPE_CHECKING:
+    from sinks.clickhouse.database import Database
+    from sinks.clickhouse.embedded import EmbeddedClickHouse
+    from stream.local.broker import EmbeddedBroker
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(scope="session")
+def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedClickHouse]:
+    """The embedded ClickHouse, as a process of its own."""
+    from sinks.clickhouse.embedded import EmbeddedClickHouse
+
+    with EmbeddedClickHouse(tmp_path_factory.mktemp("clickhouse")) as server:
+        yield server
+
+
+@pytest.fixture
+def database(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
+    """A migrated database of the test's own, dropped afterwards."""
+    from sinks.clickhouse.database import Database
+    from sinks.clickhouse.migrate import migrate
+    from sinks.settings import RetentionSettings
+
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    opened = Database(clickhouse_server.settings.model_copy(update={"database": name}))
+    migrate(opened, RetentionSettings())
+    yield opened
+    opened.command(f"DROP DATABASE IF EXISTS {name}")
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[EmbeddedBroker]:
+    """The embedded broker."""
+    from stream.local.broker import EmbeddedBroker
+
+    with EmbeddedBroker() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaNode]:
+    """Apache Kafka; tests that kill it start a node of their own."""
+    with KafkaNode(tmp_path_factory.mktemp("kafka")) as node:
+        yield node
