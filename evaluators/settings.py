@@ -12,30 +12,38 @@ class EncoderSettings(BaseModel, extra="forbid", frozen=True):
     """The sentence encoder that all embedding evaluators share."""
 
     backend: Literal["auto", "onnx", "sentence-transformers"] = Field(
-        "auto", description="What runs the model; auto: sentence-transformers where torch is installed, else onnx."
+        default="auto",
+        description="What runs the model; auto: sentence-transformers where torch is installed, else onnx.",
     )
     model: str = Field(
-        PACKAGED_MODEL,
+        default=PACKAGED_MODEL,
         min_length=1,
         description="The packaged all-MiniLM-L6-v2, a folder in sentence-transformers' format, or a Hugging Face name.",
     )
-    device: str | None = Field(None, description="Torch device such as cuda:0; unset: a GPU where there is one.")
-    threads: int = Field(1, ge=1, description="CPU threads of the encoder; scale by worker processes first.")
-    batch_tokens: int | None = Field(
-        None, ge=1, description="Padded tokens of one forward pass; unset: what suits the device."
+    device: str | None = Field(
+        default=None, description="Torch device such as cuda:0; unset: a GPU where there is one."
     )
-    cache_bytes: int = Field(128 * _MIB, ge=0, description="Most memory for vectors kept from one batch to the next.")
+    threads: int = Field(default=1, ge=1, description="CPU threads of the encoder; scale by worker processes first.")
+    batch_tokens: int | None = Field(
+        default=None, ge=1, description="Padded tokens of one forward pass; unset: what suits the device."
+    )
+    cache_bytes: int = Field(
+        default=128 * _MIB, ge=0, description="Most memory for vectors kept from one batch to the next."
+    )
 
 
 class EvaluatorSettings(BaseModel, extra="forbid", frozen=True):
     """Which evaluators run, on which traces and with which parameters."""
 
     enabled: tuple[str, ...] | None = Field(
-        None, description="Ids to run; each must be able to. Unset: every evaluator whose resources are installed."
+        default=None,
+        description="Ids to run; each must be able to. Unset: every evaluator whose resources are installed.",
     )
-    disabled: tuple[str, ...] = Field((), description="Ids not to run; wins over enabled.")
-    params: dict[str, dict[str, Any]] = Field({}, description="Parameters by evaluator id; see `ragwatch evaluators`.")
+    disabled: tuple[str, ...] = Field(default=(), description="Ids not to run; wins over enabled.")
+    params: dict[str, dict[str, Any]] = Field(
+        default={}, description="Parameters by evaluator id; see `ragwatch evaluators`."
+    )
     tasks: dict[str, tuple[str, ...]] = Field(
-        {}, description='Tasks by evaluator id, instead of its own; an empty list or "*" is every task.'
+        default={}, description='Tasks by evaluator id, instead of its own; an empty list or "*" is every task.'
     )
-    encoder: EncoderSettings = Field(EncoderSettings(), description="The shared sentence encoder.")
+    encoder: EncoderSettings = Field(default=EncoderSettings(), description="The shared sentence encoder.")

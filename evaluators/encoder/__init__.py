@@ -30,5 +30,5 @@ class Encoder(Protocol):
 
 
 def load_encoder(settings: EncoderSettings) -> Encoder:
-    """The configured encoder, ready to use; raises `Unavailable` naming what to install, `ConfigError` if wrongly set."""
+    """The configured encoder, ready to use; raises `Unavailable` naming what to install, or `ConfigError`."""
     raise NotImplementedError
