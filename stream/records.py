@@ -1,0 +1,59 @@
+"""What the pipeline needs to know of a consumed record; aiokafka's ConsumerRecord fits as it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class Record(Protocol):
+    """One message as it lay on its topic. `timestamp` is the broker's, in ms; negative or 0: there was none."""
+
+    @property
+    def topic(self) -> str:
+        """Where it lay."""
+        ...
+
+    @property
+    def partition(self) -> int:
+        """Where it lay."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Where it lay."""
+        ...
+
+    @property
+    def timestamp(self) -> int:
+        """The broker's, in ms since 1970."""
+        ...
+
+    @property
+    def key(self) -> bytes | None:
+        """As sent."""
+        ...
+
+    @property
+    def value(self) -> bytes | None:
+        """As sent."""
+        ...
+
+    @property
+    def headers(self) -> Headers:
+        """As sent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A record that came from somewhere else than Kafka: a line of a file (partition 0, offset = line, timestamp 0)."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()

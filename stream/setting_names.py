@@ -1,0 +1,134 @@
+"""Every setting has one dotted name (`kafka.topics`) and one variable (`RAGWATCH_KAFKA__TOPICS`)."""
+
+import difflib
+import json
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from evaluators.errors import ConfigError
+
+PREFIX = "RAGWATCH_"
+CONFIG_VARIABLE = "RAGWATCH_CONFIG"  # which file to read; not a setting itself
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FromVariable:
+    """One setting as the environment has it."""
+
+    path: Path
+    value: Any
+    variable: str
+
+
+def leaves(model: type[BaseModel], above: Path = ()) -> Iterator[tuple[Path, FieldInfo]]:
+    """Every setting that is not a section, in the order of the model's fields."""
+    for name, field in model.model_fields.items():
+        section = field.annotation
+        if isinstance(section, type) and issubclass(section, BaseModel):
+            yield from leaves(section, (*above, name))
+        else:
+            yield (*above, name), field
+
+
+def variable_of(path: Path) -> str:
+    """The environment variable that sets `path`."""
+    return PREFIX + "__".join(path).upper()
+
+
+def model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseModel] | None:
+    """The section (or the model of a list's or table's items) at `path`; None where there is none."""
+    found: type[BaseModel] | None = model
+    for step in path:
+        if isinstance(step, int) or found is None:
+            continue
+        field = found.model_fields.get(step)
+        found = _model_in(field.annotation) if field is not None else found
+    return found
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """`; did you mean X?`, or the valid names where nothing is near."""
+    names = list(valid)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"valid: {', '.join(sorted(names))}" if len(names) <= 40 else "`ragwatch config` lists every name"
+
+
+def from_environment(model: type[BaseModel], environ: Mapping[str, str]) -> list[FromVariable]:
+    """What RAGWATCH_ variables set; an unknown one is a `ConfigError` that names the nearest valid name.
+
+    Lists are JSON or comma-separated, tables JSON or one variable per key (`RAGWATCH_SAMPLING__LANES__JUDGE=0.1`).
+    """
+    fields = dict(leaves(model))
+    variables = {variable_of(path): path for path in fields}
+    found = []
+    for name in sorted(environ):
+        if not name.startswith(PREFIX) or name == CONFIG_VARIABLE:
+            continue
+        path, rest = _match(name, variables)
+        if path is None or (rest and not _holds(fields[path].annotation, dict)):
+            sections = {"__".join(name.split("__")[:-1])} - {name}
+            siblings = [variable for variable in variables if any(variable.startswith(f"{s}__") for s in sections)]
+            hint = nearest(name, [*variables, CONFIG_VARIABLE])
+            if "did you mean" not in hint and siblings:
+                hint = f"valid: {', '.join(siblings)}"
+            raise ConfigError(f"{name}: no such setting; {hint}")
+        value = _keyed(environ[name]) if rest else _parsed(name, environ[name], fields[path].annotation)
+        found.append(FromVariable(path + rest, value, name))
+    return found
+
+
+def _match(name: str, variables: Mapping[str, Path]) -> tuple[Path | None, Path]:
+    parts = name.upper().split("__")
+    for length in range(len(parts), 0, -1):
+        path = variables.get("__".join(parts[:length]))
+        if path is not None:
+            return path, tuple(part.lower() for part in name.split("__")[length:])
+    return None, ()
+
+
+def _keyed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _parsed(name: str, text: str, annotation: Any) -> Any:
+    if not _holds(annotation, dict) and not _holds(annotation, tuple) and not _holds(annotation, list):
+        return text
+    if text.lstrip().startswith(("[", "{")):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise ConfigError(f"{name}: not valid JSON at column {getattr(error, 'colno', 1)}") from None
+    if _holds(annotation, dict):
+        raise ConfigError(f"{name}: a table is given as JSON, or key by key as {name}__<KEY>=<value>")
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _holds(annotation: Any, kind: type) -> bool:
+    origin = typing.get_origin(annotation) or annotation
+    if isinstance(origin, type) and issubclass(origin, kind):
+        return True
+    return any(_holds(inner, kind) for inner in typing.get_args(annotation)) if _is_union(annotation) else False
+
+
+def _is_union(annotation: Any) -> bool:
+    return type(None) in typing.get_args(annotation)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for inner in typing.get_args(annotation):
+        if (found := _model_in(inner)) is not None:
+            return found
+    return None
