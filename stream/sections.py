@@ -11,27 +11,33 @@ LaneName = Literal["fast", "model", "judge"]
 class KafkaSettings(BaseModel, extra="forbid", frozen=True):
     """The brokers, the topics and how a worker belongs to its group."""
 
-    bootstrap_servers: str = Field("127.0.0.1:9092", description="Brokers, comma-separated host:port.")
-    topics: tuple[str, ...] = Field(("rag.traces",), min_length=1, description="Topics of canonical traces.")
-    dead_letter_topic: str = Field("rag.traces.dead", description="Where records go that cannot be used.")
-    jobs_topic: str = Field("rag.jobs", description="One partition; who owns it leads the jobs.")
-    group_prefix: str = Field("ragwatch", description="Consumer groups are <prefix>-<lane> and <prefix>-jobs.")
-    start_at: Literal["earliest", "latest"] = Field("earliest", description="Where a new group begins.")
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field("PLAINTEXT")
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field("PLAIN")
-    sasl_username: str = Field("", description="User name where SASL is on.")
-    sasl_password: SecretStr = Field(SecretStr(""), description="Its password.")
-    ssl_ca_file: str = Field("", description="CA certificates (PEM); empty: the system's.")
-    ssl_cert_file: str = Field("", description="Client certificate (PEM).")
-    ssl_key_file: str = Field("", description="Key of the client certificate (PEM).")
-    session_timeout_s: float = Field(15.0, gt=0, description="A worker silent for so long loses its partitions.")
-    heartbeat_s: float = Field(3.0, gt=0, description="How often a worker tells the group that it lives.")
-    rebalance_timeout_s: float = Field(60.0, gt=0, description="How long a rebalance waits for its members.")
-    max_poll_interval_s: float = Field(1000.0, gt=0, description="Longest between two polls before the group gives up.")
-    request_timeout_s: float = Field(40.0, gt=0, description="Longest a request to a broker may take.")
-    commit_interval_s: float = Field(1.0, gt=0, description="How often acknowledged offsets are committed.")
+    bootstrap_servers: str = Field(default="127.0.0.1:9092", description="Brokers, comma-separated host:port.")
+    topics: tuple[str, ...] = Field(default=("rag.traces",), min_length=1, description="Topics of canonical traces.")
+    dead_letter_topic: str = Field(default="rag.traces.dead", description="Where records go that cannot be used.")
+    jobs_topic: str = Field(default="rag.jobs", description="One partition; who owns it leads the jobs.")
+    group_prefix: str = Field(default="ragwatch", description="Consumer groups are <prefix>-<lane> and <prefix>-jobs.")
+    start_at: Literal["earliest", "latest"] = Field(default="earliest", description="Where a new group begins.")
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(default="PLAINTEXT")
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(default="PLAIN")
+    sasl_username: str = Field(default="", description="User name where SASL is on.")
+    sasl_password: SecretStr = Field(default=SecretStr(""), description="Its password.")
+    ssl_ca_file: str = Field(default="", description="CA certificates (PEM); empty: the system's.")
+    ssl_cert_file: str = Field(default="", description="Client certificate (PEM).")
+    ssl_key_file: str = Field(default="", description="Key of the client certificate (PEM).")
+    session_timeout_s: float = Field(
+        default=15.0, gt=0, description="A worker silent for so long loses its partitions."
+    )
+    heartbeat_s: float = Field(default=3.0, gt=0, description="How often a worker tells the group that it lives.")
+    rebalance_timeout_s: float = Field(default=60.0, gt=0, description="How long a rebalance waits for its members.")
+    max_poll_interval_s: float = Field(
+        default=1000.0, gt=0, description="Longest between two polls before the group gives up."
+    )
+    request_timeout_s: float = Field(default=40.0, gt=0, description="Longest a request to a broker may take.")
+    commit_interval_s: float = Field(default=1.0, gt=0, description="How often acknowledged offsets are committed.")
     max_record_bytes: int = Field(
-        8 << 20, ge=1024, description="Largest record fetched or sent; the topics' max.message.bytes should allow it."
+        default=8 << 20,
+        ge=1024,
+        description="Largest record fetched or sent; the topics' max.message.bytes should allow it.",
     )
 
     def group(self, member: str) -> str:
@@ -42,43 +48,60 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
 class WorkerSettings(BaseModel, extra="forbid", frozen=True):
     """How a worker batches, how much it holds, when it gives up."""
 
-    slice_records: int = Field(500, ge=1, le=100_000, description="Most records of a partition handled in one go.")
-    batch_records: int = Field(256, ge=1, description="Most traces of a micro-batch that evaluators see at once.")
-    batch_bytes: int = Field(4 << 20, ge=1024, description="Most bytes of records in a micro-batch.")
-    block_rows: int = Field(10_000, ge=1, description="Most rows of a block written to the sink.")
-    block_wait_ms: int = Field(500, ge=0, description="Longest a row waits for its block to fill.")
-    in_flight_bytes: int = Field(64 << 20, ge=1 << 20, description="Bytes waiting for the sink before fetching stops.")
-    drain_s: float = Field(30.0, ge=0, description="Longest a stopping worker works off what it holds.")
-    heartbeat_s: float = Field(5.0, gt=0, description="How often progress is written, idle or not.")
-    dead_letter_ratio: Rate = Field(0.5, description="Stop where more of the latest 1,000 records are dead letters.")
-    dead_letter_run: int = Field(1000, ge=1, description="Stop after so many dead letters in a row.")
+    slice_records: int = Field(
+        default=500, ge=1, le=100_000, description="Most records of a partition handled in one go."
+    )
+    batch_records: int = Field(
+        default=256, ge=1, description="Most traces of a micro-batch that evaluators see at once."
+    )
+    batch_bytes: int = Field(default=4 << 20, ge=1024, description="Most bytes of records in a micro-batch.")
+    block_rows: int = Field(default=10_000, ge=1, description="Most rows of a block written to the sink.")
+    block_wait_ms: int = Field(default=500, ge=0, description="Longest a row waits for its block to fill.")
+    in_flight_bytes: int = Field(
+        default=64 << 20, ge=1 << 20, description="Bytes waiting for the sink before fetching stops."
+    )
+    drain_s: float = Field(default=30.0, ge=0, description="Longest a stopping worker works off what it holds.")
+    heartbeat_s: float = Field(default=5.0, gt=0, description="How often progress is written, idle or not.")
+    dead_letter_ratio: Rate = Field(
+        default=0.5, description="Stop where more of the latest 1,000 records are dead letters."
+    )
+    dead_letter_run: int = Field(default=1000, ge=1, description="Stop after so many dead letters in a row.")
 
 
 class IngestSettings(BaseModel, extra="forbid", frozen=True):
     """Which records are let in, and what is assumed of them."""
 
-    max_bytes: int = Field(8 << 20, ge=1024, description="A larger record is a dead letter (too_big).")
-    max_depth: int = Field(32, ge=4, le=200, description="Deeper nested JSON is a dead letter (too_deep).")
-    max_future_s: float = Field(600.0, ge=0, description="Event time ahead of the broker's: dead letter in_the_future.")
-    max_age_s: float = Field(7 * 86400.0, gt=0, description="Event time before the broker's: dead letter too_old.")
-    default_task: str = Field("question_answering", description="Task of traces that name none.")
-    tasks: dict[str, str] = Field({}, description="Task of an app's traces that name none: app = task.")
+    max_bytes: int = Field(default=8 << 20, ge=1024, description="A larger record is a dead letter (too_big).")
+    max_depth: int = Field(default=32, ge=4, le=200, description="Deeper nested JSON is a dead letter (too_deep).")
+    max_future_s: float = Field(
+        default=600.0, ge=0, description="Event time ahead of the broker's: dead letter in_the_future."
+    )
+    max_age_s: float = Field(
+        default=7 * 86400.0, gt=0, description="Event time before the broker's: dead letter too_old."
+    )
+    default_task: str = Field(default="question_answering", description="Task of traces that name none.")
+    tasks: dict[str, str] = Field(default={}, description="Task of an app's traces that name none: app = task.")
 
 
 class SamplingSettings(BaseModel, extra="forbid", frozen=True):
     """Which share of the traces is evaluated; the choice depends on the trace id alone."""
 
-    lanes: dict[LaneName, Rate] = Field({}, description="Share per lane, e.g. judge = 0.05; the others take all.")
-    evaluators: dict[str, Rate] = Field({}, description="Share per evaluator; goes before its lane's.")
+    lanes: dict[LaneName, Rate] = Field(
+        default={}, description="Share per lane, e.g. judge = 0.05; the others take all."
+    )
+    evaluators: dict[str, Rate] = Field(default={}, description="Share per evaluator; goes before its lane's.")
 
 
 class TelemetrySettings(BaseModel, extra="forbid", frozen=True):
     """Where /metrics, /live and /ready are served, and how logs look."""
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(
-        6780, ge=0, le=65535, description="Port of the first lane, one more for each further one; 0: any free port."
+        default=6780,
+        ge=0,
+        le=65535,
+        description="Port of the first lane, one more for each further one; 0: any free port.",
     )
-    jobs_port: int = Field(6790, ge=0, le=65535, description="Port of the jobs process; 0: any free port.")
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO")
-    log_format: Literal["auto", "json", "text"] = Field("auto", description="auto: JSON where not a terminal.")
+    jobs_port: int = Field(default=6790, ge=0, le=65535, description="Port of the jobs process; 0: any free port.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO")
+    log_format: Literal["auto", "json", "text"] = Field(default="auto", description="auto: JSON where not a terminal.")

@@ -25,16 +25,16 @@ DEFAULT = "default"
 class Settings(BaseModel, extra="forbid", frozen=True):
     """Every setting of ragwatch; `Settings()` is the defaults and reads nothing."""
 
-    kafka: KafkaSettings = Field(KafkaSettings())
-    worker: WorkerSettings = Field(WorkerSettings())
-    ingest: IngestSettings = Field(IngestSettings())
-    sampling: SamplingSettings = Field(SamplingSettings())
-    privacy: PrivacySettings = Field(PrivacySettings())
-    evaluators: EvaluatorSettings = Field(EvaluatorSettings())
-    clickhouse: ClickHouseSettings = Field(ClickHouseSettings())
-    retention: RetentionSettings = Field(RetentionSettings())
-    grafana: GrafanaSettings = Field(GrafanaSettings())
-    telemetry: TelemetrySettings = Field(TelemetrySettings())
+    kafka: KafkaSettings = Field(default_factory=KafkaSettings)
+    worker: WorkerSettings = Field(default_factory=WorkerSettings)
+    ingest: IngestSettings = Field(default_factory=IngestSettings)
+    sampling: SamplingSettings = Field(default_factory=SamplingSettings)
+    privacy: PrivacySettings = Field(default_factory=PrivacySettings)
+    evaluators: EvaluatorSettings = Field(default_factory=EvaluatorSettings)
+    clickhouse: ClickHouseSettings = Field(default_factory=ClickHouseSettings)
+    retention: RetentionSettings = Field(default_factory=RetentionSettings)
+    grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
