@@ -43,7 +43,16 @@ class EmbeddedBroker:
         url = f"tcp://{self.bootstrap}"
         output: int | IO[bytes] = self._log.open("ab") if self._log else subprocess.DEVNULL
         self._process = subprocess.Popen(
-            [binary, "broker", "--listener-url", url, "--advertised-listener-url", url, "--storage-engine", "memory://tansu/"],
+            [
+                binary,
+                "broker",
+                "--listener-url",
+                url,
+                "--advertised-listener-url",
+                url,
+                "--storage-engine",
+                "memory://tansu/",
+            ],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -93,7 +102,9 @@ def _free_port(wanted: int) -> int:
         try:
             probe.bind((HOST, wanted))
         except OSError:
-            raise ConfigError(f"port {wanted} on {HOST} is in use: stop what listens there or choose another port") from None
+            raise ConfigError(
+                f"port {wanted} on {HOST} is in use: stop what listens there or choose another port"
+            ) from None
         return int(probe.getsockname()[1])
 
 

