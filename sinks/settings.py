@@ -8,37 +8,37 @@ from pydantic import BaseModel, Field, SecretStr
 class ClickHouseSettings(BaseModel, extra="forbid", frozen=True):
     """The ClickHouse server (or the embedded one) that holds every table."""
 
-    url: str = Field("http://127.0.0.1:8123", description="HTTP(S) interface of the server.")
-    user: str = Field("default", description="User name.")
-    password: SecretStr = Field(SecretStr(""), description="Password; for the embedded server its key.")
-    database: str = Field("ragwatch", description="Database; `ragwatch migrate` creates it.")
-    timeout_s: float = Field(30.0, gt=0, description="Longest a single request may take.")
+    url: str = Field(default="http://127.0.0.1:8123", description="HTTP(S) interface of the server.")
+    user: str = Field(default="default", description="User name.")
+    password: SecretStr = Field(default=SecretStr(""), description="Password; for the embedded server its key.")
+    database: str = Field(default="ragwatch", description="Database; `ragwatch migrate` creates it.")
+    timeout_s: float = Field(default=30.0, gt=0, description="Longest a single request may take.")
 
 
 class RetentionSettings(BaseModel, extra="forbid", frozen=True):
     """How long rows are kept, in days. `live` counts from event time, other runs from ingest time."""
 
-    traces_days: int = Field(90, ge=1, description="Traces and scores.")
-    texts_days: int = Field(30, ge=1, description="What users wrote.")
-    windows_minute_days: int = Field(30, ge=1, description="Windows of a minute (and of the base size).")
-    windows_hour_days: int = Field(365, ge=1, description="Windows of an hour.")
-    windows_day_days: int = Field(1825, ge=1, description="Windows of a day.")
-    dead_letters_days: int = Field(90, ge=1, description="Rows about dead letters.")
+    traces_days: int = Field(default=90, ge=1, description="Traces and scores.")
+    texts_days: int = Field(default=30, ge=1, description="What users wrote.")
+    windows_minute_days: int = Field(default=30, ge=1, description="Windows of a minute (and of the base size).")
+    windows_hour_days: int = Field(default=365, ge=1, description="Windows of an hour.")
+    windows_day_days: int = Field(default=1825, ge=1, description="Windows of a day.")
+    dead_letters_days: int = Field(default=90, ge=1, description="Rows about dead letters.")
 
 
 class PrivacySettings(BaseModel, extra="forbid", frozen=True):
     """What is stored of what users wrote."""
 
-    store_texts: Literal["full", "off"] = Field("full", description="Texts of questions, answers and chunks.")
-    hash_users: bool = Field(False, description="Store a keyed hash instead of the user id.")
-    hash_key: SecretStr = Field(SecretStr(""), description="Key of that hash; required with hash_users.")
+    store_texts: Literal["full", "off"] = Field(default="full", description="Texts of questions, answers and chunks.")
+    hash_users: bool = Field(default=False, description="Store a keyed hash instead of the user id.")
+    hash_key: SecretStr = Field(default=SecretStr(""), description="Key of that hash; required with hash_users.")
 
 
 class GrafanaSettings(BaseModel, extra="forbid", frozen=True):
     """The Grafana that dashboards and annotations are pushed to; nothing is sent without a url."""
 
-    url: str = Field("", description="Base URL, e.g. https://grafana.example.org; empty: no Grafana.")
-    token: SecretStr = Field(SecretStr(""), description="Service account token.")
-    org_id: int = Field(1, ge=1, description="Organisation.")
-    folder_uid: str = Field("ragwatch", description="Folder of our dashboards.")
-    timeout_s: float = Field(10.0, gt=0, description="Longest a single request may take.")
+    url: str = Field(default="", description="Base URL, e.g. https://grafana.example.org; empty: no Grafana.")
+    token: SecretStr = Field(default=SecretStr(""), description="Service account token.")
+    org_id: int = Field(default=1, ge=1, description="Organisation.")
+    folder_uid: str = Field(default="ragwatch", description="Folder of our dashboards.")
+    timeout_s: float = Field(default=10.0, gt=0, description="Longest a single request may take.")

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
+from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators.errors import ConfigError
 from evaluators.settings import EvaluatorSettings
 from sinks.settings import ClickHouseSettings, GrafanaSettings, PrivacySettings, RetentionSettings
@@ -33,6 +34,9 @@ class Settings(BaseModel, extra="forbid", frozen=True):
     evaluators: EvaluatorSettings = Field(default_factory=EvaluatorSettings)
     clickhouse: ClickHouseSettings = Field(default_factory=ClickHouseSettings)
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
+    windows: WindowSettings = Field(default_factory=WindowSettings)
+    rules: RuleSettings = Field(default_factory=RuleSettings)
+    jobs: JobSettings = Field(default_factory=JobSettings)
     grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
 
