@@ -1,0 +1,109 @@
+"""Sends the application's traces to the topic at a steady rate, with the fault that is on at the moment."""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+import msgspec
+
+from evaluators.errors import Transient
+from evaluators.trace import Trace
+from stream.demo.application import Application
+from stream.demo.corpus import Passage
+from stream.demo.faults import Fault
+from stream.demo.questions import ask_about
+
+_log = logging.getLogger(__name__)
+_MOST_IN_FLIGHT = 200
+
+
+class Outbox(Protocol):
+    """Where traces go."""
+
+    def __call__(self, key: bytes, value: bytes) -> Awaitable[object]:
+        """Returns once the broker has the record; raises `Transient` where it did not take it."""
+        ...
+
+
+def encode(trace: Trace) -> bytes:
+    """The canonical JSON of a trace; what was not recorded is left out."""
+    fields = {name: value for name, value in msgspec.to_builtins(trace).items() if value is not None}
+    return msgspec.json.encode(fields)
+
+
+class Traffic:
+    """About `rate` questions a second, asked one after the other and answered side by side.
+
+    `fault` is asked before every question; questions and faults' whims are drawn from `seed`.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        passages: Sequence[Passage],
+        send: Outbox,
+        *,
+        rate: float,
+        seed: int,
+        fault: Callable[[], Fault | None],
+    ) -> None:
+        self._application = application
+        self._passages = passages
+        self._send = send
+        self._rate = rate
+        self._rng = random.Random(f"traffic {seed}")
+        self._fault = fault
+        self._in_flight: set[asyncio.Task[None]] = set()
+        self.sent = 0
+        self.lost = 0
+
+    async def run(self) -> None:
+        """Until cancelled; a pause (a busy machine) is not made up for by a burst."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        try:
+            while True:
+                due = max(due + self._rng.uniform(0.5, 1.5) / self._rate, loop.time() - 1.0)
+                await asyncio.sleep(max(due - loop.time(), 0.0))
+                if len(self._in_flight) < _MOST_IN_FLIGHT:
+                    task = asyncio.create_task(self._one())
+                    self._in_flight.add(task)
+                    task.add_done_callback(self._in_flight.discard)
+        finally:
+            for task in self._in_flight:
+                task.cancel()
+
+    async def _one(self) -> None:
+        question = ask_about(self._passages, self._rng)
+        trace = await self._application.answer(question, self._fault(), self._rng)
+        try:
+            await self._send(trace.trace_id.encode(), encode(trace))
+        except Transient as error:
+            self.lost += 1
+            _log.warning("a trace was not sent: %s", error)
+        else:
+            self.sent += 1
+
+
+@asynccontextmanager
+async def kafka_outbox(bootstrap: str, topic: str) -> AsyncIterator[Outbox]:
+    """Sends to `topic`, every record acknowledged; closed on leaving."""
+    from aiokafka import AIOKafkaProducer
+    from aiokafka.errors import KafkaError
+
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=5, acks="all")
+    await producer.start()
+    try:
+
+        async def send(key: bytes, value: bytes) -> object:
+            try:
+                return await producer.send_and_wait(topic, value, key=key)
+            except KafkaError as error:
+                raise Transient(f"{topic}: {type(error).__name__}") from error
+
+        yield send
+    finally:
+        await producer.stop()
