@@ -1,0 +1,1 @@
+"""One evaluator a file, named as its id."""

@@ -1,0 +1,52 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import inf
+
+from evaluators.languages import language_of
+from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.recorded import recorded_texts
+from evaluators.spec import Metric, NoParams, Shared, evaluator
+from evaluators.trace import Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything users and the retriever sent in, and the answer."""
+
+    question: str | None
+    answer: str | None
+    contexts: tuple[Chunk, ...] | None
+
+
+METRICS = (
+    Metric("question_words", high=inf, optional=True, unit="words", description="separated by white space"),
+    Metric("answer_words", high=inf, optional=True, unit="words", description="separated by white space"),
+    Metric("contexts", high=inf, optional=True, unit="chunks", description="how many chunks were retrieved"),
+    Metric("context_words", high=inf, optional=True, unit="words", description="over all chunks whose text is known"),
+)
+
+
+@evaluator("inputs", version=1, domain="generation", method="rule", inputs=Inputs, params=NoParams, metrics=METRICS)
+def inputs(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
+    """Size and make of question, contexts and answer: words and characters, number of contexts, language of question
+    and answer as categories. Nothing is judged; baselines and drift rules watch it.
+    """
+    words = cache(lambda text: len(text.split()))  # retrieved chunks repeat within a batch
+    language = cache(language_of)
+    for row in rows:
+        metrics: dict[str, float] = {}
+        parts: dict[str, float] = {}
+        categories: dict[str, str] = {}
+        for name, text in (("question", row.question), ("answer", row.answer)):
+            if text is not None:
+                metrics[f"{name}_words"] = float(words(text))
+                parts[f"{name}_characters"] = float(len(text))
+                categories[f"{name}_language"] = language(text)
+        if row.contexts is not None:
+            metrics["contexts"] = float(len(row.contexts))
+        texts = recorded_texts(row.contexts)
+        if texts is not None:
+            metrics["context_words"] = float(sum(map(words, texts)))
+            parts["context_characters"] = float(sum(map(len, texts)))
+        yield Scored(metrics, categories, parts) if metrics else NotApplicable("nothing_recorded")

@@ -1,0 +1,72 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from evaluators.outcome import Outcome, Scored
+from evaluators.spec import Metric, NoParams, Shared, evaluator
+from evaluators.trace import AppError, Chunk, Latency, Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What the trace says of its own making."""
+
+    latency: Latency | None
+    tokens: Tokens | None
+    cost_usd: float | None
+    error: AppError | None
+    answer: str | None
+    contexts: tuple[Chunk, ...] | None
+
+
+METRICS = (
+    Metric(
+        "latency_seconds",
+        high=inf,
+        better="lower",
+        primary=True,
+        optional=True,
+        unit="s",
+        description="from question to whole answer",
+    ),
+    Metric("time_to_first_token_seconds", high=inf, better="lower", optional=True, unit="s"),
+    Metric("input_tokens", high=inf, better="lower", optional=True, unit="tokens"),
+    Metric("output_tokens", high=inf, better="lower", optional=True, unit="tokens"),
+    Metric("cost_usd", high=inf, better="lower", optional=True, unit="usd"),
+    Metric("error", better="lower", threshold=0.05, primary=True, description="1 where the application failed"),
+    Metric(
+        "empty_answer",
+        better="lower",
+        threshold=0.05,
+        primary=True,
+        optional=True,
+        description="1 where the answer is blank; absent where no answer was recorded",
+    ),
+    Metric(
+        "empty_contexts",
+        better="lower",
+        threshold=0.05,
+        primary=True,
+        optional=True,
+        description="1 where nothing was retrieved; absent where no contexts were recorded",
+    ),
+)
+
+
+@evaluator("operations", version=1, domain="generation", method="rule", inputs=Inputs, params=NoParams, metrics=METRICS)
+def operations(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
+    """What the trace says of its own making: latency, time to first token, tokens, cost, error, empty answer, empty
+    contexts; each only where it was recorded.
+    """
+    for row in rows:
+        told = {
+            "latency_seconds": row.latency and row.latency.total_s,
+            "time_to_first_token_seconds": row.latency and row.latency.first_token_s,
+            "input_tokens": row.tokens and row.tokens.input,
+            "output_tokens": row.tokens and row.tokens.output,
+            "cost_usd": row.cost_usd,
+            "error": row.error is not None,
+            "empty_answer": None if row.answer is None else not row.answer.strip(),
+            "empty_contexts": None if row.contexts is None else not row.contexts,
+        }
+        yield Scored({key: float(value) for key, value in told.items() if value is not None})

@@ -1,0 +1,168 @@
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, Field
+
+from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.spec import Metric, Shared, evaluator
+from evaluators.subsequence import lcs_length, lcs_positions
+
+RougeType = Literal["rouge_1", "rouge_2", "rouge_l", "rouge_lsum"]
+ALL: tuple[RougeType, ...] = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")
+TOKEN = re.compile("[a-z0-9]+")
+# An exact longest common subsequence is quadratic: 10,000 against 10,000 tokens take some 10 ms, all pairs of lines
+# some 100 ns a token and line.
+CELLS = 100_000_000
+LINE_STEPS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The answer and what it should have been."""
+
+    answer: str
+    expected: tuple[str, ...]
+
+
+class Params(BaseModel, frozen=True, extra="forbid"):
+    """How tokens are made, and which scores."""
+
+    use_stemmer: bool = Field(False, description="Compare Porter stems of words longer than three letters.")
+    rouge_types: tuple[RougeType, ...] = Field(ALL, min_length=1, description="Which ROUGE scores to compute.")
+
+
+class Overlap(NamedTuple):
+    """What answer and reference share, as shares of each, and their harmonic mean."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+class Text(NamedTuple):
+    """A text as ROUGE sees it: ASCII letters and digits; `lines` are the sentences of ROUGE-Lsum."""
+
+    tokens: list[str]
+    lines: list[list[str]]
+
+
+def _metric(key: RougeType, description: str) -> Metric:
+    described = f"F1 of {description}; absent where not among rouge_types"
+    return Metric(key, threshold=0.75, primary=key == "rouge_l", optional=True, description=described)
+
+
+METRICS = (
+    _metric("rouge_1", "single words"),
+    _metric("rouge_2", "word pairs"),
+    _metric("rouge_l", "the longest common subsequence"),
+    _metric("rouge_lsum", "the union of the lines' longest common subsequences"),
+)
+
+
+@evaluator(
+    "rouge", version=1, domain="summarization", method="ngram", inputs=Inputs, params=Params, metrics=METRICS
+)
+def rouge(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """F1 of ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum against the best of the reference answers; precision and recall
+    are kept as parts. Lines are the sentences of ROUGE-Lsum.
+    """
+    for row in rows:
+        yield _rouge(row, params)
+
+
+def _rouge(row: Inputs, params: Params) -> Outcome:
+    answer = read(row.answer, params.use_stemmer)
+    references = [text for text in (read(text, params.use_stemmer) for text in row.expected) if text.tokens]
+    if not references:
+        # A reference in another script has no token that ROUGE knows: a 0 would be invented.
+        return NotApplicable("reference_without_words" if row.expected else "empty_expected")
+    if any(_too_long(answer, reference, params.rouge_types) for reference in references):
+        return NotApplicable("too_long")
+    metrics: dict[str, float] = {}
+    parts: dict[str, float] = {}
+    for key in params.rouge_types:
+        best = max((OVERLAPS[key](answer, reference) for reference in references), key=lambda overlap: overlap.f1)
+        metrics[key] = best.f1
+        parts[f"{key}_precision"] = best.precision
+        parts[f"{key}_recall"] = best.recall
+    return Scored(metrics, parts=parts)
+
+
+def read(text: str, use_stemmer: bool) -> Text:
+    """Tokens as rouge_score 0.1.2 makes them."""
+    lines = [TOKEN.findall(line) for line in text.lower().split("\n")]
+    if use_stemmer:
+        lines = [[_stem(token) if len(token) > 3 else token for token in line] for line in lines]
+    return Text([token for line in lines for token in line], [line for line in lines if line])
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Callable[[str], str]:
+    from nltk.stem.porter import PorterStemmer
+
+    return PorterStemmer().stem  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=20_000)
+def _stem(token: str) -> str:
+    return _stemmer()(token)
+
+
+def _too_long(answer: Text, reference: Text, types: Sequence[RougeType]) -> bool:
+    cells = len(answer.tokens) * len(reference.tokens)
+    steps = len(answer.tokens) * len(reference.lines) + len(reference.tokens) * len(answer.lines)
+    return ("rouge_l" in types and cells > CELLS) or ("rouge_lsum" in types and (cells > CELLS or steps > LINE_STEPS))
+
+
+def _overlap(hits: int, answer: int, reference: int) -> Overlap:
+    if not hits:
+        return Overlap(0.0, 0.0, 0.0)
+    precision, recall = hits / answer, hits / reference
+    return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
+
+
+def _single_words(answer: Text, reference: Text) -> Overlap:
+    hits = (Counter(answer.tokens) & Counter(reference.tokens)).total()
+    return _overlap(hits, len(answer.tokens), len(reference.tokens))
+
+
+def _word_pairs(answer: Text, reference: Text) -> Overlap:
+    hits = (Counter(pairwise(answer.tokens)) & Counter(pairwise(reference.tokens))).total()
+    return _overlap(hits, len(answer.tokens) - 1, len(reference.tokens) - 1)
+
+
+def _longest(answer: Text, reference: Text) -> Overlap:
+    return _overlap(lcs_length(answer.tokens, reference.tokens), len(answer.tokens), len(reference.tokens))
+
+
+def _longest_of_lines(answer: Text, reference: Text) -> Overlap:
+    """ROUGE-Lsum (Lin 2004, section 3.2), each token counted as often as both texts hold it, as in ROUGE-1.5.5."""
+    if len(answer.lines) == 1 and len(reference.lines) == 1:
+        return _longest(answer, reference)  # the same number
+    left = Counter(answer.tokens) & Counter(reference.tokens)
+    vocabularies = [(line, frozenset(line)) for line in answer.lines]
+    hits = 0
+    for line in reference.lines:
+        met: set[int] = set()
+        for other, words in vocabularies:
+            if not words.isdisjoint(line):
+                met.update(lcs_positions(line, other))
+        for position in sorted(met):
+            token = line[position]
+            if left[token]:
+                left[token] -= 1
+                hits += 1
+    return _overlap(hits, len(answer.tokens), len(reference.tokens))
+
+
+OVERLAPS: dict[RougeType, Callable[[Text, Text], Overlap]] = {
+    "rouge_1": _single_words,
+    "rouge_2": _word_pairs,
+    "rouge_l": _longest,
+    "rouge_lsum": _longest_of_lines,
+}

@@ -1,0 +1,26 @@
+"""Which language a text is written in, told offline; "unknown" rather than a guess."""
+
+from functools import lru_cache
+from typing import Any
+
+UNKNOWN = "unknown"
+CHARACTERS = 300  # as many tell the language as well as the whole text does
+LETTER_BYTES = 20  # fewer UTF-8 bytes of letters are noise: 20 Latin letters, 7 Japanese ones
+CONFIDENCE = 0.5  # code, names and lists lie below
+
+
+@lru_cache(maxsize=1)
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def language_of(text: str) -> str:
+    """An ISO 639 code, or "unknown" where the text is too short, has no words, or could be of several languages."""
+    head = text[:CHARACTERS]
+    letters = "".join(filter(str.isalpha, head))
+    if len(letters.encode("utf-8", "replace")) < LETTER_BYTES:
+        return UNKNOWN
+    code, confidence = _identifier().classify(head)
+    return UNKNOWN if confidence < CONFIDENCE or code in ("und", "zxx") else str(code)

@@ -1,0 +1,53 @@
+"""The longest substring that a text holds more than once, in near-linear time."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Up to here sorting the suffixes as strings is as fast as a suffix array and starts no OpenMP threads; its cost is
+# quadratic in the worst case, about 1 ms at this length.
+SHORT = 2_000
+
+
+class Repeat(NamedTuple):
+    """Where the repeated substring first stands, its length, and how often it occurs without overlap."""
+
+    start: int
+    length: int
+    count: int
+
+
+def longest_repeat(text: str) -> Repeat:
+    """The longest substring that occurs at least twice (occurrences may overlap); the leftmost of several equal ones.
+
+    Length and count are 0 where no character repeats.
+    """
+    start, length = _by_sorting(text) if len(text) <= SHORT else _by_suffix_array(text)
+    return Repeat(start, length, text.count(text[start : start + length]) if length else 0)
+
+
+def _by_sorting(text: str) -> tuple[int, int]:
+    suffixes = sorted(text[i:] for i in range(len(text)))
+    start, longest = 0, 0
+    for one, other in zip(suffixes, suffixes[1:], strict=False):
+        first = len(text) - max(len(one), len(other))
+        if longest and first < start and one[:longest] == other[:longest]:
+            start = first  # as long as the best, and further left
+        while len(one) > longest and one.startswith(other[: longest + 1]) and len(other) > longest:
+            start, longest = first, longest + 1
+    return start, longest
+
+
+def _by_suffix_array(text: str) -> tuple[int, int]:
+    from pydivsufsort import divsufsort, kasai
+
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    alphabet, ranks = np.unique(codes, return_inverse=True)
+    symbols = ranks.astype(np.uint8 if len(alphabet) <= 256 else np.uint16 if len(alphabet) <= 65_536 else np.uint32)
+    suffixes = divsufsort(symbols)
+    shared = kasai(symbols, suffixes)[: len(suffixes) - 1]  # [i]: of suffixes i and i + 1; the last has no next
+    longest = int(shared.max(initial=0))
+    if not longest:
+        return 0, 0
+    at = np.flatnonzero(shared == longest)
+    return int(min(suffixes[at].min(), suffixes[at + 1].min())), longest
