@@ -1,6 +1,7 @@
 """The canonical trace: what every evaluator may look at. No I/O.
 
-`None` means *not recorded*; an empty value means *recorded, and empty*.
+`None` means *not recorded*; an empty value means *recorded, and empty*. Unknown fields are refused where bytes become
+a trace, so that none is dropped in silence: `stream.decoding` moves them to `attributes`.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 
 
-class Chunk(msgspec.Struct, frozen=True):
+class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One retrieved chunk. `score` is raw: a similarity or a distance, as the retriever gave it."""
 
     id: str
@@ -21,7 +22,7 @@ class Chunk(msgspec.Struct, frozen=True):
     metadata: Mapping[str, Any] = {}
 
 
-class Labels(msgspec.Struct, frozen=True):
+class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Classification: expected and predicted label(s), and the score of each label."""
 
     expected: str | tuple[str, ...] | None = None
@@ -29,7 +30,7 @@ class Labels(msgspec.Struct, frozen=True):
     scores: Mapping[str, float] | None = None
 
 
-class Artifact(msgspec.Struct, frozen=True):
+class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Something an agent left behind; `size` in bytes where the text itself was not recorded."""
 
     name: str
@@ -38,14 +39,14 @@ class Artifact(msgspec.Struct, frozen=True):
     size: int | None = None
 
 
-class Boxes(msgspec.Struct, frozen=True):
+class Boxes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Expected and predicted boxes, polygons or masks of a multimodal trace."""
 
     expected: tuple[Mapping[str, Any], ...] = ()
     predicted: tuple[Mapping[str, Any], ...] = ()
 
 
-class Model(msgspec.Struct, frozen=True):
+class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which model was asked for, and which one answered."""
 
     requested: str | None = None
@@ -56,7 +57,7 @@ class Model(msgspec.Struct, frozen=True):
     collection: str | None = None
 
 
-class Latency(msgspec.Struct, frozen=True):
+class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds."""
 
     total_s: float | None = None
@@ -65,7 +66,7 @@ class Latency(msgspec.Struct, frozen=True):
     first_token_s: float | None = None
 
 
-class Tokens(msgspec.Struct, frozen=True):
+class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Summed over leaf LLM calls only."""
 
     input: int | None = None
@@ -73,21 +74,21 @@ class Tokens(msgspec.Struct, frozen=True):
     cached: int | None = None
 
 
-class AppError(msgspec.Struct, frozen=True):
+class AppError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The application failed."""
 
     type: str
     message: str | None = None
 
 
-class Technique(msgspec.Struct, frozen=True):
+class Technique(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One perturbation and how strong it was."""
 
     technique: str
     intensity: str | float | None = None
 
 
-class Relationship(msgspec.Struct, frozen=True):
+class Relationship(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ties this trace to another trace or test case; several techniques stand in the order applied."""
 
     type: str
@@ -96,7 +97,7 @@ class Relationship(msgspec.Struct, frozen=True):
     techniques: tuple[Technique, ...] = ()
 
 
-class TestCase(msgspec.Struct, frozen=True):
+class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a trace comes from a test suite."""
 
     __test__ = False  # not a pytest class
@@ -106,7 +107,7 @@ class TestCase(msgspec.Struct, frozen=True):
     key: str | None = None
 
 
-class Source(msgspec.Struct, frozen=True):
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the record lay; filled in on ingest."""
 
     topic: str
@@ -114,7 +115,7 @@ class Source(msgspec.Struct, frozen=True):
     offset: int
 
 
-class Trace(msgspec.Struct, frozen=True, kw_only=True):
+class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One RAG request. Only `trace_id`, `time`, `app` and one of `question`, `answer` are always there."""
 
     trace_id: str

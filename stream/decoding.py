@@ -1,0 +1,218 @@
+"""Bytes become a trace or a `BadRecord` that says why and where, and never quotes what users wrote."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from evaluators.errors import BadRecord
+from evaluators.trace import Source, Trace
+from stream.lenient import tidy
+from stream.records import Record
+from stream.sections import IngestSettings
+
+SCHEMA_VERSION = 1  # the form of `rag.traces` messages that is written; readers take the one before as well
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(2106, 1, 1, tzinfo=UTC)  # windows start at 32-bit seconds
+_STRICT = msgspec.json.Decoder(Trace)
+_ANY = msgspec.json.Decoder()
+_NESTING = (dict, list)
+_LARGEST_COUNT = (1 << 63) - 1
+_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"^Object missing required field `(\w+)`")
+_CONSTANT = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity|inf|nan)\b")
+_LONE_SURROGATE = re.compile(
+    rb"(?<!\\)((?:\\\\)*)"  # an even number of backslashes before
+    rb"(?:(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is let in. Times in ms against the broker's timestamp; None: not limited (replays)."""
+
+    max_bytes: int
+    max_depth: int
+    max_future_ms: float | None
+    max_age_ms: float | None
+    default_task: str
+    tasks: dict[str, str]
+
+    @classmethod
+    def of(cls, settings: IngestSettings, *, timely: bool) -> "Limits":
+        """The limits of live traffic (`timely`) or of a replay."""
+        return cls(
+            max_bytes=settings.max_bytes,
+            max_depth=settings.max_depth,
+            max_future_ms=settings.max_future_s * 1000 if timely else None,
+            max_age_ms=settings.max_age_s * 1000 if timely else None,
+            default_task=settings.default_task,
+            tasks=dict(settings.tasks),
+        )
+
+
+def decode(record: Record, limits: Limits) -> Trace:
+    """The record's trace: time in UTC to the ms, task and source filled in; raises `BadRecord`.
+
+    The usual form takes one strict pass (4 KB: about 6 µs); what that refuses (unknown fields, nulls for "not
+    recorded", epoch milliseconds, chunks without id, lone surrogates) takes a second, lenient one.
+    """
+    value = record.value
+    if value is None:
+        raise BadRecord("no_value", "the message has no value; a trace is a JSON object")
+    if len(value) > limits.max_bytes:
+        raise BadRecord("too_big", f"{len(value)} bytes; ingest.max_bytes is {limits.max_bytes}")
+    try:
+        trace = _STRICT.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        trace = _lenient(value)
+    except RecursionError:
+        raise _too_deep(limits) from None
+    _check(trace, limits)
+    force_setattr(trace, "time", _utc(trace.time))
+    _check_time(trace.time, record.timestamp, limits)
+    if trace.task is None:
+        force_setattr(trace, "task", limits.tasks.get(trace.app, limits.default_task))
+    force_setattr(trace, "source", Source(record.topic, record.partition, record.offset))
+    return trace
+
+
+def _check(trace: Trace, limits: Limits) -> None:
+    if not trace.trace_id:
+        raise BadRecord("missing_trace_id", "trace_id is empty")
+    if not trace.app:
+        raise BadRecord("missing_app", "app is empty")
+    if trace.question is None and trace.answer is None:
+        raise BadRecord("missing_question_and_answer", "one of question and answer must be recorded")
+    if trace.schema_version != SCHEMA_VERSION:
+        reason = "newer_schema" if trace.schema_version > SCHEMA_VERSION else "unknown_schema"
+        raise BadRecord(
+            reason, f"schema_version is {trace.schema_version}; this version reads {SCHEMA_VERSION}, upgrade ragwatch"
+        )
+    if (tokens := trace.tokens) is not None:
+        for name, count in (("input", tokens.input), ("output", tokens.output), ("cached", tokens.cached)):
+            if count is not None and not 0 <= count <= _LARGEST_COUNT:
+                raise BadRecord("wrong_value", f"tokens.{name}: a count cannot be negative or so large")
+    for chunk in trace.contexts or ():
+        for value in chunk.metadata.values():
+            if type(value) in _NESTING and _deeper(value, limits.max_depth - 4):
+                raise _too_deep(limits)
+    if trace.attributes or trace.constraints or trace.boxes:
+        boxes = trace.boxes and (trace.boxes.expected, trace.boxes.predicted)
+        if any(_deeper(free, limits.max_depth - 1) for free in (trace.attributes, trace.constraints, boxes) if free):
+            raise _too_deep(limits)
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether arrays and objects are nested in more than `levels` levels."""
+    layer = [value]
+    while layer:
+        if levels == 0:
+            return True
+        levels -= 1
+        items = (item for node in layer for item in (node.values() if isinstance(node, dict) else node))
+        layer = [item for item in items if isinstance(item, (dict, list, tuple))]
+    return False
+
+
+def _too_deep(limits: Limits) -> BadRecord:
+    return BadRecord("too_deep", f"arrays and objects nested in more than ingest.max_depth = {limits.max_depth} levels")
+
+
+def _utc(time: datetime) -> datetime:
+    if time.tzinfo is not UTC:
+        if time.tzinfo is None:
+            raise BadRecord("time_without_offset", "time: RFC 3339 demands an offset, e.g. 2026-03-01T12:00:00Z")
+        try:
+            time = time.astimezone(UTC)
+        except OverflowError:
+            raise BadRecord("time_out_of_range", "time: before 1970 or after 2105") from None
+    if not EARLIEST <= time < LATEST:
+        raise BadRecord("time_out_of_range", "time: before 1970 or after 2105")
+    beyond = time.microsecond % 1000  # tables keep ms, and a row's key must not depend on how a client rounds
+    return time.replace(microsecond=time.microsecond - beyond) if beyond else time
+
+
+def _check_time(time: datetime, broker_ms: int, limits: Limits) -> None:
+    if limits.max_future_ms is None or limits.max_age_ms is None or broker_ms <= 0:
+        return
+    ahead_ms = time.timestamp() * 1000 - broker_ms
+    if ahead_ms > limits.max_future_ms:
+        raise BadRecord("in_the_future", f"time is {ahead_ms / 1000:.0f} s ahead of the broker's timestamp")
+    if -ahead_ms > limits.max_age_ms:
+        raise BadRecord("too_old", f"time is {-ahead_ms / 1000:.0f} s before the broker's timestamp")
+
+
+def _lenient(value: bytes) -> Trace:
+    try:
+        fields = _ANY.decode(value)
+    except RecursionError:
+        raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        fields = _mended(value)
+    if not isinstance(fields, dict):
+        raise BadRecord("not_an_object", f"a trace is a JSON object, not {_json_kind(fields)}")
+    tidied = tidy(fields)
+    _mend_time(tidied)
+    try:
+        return msgspec.convert(tidied, Trace)
+    except msgspec.ValidationError as error:
+        raise _named(str(error)) from None
+    except RecursionError:
+        raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
+
+
+def _mended(value: bytes) -> Any:
+    """The JSON with lone surrogates replaced by U+FFFD: inserts raise on them, and the rest of the trace is good."""
+    mended = value
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        try:
+            text = value.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise BadRecord("not_utf8", f"byte {error.start} is not UTF-8") from None
+        mended = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    mended = _LONE_SURROGATE.sub(lambda found: found[0] if found["pair"] else found[1] + rb"\ufffd", mended)
+    try:
+        return _ANY.decode(mended)
+    except msgspec.ValidationError:
+        raise BadRecord("not_finite", "a number is too large to be one") from None
+    except msgspec.DecodeError as error:
+        if _CONSTANT.search(mended):
+            raise BadRecord("not_finite", "NaN and Infinity are not JSON; leave out what was not measured") from None
+        place = re.search(r"\(byte \d+\)", str(error))
+        raise BadRecord("not_json", f"malformed {place[0] if place else 'JSON: cut short'}") from None
+
+
+def _mend_time(fields: dict[str, Any]) -> None:
+    time = fields.get("time")
+    if isinstance(time, bool) or not isinstance(time, (int, float)):
+        return
+    try:
+        fields["time"] = EARLIEST + timedelta(milliseconds=time)
+    except OverflowError:
+        raise BadRecord("time_out_of_range", "time: before 1970 or after 2105") from None
+
+
+def _named(message: str) -> BadRecord:
+    """A validation error as reason and detail: field names and types only."""
+    found = _PLACE.match(message)
+    what, path = (found["what"], found["path"]) if found else (message, None)
+    where = path.removeprefix("$").removeprefix(".") if path else ""
+    if missing := _MISSING.match(what):
+        name = missing[1]
+        if not where and name in ("trace_id", "time", "app"):
+            return BadRecord(f"missing_{name}", f"{name} is required")
+        return BadRecord("missing_field", f"{where}.{name} is required")
+    if where == "time":
+        return BadRecord("bad_time", "time: RFC 3339 with an offset, or milliseconds since 1970")
+    return BadRecord("wrong_type", f"{where}: {what[0].lower()}{what[1:]}")
+
+
+def _json_kind(value: Any) -> str:
+    kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+    return kinds.get(type(value), "null")
