@@ -1,0 +1,108 @@
+"""The Faust app of a lane: our transport, acknowledgements by hand, nothing of Faust that loses or copies data."""
+
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import faust
+from faust.app.base import BootStrategy
+from faust.auth import SASLCredentials, SSLCredentials
+from mode import CrashingSupervisor
+
+from evaluators.errors import ConfigError
+from stream.driver import SliceConsumer, SliceSchema, SliceTransport
+from stream.sections import KafkaSettings, WorkerSettings
+
+_POLL_RECORDS = 10_000  # most records of one poll, which come on top of the bytes in flight
+_QUEUE_SLICES = 1 << 20  # bounded by the bytes in flight (driver), so that delivering never blocks the fetcher
+
+
+class ConsumerOnly(BootStrategy):  # type: ignore[misc]
+    """Faust without its producer and its web server: results do not go through it."""
+
+    enable_kafka_producer = False
+    enable_web = False
+
+
+class LaneApp(faust.App):  # type: ignore[misc]
+    """A Faust app that writes nothing to disk."""
+
+    BootStrategy = ConsumerOnly
+
+    def _create_directories(self) -> None:
+        """Faust's directories are for tables, and there are none."""
+
+
+def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Callable[[Any], None]) -> faust.App:
+    """An app in the lane's group that hands every slice's event to `offer`, which neither blocks nor raises.
+
+    Call it where the event loop runs. Whoever takes an event calls its `ack()` once the slice is stored.
+    """
+    app = LaneApp(
+        kafka.group(lane),
+        broker=[f"kafka://{server.strip()}" for server in kafka.bootstrap_servers.split(",")],
+        broker_credentials=_credentials(kafka),
+        broker_session_timeout=kafka.session_timeout_s,
+        broker_heartbeat_interval=kafka.heartbeat_s,
+        broker_rebalance_timeout=kafka.rebalance_timeout_s,
+        broker_request_timeout=max(kafka.request_timeout_s, kafka.session_timeout_s),
+        broker_max_poll_interval=kafka.max_poll_interval_s,
+        broker_max_poll_records=_POLL_RECORDS,
+        broker_commit_interval=kafka.commit_interval_s,
+        consumer_auto_offset_reset=kafka.start_at,
+        consumer_max_fetch_size=kafka.max_record_bytes,
+        cython_optimizations=True,
+        stream_buffer_maxsize=_QUEUE_SLICES,
+        stream_wait_empty=False,  # a graceful stop drains before, a rebalance hands over
+        agent_supervisor=CrashingSupervisor,
+        table_standby_replicas=0,  # else Faust's own assignor, which no other client speaks
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        store="memory://",
+        web_enabled=False,
+        autodiscover=False,
+    )
+    transport = SliceTransport(app.conf.broker_consumer, app)
+    transport.Consumer = _consumer(worker)
+    app.transport = transport
+
+    @app.agent(app.topic(*kafka.topics, schema=SliceSchema()), name=f"ragwatch-{lane}")  # type: ignore[untyped-decorator]
+    async def slices(stream: Any) -> None:
+        async for event in stream.noack().events():
+            offer(event)
+
+    return app
+
+
+def _consumer(worker: WorkerSettings) -> type[SliceConsumer]:
+    class LaneConsumer(SliceConsumer):
+        slice_records = worker.slice_records
+        slice_bytes = worker.batch_bytes
+        in_flight_bytes = worker.in_flight_bytes
+
+    return LaneConsumer
+
+
+def _credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials | None:
+    if kafka.security_protocol == "PLAINTEXT":
+        return None
+    context = ssl_context(kafka) if kafka.security_protocol.endswith("SSL") else None
+    if kafka.security_protocol == "SSL":
+        return SSLCredentials(context)
+    return SASLCredentials(
+        username=kafka.sasl_username,
+        password=kafka.sasl_password.get_secret_value(),
+        mechanism=kafka.sasl_mechanism,
+        ssl_context=context,
+    )
+
+
+def ssl_context(kafka: KafkaSettings) -> ssl.SSLContext:
+    """Trusts `ssl_ca_file`, else the system's authorities; presents the client certificate where one is set."""
+    try:
+        context = ssl.create_default_context(cafile=kafka.ssl_ca_file or None)
+        if kafka.ssl_cert_file:
+            context.load_cert_chain(kafka.ssl_cert_file, kafka.ssl_key_file or None)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"kafka.ssl_*_file: cannot be used: {type(error).__name__}: {error}") from None
+    return context

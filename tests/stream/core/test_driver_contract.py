@@ -1,0 +1,146 @@
+"""The names and signatures of Faust and aiokafka that the driver rests on; one that moves fails here, not at night."""
+
+import inspect
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.consumer.subscription_state import Assignment, Subscription, SubscriptionState, TopicPartitionState
+from aiokafka.structs import ConsumerRecord
+from faust.app.base import App, BootStrategy
+from faust.serializers.schemas import Schema
+from faust.transport import base
+from faust.transport.consumer import Consumer as BaseConsumer
+from faust.transport.consumer import ThreadDelegateConsumer
+from faust.transport.drivers import aiokafka as driver
+from faust.types.app import AppT
+from faust.types.tuples import ConsumerMessage, Message
+
+from stream.app import ConsumerOnly, LaneApp
+from stream.driver import SliceConsumer, SliceConsumerThread, SliceSchema, SliceTransport
+
+
+def names(function: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+def test_the_version_is_the_one_this_was_read_against() -> None:
+    assert version("faust-streaming").startswith("0.15.")
+
+
+OVERRIDDEN = [
+    (SliceConsumer, ThreadDelegateConsumer, "_getmany", ["self", "active_partitions", "timeout"]),
+    (SliceConsumer, driver.Consumer, "_new_consumer_thread", ["self"]),
+    (SliceConsumer, driver.Consumer, "_to_message", ["self", "tp", "record"]),
+    (SliceConsumer, driver.Consumer, "verify_event_path", ["self", "now", "tp"]),
+    (SliceConsumer, BaseConsumer, "ack", ["self", "message"]),
+    (SliceConsumer, BaseConsumer, "_filter_tps_with_pending_acks", ["self", "topics"]),
+    (SliceConsumer, BaseConsumer, "_new_offset", ["self", "tp"]),
+    (SliceConsumer, BaseConsumer, "_add_gap", ["self", "tp", "offset_from", "offset_to"]),
+    (SliceConsumer, BaseConsumer, "on_partitions_revoked", ["self", "revoked"]),
+    (
+        SliceConsumerThread,
+        driver.AIOKafkaConsumerThread,
+        "_fetch_records",
+        ["self", "consumer", "active_partitions", "timeout", "max_records"],
+    ),
+    (SliceSchema, Schema, "loads_key", ["self", "app", "message", "loads", "serializer"]),
+    (SliceSchema, Schema, "loads_value", ["self", "app", "message", "loads", "serializer"]),
+    (LaneApp, App, "_create_directories", ["self"]),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs", "name", "parameters"), OVERRIDDEN, ids=[row[2] for row in OVERRIDDEN])
+def test_what_we_override_is_still_there(ours: type, theirs: type, name: str, parameters: list[str]) -> None:
+    assert name in vars(theirs), f"{theirs.__name__} no longer defines {name}"
+    assert name in vars(ours)
+    assert names(getattr(theirs, name)) == parameters
+    assert names(getattr(ours, name)) == parameters
+    assert inspect.iscoroutinefunction(getattr(ours, name)) == inspect.iscoroutinefunction(getattr(theirs, name))
+
+
+CALLED = [
+    (BaseConsumer, "commit", ["self", "topics", "start_new_transaction"]),
+    (driver.AIOKafkaConsumerThread, "getmany", ["self", "active_partitions", "timeout"]),
+    (driver.AIOKafkaConsumerThread, "_ensure_consumer", ["self"]),
+    (AIOKafkaConsumer, "seek", ["self", "partition", "offset"]),
+    (Fetcher, "fetched_records", ["self", "partitions", "timeout", "max_records"]),
+    (Assignment, "state_value", ["self", "tp"]),
+    (SubscriptionState, "fetch_context", ["self"]),
+    (Message, "ack", ["self", "consumer", "n"]),
+    (ConsumerMessage, "on_final_ack", ["self", "consumer"]),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "parameters"), CALLED, ids=[row[1] for row in CALLED])
+def test_what_we_call_takes_what_we_pass(owner: type, name: str, parameters: list[str]) -> None:
+    assert names(getattr(owner, name)) == parameters
+
+
+def test_a_message_takes_what_to_message_passes() -> None:
+    expected = (
+        "topic partition offset timestamp timestamp_type headers key value checksum serialized_key_size "
+        "serialized_value_size tp"
+    )
+    parameters = names(ConsumerMessage.__init__)
+    assert parameters[1:13] == expected.split()
+    assert "generation_id" in parameters
+    assert "acked" in Message.__slots__
+
+
+def test_an_acknowledged_event_ends_in_our_ack() -> None:
+    class Recorder:
+        def __init__(self) -> None:
+            self.seen: list[ConsumerMessage] = []
+
+        def ack(self, message: ConsumerMessage) -> bool:
+            self.seen.append(message)
+            return True
+
+    recorder = Recorder()
+    message = ConsumerMessage("t", 0, 1, 0.0, 0, None, None, None, None)
+    message.incref()
+    message.ack(recorder)
+    message.ack(recorder)
+    assert recorder.seen[0] is message
+
+
+def test_attributes_that_we_read_are_there() -> None:
+    for attribute in ("flow_active", "_unacked_messages", "_thread", "can_resume_flow"):
+        assert attribute in inspect.getsource(BaseConsumer) + inspect.getsource(ThreadDelegateConsumer)
+    assert "consumer_generation_id" in AppT.__annotations__
+    assert "_subscription" in inspect.getsource(AIOKafkaConsumer.__init__)
+    assert isinstance(inspect.getattr_static(Subscription, "assignment"), property)
+    assert isinstance(inspect.getattr_static(SubscriptionState, "fetcher_idle_time"), property)
+    for attribute in ("has_valid_position", "position"):
+        assert isinstance(inspect.getattr_static(TopicPartitionState, attribute), property)
+    assert "self.highwater" in inspect.getsource(TopicPartitionState.__init__)
+    assert "serialized_value_size" in ConsumerRecord.__dataclass_fields__
+
+
+def test_a_new_assignment_is_a_new_object() -> None:
+    assert "self._assignment = Assignment(" in inspect.getsource(Subscription._assign)
+
+
+def test_idle_time_is_what_the_group_is_left_for() -> None:
+    from aiokafka.consumer.group_coordinator import GroupCoordinator
+
+    assert "fetcher_idle_time" in inspect.getsource(GroupCoordinator._heartbeat_routine)
+
+
+def test_the_transport_and_the_boot_strategy_carry_ours() -> None:
+    assert SliceTransport.Consumer is SliceConsumer
+    assert "Consumer" in vars(base.Transport) or "Consumer" in vars(driver.Transport)
+    assert {"enable_kafka_producer", "enable_web"} <= set(vars(BootStrategy)) | set(BootStrategy.__annotations__)
+    assert LaneApp.BootStrategy is ConsumerOnly
+
+
+def test_faust_commits_what_these_say() -> None:
+    source = inspect.getsource(BaseConsumer._filter_committable_offsets)
+    assert "self._new_offset(tp)" in source
+    assert "self._should_commit(tp, offset)" in source
+    assert "self._filter_tps_with_pending_acks(topics)" in inspect.getsource(BaseConsumer.force_commit)
+    assert "to_message(tp, record)" in inspect.getsource(BaseConsumer.getmany)
