@@ -1,4 +1,4 @@
-"""What a faulty answerer says: invented sentences, endless repetition, leaked addresses; drawn from a given generator."""
+"""What a faulty answerer says: invented sentences, endless repetition, leaked addresses; drawn from a generator."""
 
 import random
 

@@ -4,6 +4,7 @@ import importlib
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -17,11 +18,13 @@ _START_TIMEOUT_S = 20.0
 class EmbeddedBroker:
     """A broker of one's own, ready when `start` returns and gone when `stop` returns; it keeps nothing on disk.
 
-    `port` 0 picks a free one. Raises ConfigError where the binary is not installed or the port is in use.
+    `port` 0 picks a free one. With a `launcher` (see `stream.local.child`) before its command line it dies with its
+    parent, and Ctrl-C does not reach it. Raises ConfigError where the binary is not installed or the port is in use.
     """
 
-    def __init__(self, port: int = 0, *, log: Path | None = None) -> None:
+    def __init__(self, port: int = 0, *, log: Path | None = None, launcher: Sequence[str] = ()) -> None:
         self._wanted = port
+        self._launcher = tuple(launcher)
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         self.port = port
@@ -44,6 +47,7 @@ class EmbeddedBroker:
         output: int | IO[bytes] = self._log.open("ab") if self._log else subprocess.DEVNULL
         self._process = subprocess.Popen(
             [
+                *self._launcher,
                 binary,
                 "broker",
                 "--listener-url",
@@ -56,6 +60,7 @@ class EmbeddedBroker:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            start_new_session=bool(self._launcher),
         )
         if not isinstance(output, int):
             output.close()

