@@ -1,10 +1,19 @@
 """The sentence encoder: one interface, two backends with the same vectors. Nothing heavy is imported before use."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from importlib.util import find_spec
+from typing import Literal, Protocol
 
+from evaluators.encoder.model import INSTALL_PACKAGED, find, packaged_is_missing
+from evaluators.errors import Unavailable
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
+
+_NEEDS = {
+    "onnx": ("onnxruntime", "onnx", "tokenizers"),
+    "sentence-transformers": ("torch", "sentence_transformers"),
+}
+_EXTRA = {"onnx": "ragwatch[local]", "sentence-transformers": "ragwatch[models]"}
 
 
 class Encoder(Protocol):
@@ -29,6 +38,49 @@ class Encoder(Protocol):
         ...
 
 
+def backend_of(settings: EncoderSettings) -> Literal["onnx", "sentence-transformers"]:
+    """What would run the model: `auto` is sentence-transformers where torch is installed, else onnx."""
+    if settings.backend != "auto":
+        return settings.backend
+    return "onnx" if _missing("sentence-transformers") else "sentence-transformers"
+
+
+def what_is_missing(settings: EncoderSettings) -> str | None:
+    """What to install before `load_encoder` can work, None where nothing is missing; looks, loads nothing."""
+    backend = backend_of(settings)
+    packages = _missing(backend)
+    commands = [f"pip install '{_EXTRA[backend]}'"] if packages else []
+    commands += [INSTALL_PACKAGED] if packaged_is_missing(settings.model) else []
+    if not commands:
+        return None
+    what = f"{' and '.join(packages)} for the encoder backend {backend}" if packages else f"the model {settings.model}"
+    return f"{what} not installed: {' && '.join(commands)}"
+
+
+def revision_of(settings: EncoderSettings) -> str:
+    """The revision that `load_encoder` would give, without loading the model. Raises as it does."""
+    return find(settings.model).revision
+
+
 def load_encoder(settings: EncoderSettings) -> Encoder:
     """The configured encoder, ready to use; raises `Unavailable` naming what to install, or `ConfigError`."""
-    raise NotImplementedError
+    from evaluators.encoder.windows import Backend, WindowedEncoder
+
+    missing = what_is_missing(settings)
+    if missing:
+        raise Unavailable(missing)
+    files = find(settings.model)
+    backend: Backend
+    if backend_of(settings) == "onnx":
+        from evaluators.encoder.onnx_backend import OnnxBackend
+
+        backend = OnnxBackend(files.folder, settings)
+    else:
+        from evaluators.encoder.torch_backend import TorchBackend
+
+        backend = TorchBackend(files.folder, settings)
+    return WindowedEncoder(files.revision, backend)
+
+
+def _missing(backend: Literal["onnx", "sentence-transformers"]) -> list[str]:
+    return [name for name in _NEEDS[backend] if find_spec(name) is None]
