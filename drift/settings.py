@@ -26,6 +26,9 @@ class WindowSettings(BaseModel, extra="forbid", frozen=True):
     heartbeat_timeout_s: float = Field(
         30.0, gt=0, description="A partition whose worker was silent for so long is stuck, not idle."
     )
+    idle_after_s: float = Field(
+        10.0, ge=0, description="A partition with lag 0 and nothing new for so long is idle and holds nothing back."
+    )
     stuck_wait_s: float = Field(
         300.0, gt=0, description="Longest windows wait for a stuck partition; then they close and say incomplete."
     )
@@ -71,8 +74,13 @@ class RuleOverride(BaseModel, extra="forbid", frozen=True):
     m: int | None = Field(None, ge=1, description="See k.")
     resolve_after: int | None = Field(None, ge=1, description="Resolves after so many good windows in a row.")
     severity: Severity | None = Field(None, description="Instead of what the share of bad records says.")
-    allow: tuple[str, ...] = Field(
-        (), description="Rule any: records whose evidence has only these kinds do not count, e.g. email."
+    allow_kinds: tuple[str, ...] = Field(
+        (), description="Rule any: evidence of these kinds does not count, e.g. email."
+    )
+    allow_texts: tuple[str, ...] = Field(
+        (),
+        description="Rule any: evidence whose text fits one of these patterns does not count, e.g. *@acme.example; "
+        "needs stored texts.",
     )
 
 
