@@ -1,0 +1,1 @@
+"""Rows in ClickHouse, always through its HTTP protocol."""

@@ -1,0 +1,166 @@
+"""One ClickHouse database over HTTP; every error says what to do about it."""
+
+import contextlib
+import logging
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import clickhouse_connect
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import ClickHouseError
+
+from evaluators.errors import ConfigError, Refused
+from sinks.clickhouse.errors import UNSUITABLE, classified
+from sinks.settings import ClickHouseSettings
+
+_CONNECT_TIMEOUT_S = 10
+
+
+class Row(Protocol):
+    """A NamedTuple whose fields are columns of the table."""
+
+    @property
+    def _fields(self) -> tuple[str, ...]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Database:
+    """May be used from any number of threads; connects at the first call and again whenever that failed.
+
+    Raises Transient, Refused (inserts only) or ConfigError as `evaluators.errors` tells; never retries by itself.
+    """
+
+    def __init__(self, settings: ClickHouseSettings) -> None:
+        self.settings = settings
+        self.name = settings.database
+        self._lock = threading.Lock()
+        self._client: Client | None = None
+        self._column_types: dict[str, Sequence[Any]] = {}
+        self._closed = False
+
+    def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """What a SELECT gives, by column name; times are aware UTC.
+
+        `parameters` are bound by the server: `{name:Type}` in the statement.
+        """
+        with self._errors_named():
+            return list(self._connected().query(sql, parameters=_bound(parameters)).named_results())
+
+    def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """Any other statement; done when this returns."""
+        with self._errors_named():
+            self._connected().command(sql, parameters=_bound(parameters))
+
+    def insert(self, table: str, rows: Sequence[Row]) -> None:
+        """All rows are durable when this returns. Raises Refused where the content can never be stored.
+
+        The rows are of one type; its fields name the columns.
+        """
+        if not rows:
+            return
+        columns = rows[0]._fields
+        try:
+            with self._errors_named():
+                client = self._connected()
+                client.insert(
+                    table,
+                    list(zip(*rows, strict=True)),
+                    column_names=columns,
+                    column_types=self._types_of(client, table, columns),
+                    column_oriented=True,
+                    settings={"async_insert": 0},
+                )
+        except UNSUITABLE as error:  # no word of the error's own: it quotes the value
+            raise Refused(f"{table}: a value does not fit its column ({type(error).__name__})") from None
+        except Refused as error:
+            raise Refused(f"{table}: {error}") from None
+        except ConfigError:
+            self._column_types.pop(table, None)  # the table may have been made anew
+            raise
+
+    def create(self) -> None:
+        """The database exists when this returns."""
+        with self._errors_named():
+            self._connected().command(
+                "CREATE DATABASE IF NOT EXISTS {name:Identifier}", parameters={"name": self.name}, use_database=False
+            )
+
+    def version(self) -> str:
+        """Of the server, asked anew."""
+        return str(self.rows("SELECT version() AS version")[0]["version"])
+
+    def close(self) -> None:
+        """Release the connections; any use afterwards is an error."""
+        with self._lock:
+            self._closed = True
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _types_of(self, client: Client, table: str, columns: Sequence[str]) -> Sequence[Any]:
+        if table not in self._column_types:
+            self._column_types[table] = client.create_insert_context(table, column_names=columns).column_types
+        return self._column_types[table]
+
+    def _connected(self) -> Client:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the database is closed")
+            if self._client is None:
+                self._client = _client(self.settings)
+            return self._client
+
+    @contextlib.contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        try:
+            yield
+        except ClickHouseError as error:
+            named = classified(error, self.settings.url)
+            if named is None:
+                raise
+            raise named from None
+
+
+def _client(settings: ClickHouseSettings) -> Client:
+    """Connects: asks for version and time zone. Without a session, so threads share it."""
+    # The driver logs values that it cannot serialise, with a traceback: what users wrote must not reach a log.
+    logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)
+    url = urlsplit(settings.url)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise ConfigError(f"clickhouse.url must look like http://host:8123, not {settings.url!r}")
+    client: Client = clickhouse_connect.get_client(
+        interface=url.scheme,
+        host=url.hostname,
+        port=url.port or (8443 if url.scheme == "https" else 8123),
+        proxy_path=url.path,
+        username=settings.user,
+        password=settings.password.get_secret_value(),
+        autogenerate_session_id=False,
+        compress=url.hostname not in ("127.0.0.1", "localhost", "::1"),
+        connect_timeout=min(_CONNECT_TIMEOUT_S, math.ceil(settings.timeout_s)),
+        send_receive_timeout=math.ceil(settings.timeout_s),
+        settings={"max_execution_time": math.ceil(settings.timeout_s)},  # the server gives up when we do
+        query_retries=0,
+        tz_mode="aware",
+        dedicated_pool=True,
+    )
+    client.database = settings.database  # named with each request: it need not exist yet
+    return client
+
+
+def _bound(parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return {name: _plain(value) for name, value in parameters.items()} if parameters else None
+
+
+def _plain(value: Any) -> Any:
+    """Times with their milliseconds: the driver binds whole seconds."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError("a time without a time zone was bound")
+        text = value.astimezone(UTC).isoformat(" ", timespec="milliseconds" if value.microsecond else "seconds")
+        return text.removesuffix("+00:00")
+    return value

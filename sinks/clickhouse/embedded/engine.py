@@ -1,0 +1,92 @@
+"""Statements on chDB, each on a connection of its own: no setting, database or session outlives its request."""
+
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evaluators.errors import ConfigError
+
+# An insert whose data follows in the body; the engine's parser takes every other statement as it stands.
+_INSERT = re.compile(
+    rb"\s*(?P<head>INSERT\s+INTO\s+(?:TABLE\s+)?(?:`[^`]*`|[^\s(`]+)+\s*(?:\([^()]*\))?\s*(?:SETTINGS\s[^\n;]*?\s)?)"
+    rb"\s*FORMAT\s+(?P<format>\w+)[^\S\n]*(?:;|\n|$)",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"Code: (\d+)\.")
+_SETTING = re.compile(r"[a-z][a-z0-9_.]*", re.IGNORECASE)
+UNKNOWN_SETTING = 115
+UNKNOWN_EXCEPTION = 1002
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What one HTTP request asks for: `text` is SQL, followed by the data of an insert where it is one."""
+
+    text: bytes
+    database: str = ""
+    format: str = "TabSeparated"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+class EngineError(Exception):
+    """The engine's own message, and its error code."""
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        found = _CODE.search(message)
+        self.code = code if code is not None else int(found[1]) if found else UNKNOWN_EXCEPTION
+
+
+class Engine:
+    """One process may hold a directory; its statements run in parallel, from any thread."""
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            self._chdb = importlib.import_module("chdb")
+        except ModuleNotFoundError:
+            raise ConfigError("the embedded ClickHouse is not installed: pip install 'ragwatch[local]'") from None
+        self._path = str(directory)
+        try:
+            self._keeper = self._chdb.connect(self._path)  # the engine lives as long as one connection does
+        except RuntimeError as error:
+            raise ConfigError(f"the embedded ClickHouse cannot open {directory}: {error}") from None
+
+    def run(self, statement: Statement) -> bytes:
+        """What the statement answers, in the statement's own FORMAT or else in `format`. Raises EngineError."""
+        connection = self._chdb.connect(self._path)
+        try:
+            if statement.database:
+                connection.query(f"USE `{_escaped(statement.database)}`")
+            for name, value in statement.settings.items():
+                if not _SETTING.fullmatch(name):
+                    raise EngineError(f"Code: {UNKNOWN_SETTING}. DB::Exception: Unknown setting. (UNKNOWN_SETTING)")
+                connection.query(f"SET {name} = '{_escaped(value)}'")
+            if insert := _INSERT.match(statement.text):
+                _insert(connection, insert["head"].decode(), insert["format"].decode(), statement.text[insert.end() :])
+                return b""
+            answer = connection.query(statement.text.decode(), statement.format, params=dict(statement.parameters))
+            return bytes(answer.bytes())
+        except (self._chdb.ChdbError, RuntimeError) as error:
+            raise EngineError(str(error)) from None
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Let go of the directory; statements must have ended."""
+        self._keeper.close()
+
+
+def _insert(connection: Any, head: str, data_format: str, data: bytes) -> None:
+    """All of `data` or, where it is wrong, what ClickHouse does with a broken insert: at most its leading blocks."""
+    with connection.send_insert(head, data_format) as stream:
+        if data:
+            stream.append(data)
+        stream.finish()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'").replace("`", "\\`")

@@ -1,0 +1,121 @@
+"""The embedded server as a child process of one's own."""
+
+import http
+import http.client
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+
+from pydantic import SecretStr
+
+from evaluators.errors import ConfigError
+from sinks.clickhouse.embedded.directory import DataDirectory
+from sinks.settings import ClickHouseSettings
+
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 20.0
+
+
+class EmbeddedClickHouse:
+    """Answers when `start` returns, is gone when `stop` or `kill` returns, and dies with its parent.
+
+    Data, key and log lie under `directory`. Port 0 picks a free one at the first start and keeps it at the next.
+    """
+
+    def __init__(self, directory: Path, port: int = 0) -> None:
+        self._files = DataDirectory(directory)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = port
+
+    @property
+    def settings(self) -> ClickHouseSettings:
+        """How to reach it while it runs; the key is in here."""
+        return ClickHouseSettings(
+            url=f"http://127.0.0.1:{self.port}", user="default", password=SecretStr(self._files.key())
+        )
+
+    @property
+    def pid(self) -> int | None:
+        """Of the server's process while it runs."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start and wait until it answers; ConfigError says what stands in the way."""
+        if self._process is not None:
+            raise RuntimeError("the server is already started")
+        self._files.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._files.log.open("ab") as log:
+            said_before = log.tell()
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "sinks.clickhouse.embedded"),
+                    *(str(self._files.path), str(self.port), "--with-parent"),
+                ],
+                stdin=subprocess.PIPE,  # closed by the kernel when this process dies, whichever way
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while not self._answers():
+            code = self._process.poll()
+            if code is not None or time.monotonic() > deadline:
+                self.kill()
+                raise ConfigError(self._last_words(said_before, code))
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """SIGTERM: statements under way end first."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._reap()
+
+    def kill(self) -> None:
+        """SIGKILL; what was acknowledged is there at the next start."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._reap()
+
+    def _reap(self) -> None:
+        if self._process is not None:
+            self._process.wait()
+            if self._process.stdin:
+                self._process.stdin.close()
+            self._process = None
+
+    def _answers(self) -> bool:
+        port = self._files.read_port(self.pid)
+        if port is None:
+            return False
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", "/ping")
+            answers = connection.getresponse().status == http.HTTPStatus.OK
+        except OSError:
+            return False
+        finally:
+            connection.close()
+        self.port = port
+        return answers
+
+    def _last_words(self, said_before: int, code: int | None) -> str:
+        said = self._files.log.read_bytes()[said_before:].decode(errors="replace").strip().splitlines()
+        if code is None:
+            return f"the embedded ClickHouse did not answer in {_START_TIMEOUT_S:.0f} s; its log is {self._files.log}"
+        if said and said[-1].startswith("error: "):
+            return said[-1].removeprefix("error: ")
+        return f"the embedded ClickHouse ended with code {code}; its log is {self._files.log}"
+
+    def __enter__(self) -> "EmbeddedClickHouse":
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()

@@ -1,0 +1,158 @@
+"""ClickHouse's HTTP interface over the embedded engine: what its ordinary clients send, and nothing more."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from aiohttp import web
+
+from evaluators.errors import BadRecord, ConfigError
+from sinks.clickhouse.embedded import guard
+from sinks.clickhouse.embedded.bodies import MAX_BYTES, unpack
+from sinks.clickhouse.embedded.directory import DataDirectory
+from sinks.clickhouse.embedded.engine import Engine, EngineError, Statement
+
+HOST = "127.0.0.1"
+_PARALLEL = 8  # statements at a time; further ones wait their turn
+_SHUTDOWN_S = 10.0
+_log = logging.getLogger(__name__)
+
+# Parameters of the transport; every other one in the URL is a setting, as in ClickHouse.
+_TRANSPORT = frozenset(
+    "query database default_format user password quota_key query_id session_id session_timeout session_check role "
+    "compress decompress stacktrace buffer_size wait_end_of_query client_protocol_version send_progress_in_http_headers "
+    "http_headers_progress_interval_ms enable_http_compression cancel_http_readonly_queries_on_client_close".split()
+)
+# HTTP statuses that ClickHouse gives to error codes; 500 to the rest. Clients go by the code, in a header.
+_STATUS = {62: 400, 60: 404, 81: 404, 115: 404, guard.AUTHENTICATION_FAILED: 403}
+_REQUEST_IS_WRONG = 36  # BAD_ARGUMENTS
+
+
+def serve(directory: Path, port: int, *, with_parent: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT (with_parent: or until stdin is closed); what was acknowledged is on disk.
+
+    Raises ConfigError where the directory or the port is taken.
+    """
+    files = DataDirectory(directory)
+    with files.locked(), _listening(port) as listener:
+        files.forget_port()
+        engine = Engine(files.data)
+        try:
+            asyncio.run(_serve(files, engine, listener, with_parent))
+        finally:
+            files.forget_port()
+            engine.close()
+
+
+@contextlib.contextmanager
+def _listening(port: int) -> Iterator[socket.socket]:
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+            listener.listen(128)
+        except OSError as error:
+            reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be opened ({error.strerror})"
+            raise ConfigError(
+                f"port {port} on {HOST} {reason}: stop what listens there or choose another port"
+            ) from None
+        yield listener
+
+
+async def _serve(files: DataDirectory, engine: Engine, listener: socket.socket, with_parent: bool) -> None:
+    port = int(listener.getsockname()[1])
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if with_parent:
+        loop.add_reader(sys.stdin.fileno(), _stop_at_end_of_stdin, loop, stop)
+    with ThreadPoolExecutor(_PARALLEL, "statement") as threads:
+        application = web.Application(client_max_size=MAX_BYTES)
+        application.router.add_route("*", "/{path:.*}", Interface(engine, threads, port, files.key()).handle)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_S)
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
+        files.write_port(port)
+        _log.info("listening on %s:%d, data in %s", HOST, port, files.path)
+        await stop.wait()
+        _log.info("stopping")
+        await runner.cleanup()
+
+
+class Interface:
+    """Answers one request after the other; holds nothing between them."""
+
+    def __init__(self, engine: Engine, threads: ThreadPoolExecutor, port: int, key: str) -> None:
+        self._engine, self._threads, self._port, self._key = engine, threads, port, key
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """The rows, or the engine's code and message."""
+        if request.path == "/ping":
+            foreign = guard.not_local(request.headers, self._port)
+            return web.Response(status=403, text=foreign) if foreign else web.Response(text="Ok.\n")
+        if refusal := guard.refusal(request.headers, request.query, self._port, self._key):
+            return _error(guard.AUTHENTICATION_FAILED, refusal, "AUTHENTICATION_FAILED")
+        if request.path not in ("/", "/query"):
+            return web.Response(status=404, text="There is no such path; ClickHouse's interface is at /\n")
+        try:
+            statement = await _statement(request)
+        except BadRecord as error:
+            return _error(_REQUEST_IS_WRONG, error.detail, "BAD_ARGUMENTS")
+        try:
+            answer = await asyncio.get_running_loop().run_in_executor(self._threads, self._engine.run, statement)
+        except EngineError as error:
+            return web.Response(
+                status=_STATUS.get(error.code, 500),
+                text=f"{error}\n",
+                headers={"X-ClickHouse-Exception-Code": str(error.code)},
+            )
+        return web.Response(body=answer, headers={"X-ClickHouse-Summary": "{}", "X-ClickHouse-Timezone": "UTC"})
+
+
+async def _statement(request: web.Request) -> Statement:
+    """SQL is in the URL, in the body, or begins in one and goes on in the other; or in a form."""
+    given = dict(request.query)
+    if request.content_type == "multipart/form-data":
+        form = await request.post()
+        given.update({name: value for name, value in form.items() if isinstance(value, str)})
+        body = b""
+    else:
+        body = unpack(await request.read(), request.headers.get("Content-Encoding", ""))
+    parts = [part for part in (given.get("query", "").encode(), body) if part]
+    if not parts:
+        raise BadRecord("empty", "the request holds no query")
+    settings = {
+        name: value for name, value in given.items() if name not in _TRANSPORT and not name.startswith("param_")
+    }
+    if request.method in ("GET", "HEAD"):
+        settings["readonly"] = "2"  # as ClickHouse has it; last, because it forbids further settings
+    return Statement(
+        text=b"\n".join(parts),
+        database=given.get("database", request.headers.get("X-ClickHouse-Database", "")),
+        format=given.get("default_format", "TabSeparated"),
+        settings=settings,
+        parameters={name.removeprefix("param_"): value for name, value in given.items() if name.startswith("param_")},
+    )
+
+
+def _error(code: int, message: str, name: str) -> web.Response:
+    return web.Response(
+        status=_STATUS.get(code, 500),
+        text=f"Code: {code}. DB::Exception: {message}. ({name})\n",
+        headers={"X-ClickHouse-Exception-Code": str(code)},
+    )
+
+
+def _stop_at_end_of_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 1024):
+        loop.remove_reader(sys.stdin.fileno())
+        stop.set()

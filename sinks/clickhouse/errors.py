@@ -1,0 +1,84 @@
+"""What the caller must do about an error of ClickHouse: retry, set the row aside, or call a person.
+
+Codes are the server's (src/Common/ErrorCodes.cpp). A code that is in no table here is a bug of ours and is raised as
+the driver gave it.
+"""
+
+import struct
+
+from clickhouse_connect.driver.exceptions import ClickHouseError, DataError, Error, OperationalError
+
+from evaluators.errors import ConfigError, RagwatchError, Refused, Transient
+
+# The server is busy, full, read-only for a while, or lost a peer.
+_TRANSIENT = {
+    **{3: "UNEXPECTED_END_OF_FILE", 32: "ATTEMPT_TO_READ_AFTER_EOF", 74: "CANNOT_READ_FROM_FILE_DESCRIPTOR"},
+    **{75: "CANNOT_WRITE_TO_FILE_DESCRIPTOR", 159: "TIMEOUT_EXCEEDED", 160: "TOO_SLOW", 173: "CANNOT_ALLOCATE_MEMORY"},
+    **{202: "TOO_MANY_SIMULTANEOUS_QUERIES", 203: "NO_FREE_CONNECTION", 209: "SOCKET_TIMEOUT", 210: "NETWORK_ERROR"},
+    **{218: "TABLE_IS_DROPPED", 225: "NO_ZOOKEEPER", 236: "ABORTED", 241: "MEMORY_LIMIT_EXCEEDED"},
+    **{242: "TABLE_IS_READ_ONLY", 243: "NOT_ENOUGH_SPACE", 252: "TOO_MANY_PARTS", 279: "ALL_CONNECTION_TRIES_FAILED"},
+    **{285: "TOO_FEW_LIVE_REPLICAS", 286: "UNSATISFIED_QUORUM", 319: "UNKNOWN_STATUS_OF_INSERT", 394: "CANCELLED"},
+    **{425: "SYSTEM_ERROR", 439: "CANNOT_SCHEDULE_TASK", 473: "DEADLOCK_AVOIDED", 517: "CANNOT_ASSIGN_ALTER"},
+    **{529: "NOT_A_LEADER", 574: "DISTRIBUTED_TOO_MANY_PENDING_BYTES", 745: "SERVER_OVERLOADED", 999: "KEEPER"},
+}
+# The content can never be stored.
+_REFUSED = {
+    **{6: "CANNOT_PARSE_TEXT", 25: "CANNOT_PARSE_ESCAPE_SEQUENCE", 26: "CANNOT_PARSE_QUOTED_STRING"},
+    **{27: "CANNOT_PARSE_INPUT_ASSERTION_FAILED", 33: "CANNOT_READ_ALL_DATA", 38: "CANNOT_PARSE_DATE"},
+    **{41: "CANNOT_PARSE_DATETIME", 53: "TYPE_MISMATCH", 69: "ARGUMENT_OUT_OF_BOUND", 70: "CANNOT_CONVERT_TYPE"},
+    **{72: "CANNOT_PARSE_NUMBER", 117: "INCORRECT_DATA", 128: "TOO_LARGE_ARRAY_SIZE", 131: "TOO_LARGE_STRING_SIZE"},
+    **{190: "SIZES_OF_ARRAYS_DONT_MATCH", 261: "UNKNOWN_BLOCK_INFO_FIELD", 321: "VALUE_IS_OUT_OF_RANGE"},
+    **{349: "CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN", 407: "DECIMAL_OVERFLOW", 469: "VIOLATED_CONSTRAINT"},
+    **{691: "UNKNOWN_ELEMENT_OF_ENUM"},
+}
+_MIGRATE = "run `ragwatch migrate`"
+_CONFIG = {
+    16: f"a column is missing: {_MIGRATE}",
+    60: f"a table is missing: {_MIGRATE}",
+    81: f"the database does not exist: {_MIGRATE}, or correct clickhouse.database",
+    115: "the server does not know one of our settings: it is too old",
+    164: "the user may only read: correct clickhouse.user",
+    192: "the user is unknown: correct clickhouse.user",
+    193: "the password is wrong: correct clickhouse.password",
+    291: "the user may not use this database: correct clickhouse.user",
+    497: "the user lacks a grant: correct clickhouse.user",
+    516: "user or password is wrong: correct clickhouse.user and clickhouse.password",
+}
+_TOO_MANY_PARTS = 252
+
+# What the driver lets through when a value does not fit its column.
+UNSUITABLE = (DataError, TypeError, ValueError, OverflowError, AttributeError, struct.error)
+
+
+def classified(error: ClickHouseError, url: str) -> RagwatchError | None:
+    """The error by what to do, without a word of what was stored; None for a bug."""
+    code = error.code if isinstance(error, Error) else None
+    if code is None:
+        if isinstance(error, OperationalError):
+            return Transient(f"ClickHouse at {url} does not answer ({_cause(error)}): is it running?")
+        status = str(error)
+        if "HTTP status 5" in status or "HTTP status 429" in status:
+            return Transient(f"a proxy before ClickHouse at {url} answers with an error")
+        if "HTTP status" in status:
+            return ConfigError(f"what answers at {url} is not ClickHouse: correct clickhouse.url")
+        return None
+    if code in _CONFIG:
+        return ConfigError(f"ClickHouse at {url}: {_CONFIG[code]} (its words: {_first_line(error)})")
+    if code == _TOO_MANY_PARTS and "Too many partitions" in str(error):
+        return Refused(f"one insert spans too many partitions (code {code}): split it by day")
+    if code in _TRANSIENT:
+        return Transient(f"ClickHouse at {url} cannot at the moment: {_TRANSIENT[code]} (code {code})")
+    if code in _REFUSED:
+        return Refused(f"ClickHouse refuses the content: {_REFUSED[code]} (code {code})")
+    return None
+
+
+def _cause(error: Exception) -> str:
+    cause = error.__cause__ or error
+    reason = getattr(cause, "reason", None) or cause
+    return type(reason).__name__
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).partition("DB::Exception: ")[2] or str(error)
+    return text.splitlines()[0].partition(" (for url")[0][:200]

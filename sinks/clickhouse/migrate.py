@@ -1,0 +1,99 @@
+"""`migrate` brings a database to this version's tables; safe to run twice, and from several processes at once."""
+
+import re
+from importlib import resources
+
+from sinks.clickhouse.database import Database
+from sinks.settings import RetentionSettings
+
+_APPLIED = """
+CREATE TABLE IF NOT EXISTS schema_migrations
+(
+    name String,
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree(applied_at)
+ORDER BY name
+"""
+
+
+def migrate(database: Database, retention: RetentionSettings) -> list[str]:
+    """What was done: names of migrations applied and `ttl:TABLE` of retentions changed; empty the second time.
+
+    Every statement of a migration may run twice, so a process that died half-way, or two at once, do no harm.
+    """
+    database.create()
+    database.command(_APPLIED)
+    applied = {row["name"] for row in database.rows("SELECT name FROM schema_migrations")}
+    done = []
+    for name, statements in migrations().items():
+        if name in applied:
+            continue
+        for statement in statements:
+            database.command(statement)
+        database.command("INSERT INTO schema_migrations (name) SELECT {name:String}", {"name": name})
+        done.append(name)
+    return done + _retain(database, retention)
+
+
+def missing(database: Database) -> list[str]:
+    """Names of this version's migrations that the database has not; ConfigError where it does not exist."""
+    present = database.rows(
+        "SELECT 1 FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"
+    )
+    applied = {row["name"] for row in database.rows("SELECT name FROM schema_migrations")} if present else set()
+    return [name for name in migrations() if name not in applied]
+
+
+def migrations() -> dict[str, list[str]]:
+    """The statements of each numbered file, in order. A statement ends with a semicolon at the end of a line."""
+    folder = resources.files("sinks.clickhouse") / "migrations"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return {name.removesuffix(".sql"): _statements((folder / name).read_text()) for name in names}
+
+
+def _statements(text: str) -> list[str]:
+    code = re.sub(r"^\s*--.*\n", "", text, flags=re.MULTILINE)
+    return [statement.strip() for statement in re.split(r";[ \t]*(?:\n|$)", code) if statement.strip()]
+
+
+def _retain(database: Database, retention: RetentionSettings) -> list[str]:
+    """Set each table's TTL where it is another one."""
+    engines = database.rows("SELECT name, engine_full FROM system.tables WHERE database = currentDatabase()")
+    current = {row["name"]: row["engine_full"] for row in engines}
+    changed = []
+    for table, ttl in lifetimes(retention).items():
+        if f" TTL {ttl} SETTINGS " not in f"{current[table]} SETTINGS ":
+            database.command(f"ALTER TABLE {table} MODIFY TTL {ttl}")
+            changed.append(f"ttl:{table}")
+    return changed
+
+
+def lifetimes(retention: RetentionSettings) -> dict[str, str]:
+    """TTL of each table that has one, spelt as ClickHouse spells it back."""
+    scores, texts = _by_run(retention.traces_days), _by_run(retention.texts_days)
+    return {
+        "traces": scores,
+        "scores": scores,
+        "trace_texts": texts,
+        "windows": ", ".join(
+            [
+                f"start + toIntervalDay({retention.windows_minute_days}) WHERE size_s < 3600",
+                f"start + toIntervalDay({retention.windows_hour_days}) WHERE (size_s >= 3600) AND (size_s < 86400)",
+                f"start + toIntervalDay({retention.windows_day_days}) WHERE size_s >= 86400",
+            ]
+        ),
+        "verdicts": f"end + toIntervalDay({retention.windows_minute_days})",
+        # A mark that comes back because only its taking-back expired costs one idempotent roll-up.
+        "dirty_windows": "toDateTime(marked_at) + toIntervalDay(2) WHERE done = 1",
+        "progress": "toDateTime(heartbeat_at) + toIntervalDay(30)",
+        "dead_letters": f"toDateTime(ingested_at) + toIntervalDay({retention.dead_letters_days})",
+    }
+
+
+def _by_run(days: int) -> str:
+    """`live` goes by event time, other runs by when they were written: a replay of old traces stays readable."""
+    return (
+        f"toDateTime(time) + toIntervalDay({days}) WHERE run_id = 'live', "
+        f"toDateTime(ingested_at) + toIntervalDay({days}) WHERE run_id != 'live'"
+    )
