@@ -17,8 +17,12 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
     jobs_topic: str = Field(default="rag.jobs", description="One partition; who owns it leads the jobs.")
     group_prefix: str = Field(default="ragwatch", description="Consumer groups are <prefix>-<lane> and <prefix>-jobs.")
     start_at: Literal["earliest", "latest"] = Field(default="earliest", description="Where a new group begins.")
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(default="PLAINTEXT")
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(default="PLAIN")
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        default="PLAINTEXT", description="How brokers are talked to."
+    )
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        default="PLAIN", description="How a user proves who it is, where SASL is on."
+    )
     sasl_username: str = Field(default="", description="User name where SASL is on.")
     sasl_password: SecretStr = Field(default=SecretStr(""), description="Its password.")
     ssl_ca_file: str = Field(default="", description="CA certificates (PEM); empty: the system's.")
@@ -103,5 +107,9 @@ class TelemetrySettings(BaseModel, extra="forbid", frozen=True):
         description="Port of the first lane, one more for each further one; 0: any free port.",
     )
     jobs_port: int = Field(default=6790, ge=0, le=65535, description="Port of the jobs process; 0: any free port.")
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO")
-    log_format: Literal["auto", "json", "text"] = Field(default="auto", description="auto: JSON where not a terminal.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="Least severe log record that is written."
+    )
+    log_format: Literal["auto", "json", "text"] = Field(
+        default="auto", description="How log records look; auto: JSON where not a terminal."
+    )

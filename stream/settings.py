@@ -21,6 +21,7 @@ from stream.toml_lines import lines_of
 
 DEFAULT_FILE = "ragwatch.toml"
 DEFAULT = "default"
+MASK = "********"
 
 
 class Settings(BaseModel, extra="forbid", frozen=True):
@@ -167,7 +168,7 @@ def _suggestion(loc: tuple[str | int, ...]) -> str:
 
 def _masked(value: Any) -> Any:
     if isinstance(value, SecretStr):
-        return "********" if value.get_secret_value() else ""
+        return MASK if value.get_secret_value() else ""
     if isinstance(value, BaseModel):
         return {name: _masked(getattr(value, name)) for name in type(value).model_fields}
     if isinstance(value, Mapping):

@@ -1,0 +1,55 @@
+"""`ragwatch config`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stream.cli.options import config_option, settings_from
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="A list of objects: name, value, origin, description.")
+@click.option("--changed", is_flag=True, help="Only what differs from the defaults.")
+@config_option
+def command(as_json: bool, changed: bool, config: Path | None) -> None:
+    """Print the effective settings, and where each came from: a default, a line of the file, or a variable.
+
+    Secrets are masked. Without --json the output is TOML, ready to be a settings file of your own.
+
+    \b
+    Examples:
+      ragwatch config
+      ragwatch config --changed
+      ragwatch config --json | jq '.[] | select(.name == "kafka.topics")'
+    """
+    loaded = settings_from(config)
+    from stream.settings import DEFAULT, MASK, entries
+
+    shown = [entry for entry in entries(loaded) if not changed or entry.origin != DEFAULT]
+    if as_json:
+        fields = ("name", "value", "origin", "description")
+        click.echo(json.dumps([{field: getattr(entry, field) for field in fields} for entry in shown], indent=2))
+        return
+    section = ""
+    for entry in shown:
+        above, _, name = entry.name.rpartition(".")
+        if above != section:
+            click.echo(f"{chr(10) if section else ''}[{above}]")
+            section = above
+        line = f"{name} = {_toml(entry.value)}" if entry.value is not None else f"# {name} is not set"
+        line = f"# {line}" if entry.value == MASK else line
+        click.echo(f"{line:<50} # {entry.origin}")
+    if not shown:
+        click.echo("# every setting has its default")
+
+
+def _toml(value: Any) -> str:
+    """A TOML value on one line."""
+    if isinstance(value, dict):
+        items = (f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items() if item is not None)
+        return f"{{ {', '.join(items)} }}" if value else "{}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_toml(item) for item in value)}]"
+    return json.dumps(value, ensure_ascii=False)
