@@ -1,0 +1,70 @@
+"""What an answer of Grafana's HTTP API means for the caller: go on, try again, or change something."""
+
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import requests
+
+from evaluators.errors import ConfigError, Refused, Transient
+
+_BUSY = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class Busy(Transient):
+    """Grafana is away or asks for patience: `status` is None where nothing was answered."""
+
+    def __init__(self, message: str, status: int | None = None, retry_after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+
+class NotFound(Refused):
+    """There is nothing under this path."""
+
+
+def reader(name: str) -> Callable[..., requests.Response]:
+    """A response hook that lets only answers through which grafana-api can read, and raises what the others mean.
+
+    grafana-api fails on empty bodies and on errors that are not JSON. `name` says in errors who answered.
+    """
+
+    def read(response: requests.Response, **_: object) -> requests.Response:
+        status = response.status_code
+        if response.is_redirect:  # following it would send the token elsewhere, and a POST would become a GET
+            target = urlsplit(response.headers.get("Location", ""))
+            raise ConfigError(f"{name} redirects to {target.scheme}://{target.netloc}: set grafana.url to that")
+        if status < 400:
+            if not response.content:
+                response._content = b"{}"
+            return response
+        asked = f"{response.request.method} {urlsplit(response.url).path}"
+        what = f"{name} answered {asked} with {status}: {_said(response)}"
+        if status in _BUSY or status > 500:
+            raise Busy(what, status, _seconds(response.headers.get("Retry-After", "")))
+        if status == 401:
+            raise ConfigError(f"{what}. Make a new service account token and set grafana.token")
+        if status == 403:
+            raise ConfigError(f"{what}. Give the service account the role Editor (data sources need Admin)")
+        raise (NotFound if status == 404 else Refused)(what)
+
+    return read
+
+
+def short(text: object) -> str:
+    """On one line, at most 200 characters."""
+    return " ".join(str(text).split())[:200] or "no message"
+
+
+def _said(response: requests.Response) -> str:
+    """What the server said for people: its message, else the words of its page."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    return short(body.get("message", "") if isinstance(body, dict) else re.sub(r"<[^>]*>", " ", response.text[:5000]))
+
+
+def _seconds(retry_after: str) -> float:
+    return float(retry_after) if retry_after.isdecimal() else 0.0

@@ -1,0 +1,52 @@
+"""Our description of Grafana is one, and is Grafana's where Grafana's own is at hand."""
+
+import copy
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV30SpecValidator
+
+from tests.contracts.check_grafana import differences, load
+
+
+def test_it_is_a_valid_description() -> None:
+    OpenAPIV30SpecValidator(load()).validate()
+
+
+def test_it_is_grafanas() -> None:
+    path = os.environ.get("GRAFANA_OPENAPI")
+    if not path:
+        pytest.skip("GRAFANA_OPENAPI does not name a copy of Grafana's own description")
+    assert list(differences(load(), json.loads(Path(path).read_text()))) == []
+
+
+@pytest.mark.parametrize(
+    ("at", "says"),
+    [
+        (["paths", "/api/folders/{folder_uid}"], "GET /api/folders/{folder_uid}: there is no such call"),
+        (["paths", "/api/annotations", "get", "parameters", 2], "there is no parameter tags in query"),
+        (["components", "schemas", "Annotation", "properties", "timeEnd"], "there is no member timeEnd"),
+        (["paths", "/api/folders", "post", "responses", "409"], "POST /api/folders: never answers 409"),
+    ],
+)
+def test_the_comparison_sees_what_is_missing(at: list[Any], says: str) -> None:
+    theirs = copy.deepcopy(load())
+    holder: Any = theirs
+    for step in at[:-1]:
+        holder = holder[step]
+    del holder[at[-1]]
+    assert any(says in line for line in differences(load(), theirs))
+
+
+def test_the_comparison_sees_another_type_and_a_new_duty() -> None:
+    theirs = copy.deepcopy(load())
+    body = theirs["paths"]["/api/annotations"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    body["properties"]["text"] = {"type": "integer"}
+    body["required"] = [*body["required"], "dashboardUID"]
+    assert set(differences(load(), theirs)) == {
+        "POST /api/annotations body.text: ours is string, Grafana's integer",
+        "POST /api/annotations body: Grafana requires dashboardUID",
+    }
