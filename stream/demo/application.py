@@ -44,7 +44,7 @@ class Application:
         self._encoder = encoder
         self._executor = executor
         self._clock = clock
-        self._tokens = {passage.name: encoder.count_tokens([passage.text]) for passage in index.passages}
+        self._tokens = {passage.id: encoder.count_tokens([passage.text]) for passage in index.passages}
         self._shift = len(index.passages) // 2
 
     async def answer(self, question: Question, fault: Fault | None, rng: random.Random) -> Trace:
@@ -61,7 +61,7 @@ class Application:
             await asyncio.sleep(style.uniform(*_BACK_OFF_S))
         answer = " ".join(_misbehave(_extract(retrieved.hits), fault, style))
         done = time.perf_counter()
-        prompt = retrieved.question_tokens + sum(self._tokens[hit.passage.name] for hit in retrieved.hits)
+        prompt = retrieved.question_tokens + sum(self._tokens[hit.passage.id] for hit in retrieved.hits)
         tokens = Tokens(input=prompt * attempts, output=self._encoder.count_tokens([answer]) * attempts)
         return Trace(
             trace_id=trace_id,
@@ -73,7 +73,7 @@ class Application:
             answer=answer,
             contexts=tuple(_chunk(hit, rank) for rank, hit in enumerate(retrieved.hits, 1)),
             expected=(question.passage.sentences[0],) if question.golden else None,
-            condition=f'"{question.passage.name}"' if question.golden else None,
+            condition=f'"{question.passage.subject}"' if question.golden else None,
             model=Model(requested=MODEL, served=MODEL, provider="local", prompt_version=PROMPT_VERSION),
             latency=Latency(total_s=done - began, retrieval_s=retrieved.seconds, generation_s=done - generating),
             tokens=tokens,
@@ -111,4 +111,4 @@ def _misbehave(sentences: tuple[str, ...], fault: Fault | None, rng: random.Rand
 
 def _chunk(hit: Hit, rank: int) -> Chunk:
     passage: Passage = hit.passage
-    return Chunk(id=passage.name, text=passage.text, score=round(hit.score, 6), rank=rank, source=passage.module)
+    return Chunk(id=passage.id, text=passage.text, score=round(hit.score, 6), rank=rank, source=passage.module)

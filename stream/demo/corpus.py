@@ -56,9 +56,10 @@ _MARKUP = re.compile(r"[`*]")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One docstring's prose: its first sentence begins with the dotted name of what it documents."""
+    """One docstring's prose: its first sentence begins with what it documents ("dedent in textwrap: ...")."""
 
-    name: str  # "textwrap.dedent"; also its id
+    id: str  # "textwrap.dedent"
+    subject: str  # "dedent in textwrap": a dot before a capital would end a sentence
     module: str
     sentences: tuple[str, ...]
 
@@ -69,8 +70,8 @@ class Passage:
 
     @property
     def purpose(self) -> str:
-        """The first sentence without the name and the full stop: "Remove any common leading whitespace ..."."""
-        return self.sentences[0].removeprefix(f"{self.name}: ").rstrip(".")
+        """The first sentence without subject and full stop: "Remove any common leading whitespace ..."."""
+        return self.sentences[0].removeprefix(f"{self.subject}: ").rstrip(".")
 
 
 def read(split: Split, modules: Sequence[str] = MODULES) -> tuple[Passage, ...]:
@@ -90,27 +91,28 @@ def _of_module(module: str, split: Split) -> list[Passage]:
         return []
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
     found: dict[str, Passage] = {}  # by purpose: two names for one docstring are one passage
-    for name, docstring in _documented(tree, module):
-        sentences = _prose(name, docstring, split)
-        if sentences:
-            passage = Passage(name, module, sentences)
+    for name, docstring in _documented(tree):
+        subject = f"{name} in {module}"
+        sentences = _prose(subject, docstring, split)
+        passage = Passage(f"{module}.{name}", subject, module, sentences)
+        if sentences and tuple(split(passage.text)) == sentences:  # read again it is what it was made of
             found.setdefault(passage.purpose.lower(), passage)
     return list(found.values())[:PASSAGES_PER_MODULE]
 
 
-def _documented(node: ast.AST, prefix: str) -> Iterator[tuple[str, str]]:
-    """Dotted names and docstrings of public functions, classes and methods, in the order of the source."""
+def _documented(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Names inside the module and docstrings of public functions, classes and methods, in the order of the source."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.ClassDef) and not child.name.startswith("_"):
-            name = f"{prefix}.{child.name}"
+            name = prefix + child.name
             docstring = ast.get_docstring(child)
             if docstring:
                 yield name, docstring
             if isinstance(child, ast.ClassDef):
-                yield from _documented(child, name)
+                yield from _documented(child, f"{name}.")
 
 
-def _prose(name: str, docstring: str, split: Split) -> tuple[str, ...]:
+def _prose(subject: str, docstring: str, split: Split) -> tuple[str, ...]:
     """The first sentences of the first paragraphs, as far as they are plain prose."""
     kept: list[str] = []
     for paragraph in inspect.cleandoc(docstring).split("\n\n")[:2]:
@@ -118,7 +120,7 @@ def _prose(name: str, docstring: str, split: Split) -> tuple[str, ...]:
         for sentence in split(text):
             if not _plain(sentence) or len(kept) == MOST_SENTENCES:
                 return tuple(kept)
-            kept.append(sentence if kept else f"{name}: {sentence}")
+            kept.append(sentence if kept else f"{subject}: {sentence}")
     return tuple(kept)
 
 

@@ -10,10 +10,10 @@ from stream.demo.corpus import Passage
 GOLDEN_SHARE = 0.25  # questions that come with a reference answer and a condition on the answer
 
 _ABOUT = (
-    "What does {name} do?",
-    "What is {name} for?",
-    "Can you explain {name} to me?",
-    "When would I use {name}?",
+    "What does {subject} do?",
+    "What is {subject} for?",
+    "Can you explain {subject} to me?",
+    "When would I use {subject}?",
 )
 _TASK = (
     "How do I {task} with {module}?",
@@ -45,4 +45,4 @@ def ask_about(passages: Sequence[Passage], rng: random.Random) -> Question:
     if _TASK_LIKE.match(passage.purpose) and rng.random() < 0.5:
         task = passage.purpose[0].lower() + passage.purpose[1:]
         return Question(rng.choice(_TASK).format(task=task, module=passage.module), passage, golden)
-    return Question(rng.choice(_ABOUT).format(name=passage.name), passage, golden)
+    return Question(rng.choice(_ABOUT).format(subject=passage.subject), passage, golden)

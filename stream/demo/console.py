@@ -1,0 +1,124 @@
+"""What the demo looks like on a terminal: pure functions from what was observed to what rich draws."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from drift.problems import Problem
+from stream.demo.observe import Point, Snapshot
+from stream.demo.schedule import Episode
+from stream.demo.watched import Watched
+
+_BARS = "▁▂▃▄▅▆▇█"
+_TREND = 18  # windows
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything the console shows at one moment."""
+
+    stage: str  # what is going on, for people
+    elapsed_s: float | None  # since the first score
+    fault: Episode | None
+    sent: int
+    snapshot: Snapshot | None
+    watched: Sequence[Watched]
+    problems: Sequence[Problem]
+
+
+def render(view: View) -> RenderableType:
+    """The whole screen."""
+    parts: list[RenderableType] = [_head(view)]
+    if view.snapshot:
+        parts += [_metrics(view.snapshot, view.watched), _problems(view.problems)]
+    return Panel(Group(*parts), title="ragwatch demo", subtitle="Ctrl-C ends it", border_style="cyan")
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, e.g. 01:07."""
+    return f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}"
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, or a dash for "could not tell"."""
+    return "-" if value is None else f"{value:.3g}"
+
+
+def limit(watched: Watched) -> str:
+    """The line between good and bad in words."""
+    if watched.rule == "any":
+        return "not one"
+    ends = ((watched.low, "≥"), (watched.high, "≤"))
+    return " ".join(f"{sign} {number(end)}" for end, sign in ends if end is not None)
+
+
+def sparkline(points: Sequence[Point], watched: Watched) -> Text:
+    """The means of the last windows as bars, bad ones red; nothing scored is a dot."""
+    means = [point.mean for point in points[-_TREND:]]
+    known = [mean for mean in means if mean is not None] or [0.0]
+    low = min(0.0, *known)
+    high = max(watched.low or 0.0, watched.high or 0.0, *known)
+    text = Text()
+    for mean in means:
+        if mean is None:
+            text.append("·", style="dim")
+            continue
+        height = (mean - low) / (high - low) if high > low else 0.0
+        text.append(_BARS[round(height * (len(_BARS) - 1))], style="green" if watched.good(mean) else "red")
+    return text
+
+
+def _head(view: View) -> RenderableType:
+    line = Text()
+    line.append(f"{clock(view.elapsed_s)} since the first score" if view.elapsed_s is not None else view.stage)
+    if view.fault:
+        line.append("   fault: ", style="dim").append(view.fault.fault.title, style="bold yellow")
+    elif view.elapsed_s is not None:
+        line.append("   no fault is on", style="dim")
+    if view.snapshot is None:
+        return line
+    snapshot = view.snapshot
+    lag = ", ".join(f"{lane} {records}" for lane, records in snapshot.lag.items()) or "-"
+    flow = Text(
+        f"{snapshot.rate:.1f} traces/s   {view.sent:,} sent, {snapshot.stored:,} stored   "
+        f"lag in records: {lag}   dead letters: {snapshot.dead_letters}"
+    )
+    return Group(line, flow)
+
+
+def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
+    table = Table(expand=True, box=None, pad_edge=False, title="means of the last closed window", title_justify="left")
+    for name, justify in (("metric", "left"), ("mean", "right"), ("good", "right"), ("scored / seen", "right")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("trend", no_wrap=True)
+    for one in watched:
+        points = snapshot.series.get(one.metric, ())
+        if not points:
+            table.add_row(one.metric, "-", limit(one), "-", "")
+            continue
+        last = points[-1]
+        bad = last.mean is not None and not one.good(last.mean)
+        mean = Text(f"{number(last.mean)} {one.unit}".rstrip(), style="bold red" if bad else "green")
+        table.add_row(one.metric, mean, limit(one), f"{last.scored} / {last.seen}", sparkline(points, one))
+    return table
+
+
+def _problems(problems: Sequence[Problem]) -> RenderableType:
+    if not problems:
+        return Text("\nproblems: none", style="green")
+    table = Table(expand=True, box=None, pad_edge=False, title="problems", title_justify="left")
+    table.add_column("state", no_wrap=True)
+    table.add_column("what", ratio=1)
+    for problem in problems:
+        style = {"open": "bold red", "resolved": "green"}.get(problem.state, "yellow")
+        examples = " ".join(example[:8] for example in problem.examples[:_EXAMPLES])
+        what = Text(problem.description)
+        if examples:
+            what.append(f"\nexamples: {examples}", style="dim")
+        table.add_row(Text(problem.state, style=style), what)
+    return table

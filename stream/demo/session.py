@@ -1,0 +1,99 @@
+"""One performance: traffic flows, faults come and go by the schedule, and what the pipeline makes of it is shown."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drift.problems import Problem, load_problems
+from evaluators.errors import ConfigError, Transient
+from sinks.clickhouse.database import Database
+from stream.demo.console import View
+from stream.demo.display import Display
+from stream.demo.observe import Snapshot, observe
+from stream.demo.timeline import Timeline
+from stream.demo.traffic import Traffic
+from stream.demo.watched import Watched
+from stream.local.processes import Children
+
+_EVERY_S = 1.0
+_FIRST_SCORE_WITHIN_S = 120.0
+_TREND = 20  # windows
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Plays until Ctrl-C, SIGTERM or `minutes` after the first score.
+
+    Raises ConfigError where a child ended by itself or nothing is scored.
+    """
+
+    database: Database
+    display: Display
+    children: Children
+    timeline: Timeline
+    watched: Sequence[Watched]
+    base_s: int
+    minutes: float | None
+
+    async def play(self, traffic: Traffic) -> None:
+        """Send, watch and show."""
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        sending = asyncio.create_task(traffic.run())
+        began = loop.time()
+        snapshot: Snapshot | None = None
+        problems: Sequence[Problem] = ()
+        try:
+            while not stop.is_set() and not self._over():
+                self._alive(loop.time() - began)
+                if sending.done():
+                    sending.result()
+                try:
+                    snapshot = await asyncio.to_thread(observe, self.database, base_s=self.base_s, keep=_TREND)
+                    problems = await asyncio.to_thread(load_problems, self.database)
+                except Transient:
+                    pass  # the sink is busy or away: the last figures stand
+                if snapshot and snapshot.scores and self.timeline.elapsed_s is None:
+                    self.timeline.begin()
+                self.display.update(self._view(traffic, snapshot, problems))
+                await _sleep(stop, _EVERY_S)
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    def _over(self) -> bool:
+        elapsed = self.timeline.elapsed_s
+        return self.minutes is not None and elapsed is not None and elapsed >= self.minutes * 60
+
+    def _alive(self, waited_s: float) -> None:
+        child = self.children.ended()
+        if child is not None:
+            raise ConfigError(
+                f"{child.name} ended with code {child.exit_code}; its log is {child.log}:\n{child.last_lines()}"
+            )
+        if self.timeline.elapsed_s is None and waited_s > _FIRST_SCORE_WITHIN_S:
+            logs = ", ".join(str(child.log) for child in self.children)
+            raise ConfigError(f"no trace was scored within {_FIRST_SCORE_WITHIN_S:.0f} s; see {logs}")
+
+    def _view(self, traffic: Traffic, snapshot: Snapshot | None, problems: Sequence[Problem]) -> View:
+        return View(
+            stage="waiting for the first score",
+            elapsed_s=self.timeline.elapsed_s,
+            fault=self.timeline.now(),
+            sent=traffic.sent,
+            snapshot=snapshot,
+            watched=self.watched,
+            problems=problems,
+        )
+
+
+async def _sleep(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(stop.wait(), seconds)
+    except TimeoutError:
+        return

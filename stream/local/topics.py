@@ -1,0 +1,26 @@
+"""Topics on a fresh broker."""
+
+from collections.abc import Mapping
+
+from evaluators.errors import ConfigError
+
+_TIMEOUT_MS = 10_000
+
+
+async def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
+    """Every topic of `partitions` is there, with so many partitions where it was not; raises ConfigError if not."""
+    from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+    from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+
+    client = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        await client.start()
+        wanted = [NewTopic(name, count, 1) for name, count in partitions.items()]
+        response = await client.create_topics(wanted, timeout_ms=_TIMEOUT_MS)
+    except KafkaError as error:
+        raise ConfigError(f"cannot create topics on {bootstrap}: {type(error).__name__}") from error
+    finally:
+        await client.close()
+    for name, code, *_ in response.topic_errors:
+        if code and for_code(code) is not TopicAlreadyExistsError:
+            raise ConfigError(f"cannot create the topic {name} on {bootstrap}: {for_code(code).__name__}")
