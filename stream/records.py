@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Protocol
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -57,3 +58,8 @@ class StoredRecord:
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+
+
+def broker_time(record: Record) -> datetime:
+    """The broker's timestamp; 1970 where there was none."""
+    return datetime.fromtimestamp(max(record.timestamp, 0) / 1000, UTC)

@@ -1,0 +1,52 @@
+"""Puts a pipeline together from settings: registry, encoder where something embeds, plan, resources."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evaluators import registry
+from evaluators.encoder import load_encoder
+from evaluators.errors import Unavailable
+from evaluators.plan import Plan, needs_encoder, prepare
+from evaluators.resources import Resources
+from evaluators.spec import Evaluator, Lane
+from sinks.rows import LIVE
+from stream.pipeline import Pipeline
+from stream.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A pipeline, and what it would run if it could (see `Plan`)."""
+
+    pipeline: Pipeline
+    plan: Plan
+
+
+def assemble(
+    settings: Settings,
+    lane: Lane | None,
+    *,
+    run_id: str = LIVE,
+    timely: bool = True,
+    evaluators: Mapping[str, Evaluator] | None = None,
+) -> Assembled:
+    """The pipeline of a lane (None: of all lanes at once), ready to process; raises `ConfigError`.
+
+    The encoder is loaded only where an evaluator of the lane embeds; without one those evaluators are off, and logged.
+    """
+    found = registry.load() if evaluators is None else evaluators
+    encoder = None
+    if needs_encoder(found, settings.evaluators, lane):
+        try:
+            encoder = load_encoder(settings.evaluators.encoder)
+        except Unavailable as error:
+            log.warning("no encoder: %s", error)
+    plan = prepare(found, settings.evaluators, lane, encoder)
+    for evaluator, reason in plan.unavailable.items():
+        log.warning("evaluator %s is off: %s", evaluator, reason)
+    resources = Resources(encoder, settings.evaluators.encoder.cache_bytes)
+    pipeline = Pipeline(plan.prepared, resources, settings, lane=lane, run_id=run_id, timely=timely)
+    return Assembled(pipeline, plan)

@@ -1,0 +1,194 @@
+"""Records become rows: decode, sample, evaluate, tabulate. The same for live agents and for replays.
+
+Pure but for the log: the same records give the same rows however they are cut into slices, and nothing is lost: a
+record is in the rows, in the dead letters, or counted as skipped by a lane that leaves them to `fast`.
+"""
+
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from evaluators.errors import BadRecord
+from evaluators.outcome import Failed, Outcome
+from evaluators.resources import Resources
+from evaluators.run import Prepared, run_all
+from evaluators.spec import Lane
+from sinks.rows import LIVE, PROBE, Block, DirtyRow, ScoreRow
+from sinks.version import pack
+from stream.decoding import Limits, decode
+from stream.records import Record
+from stream.rows import Placed, dead_letter_row, placed, sampled_out_row, score_row, text_row, trace_row
+from stream.sampling import by_rate, sampled
+from stream.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+class DeadLetter(NamedTuple):
+    """A record that cannot be used, and why; `detail` never quotes it."""
+
+    record: Record
+    reason: str
+    stage: str
+    detail: str
+
+
+@dataclass(slots=True)
+class Processed:
+    """What a slice of records became. `newest` is the newest event time, none ahead of its broker's timestamp."""
+
+    block: Block = field(default_factory=Block)
+    dead: list[DeadLetter] = field(default_factory=list)
+    decoded: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)  # by reason; lanes other than `fast` only
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # by evaluator and status
+    newest: datetime | None = None
+
+
+class _Entry(NamedTuple):
+    place: Placed
+    record: Record
+    second: int  # event time
+
+
+class Pipeline:
+    """Turns slices of records into blocks of one run. Safe to call from one thread at a time.
+
+    `lane` None (replays) does the work of every lane at once. `timely` limits event times against the broker's.
+    """
+
+    def __init__(
+        self,
+        plan: Sequence[Prepared],
+        resources: Resources,
+        settings: Settings,
+        *,
+        lane: Lane | None,
+        run_id: str = LIVE,
+        timely: bool = True,
+        new_mark: Callable[[], str] = lambda: uuid.uuid4().hex,
+    ) -> None:
+        self.lane = lane
+        self.run_id = run_id
+        self.plan = tuple(plan)
+        self._keeps = lane is None or lane == "fast"
+        lanes = {prepared.evaluator.lane for prepared in plan} | ({"fast"} if self._keeps else set())
+        self._lanes = tuple(sorted(lanes))
+        self._groups = by_rate(settings.sampling, plan)
+        self._resources = resources
+        self._limits = Limits.of(settings.ingest, timely=timely)
+        self._batch = (settings.worker.batch_records, settings.worker.batch_bytes)
+        self._base_s = settings.windows.base_s
+        self._texts = settings.privacy.store_texts == "full"
+        key = settings.privacy.hash_key.get_secret_value().encode()
+        self._user_key = key if settings.privacy.hash_users else None
+        self._new_mark = new_mark
+        self._told: set[tuple[str, str]] = set()
+
+    def process(self, records: Sequence[Record]) -> Processed:
+        """Every record accounted for; blocks, so call it from a thread."""
+        done = Processed()
+        entries = self._decoded(records, done)
+        for batch in self._batches(entries):
+            if self._keeps:
+                self._tabulate(batch, done.block)
+            self._evaluate(batch, done)
+        self._mark(entries, done.block)
+        return done
+
+    def _decoded(self, records: Sequence[Record], done: Processed) -> list[_Entry]:
+        """The traces to work on: of several messages about one trace the newest, where its key is the same."""
+        latest: dict[tuple[str, str, str, int, str], _Entry] = {}
+        newest_s = 0.0
+        live = self.run_id == LIVE
+        for record in records:
+            try:
+                trace = decode(record, self._limits)
+            except BadRecord as bad:
+                self._set_aside(record, bad, done)
+                continue
+            seconds = trace.time.timestamp()
+            capped = min(seconds, record.timestamp / 1000) if record.timestamp > 0 else seconds
+            if capped > newest_s:
+                newest_s = capped
+            run_id = PROBE if live and trace.probe else self.run_id
+            second = int(seconds)
+            entry = _Entry(placed(trace, run_id, pack(record.timestamp, record.offset)), record, second)
+            identity = (run_id, trace.app, trace.environment, second // 60, trace.trace_id)
+            before = latest.get(identity)
+            if before is None or before.place.version <= entry.place.version:
+                latest[identity] = entry
+            done.decoded += 1
+        if newest_s:
+            done.newest = datetime.fromtimestamp(newest_s, UTC)
+        return list(latest.values())
+
+    def _set_aside(self, record: Record, bad: BadRecord, done: Processed) -> None:
+        if not self._keeps:
+            done.skipped[bad.reason] += 1
+            return
+        done.dead.append(DeadLetter(record, bad.reason, "decode", bad.detail))
+        done.block.dead_letters.append(dead_letter_row(record, self.run_id, bad.reason, bad.detail, "decode"))
+
+    def _batches(self, entries: list[_Entry]) -> Iterator[list[_Entry]]:
+        most, most_bytes = self._batch
+        batch: list[_Entry] = []
+        size = 0
+        for entry in entries:
+            length = len(entry.record.value or b"")
+            if batch and (len(batch) >= most or size + length > most_bytes):
+                yield batch
+                batch, size = [], 0
+            batch.append(entry)
+            size += length
+        if batch:
+            yield batch
+
+    def _tabulate(self, batch: list[_Entry], block: Block) -> None:
+        user_key = self._user_key
+        block.traces += [trace_row(entry.place, entry.record, user_key) for entry in batch]
+        if self._texts:
+            block.texts += [text_row(entry.place) for entry in batch]
+
+    def _evaluate(self, batch: list[_Entry], done: Processed) -> None:
+        shared = self._resources.batch()
+        rows = done.block.scores
+        for rate, plan in self._groups.items():
+            chosen, left = batch, []
+            if rate < 1:
+                chosen = [entry for entry in batch if sampled(entry.place.trace.trace_id, rate)]
+                left = [entry for entry in batch if not sampled(entry.place.trace.trace_id, rate)]
+            weight = 1 / rate if rate else 0.0
+            outcomes = run_all(plan, [entry.place.trace for entry in chosen], shared) if chosen else [[] for _ in plan]
+            for prepared, column in zip(plan, outcomes, strict=True):
+                for entry, outcome in zip(chosen, column, strict=True):
+                    if outcome is not None:
+                        rows.append(self._scored(entry, prepared, outcome, weight, done))
+                selected = (entry for entry in left if prepared.selects(entry.place.trace))
+                rows += [sampled_out_row(entry.place, prepared, weight) for entry in selected]
+
+    def _scored(self, entry: _Entry, prepared: Prepared, outcome: Outcome, weight: float, done: Processed) -> ScoreRow:
+        row = score_row(entry.place, prepared, outcome, weight)
+        done.outcomes[row.evaluator, row.status] += 1
+        if isinstance(outcome, Failed) and (row.evaluator, outcome.kind) not in self._told:
+            self._told.add((row.evaluator, outcome.kind))
+            log.warning("%s failed (%s): %s; later ones are only counted", row.evaluator, outcome.kind, outcome.detail)
+        return row
+
+    def _mark(self, entries: list[_Entry], block: Block) -> None:
+        """One mark per lane and base window that the block touches: what was stored decides, never a clock."""
+        base = self._base_s
+        touched = {
+            (entry.place.run_id, entry.place.trace.app, entry.place.trace.environment, entry.second // base * base)
+            for entry in entries
+        }
+        mark_id = self._new_mark()
+        block.dirty += [
+            DirtyRow(run_id, app, environment, lane, datetime.fromtimestamp(start, UTC), mark_id)
+            for run_id, app, environment, start in sorted(touched)
+            for lane in self._lanes
+        ]
