@@ -1,0 +1,89 @@
+"""What an outcome must look like before anything is stored: otherwise it is `Failed("contract")`, never a number."""
+
+import math
+import re
+from collections.abc import Mapping
+from numbers import Real
+
+from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+from evaluators.spec import Evaluator
+from evaluators.trace import Trace
+
+_SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_LABEL_LENGTH = 100
+_FIELDS = frozenset(Trace.__struct_fields__)
+
+
+def held(evaluator: Evaluator, outcome: object) -> Outcome:
+    """The outcome with plain floats, or the `Failed("contract")` that says what is wrong and quotes nothing."""
+    wrong: str | None
+    if isinstance(outcome, Scored):
+        wrong = _metrics(evaluator, outcome.metrics) or _labels(outcome) or _evidence(outcome.evidence)
+        wrong = wrong or _findings(outcome.findings)
+        if wrong is None:
+            return _plain(outcome)
+    elif isinstance(outcome, NotApplicable):
+        wrong = _slug("reason", outcome.reason) or _findings(outcome.findings)
+    elif isinstance(outcome, Failed):
+        wrong = _slug("kind", outcome.kind)
+    else:
+        wrong = f"gave a {type(outcome).__name__}, not a Scored, NotApplicable or Failed"
+    return outcome if wrong is None else Failed("contract", wrong)  # type: ignore[return-value]
+
+
+def _metrics(evaluator: Evaluator, metrics: Mapping[str, float]) -> str | None:
+    seen = 0
+    for metric in evaluator.metrics:
+        value = metrics.get(metric.key)
+        if value is None:
+            if metric.key in metrics or not metric.optional:
+                return f"metric {metric.key} is missing"
+            continue
+        seen += 1
+        if type(value) is not float and not isinstance(value, Real):
+            return f"metric {metric.key} is a {type(value).__name__}, not a number"
+        if not metric.low <= value <= metric.high or not math.isfinite(value):  # NaN fails every comparison
+            return f"metric {metric.key} is {float(value)!r}, outside [{metric.low}, {metric.high}]"
+    if seen != len(metrics):
+        return f"{len(metrics) - seen} metrics are not declared (valid: {', '.join(m.key for m in evaluator.metrics)})"
+    return None
+
+
+def _labels(outcome: Scored) -> str | None:
+    for key, label in outcome.categories.items():
+        if not isinstance(label, str) or len(label) > _LABEL_LENGTH or not _SLUG.fullmatch(key):
+            return f"categories must be slugs with labels of at most {_LABEL_LENGTH} characters"
+    for count in outcome.parts.values():
+        if not isinstance(count, Real) or not math.isfinite(count):
+            return "parts must be finite numbers"
+    return None
+
+
+def _evidence(evidence: tuple[Evidence, ...]) -> str | None:
+    for place in evidence:
+        if place.field not in _FIELDS or not 0 <= place.start <= place.end:
+            return "evidence must point at a field of the trace, with 0 <= start <= end"
+        if place.score is not None and not math.isfinite(place.score):
+            return "evidence must have a finite score, or none"
+    return None
+
+
+def _findings(findings: tuple[Finding, ...]) -> str | None:
+    return next((wrong for finding in findings if (wrong := _slug("finding's kind", finding.kind))), None)
+
+
+def _slug(what: str, value: object) -> str | None:
+    return None if isinstance(value, str) and _SLUG.fullmatch(value) else f"its {what} is not a slug ({_SLUG.pattern})"
+
+
+def _plain(outcome: Scored) -> Scored:
+    """numpy's numbers and Python's booleans read alike; a store takes floats."""
+    if all(type(value) is float for values in (outcome.metrics, outcome.parts) for value in values.values()):
+        return outcome
+    return Scored(
+        {key: float(value) for key, value in outcome.metrics.items()},
+        outcome.categories,
+        {key: float(value) for key, value in outcome.parts.items()},
+        outcome.evidence,
+        outcome.findings,
+    )

@@ -1,0 +1,20 @@
+"""What scores depend on, in sixteen hex digits: rows of different fingerprints never mix."""
+
+import hashlib
+import json
+
+from pydantic import BaseModel
+
+from evaluators.spec import Evaluator, Need
+
+
+def fingerprint(evaluator: Evaluator, params: BaseModel, encoder_revision: str | None = None) -> str:
+    """The same for the same id, version, parameters and, where vectors are used, encoder; the same in every process."""
+    scored_by = {
+        "id": evaluator.id,
+        "version": evaluator.version,
+        "params": params.model_dump(mode="json"),
+        "encoder": encoder_revision if Need.EMBEDDING in evaluator.needs else None,
+    }
+    canonical = json.dumps(scored_by, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]

@@ -1,0 +1,95 @@
+"""Every evaluator there is: one module each in `evaluators.builtin`, and what installed plug-ins bring."""
+
+import math
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType, ModuleType
+
+from pydantic import ValidationError
+
+from evaluators.errors import ConfigError
+from evaluators.spec import LANE_OF_METHOD, Evaluator, Need
+
+GROUP = "ragwatch.evaluators"
+_SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+def load() -> Mapping[str, Evaluator]:
+    """Every evaluator by id, sorted; raises `ConfigError` for a broken plug-in, an unsound spec or an id used twice.
+
+    An entry point of the group `ragwatch.evaluators` names an `Evaluator`, or a module that holds some.
+    """
+    found: dict[str, Evaluator] = {}
+    origins: dict[str, str] = {}
+    for origin, evaluator in (*_builtin(), *_plugins(entry_points(group=GROUP))):
+        known = found.get(evaluator.id)
+        if known is evaluator:
+            continue
+        if known is not None:
+            raise ConfigError(
+                f"two evaluators have the id {evaluator.id!r}: one in {origins[evaluator.id]}, one in {origin}; "
+                "rename one or uninstall its package"
+            )
+        faults = unsound(evaluator)
+        if faults:
+            raise ConfigError(f"evaluator {evaluator.id!r} in {origin} is unsound: {'; '.join(faults)}")
+        found[evaluator.id], origins[evaluator.id] = evaluator, origin
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def unsound(evaluator: Evaluator) -> list[str]:
+    """What is wrong with an evaluator's spec, before it has scored anything; empty if nothing is."""
+    faults = [] if _SLUG.fullmatch(evaluator.id) else [f"its id must match {_SLUG.pattern}"]
+    faults += ["version must be 1 or more, and fit 16 bits"] if not 1 <= evaluator.version < 1 << 16 else []
+    faults += ["its function has no docstring, which is its description"] if not evaluator.description else []
+    if evaluator.method not in LANE_OF_METHOD:
+        faults.append(f"method must be one of {', '.join(LANE_OF_METHOD)}")
+    if evaluator.method == "embedding" and Need.EMBEDDING not in evaluator.needs:
+        faults.append("method embedding needs Need.EMBEDDING")
+    if evaluator.embeds and Need.EMBEDDING not in evaluator.needs:
+        faults.append("embeds needs Need.EMBEDDING")
+    keys = [metric.key for metric in evaluator.metrics]
+    faults += [f"metric {key!r} is declared twice" for key in sorted({key for key in keys if keys.count(key) > 1})]
+    faults += [f"metric {key!r} must match {_SLUG.pattern}" for key in keys if not _SLUG.fullmatch(key)]
+    for metric in evaluator.metrics:
+        if math.isnan(metric.low) or math.isnan(metric.high) or metric.low >= metric.high:
+            faults.append(f"metric {metric.key!r} has the range [{metric.low}, {metric.high}]")
+        elif metric.threshold is not None and not metric.low <= metric.threshold <= metric.high:
+            faults.append(f"metric {metric.key!r} has its threshold {metric.threshold} outside its range")
+    try:
+        evaluator.params()
+    except ValidationError:
+        faults.append("every parameter must have a valid default")
+    return faults
+
+
+def _builtin() -> Iterator[tuple[str, Evaluator]]:
+    from evaluators import builtin
+
+    for module in pkgutil.iter_modules(builtin.__path__, "evaluators.builtin."):
+        yield from _held_by(import_module(module.name), module.name)
+
+
+def _plugins(found: Iterable[EntryPoint]) -> Iterator[tuple[str, Evaluator]]:
+    for plugin in sorted(found, key=lambda plugin: (plugin.name, plugin.value)):
+        package = f"{plugin.dist.name} {plugin.dist.version}" if plugin.dist else "an unknown package"
+        origin = f"{plugin.value} (entry point {plugin.name!r} of {package})"
+        try:
+            loaded = plugin.load()
+        except Exception as error:  # code of others: whatever it raises, say whose it is
+            raise ConfigError(
+                f"the evaluator plug-in {origin} cannot be loaded: {type(error).__name__}: {error}; "
+                "mend it or uninstall its package"
+            ) from error
+        evaluators = [(origin, loaded)] if isinstance(loaded, Evaluator) else list(_held_by(loaded, origin))
+        if not evaluators:
+            raise ConfigError(f"the evaluator plug-in {origin} holds no Evaluator; see evaluators.spec.evaluator")
+        yield from evaluators
+
+
+def _held_by(module: object, origin: str) -> Iterator[tuple[str, Evaluator]]:
+    values = vars(module).values() if isinstance(module, ModuleType) else ()
+    return ((origin, value) for value in values if isinstance(value, Evaluator))

@@ -1,0 +1,154 @@
+"""Runs evaluators over a micro-batch: the only place where a crash becomes a `Failed`."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import PurePath
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from evaluators.contract import held
+from evaluators.outcome import Failed, NotApplicable, Outcome
+from evaluators.plan import Plan, Prepared, prepare
+from evaluators.resources import Batch
+from evaluators.trace import Trace
+
+__all__ = ["Plan", "Prepared", "prepare", "run_all"]
+
+_log = logging.getLogger(__name__)
+
+
+def run_all(plan: Sequence[Prepared], traces: Sequence[Trace], shared: Batch) -> list[list[Outcome | None]]:
+    """One outcome per evaluator and trace, in order: `[evaluator][trace]`; None where the task does not select it.
+
+    All texts that any evaluator will embed go to the encoder in one call. What raises, or breaks the contract, costs
+    exactly the record it is about.
+    """
+    sizes = [_at_most(trace) for trace in traces]
+    runs = [_Run(prepared, traces, sizes, shared) for prepared in plan]
+    wanted = [text for run in runs for text in run.embeds(shared)]
+    try:
+        shared.prefetch(wanted)
+    except Exception as error:  # noqa: BLE001 - each evaluator meets it again on its own texts, and is bisected
+        _log.warning("encoding %d texts at once failed, going on in parts: %s", len(wanted), _where(error, ""))
+    return [run.outcomes(shared) for run in runs]
+
+
+class _Run:
+    """One evaluator on one micro-batch: `settled` holds what is decided without scoring, `rows` what is left."""
+
+    def __init__(self, prepared: Prepared, traces: Sequence[Trace], sizes: Sequence[int], shared: Batch) -> None:
+        self.prepared = prepared
+        self._id = prepared.evaluator.id
+        self.settled: list[Outcome | None] = [None] * len(traces)
+        self.rows: dict[int, Any] = {}
+        evaluator = prepared.evaluator
+        for i, trace in enumerate(traces):
+            if not prepared.selects(trace):
+                continue
+            view = evaluator.project(trace)
+            if isinstance(view, str):
+                self.settled[i] = NotApplicable(f"missing_{view}")
+            elif _too_long(prepared, view, sizes[i], shared):
+                self.settled[i] = NotApplicable("too_long")
+            else:
+                self.rows[i] = view
+
+    def embeds(self, shared: Batch) -> list[str]:
+        """The texts that its rows say they will embed; a row that cannot say is settled as `Failed`."""
+        embeds = self.prepared.evaluator.embeds
+        if embeds is None:
+            return []
+        texts: list[str] = []
+        for i, row in list(self.rows.items()):
+            try:
+                texts += embeds(row, shared, self.prepared.params)
+            except Exception as error:  # noqa: BLE001 - code of others
+                self.settled[i] = self._crashed(error)
+                del self.rows[i]
+        return texts
+
+    def outcomes(self, shared: Batch) -> list[Outcome | None]:
+        """One per trace, in order."""
+        outcomes = list(self.settled)
+        for i, outcome in zip(self.rows, self._scored(list(self.rows.values()), shared), strict=True):
+            outcomes[i] = outcome
+        failures = Counter(f"{o.kind}: {o.detail}" for o in outcomes if isinstance(o, Failed))
+        for why, count in failures.items():
+            _log.warning("evaluator %s failed on %d of %d records: %s", self._id, count, len(outcomes), why)
+        return outcomes
+
+    def _scored(self, rows: list[Any], shared: Batch) -> Iterator[Outcome]:
+        """One outcome per row; a batch that fails is halved until the bad record is alone."""
+        if not rows:
+            return
+        evaluator = self.prepared.evaluator
+        try:
+            given = list(islice(evaluator.score(rows, shared, self.prepared.params), len(rows) + 1))
+            if len(given) == len(rows):
+                yield from [held(evaluator, outcome) for outcome in given]
+                return
+        except Exception as error:  # noqa: BLE001 - code of others: the isolation boundary
+            failed = self._crashed(error)
+        else:
+            count = "more" if len(given) > len(rows) else "fewer"
+            failed = Failed("contract", f"gave {count} outcomes than records")
+        if len(rows) == 1:
+            yield failed
+            return
+        middle = len(rows) // 2
+        yield from self._scored(rows[:middle], shared)
+        yield from self._scored(rows[middle:], shared)
+
+    def _crashed(self, error: Exception) -> Failed:
+        return Failed("crashed", _where(error, self.prepared.evaluator.score.__module__))
+
+
+def texts_of(value: object) -> Iterator[str]:
+    """Every text inside a trace or an evaluator's view of one."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from texts_of(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from texts_of(item)
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from texts_of(getattr(value, name))
+    elif hasattr(value, "__dataclass_fields__"):
+        for name in value.__dataclass_fields__:
+            yield from texts_of(getattr(value, name))
+
+
+def _at_most(trace: Trace) -> int:
+    """No fewer characters than the trace's texts have: its size as JSON, since walking it takes ten times as long."""
+    try:
+        return len(msgspec.json.encode(trace))
+    except (TypeError, ValueError):  # a surrogate, or an attribute of another type
+        return sum(map(len, texts_of(trace)))
+
+
+def _too_long(prepared: Prepared, view: object, size: int, shared: Batch) -> bool:
+    budget = prepared.evaluator.budget
+    if size > budget.characters and sum(map(len, texts_of(view))) > budget.characters:
+        return True
+    if budget.sentences is not None and sum(len(shared.sentences(text)) for text in texts_of(view)) > budget.sentences:
+        return True
+    return budget.tokens is not None and sum(shared.tokens(text) for text in texts_of(view)) > budget.tokens
+
+
+def _where(error: BaseException, module: str) -> str:
+    """What was raised and where, without its message: that may quote what users wrote."""
+    steps = []
+    step: TracebackType | None = error.__traceback__
+    while step is not None:
+        steps.append((step.tb_frame.f_globals.get("__name__"), step.tb_frame.f_code.co_filename, step.tb_lineno))
+        step = step.tb_next
+    own = [step for step in steps if step[0] == module] or steps[-1:]
+    place = "".join(f" at {PurePath(file).name}:{line}" for _, file, line in own[-1:])
+    return f"{type(error).__name__}{place}"
