@@ -1,5 +1,6 @@
 """The longest substring that a text holds more than once, in near-linear time."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +15,13 @@ class Repeat(NamedTuple):
 
     start: int
     length: int
-    count: int
+    times: int
 
 
 def longest_repeat(text: str) -> Repeat:
     """The longest substring that occurs at least twice (occurrences may overlap); the leftmost of several equal ones.
 
-    Length and count are 0 where no character repeats.
+    Length and times are 0 where no character repeats.
     """
     start, length = _by_sorting(text) if len(text) <= SHORT else _by_suffix_array(text)
     return Repeat(start, length, text.count(text[start : start + length]) if length else 0)
@@ -29,7 +30,7 @@ def longest_repeat(text: str) -> Repeat:
 def _by_sorting(text: str) -> tuple[int, int]:
     suffixes = sorted(text[i:] for i in range(len(text)))
     start, longest = 0, 0
-    for one, other in zip(suffixes, suffixes[1:], strict=False):
+    for one, other in pairwise(suffixes):
         first = len(text) - max(len(one), len(other))
         if longest and first < start and one[:longest] == other[:longest]:
             start = first  # as long as the best, and further left

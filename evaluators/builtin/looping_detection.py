@@ -61,12 +61,12 @@ def _looping(answer: str, shared: Shared) -> Outcome:
     if sentences:
         metrics["unique_sentences"] = len({sentence.text for sentence in sentences}) / len(sentences)
     repeat = longest_repeat(answer)
-    covered = repeat.length * repeat.count / len(answer)
+    covered = repeat.length * repeat.times / len(answer)
     metrics["longest_repeated_substring"] = covered
     raw = answer.encode("utf-8", "replace")
     metrics["compression_ratio"] = len(zlib.compress(raw, 9)) / len(raw)
     evidence = _repeated(sentences)
-    if repeat.count:
+    if repeat.times:
         end = repeat.start + repeat.length
         evidence += (Evidence("answer", repeat.start, end, kind="longest_repeat", score=covered),)
     return Scored(metrics, evidence=evidence)

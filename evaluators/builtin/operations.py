@@ -59,11 +59,12 @@ def operations(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iter
     contexts; each only where it was recorded.
     """
     for row in rows:
+        latency, tokens = row.latency or Latency(), row.tokens or Tokens()
         told = {
-            "latency_seconds": row.latency and row.latency.total_s,
-            "time_to_first_token_seconds": row.latency and row.latency.first_token_s,
-            "input_tokens": row.tokens and row.tokens.input,
-            "output_tokens": row.tokens and row.tokens.output,
+            "latency_seconds": latency.total_s,
+            "time_to_first_token_seconds": latency.first_token_s,
+            "input_tokens": tokens.input,
+            "output_tokens": tokens.output,
             "cost_usd": row.cost_usd,
             "error": row.error is not None,
             "empty_answer": None if row.answer is None else not row.answer.strip(),

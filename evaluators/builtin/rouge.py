@@ -64,9 +64,7 @@ METRICS = (
 )
 
 
-@evaluator(
-    "rouge", version=1, domain="summarization", method="ngram", inputs=Inputs, params=Params, metrics=METRICS
-)
+@evaluator("rouge", version=1, domain="summarization", method="ngram", inputs=Inputs, params=Params, metrics=METRICS)
 def rouge(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """F1 of ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum against the best of the reference answers; precision and recall
     are kept as parts. Lines are the sentences of ROUGE-Lsum.

@@ -1,0 +1,74 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
+from evaluators.recorded import recorded_chunks
+from evaluators.spec import Budget, Metric, Need, NoParams, Sentence, Shared, evaluator
+from evaluators.trace import Chunk
+
+SHORT = Finding("answer_too_short", "The answer is so short that nothing in it can be embedded.")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The answer and what it should rest on."""
+
+    answer: str
+    contexts: tuple[Chunk, ...]
+
+
+def _sources(row: Inputs, shared: Shared) -> list[tuple[Chunk, Sentence]]:
+    chunks = recorded_chunks(row.contexts) or ()
+    return [(chunk, sentence) for chunk in chunks for sentence in shared.sentences(chunk.text or "")]
+
+
+def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
+    answer, sources = shared.sentences(row.answer), _sources(row, shared)
+    if answer and sources:
+        yield from (sentence.text for sentence in answer)
+        yield from (sentence.text for _, sentence in sources)
+
+
+@evaluator(
+    "groundedness",
+    version=1,
+    domain="generation",
+    method="embedding",
+    inputs=Inputs,
+    params=NoParams,
+    metrics=[Metric("groundedness", threshold=0.75, primary=True, description="of the least grounded sentence")],
+    needs={Need.EMBEDDING},
+    embeds=_embeds,
+    budget=Budget(characters=500_000, sentences=2_000),
+)
+def groundedness(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
+    """How well the answer's least grounded sentence is supported: min over answer sentences of the max over context
+    sentences of their cosine similarity.
+    """
+    for row in rows:
+        yield _grounded(row, shared)
+
+
+def _grounded(row: Inputs, shared: Shared) -> Outcome:
+    if recorded_chunks(row.contexts) is None:
+        return NotApplicable("missing_contexts")
+    answer, sources = shared.sentences(row.answer), _sources(row, shared)
+    if not answer:
+        return NotApplicable("too_short", (SHORT,))
+    if not sources:
+        return NotApplicable("empty_contexts")
+    vectors = shared.embed([*(sentence.text for sentence in answer), *(sentence.text for _, sentence in sources)])
+    similarity = np.clip(vectors[: len(answer)] @ vectors[len(answer) :].T, 0.0, 1.0)
+    support = similarity.max(axis=1)
+    least = int(support.argmin())
+    score = float(support[least])
+    weak, (chunk, best) = answer[least], sources[int(similarity[least].argmax())]
+    return Scored(
+        {"groundedness": score},
+        evidence=(
+            Evidence("answer", weak.start, weak.end, kind="least_grounded", score=score),
+            Evidence("contexts", best.start, best.end, chunk.id, kind="best_support", score=score),
+        ),
+    )

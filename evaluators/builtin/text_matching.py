@@ -1,0 +1,77 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluators.conditions import Condition, Malformed, Subject, broken, from_constraints, holds, parse
+from evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
+from evaluators.recorded import recorded_texts
+from evaluators.spec import CHECK_WITH_CONTEXTS, NoParams, Shared, evaluator
+from evaluators.trace import Chunk
+
+POINTED_AT = 10  # unmet terms named in the evidence, at most
+JOINT = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The answer, what it was made from, and what the trace demands of both."""
+
+    answer: str
+    contexts: tuple[Chunk, ...] | None
+    condition: str | None
+    constraints: tuple[Any, ...] | None
+
+
+@evaluator(
+    "text_matching",
+    version=1,
+    domain="generation",
+    method="rule",
+    inputs=Inputs,
+    params=NoParams,
+    metrics=CHECK_WITH_CONTEXTS,
+)
+def text_matching(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
+    """Whether answer and contexts, each on its own, satisfy the trace's condition: a boolean expression over strings
+    and regular expressions, or the older list of constraints. A malformed one is Failed("condition") with its position.
+    """
+    for row in rows:
+        try:
+            condition = _condition(row)
+        except Malformed as error:
+            yield Failed("condition", str(error))
+            continue
+        yield NotApplicable(condition) if isinstance(condition, str) else _matched(row, condition)
+
+
+def _condition(row: Inputs) -> Condition | str:
+    """What is demanded (the condition wins over the older form), or why nothing is."""
+    if row.condition is not None:
+        return parse(row.condition) if row.condition.strip() else "empty_condition"
+    if row.constraints is not None:
+        return from_constraints(row.constraints) if row.constraints else "empty_condition"
+    return "missing_condition"
+
+
+def _matched(row: Inputs, condition: Condition) -> Outcome:
+    answer = Subject(row.answer)
+    answered = holds(condition, answer)
+    passes = answered
+    metrics = {"generation_failures": float(not answered)}
+    evidence = [] if answered else _unmet(condition, answer, row, "answer")
+    texts = recorded_texts(row.contexts)
+    if texts:
+        joined = Subject(JOINT.join(texts))
+        retrieved = holds(condition, joined)
+        metrics["retrieval_failures"] = float(not retrieved)
+        passes = answered and retrieved
+        evidence += [] if retrieved else _unmet(condition, joined, row, "contexts")
+    metrics |= {"passes": float(passes), "failures": float(not passes)}
+    return Scored(metrics, evidence=tuple(evidence))
+
+
+def _unmet(condition: Condition, subject: Subject, row: Inputs, of: str) -> list[Evidence]:
+    """Points at the terms of the condition that make it fail; `kind` says where."""
+    field = "constraints" if row.condition is None else "condition"
+    terms = [term for term, _ in zip(broken(condition, subject), range(POINTED_AT), strict=False)]
+    return [Evidence(field, term.start, term.end, kind=of) for term in terms]

@@ -1,0 +1,31 @@
+"""The older form of a condition: a list."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from evaluators.conditions.condition import All, AnyOf, Condition, Contains, Finds
+from evaluators.conditions.patterns import Malformed, Patterns
+from evaluators.surrogates import replaced
+
+REGEXP = "REGEXP:"
+
+
+def from_constraints(items: Sequence[Any]) -> Condition:
+    """The older form: each item must hold; "REGEXP:..." is a regular expression, an inner list means any of them."""
+    patterns = Patterns()
+
+    def one(item: Any, index: int) -> Condition:
+        if not isinstance(item, str):
+            raise Malformed(f"constraint {index}: neither a string nor a list of strings")
+        if item.startswith(REGEXP):
+            return Finds(patterns.compiled(item[len(REGEXP) :], f"constraint {index}"), index, index + 1)
+        return Contains(replaced(item), index, index + 1)
+
+    def any_of(item: Any, index: int) -> Condition:
+        if not isinstance(item, list | tuple):
+            return one(item, index)
+        if not item:
+            raise Malformed(f"constraint {index}: an empty list, which nothing satisfies")
+        return AnyOf(tuple(one(each, index) for each in item))
+
+    return All(tuple(any_of(item, index) for index, item in enumerate(items)))
