@@ -1,5 +1,6 @@
 """Settings of windows, rules and jobs. Read by `stream.settings` only."""
 
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, model_validator
@@ -42,7 +43,7 @@ class WindowSettings(BaseModel, extra="forbid", frozen=True):
     @model_validator(mode="after")
     def _nested(self) -> "WindowSettings":
         sizes = self.all_sizes_s
-        for smaller, larger in zip(sizes, sizes[1:], strict=False):
+        for smaller, larger in pairwise(sizes):
             if larger % smaller:
                 raise ValueError(
                     f"sizes_s: {larger} is not a multiple of {smaller}; windows must nest (base_s, sizes_s)"

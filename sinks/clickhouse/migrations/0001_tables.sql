@@ -132,7 +132,8 @@ CREATE TABLE IF NOT EXISTS windows
     incomplete UInt8 COMMENT 'closed without waiting longer for a stuck partition',
     closed_at DateTime64(3, 'UTC'),
     version UInt64 COMMENT 'leader epoch << 32 | number of the roll-up',
-    computed_at DateTime64(3, 'UTC') DEFAULT now64(3)
+    computed_at DateTime64(3, 'UTC') DEFAULT now64(3),
+    INDEX by_version version TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY (size_s, toYYYYMM(start))
@@ -147,6 +148,7 @@ CREATE TABLE IF NOT EXISTS dirty_windows
     start DateTime('UTC') COMMENT 'of the base window',
     mark_id String,
     done UInt8,
+    epoch UInt64 DEFAULT 0 COMMENT 'of the leader that took the mark back',
     marked_at DateTime64(3, 'UTC') DEFAULT now64(3)
 )
 ENGINE = ReplacingMergeTree(done)
@@ -243,7 +245,15 @@ CREATE TABLE IF NOT EXISTS verdicts
     judged_at DateTime64(3, 'UTC') DEFAULT now64(3)
 )
 ENGINE = ReplacingMergeTree(version)
-ORDER BY (rule_id, run_id, app, environment, metric, model, segment, segment_value, start);
+ORDER BY (rule_id, run_id, app, environment, metric, model, segment, segment_value, fingerprint, start);
+
+CREATE TABLE IF NOT EXISTS cursors
+(
+    name LowCardinality(String) COMMENT 'of a job that goes through rows in the order of their version',
+    position SimpleAggregateFunction(max, UInt64)
+)
+ENGINE = AggregatingMergeTree
+ORDER BY name;
 
 CREATE TABLE IF NOT EXISTS problem_events
 (
