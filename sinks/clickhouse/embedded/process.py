@@ -56,6 +56,7 @@ class EmbeddedClickHouse:
                 stdin=subprocess.PIPE,  # closed by the kernel when this process dies, whichever way
                 stdout=log,
                 stderr=log,
+                start_new_session=True,  # Ctrl-C is the parent's to handle: it may still have to write
             )
         deadline = time.monotonic() + _START_TIMEOUT_S
         while not self._answers():
