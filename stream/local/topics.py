@@ -3,8 +3,15 @@
 from collections.abc import Mapping
 
 from evaluators.errors import ConfigError
+from stream.sections import KafkaSettings
 
 _TIMEOUT_MS = 10_000
+_PARTITIONS = 2  # of a topic of traces, on one machine
+
+
+def topics_of(kafka: KafkaSettings) -> dict[str, int]:
+    """Every topic that ragwatch reads or writes, and how many partitions it has here."""
+    return {**dict.fromkeys(kafka.topics, _PARTITIONS), kafka.dead_letter_topic: 1, kafka.jobs_topic: 1}
 
 
 async def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
