@@ -1,6 +1,8 @@
 """Which of two rows with one identity wins: the order (broker timestamp, offset, input revision, evaluator version)."""
 
-_OFFSET_BITS, _REVISION_BITS, _EVALUATOR_BITS = 48, 16, 16
+_TIMESTAMP_BITS, _OFFSET_BITS, _REVISION_BITS, _EVALUATOR_BITS = 48, 48, 16, 16
+_LAST_TIMESTAMP, _LAST_OFFSET = (1 << _TIMESTAMP_BITS) - 1, (1 << _OFFSET_BITS) - 1
+_LAST_REVISION, _LAST_EVALUATOR = (1 << _REVISION_BITS) - 1, (1 << _EVALUATOR_BITS) - 1
 
 
 def pack(timestamp_ms: int, offset: int, input_revision: int = 0, evaluator_version: int = 0) -> int:
@@ -8,11 +10,8 @@ def pack(timestamp_ms: int, offset: int, input_revision: int = 0, evaluator_vers
 
     File replays give timestamp 0 and the line number as offset.
     """
-    packed = _clip(timestamp_ms, 48)
-    packed = packed << _OFFSET_BITS | _clip(offset, _OFFSET_BITS)
-    packed = packed << _REVISION_BITS | _clip(input_revision, _REVISION_BITS)
-    return packed << _EVALUATOR_BITS | _clip(evaluator_version, _EVALUATOR_BITS)
-
-
-def _clip(value: int, bits: int) -> int:
-    return min(max(value, 0), (1 << bits) - 1)
+    high = min(max(timestamp_ms, 0), _LAST_TIMESTAMP) << _OFFSET_BITS | min(max(offset, 0), _LAST_OFFSET)
+    if not input_revision and not evaluator_version:  # every record that is read: 1 µs of the 50 it may cost
+        return high << _REVISION_BITS + _EVALUATOR_BITS
+    low = min(max(input_revision, 0), _LAST_REVISION) << _EVALUATOR_BITS
+    return high << _REVISION_BITS + _EVALUATOR_BITS | low | min(max(evaluator_version, 0), _LAST_EVALUATOR)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -54,8 +54,20 @@ class Limits:
         )
 
 
+class Decoded(NamedTuple):
+    """A trace and its event time in seconds since 1970."""
+
+    trace: Trace
+    seconds: float
+
+
 def decode(record: Record, limits: Limits) -> Trace:
-    """The record's trace: time in UTC to the ms, task and source filled in; raises `BadRecord`.
+    """The record's trace: time in UTC to the ms, task and source filled in; raises `BadRecord`."""
+    return decoded(record, limits).trace
+
+
+def decoded(record: Record, limits: Limits) -> Decoded:
+    """As `decode`, with the event time as a number: working it out once saves a tenth of the decoding.
 
     The usual form takes one strict pass (4 KB: about 6 µs); what that refuses (unknown fields, nulls for "not
     recorded", epoch milliseconds, chunks without id, lone surrogates) takes a second, lenient one.
@@ -73,11 +85,12 @@ def decode(record: Record, limits: Limits) -> Trace:
         raise _too_deep(limits) from None
     _check(trace, limits)
     force_setattr(trace, "time", _utc(trace.time))
-    _check_time(trace.time, record.timestamp, limits)
+    seconds = trace.time.timestamp()
+    _check_time(seconds, record.timestamp, limits)
     if trace.task is None:
         force_setattr(trace, "task", limits.tasks.get(trace.app, limits.default_task))
     force_setattr(trace, "source", Source(record.topic, record.partition, record.offset))
-    return trace
+    return Decoded(trace, seconds)
 
 
 def _check(trace: Trace, limits: Limits) -> None:
@@ -136,10 +149,10 @@ def _utc(time: datetime) -> datetime:
     return time.replace(microsecond=time.microsecond - beyond) if beyond else time
 
 
-def _check_time(time: datetime, broker_ms: int, limits: Limits) -> None:
+def _check_time(seconds: float, broker_ms: int, limits: Limits) -> None:
     if limits.max_future_ms is None or limits.max_age_ms is None or broker_ms <= 0:
         return
-    ahead_ms = time.timestamp() * 1000 - broker_ms
+    ahead_ms = seconds * 1000 - broker_ms
     if ahead_ms > limits.max_future_ms:
         raise BadRecord("in_the_future", f"time is {ahead_ms / 1000:.0f} s ahead of the broker's timestamp")
     if -ahead_ms > limits.max_age_ms:

@@ -18,10 +18,9 @@ from evaluators.resources import Resources
 from evaluators.run import Prepared, run_all
 from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow, ScoreRow
-from sinks.version import pack
-from stream.decoding import Limits, decode
+from stream.decoding import Limits, decoded
 from stream.records import Record
-from stream.rows import Placed, dead_letter_row, placed, sampled_out_row, score_row, text_row, trace_row
+from stream.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
 from stream.sampling import by_rate, sampled
 from stream.settings import Settings
 
@@ -47,12 +46,6 @@ class Processed:
     skipped: Counter[str] = field(default_factory=Counter)  # by reason; lanes other than `fast` only
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # by evaluator and status
     newest: datetime | None = None
-
-
-class _Entry(NamedTuple):
-    place: Placed
-    record: Record
-    second: int  # event time
 
 
 class Pipeline:
@@ -92,36 +85,32 @@ class Pipeline:
     def process(self, records: Sequence[Record]) -> Processed:
         """Every record accounted for; blocks, so call it from a thread."""
         done = Processed()
-        entries = self._decoded(records, done)
-        for batch in self._batches(entries):
+        places = self._placed(records, done)
+        for batch in self._batches(places):
             if self._keeps:
                 self._tabulate(batch, done.block)
             self._evaluate(batch, done)
-        self._mark(entries, done.block)
+        self._mark(places, done.block)
         return done
 
-    def _decoded(self, records: Sequence[Record], done: Processed) -> list[_Entry]:
+    def _placed(self, records: Sequence[Record], done: Processed) -> list[Placed]:
         """The traces to work on: of several messages about one trace the newest, where its key is the same."""
-        latest: dict[tuple[str, str, str, int, str], _Entry] = {}
+        latest: dict[tuple[str, str, str, int, str], Placed] = {}
         newest_s = 0.0
-        live = self.run_id == LIVE
+        limits, own_run = self._limits, self.run_id
+        live = own_run == LIVE
         for record in records:
             try:
-                trace = decode(record, self._limits)
+                trace, seconds = decoded(record, limits)
             except BadRecord as bad:
                 self._set_aside(record, bad, done)
                 continue
-            seconds = trace.time.timestamp()
-            capped = min(seconds, record.timestamp / 1000) if record.timestamp > 0 else seconds
-            if capped > newest_s:
-                newest_s = capped
-            run_id = PROBE if live and trace.probe else self.run_id
-            second = int(seconds)
-            entry = _Entry(placed(trace, run_id, pack(record.timestamp, record.offset)), record, second)
-            identity = (run_id, trace.app, trace.environment, second // 60, trace.trace_id)
-            before = latest.get(identity)
-            if before is None or before.place.version <= entry.place.version:
-                latest[identity] = entry
+            known_s = min(seconds, record.timestamp / 1000) if record.timestamp > 0 else seconds
+            newest_s = max(newest_s, known_s)
+            place = placed(trace, record, PROBE if live and trace.probe else own_run, int(seconds))
+            identity = (place.run_id, trace.app, trace.environment, place.second // 60, trace.trace_id)
+            if place.version >= latest.setdefault(identity, place).version:
+                latest[identity] = place
             done.decoded += 1
         if newest_s:
             done.newest = datetime.fromtimestamp(newest_s, UTC)
@@ -134,57 +123,60 @@ class Pipeline:
         done.dead.append(DeadLetter(record, bad.reason, "decode", bad.detail))
         done.block.dead_letters.append(dead_letter_row(record, self.run_id, bad.reason, bad.detail, "decode"))
 
-    def _batches(self, entries: list[_Entry]) -> Iterator[list[_Entry]]:
+    def _batches(self, places: list[Placed]) -> Iterator[list[Placed]]:
         most, most_bytes = self._batch
-        batch: list[_Entry] = []
+        batch: list[Placed] = []
         size = 0
-        for entry in entries:
-            length = len(entry.record.value or b"")
+        for place in places:
+            length = len(place.record.value or b"")
             if batch and (len(batch) >= most or size + length > most_bytes):
                 yield batch
                 batch, size = [], 0
-            batch.append(entry)
+            batch.append(place)
             size += length
         if batch:
             yield batch
 
-    def _tabulate(self, batch: list[_Entry], block: Block) -> None:
+    def _tabulate(self, batch: list[Placed], block: Block) -> None:
         user_key = self._user_key
-        block.traces += [trace_row(entry.place, entry.record, user_key) for entry in batch]
+        block.traces += [trace_row(place, user_key) for place in batch]
         if self._texts:
-            block.texts += [text_row(entry.place) for entry in batch]
+            block.texts += [text_row(place) for place in batch]
 
-    def _evaluate(self, batch: list[_Entry], done: Processed) -> None:
+    def _evaluate(self, batch: list[Placed], done: Processed) -> None:
         shared = self._resources.batch()
         rows = done.block.scores
         for rate, plan in self._groups.items():
             chosen, left = batch, []
             if rate < 1:
-                chosen = [entry for entry in batch if sampled(entry.place.trace.trace_id, rate)]
-                left = [entry for entry in batch if not sampled(entry.place.trace.trace_id, rate)]
+                chosen = [place for place in batch if sampled(place.trace.trace_id, rate)]
+                left = [place for place in batch if not sampled(place.trace.trace_id, rate)]
             weight = 1 / rate if rate else 0.0
-            outcomes = run_all(plan, [entry.place.trace for entry in chosen], shared) if chosen else [[] for _ in plan]
+            outcomes = run_all(plan, [place.trace for place in chosen], shared) if chosen else [[] for _ in plan]
             for prepared, column in zip(plan, outcomes, strict=True):
-                for entry, outcome in zip(chosen, column, strict=True):
-                    if outcome is not None:
-                        rows.append(self._scored(entry, prepared, outcome, weight, done))
-                selected = (entry for entry in left if prepared.selects(entry.place.trace))
-                rows += [sampled_out_row(entry.place, prepared, weight) for entry in selected]
+                scored = score_rows(chosen, prepared, column, weight)
+                scored += sampled_out_rows(left, prepared, weight)
+                rows += scored
+                self._count(prepared.evaluator.id, scored, column, done)
 
-    def _scored(self, entry: _Entry, prepared: Prepared, outcome: Outcome, weight: float, done: Processed) -> ScoreRow:
-        row = score_row(entry.place, prepared, outcome, weight)
-        done.outcomes[row.evaluator, row.status] += 1
-        if isinstance(outcome, Failed) and (row.evaluator, outcome.kind) not in self._told:
-            self._told.add((row.evaluator, outcome.kind))
-            log.warning("%s failed (%s): %s; later ones are only counted", row.evaluator, outcome.kind, outcome.detail)
-        return row
+    def _count(
+        self, evaluator: str, rows: Sequence[ScoreRow], outcomes: Sequence[Outcome | None], done: Processed
+    ) -> None:
+        statuses = Counter([row.status for row in rows])
+        for status, count in statuses.items():
+            done.outcomes[evaluator, status] += count
+        if not statuses["failed"]:
+            return
+        for outcome in outcomes:
+            if isinstance(outcome, Failed) and (evaluator, outcome.kind) not in self._told:
+                self._told.add((evaluator, outcome.kind))
+                log.warning("%s failed (%s): %s; later ones are only counted", evaluator, outcome.kind, outcome.detail)
 
-    def _mark(self, entries: list[_Entry], block: Block) -> None:
+    def _mark(self, places: list[Placed], block: Block) -> None:
         """One mark per lane and base window that the block touches: what was stored decides, never a clock."""
         base = self._base_s
         touched = {
-            (entry.place.run_id, entry.place.trace.app, entry.place.trace.environment, entry.second // base * base)
-            for entry in entries
+            (place.run_id, place.trace.app, place.trace.environment, place.second // base * base) for place in places
         }
         mark_id = self._new_mark()
         block.dirty += [
