@@ -14,7 +14,7 @@ from evaluators.contract import held
 from evaluators.outcome import Failed, NotApplicable, Outcome
 from evaluators.plan import Plan, Prepared, prepare
 from evaluators.resources import Batch
-from evaluators.trace import Trace
+from evaluators.trace import Artifact, Chunk, Trace
 
 __all__ = ["Plan", "Prepared", "prepare", "run_all"]
 
@@ -108,9 +108,11 @@ class _Run:
 
 
 def texts_of(value: object) -> Iterator[str]:
-    """Every text inside a trace or an evaluator's view of one."""
+    """Every text inside a trace or an evaluator's view of one; of a chunk or an artifact its text alone."""
     if isinstance(value, str):
         yield value
+    elif isinstance(value, (Chunk, Artifact)):
+        yield value.text or ""
     elif isinstance(value, (tuple, list)):
         for item in value:
             yield from texts_of(item)

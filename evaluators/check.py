@@ -1,0 +1,124 @@
+"""`check_evaluator`: what a plug-in's own tests call to know that its evaluator keeps the contract."""
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel
+
+from evaluators.encoder import Encoder
+from evaluators.encoder.hashing import HashingEncoder
+from evaluators.fingerprint import fingerprint
+from evaluators.outcome import Failed, Outcome, Scored
+from evaluators.registry import unsound
+from evaluators.resources import Resources
+from evaluators.run import Prepared, run_all
+from evaluators.spec import Evaluator, Vectors
+from evaluators.specimens import CANARY, specimens
+from evaluators.trace import Trace
+
+TOLERANCE = 1e-5  # vectors of one text differ by less, whatever batch it is in
+
+
+def check_evaluator(
+    evaluator: Evaluator,
+    traces: Sequence[Trace] = (),
+    params: BaseModel | None = None,
+    encoder: Encoder | None = None,
+) -> None:
+    """Raises `AssertionError` that lists every way in which the evaluator breaks its contract.
+
+    It is run over `traces`, at least one of which it must score, and over ordinary and hostile specimens: in one
+    batch, one by one, in reverse and twice. The encoder is a fake one unless given.
+    """
+    faults = unsound(evaluator)
+    if not faults:
+        faults = _Check(evaluator, (*traces, *specimens()), params or evaluator.params(), encoder).faults()
+    if faults:
+        listed = "".join(f"\n- {fault}" for fault in dict.fromkeys(faults))
+        raise AssertionError(f"evaluator {evaluator.id!r} breaks its contract:{listed}")
+
+
+class CountingEncoder:
+    """An `Encoder` that counts how often it was asked."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.revision = encoder.revision
+        self.dimension = encoder.dimension
+        self.calls = 0
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """As the encoder it stands for."""
+        self.calls += 1
+        return self._encoder.encode(texts)
+
+    def count_tokens(self, texts: Sequence[str]) -> int:
+        """As the encoder it stands for."""
+        return self._encoder.count_tokens(texts)
+
+
+class _Check:
+    def __init__(
+        self, evaluator: Evaluator, traces: Sequence[Trace], params: BaseModel, encoder: Encoder | None
+    ) -> None:
+        self._encoder = CountingEncoder(encoder or HashingEncoder())
+        self._traces = tuple(traces)
+        mark = fingerprint(evaluator, params, self._encoder.revision)
+        self._prepared = Prepared(evaluator, params, mark, tasks=())
+
+    def faults(self) -> list[str]:
+        before = copy.deepcopy(self._traces)
+        whole = self._run(self._traces)
+        faults = []
+        if self._encoder.calls > 1:
+            faults.append(f"a batch needed {self._encoder.calls} encoder calls: embeds must name every text it embeds")
+        if before != self._traces:
+            faults.append("it changed its inputs")
+        if not any(isinstance(outcome, Scored) for outcome in whole):
+            faults.append("it scored none of the traces: pass some that it can score")
+        for trace, outcome in zip(self._traces, whole, strict=True):
+            if isinstance(outcome, Failed) and outcome.kind in ("crashed", "contract"):
+                faults.append(f"trace {trace.trace_id}: {outcome.kind}: {outcome.detail}")
+            if CANARY in repr(outcome).lower():
+                faults.append(f"trace {trace.trace_id}: the outcome quotes the trace")
+        backwards = list(reversed(self._run(tuple(reversed(self._traces)))))
+        one_by_one = [self._run((trace,))[0] for trace in self._traces]
+        again = self._run(self._traces)
+        for name, others in (("alone", one_by_one), ("in reverse order", backwards), ("a second time", again)):
+            faults += [
+                f"trace {trace.trace_id}: another outcome {name}: {type(other).__name__}, not {type(outcome).__name__}"
+                if type(other) is not type(outcome)
+                else f"trace {trace.trace_id}: another outcome {name}"
+                for trace, outcome, other in zip(self._traces, whole, others, strict=True)
+                if not same(outcome, other)
+            ]
+        return faults
+
+    def _run(self, traces: Sequence[Trace]) -> list[Outcome | None]:
+        [outcomes] = run_all([self._prepared], traces, Resources(self._encoder).batch())
+        return outcomes
+
+
+def same(one: Outcome | None, other: Outcome | None, tolerance: float = TOLERANCE) -> bool:
+    """Whether two outcomes say the same, numbers within the tolerance."""
+    if not isinstance(one, Scored) or not isinstance(other, Scored):
+        return one == other
+    return (
+        _near(one.metrics, other.metrics, tolerance)
+        and _near(one.parts, other.parts, tolerance)
+        and one.categories == other.categories
+        and one.findings == other.findings
+        and len(one.evidence) == len(other.evidence)
+        and all(
+            (a.field, a.start, a.end, a.chunk_id, a.kind) == (b.field, b.start, b.end, b.chunk_id, b.kind)
+            and math.isclose(a.score or 0.0, b.score or 0.0, abs_tol=tolerance)
+            for a, b in zip(one.evidence, other.evidence, strict=True)
+        )
+    )
+
+
+def _near(one: Mapping[str, float], other: Mapping[str, float], tolerance: float) -> bool:
+    return one.keys() == other.keys() and all(
+        math.isclose(value, other[key], rel_tol=tolerance, abs_tol=tolerance) for key, value in one.items()
+    )

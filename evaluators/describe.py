@@ -1,0 +1,152 @@
+"""All that can be told of an evaluator without running it: the table and the JSON of `ragwatch evaluators`."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaluators.encoder import Encoder, revision_of, what_is_missing
+from evaluators.fingerprint import fingerprint
+from evaluators.plan import check_names, is_on, parameters, tasks_of, why_unavailable
+from evaluators.settings import EvaluatorSettings
+from evaluators.spec import Better, Domain, Evaluator, Lane, Method, Metric, Need, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class ParamInfo:
+    """One parameter: `default` is the evaluator's own, `value` what settings make of it; an end of None is open."""
+
+    name: str
+    description: str
+    default: Any
+    value: Any
+    range: tuple[float | None, float | None] | None
+    choices: tuple[Any, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricInfo:
+    """One metric; an end of None is open."""
+
+    key: str
+    description: str
+    unit: str | None
+    range: tuple[float | None, float | None]
+    better: Better
+    threshold: float | None
+    primary: bool
+    optional: bool
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorInfo:
+    """One evaluator. `inputs` must be recorded for it to apply; `also_reads` it looks at where they are.
+
+    `available` says whether its resources are there (`reason`: what to install), `enabled` whether settings want it.
+    `fingerprint` is None where it cannot be told, because the encoder that it depends on is not there.
+    """
+
+    id: str
+    description: str
+    domain: Domain
+    method: Method
+    lane: Lane
+    tasks: tuple[str, ...]  # empty: every task
+    inputs: tuple[str, ...]
+    also_reads: tuple[str, ...]
+    needs: tuple[str, ...]
+    standards: tuple[str, ...]
+    params: tuple[ParamInfo, ...]
+    available: bool
+    reason: str
+    enabled: bool
+    version: int
+    fingerprint: str | None
+    metrics: tuple[MetricInfo, ...]
+
+
+def describe(
+    registry: Mapping[str, Evaluator], settings: EvaluatorSettings, encoder: Encoder | None = None
+) -> list[EvaluatorInfo]:
+    """Every evaluator, sorted by id, as these settings have it; loads no model. Raises `ConfigError` as `prepare`."""
+    check_names(registry, settings)
+    revision = encoder.revision if encoder else None
+    if revision is None and _any_embeds(registry) and what_is_missing(settings.encoder) is None:
+        revision = revision_of(settings.encoder)
+    return [_described(evaluator, settings, encoder, revision) for evaluator in registry.values()]
+
+
+def _described(
+    evaluator: Evaluator, settings: EvaluatorSettings, encoder: Encoder | None, revision: str | None
+) -> EvaluatorInfo:
+    params = parameters(evaluator, settings)
+    embeds = Need.EMBEDDING in evaluator.needs
+    could_load = embeds and encoder is None and revision is not None and evaluator.needs == {Need.EMBEDDING}
+    reason = None if could_load else why_unavailable(evaluator, settings.encoder, encoder)
+    return EvaluatorInfo(
+        id=evaluator.id,
+        description=evaluator.description,
+        domain=evaluator.domain,
+        method=evaluator.method,
+        lane=evaluator.lane,
+        tasks=tasks_of(evaluator, settings),
+        inputs=evaluator.required,
+        also_reads=tuple(name for name in evaluator.inputs.__dataclass_fields__ if name not in evaluator.required),
+        needs=tuple(sorted(evaluator.needs)),
+        standards=evaluator.standards,
+        params=_params(evaluator, params.model_dump(mode="json")),
+        available=reason is None,
+        reason=reason or "",
+        enabled=is_on(evaluator, settings),
+        version=evaluator.version,
+        fingerprint=fingerprint(evaluator, params, revision) if revision or not embeds else None,
+        metrics=tuple(_metric(evaluator, metric) for metric in evaluator.metrics),
+    )
+
+
+def _any_embeds(registry: Mapping[str, Evaluator]) -> bool:
+    return any(Need.EMBEDDING in evaluator.needs for evaluator in registry.values())
+
+
+def _metric(evaluator: Evaluator, metric: Metric) -> MetricInfo:
+    return MetricInfo(
+        key=metric.key,
+        description=metric.description,
+        unit=metric.unit,
+        range=(_finite(metric.low), _finite(metric.high)),
+        better=metric.better,
+        threshold=metric.threshold,
+        primary=metric.primary,
+        optional=metric.optional,
+        rule=evaluator.rule_of(metric),
+    )
+
+
+def _params(evaluator: Evaluator, values: Mapping[str, Any]) -> tuple[ParamInfo, ...]:
+    defaults = evaluator.params().model_dump(mode="json")
+    properties: Mapping[str, Any] = evaluator.params.model_json_schema().get("properties", {})
+    return tuple(
+        ParamInfo(
+            name=name,
+            description=schema.get("description", ""),
+            default=defaults[name],
+            value=values[name],
+            range=_range(schema),
+            choices=tuple(schema["enum"]) if "enum" in schema else None,
+        )
+        for name, schema in properties.items()
+    )
+
+
+def _range(schema: Mapping[str, Any]) -> tuple[float | None, float | None] | None:
+    for branch in (schema, *schema.get("anyOf", ())):  # `float | None` has its limits in a branch
+        low = branch.get("minimum", branch.get("exclusiveMinimum"))
+        high = branch.get("maximum", branch.get("exclusiveMaximum"))
+        if low is not None or high is not None:
+            return low, high
+    return None
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
