@@ -39,7 +39,7 @@ class Database:
         self.name = settings.database
         self._lock = threading.Lock()
         self._client: Client | None = None
-        self._column_types: dict[str, Sequence[Any]] = {}
+        self._column_types: dict[tuple[str, Sequence[str]], Sequence[Any]] = {}
         self._closed = False
 
     def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ class Database:
         except Refused as error:
             raise Refused(f"{table}: {error}") from None
         except ConfigError:
-            self._column_types.pop(table, None)  # the table may have been made anew
+            self._column_types.pop((table, columns), None)  # the table may have been made anew
             raise
 
     def create(self) -> None:
@@ -102,9 +102,10 @@ class Database:
                 self._client = None
 
     def _types_of(self, client: Client, table: str, columns: Sequence[str]) -> Sequence[Any]:
-        if table not in self._column_types:
-            self._column_types[table] = client.create_insert_context(table, column_names=columns).column_types
-        return self._column_types[table]
+        key = (table, columns)  # writers of one table may name different columns
+        if key not in self._column_types:
+            self._column_types[key] = client.create_insert_context(table, column_names=columns).column_types
+        return self._column_types[key]
 
     def _connected(self) -> Client:
         with self._lock:
