@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,8 @@ class DataDirectory:
 
         The kernel gives the lock back when the process dies, however it dies.
         """
+        if odd := sorted(set(str(self.path)) & set("*?{}")):
+            raise ConfigError(f"a data directory must not have {' '.join(odd)} in its path: {self.path}")
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
@@ -55,6 +58,13 @@ class DataDirectory:
             finally:
                 draft.unlink()
         return self._key.read_text()
+
+    def emptied_incoming(self) -> Path:
+        """Where inserts lie while they are read; what a killed server left there was never acknowledged."""
+        incoming = self.path / "incoming"
+        shutil.rmtree(incoming, ignore_errors=True)
+        incoming.mkdir(mode=0o700)
+        return incoming
 
     def write_port(self, port: int) -> None:
         """Say where this process listens; readers never see half a line."""

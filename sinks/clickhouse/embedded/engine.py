@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +12,14 @@ from evaluators.errors import ConfigError
 
 # An insert whose data follows in the body; the engine's parser takes every other statement as it stands.
 _INSERT = re.compile(
-    rb"\s*(?P<head>INSERT\s+INTO\s+(?:TABLE\s+)?(?:`[^`]*`|[^\s(`]+)+\s*(?:\([^()]*\))?\s*(?:SETTINGS\s[^\n;]*?\s)?)"
-    rb"\s*FORMAT\s+(?P<format>\w+)[^\S\n]*(?:;|\n|$)",
+    rb"\s*(?P<target>INSERT\s+INTO\s+(?:TABLE\s+)?(?:`[^`]*`|[^\s(`]+)+\s*(?:\([^()]*\))?)"
+    rb"\s*(?P<settings>SETTINGS\s[^\n;]*?\s)?\s*FORMAT\s+(?P<format>\w+)[^\S\n]*(?:;|\n|$)",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"Code: (\d+)\.")
 _SETTING = re.compile(r"[a-z][a-z0-9_.]*", re.IGNORECASE)
 UNKNOWN_SETTING = 115
+NOT_ENOUGH_SPACE = 243
 UNKNOWN_EXCEPTION = 1002
 
 
@@ -44,16 +46,17 @@ class EngineError(Exception):
 class Engine:
     """One process may hold a directory; its statements run in parallel, from any thread."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, data: Path, incoming: Path) -> None:
         try:
             self._chdb = importlib.import_module("chdb")
         except ModuleNotFoundError:
             raise ConfigError("the embedded ClickHouse is not installed: pip install 'ragwatch[local]'") from None
-        self._path = str(directory)
+        self._path = str(data)
+        self._incoming = incoming
         try:
             self._keeper = self._chdb.connect(self._path)  # the engine lives as long as one connection does
         except RuntimeError as error:
-            raise ConfigError(f"the embedded ClickHouse cannot open {directory}: {error}") from None
+            raise ConfigError(f"the embedded ClickHouse cannot open {data}: {error}") from None
 
     def run(self, statement: Statement) -> bytes:
         """What the statement answers, in the statement's own FORMAT or else in `format`. Raises EngineError."""
@@ -66,7 +69,7 @@ class Engine:
                     raise EngineError(f"Code: {UNKNOWN_SETTING}. DB::Exception: Unknown setting. (UNKNOWN_SETTING)")
                 connection.query(f"SET {name} = '{_escaped(value)}'")
             if insert := _INSERT.match(statement.text):
-                _insert(connection, insert["head"].decode(), insert["format"].decode(), statement.text[insert.end() :])
+                self._insert(connection, insert, statement.text[insert.end() :])
                 return b""
             answer = connection.query(statement.text.decode(), statement.format, params=dict(statement.parameters))
             return bytes(answer.bytes())
@@ -75,17 +78,20 @@ class Engine:
         finally:
             connection.close()
 
+    def _insert(self, connection: Any, insert: re.Match[bytes], data: bytes) -> None:
+        """Through a file: chDB's own streaming insert (4.4) reports rows as written that the table refused."""
+        try:
+            with tempfile.NamedTemporaryFile(dir=self._incoming) as file:
+                file.write(data)
+                file.flush()
+                target, settings, data_format = ((part or b"").decode() for part in insert.groups())
+                connection.query(f"{target} FROM INFILE '{_escaped(file.name)}' {settings} FORMAT {data_format}")
+        except OSError as error:
+            raise EngineError(f"{error.strerror}. (NOT_ENOUGH_SPACE)", NOT_ENOUGH_SPACE) from None
+
     def close(self) -> None:
         """Let go of the directory; statements must have ended."""
         self._keeper.close()
-
-
-def _insert(connection: Any, head: str, data_format: str, data: bytes) -> None:
-    """All of `data` or, where it is wrong, what ClickHouse does with a broken insert: at most its leading blocks."""
-    with connection.send_insert(head, data_format) as stream:
-        if data:
-            stream.append(data)
-        stream.finish()
 
 
 def _escaped(text: str) -> str:

@@ -27,9 +27,12 @@ _log = logging.getLogger(__name__)
 
 # Parameters of the transport; every other one in the URL is a setting, as in ClickHouse.
 _TRANSPORT = frozenset(
-    "query database default_format user password quota_key query_id session_id session_timeout session_check role "
-    "compress decompress stacktrace buffer_size wait_end_of_query client_protocol_version send_progress_in_http_headers "
-    "http_headers_progress_interval_ms enable_http_compression cancel_http_readonly_queries_on_client_close".split()
+    [
+        *("query", "database", "default_format", "user", "password", "quota_key", "query_id", "role", "stacktrace"),
+        *("session_id", "session_timeout", "session_check", "compress", "decompress", "enable_http_compression"),
+        *("buffer_size", "wait_end_of_query", "client_protocol_version", "send_progress_in_http_headers"),
+        *("http_headers_progress_interval_ms", "cancel_http_readonly_queries_on_client_close"),
+    ]
 )
 # HTTP statuses that ClickHouse gives to error codes; 500 to the rest. Clients go by the code, in a header.
 _STATUS = {62: 400, 60: 404, 81: 404, 115: 404, guard.AUTHENTICATION_FAILED: 403}
@@ -44,7 +47,7 @@ def serve(directory: Path, port: int, *, with_parent: bool = False) -> None:
     files = DataDirectory(directory)
     with files.locked(), _listening(port) as listener:
         files.forget_port()
-        engine = Engine(files.data)
+        engine = Engine(files.data, files.emptied_incoming())
         try:
             asyncio.run(_serve(files, engine, listener, with_parent))
         finally:

@@ -1,0 +1,268 @@
+"""What every sink must pass: run `check_sink` on your own, or each of `CHECKS` as a test."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from evaluators.errors import Refused
+from sinks.identity import Row, identity, rows_of
+from sinks.protocol import Sink
+from sinks.refusal import write_or_set_aside
+from sinks.rows import Block, DirtyRow, ProgressRow, ScoreRow, TextRow, TraceRow
+from sinks.sample import NOON, RUN, score, text, trace
+from sinks.sample import block as sample
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An empty sink, and how to read one of its tables back: newest rows only, deleted ones left out."""
+
+    sink: Sink
+    rows: Callable[[str], Sequence[Row]]
+
+
+def check_sink(open_sink: Callable[[], AbstractContextManager[Opened]]) -> None:
+    """Every check on an empty sink each; AssertionError names what does not hold."""
+    for check in CHECKS:
+        with open_sink() as opened:
+            check(opened)
+
+
+def same_block_twice(opened: Opened) -> None:
+    """The same block twice leaves the same rows, and they read back as they were written."""
+    block = sample()
+    opened.sink.write(block)
+    once = {table: _read(opened, table) for table in _expected(block)}
+    opened.sink.write(block)
+    for table, rows in _expected(block).items():
+        assert once[table] == rows, f"{table} reads back otherwise than it was written"
+        assert _read(opened, table) == rows, f"{table} holds other rows after the same block again"
+
+
+def newer_version_wins(opened: Opened) -> None:
+    """Of two rows with one identity the higher version stays, in whichever order they come."""
+    for trace_id, order in (("up", (1, 2)), ("down", (2, 1))):
+        for version in order:
+            opened.sink.write(
+                Block(
+                    traces=[trace(trace_id, version=version, model=f"m{version}")],
+                    texts=[text(trace_id, version=version, answer=f"a{version}")],
+                    scores=[score(trace_id, version=version, metrics={"precision": version / 4})],
+                )
+            )
+    assert [row.model for row in _traces(opened)] == ["m2", "m2"]
+    assert [row.answer for row in _texts(opened)] == ["a2", "a2"]
+    assert [row.metrics["precision"] for row in _scores(opened)] == [0.5, 0.5]
+
+
+def wide_versions(opened: Opened) -> None:
+    """Versions are compared over all their 128 bits."""
+    small, large = (1 << 64) - 1, 1 << 127
+    opened.sink.write(Block(traces=[trace("t", version=large, model="large")]))
+    opened.sink.write(Block(traces=[trace("t", version=small, model="small")]))
+    assert [(row.model, row.version) for row in _traces(opened)] == [("large", large)]
+
+
+def identity_is_the_key(opened: Opened) -> None:
+    """Another run, app, environment, evaluator, minute or trace id is another row; another second is not."""
+    base = score("t")
+    others = [
+        base._replace(run_id="replay"),
+        base._replace(app="other"),
+        base._replace(environment="other"),
+        base._replace(evaluator="other"),
+        base._replace(time=base.time + timedelta(minutes=1)),
+        base._replace(trace_id="other"),
+    ]
+    opened.sink.write(Block(scores=[base, *others, base._replace(time=base.time + timedelta(seconds=5), version=2)]))
+    assert len(_scores(opened)) == 1 + len(others)
+
+
+def tombstones(opened: Opened) -> None:
+    """A newer row with is_deleted takes the row away, and an older version does not bring it back."""
+    alive = [Block(traces=[trace("t")], texts=[text("t")], scores=[score("t")])]
+    gone = Block(
+        traces=[trace("t", version=5, is_deleted=1)],
+        texts=[text("t", version=5, is_deleted=1)],
+        scores=[score("t", version=5, is_deleted=1)],
+    )
+    for block in (*alive, gone, *alive):
+        opened.sink.write(block)
+    assert not [*_traces(opened), *_texts(opened), *_scores(opened)]
+    opened.sink.write(Block(traces=[trace("t", version=6)]))
+    assert [row.version for row in _traces(opened)] == [6]
+
+
+def marks_are_taken_back(opened: Opened) -> None:
+    """A done mark replaces the mark it takes back and no other; a late copy of the mark does not revive it."""
+    marks = [DirtyRow(RUN, "app", "prod", "fast", NOON.replace(second=0, microsecond=0), name) for name in "ab"]
+    opened.sink.write(Block(dirty=marks))
+    opened.sink.write(Block(dirty=[marks[0]._replace(done=1)]))
+    opened.sink.write(Block(dirty=[marks[0]]))
+    found = {row.mark_id: row.done for row in opened.rows("dirty_windows") if isinstance(row, DirtyRow)}
+    assert found == {"a": 1, "b": 0}
+
+
+def latest_progress(opened: Opened) -> None:
+    """Progress of a partition is what was written last, whoever wrote it and however far it is."""
+    before = ProgressRow("fast", "rag.traces", 0, "w1", NOON, 10, 5)
+    after = before._replace(worker="w2", offset=7, lag=8)
+    for row in (before, after):
+        opened.sink.write(Block(progress=[row]))
+    assert list(opened.rows("progress")) == [after]
+
+
+def odd_texts(opened: Opened) -> None:
+    """NUL, quotes, line ends, tabs, backslashes, emoji and an empty text come back as they went in."""
+    odd = "NUL \0 'quote' \"double\" \\ back\\slash \\N \r\n\t {name:String} ; -- 😀 ünïcode \u2028 \x7f"
+    opened.sink.write(
+        Block(
+            traces=[trace(f"id {odd}", chunk_ids=[odd, ""], segments={odd: odd})],
+            texts=[text("t", question=odd, answer="", chunks=[odd, ""], expected=[odd])],
+            scores=[score("t", categories={"language": odd}, metrics={odd: 0.25})],
+        )
+    )
+    [stored] = _traces(opened)
+    assert (stored.trace_id, list(stored.chunk_ids), dict(stored.segments)) == (f"id {odd}", [odd, ""], {odd: odd})
+    [texts] = _texts(opened)
+    assert (texts.question, texts.answer, list(texts.chunks), list(texts.expected)) == (odd, "", [odd, ""], [odd])
+    [scored] = _scores(opened)
+    assert (dict(scored.categories), dict(scored.metrics)) == ({"language": odd}, {odd: 0.25})
+
+
+def missing_is_not_zero(opened: Opened) -> None:
+    """What was not recorded comes back as None, and 0 as 0."""
+    opened.sink.write(Block(traces=[trace("t", latency_s=None, cost_usd=0.0, input_tokens=None, output_tokens=0)]))
+    [row] = _traces(opened)
+    assert (row.latency_s, row.cost_usd, row.input_tokens, row.output_tokens) == (None, 0.0, None, 0)
+
+
+def huge_text(opened: Opened) -> None:
+    """A text of 5 MB is stored whole."""
+    huge = "0123456789abcdef" * (5 * 65_536)
+    opened.sink.write(Block(texts=[text("t", answer=huge)]))
+    [row] = _texts(opened)
+    assert row.answer == huge
+
+
+def thousand_days(opened: Opened) -> None:
+    """A block may span a thousand days."""
+    days = [NOON - timedelta(days=day) for day in range(1_000)]
+    opened.sink.write(
+        Block(
+            traces=[trace(f"t{day}", time=time) for day, time in enumerate(days)],
+            scores=[score(f"t{day}", time=time) for day, time in enumerate(days)],
+        )
+    )
+    assert {row.time for row in _traces(opened)} == set(days)
+    assert len(_scores(opened)) == len(days)
+
+
+def refuses_what_is_no_number(opened: Opened) -> None:
+    """NaN and infinity are refused, as metric and as part: a mean over them says nothing."""
+    for number in (float("nan"), float("inf"), float("-inf")):
+        for row in (score("t", metrics={"precision": number}), score("t", parts={"true": number})):
+            _assert_refused(opened, Block(scores=[row]))
+    assert not _scores(opened)
+
+
+def refuses_lone_surrogates(opened: Opened) -> None:
+    """A lone surrogate, which decoding replaces, is refused wherever it is; the message does not quote the text."""
+    secret = "secret \ud800"
+    for block in (
+        Block(traces=[trace(secret)]),
+        Block(texts=[text("t", answer=secret)]),
+        Block(texts=[text("t", chunks=["fine", secret])]),
+        Block(scores=[score("t", categories={"language": secret})]),
+    ):
+        _assert_refused(opened, block)
+
+
+def refusal_finds_the_bad_rows(opened: Opened) -> None:
+    """`write_or_set_aside` stores every row but the bad ones, and names exactly those."""
+    block = sample()
+    for number in range(40):
+        block.scores.append(score(f"more{number}", time=NOON + timedelta(days=number % 3)))
+    good = {row.trace_id for row in block.scores}
+    bad = [score("nan", metrics={"precision": float("nan")}), score("surrogate", reason="\udfff")]
+    block.scores[7:7] = bad[:1]
+    block.scores.append(bad[1])
+    aside = write_or_set_aside(opened.sink, block)
+    assert sorted(item.row.trace_id for item in aside if isinstance(item.row, ScoreRow)) == ["nan", "surrogate"]
+    assert {item.table for item in aside} == {"scores"}
+    assert {row.trace_id for row in _scores(opened)} == good
+    assert len(opened.rows("dirty_windows")) == len(block.dirty), "the marks of what was stored are missing"
+    assert not write_or_set_aside(opened.sink, sample()), "nothing is set aside of a good block"
+
+
+def empty_block(opened: Opened) -> None:
+    """An empty block is stored at once and changes nothing."""
+    opened.sink.write(Block())
+    assert not _traces(opened)
+
+
+def closed_sink(opened: Opened) -> None:
+    """A closed sink says so; closing twice is fine."""
+    assert opened.sink.check()
+    opened.sink.close()
+    opened.sink.close()
+    try:
+        opened.sink.write(sample())
+    except RuntimeError:
+        return
+    raise AssertionError("a closed sink took a block")
+
+
+def _expected(block: Block) -> dict[str, list[Row]]:
+    return {table: sorted(rows, key=_order) for table, rows in rows_of(block).items()}
+
+
+def _read(opened: Opened, table: str) -> list[Row]:
+    return sorted(opened.rows(table), key=_order)
+
+
+def _order(row: Row) -> str:
+    return str(identity(row))
+
+
+def _traces(opened: Opened) -> list[TraceRow]:
+    return [row for row in opened.rows("traces") if isinstance(row, TraceRow)]
+
+
+def _texts(opened: Opened) -> list[TextRow]:
+    return [row for row in opened.rows("trace_texts") if isinstance(row, TextRow)]
+
+
+def _scores(opened: Opened) -> list[ScoreRow]:
+    return [row for row in opened.rows("scores") if isinstance(row, ScoreRow)]
+
+
+def _assert_refused(opened: Opened, block: Block) -> None:
+    message = ""
+    try:
+        opened.sink.write(block)
+    except Refused as refused:
+        message = str(refused)
+    assert message, f"stored what it must refuse: {block}"
+    assert "secret" not in message, "the refusal quotes what users wrote"
+
+
+CHECKS: tuple[Callable[[Opened], None], ...] = (
+    same_block_twice,
+    newer_version_wins,
+    wide_versions,
+    identity_is_the_key,
+    tombstones,
+    marks_are_taken_back,
+    latest_progress,
+    odd_texts,
+    missing_is_not_zero,
+    huge_text,
+    thousand_days,
+    refuses_what_is_no_number,
+    refuses_lone_surrogates,
+    refusal_finds_the_bad_rows,
+    empty_block,
+    closed_sink,
+)

@@ -1,0 +1,66 @@
+"""A sink in memory, for tests and dry runs: what it stores and refuses is what ClickHouse stores and refuses."""
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+
+from evaluators.errors import Refused
+from sinks.identity import TABLES, Row, identity, rank, rows_of
+from sinks.rows import Block, ScoreRow, TextRow, TraceRow
+
+
+class MemorySink:
+    """Keeps the newest row of each identity; may be used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tables: dict[str, dict[tuple[object, ...], Row]] = {table: {} for table in TABLES.values()}
+        self._closed = False
+
+    def write(self, block: Block) -> None:
+        """As the protocol says; a table's rows are stored all or none."""
+        if self._closed:
+            raise RuntimeError("the sink is closed")
+        with self._lock:
+            for table, rows in rows_of(block).items():
+                for row in rows:
+                    _check(table, row)
+                stored = self._tables[table]
+                for row in rows:
+                    key = identity(row)
+                    before = stored.get(key)
+                    if before is None or rank(row) >= rank(before):
+                        stored[key] = row
+
+    def rows(self, table: str) -> list[Row]:
+        """What a reader sees: one row per identity, deleted ones left out."""
+        with self._lock:
+            return [row for row in self._tables[table].values() if not _deleted(row)]
+
+    def check(self) -> str:
+        """Always well."""
+        return "in memory"
+
+    def close(self) -> None:
+        """Writing afterwards is an error; what was stored can still be read."""
+        self._closed = True
+
+
+def _deleted(row: Row) -> bool:
+    return isinstance(row, TraceRow | TextRow | ScoreRow) and bool(row.is_deleted)
+
+
+def _check(table: str, row: Row) -> None:
+    if isinstance(row, ScoreRow) and not all(map(math.isfinite, [*row.metrics.values(), *row.parts.values()])):
+        raise Refused(f"{table}: a number is not finite")
+    for value in row:
+        if not _encodes(value):
+            raise Refused(f"{table}: a text is not valid Unicode")
+
+
+def _encodes(value: object) -> bool:
+    if isinstance(value, str):
+        return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, Mapping):
+        return all(_encodes(item) for pair in value.items() for item in pair)
+    return not isinstance(value, Sequence) or all(map(_encodes, value))
