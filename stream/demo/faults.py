@@ -26,7 +26,7 @@ INVENTED = Fault("invented", "the answerer adds sentences that no chunk supports
 LOOPING = Fault(
     "looping",
     "the answerer does not stop and says its last sentence again and again",
-    ("looping_detection.unique_sentences",),
+    ("looping_detection.unique_sentences", "operations.cost_usd", "rouge.rouge_l"),
 )
 LEAKED_EMAIL = Fault("leaked_email", "some answers give away e-mail addresses", ("pii_leakage.passes",))
 SLOW_EXPENSIVE = Fault(

@@ -30,8 +30,15 @@ class Outbox(Protocol):
 
 def encode(trace: Trace) -> bytes:
     """The canonical JSON of a trace; what was not recorded is left out."""
-    fields = {name: value for name, value in msgspec.to_builtins(trace).items() if value is not None}
-    return msgspec.json.encode(fields)
+    return msgspec.json.encode(_recorded(msgspec.to_builtins(trace)))
+
+
+def _recorded(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _recorded(item) for name, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_recorded(item) for item in value]
+    return value
 
 
 class Traffic:

@@ -1,0 +1,112 @@
+"""What every fault of the demo does to the metrics that the demo watches: means of windows over many seeds.
+
+python -m benchmarks.demo_faults [SEEDS]
+"""
+
+import asyncio
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evaluators import registry, sentences
+from evaluators.encoder import Encoder, load_encoder
+from evaluators.outcome import Scored
+from evaluators.plan import Plan, prepare
+from evaluators.resources import Resources
+from evaluators.run import run_all
+from evaluators.spec import Vectors
+from evaluators.trace import Trace
+from stream.demo import corpus
+from stream.demo.application import Application
+from stream.demo.faults import FAULTS, Fault
+from stream.demo.index import Index
+from stream.demo.questions import ask_about
+from stream.demo.watched import Watched, watched
+from stream.settings import Settings, load
+
+WINDOW = 200  # traces: 20 a second for 10 seconds
+SHOWN = tuple(dict.fromkeys(metric for fault in FAULTS.values() for metric in fault.moves))
+
+
+class Remembering:
+    """The encoder, each text encoded once: windows of many seeds ask the same questions."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.revision, self.dimension, self.count_tokens = encoder.revision, encoder.dimension, encoder.count_tokens
+        self._resources = Resources(encoder)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        return self._resources.embed(texts)
+
+
+class Bench:
+    """The demo's application and evaluators, as `demo.toml` has them, without broker and database."""
+
+    def __init__(self) -> None:
+        self.settings: Settings = load(Path(str(corpus.__file__)).with_name("demo.toml"), {}).settings
+        self.encoder = Remembering(load_encoder(self.settings.evaluators.encoder))
+        self.passages = corpus.read(lambda text: [sentence.text for sentence in sentences.split(text)])
+        self.index = Index(self.passages, self.encoder)
+        evaluators = registry.load()
+        self.plan: Plan = prepare(evaluators, self.settings.evaluators, None, self.encoder)
+        self.watched: tuple[Watched, ...] = watched(evaluators.values(), self.settings.rules, SHOWN)
+        self._resources = Resources(self.encoder)
+
+    def traces(self, fault: Fault | None, seed: int, count: int = WINDOW) -> list[Trace]:
+        """The traces of one window."""
+
+        async def ask() -> list[Trace]:
+            rng = random.Random(f"traffic {seed}")
+            with ThreadPoolExecutor(1) as executor:
+                application = Application(self.index, self.encoder, executor, lambda: datetime.now(UTC))
+                questions = (ask_about(self.passages, rng) for _ in range(count))
+                return await asyncio.gather(*(application.answer(question, fault, rng) for question in questions))
+
+        return asyncio.run(ask())
+
+    def means(self, traces: Sequence[Trace]) -> Mapping[str, float]:
+        """The mean of every metric over the traces that have it."""
+        values: dict[str, list[float]] = defaultdict(list)
+        outcomes = run_all(self.plan.prepared, traces, self._resources.batch())
+        for prepared, row in zip(self.plan.prepared, outcomes, strict=True):
+            for outcome in row:
+                if isinstance(outcome, Scored):
+                    for key, value in outcome.metrics.items():
+                        values[f"{prepared.evaluator.id}.{key}"].append(value)
+        return {metric: sum(found) / len(found) for metric, found in values.items()}
+
+
+def spread(windows: Iterable[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
+    """Least and greatest mean of each metric."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for means in windows:
+        for metric, mean in means.items():
+            found[metric].append(mean)
+    return {metric: (min(means), max(means)) for metric, means in found.items()}
+
+
+def main() -> int:
+    seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
+    bench = Bench()
+    wrong = 0
+    for fault in (None, *FAULTS.values()):
+        ranges = spread(bench.means(bench.traces(fault, seed)) for seed in seeds)
+        print(f"\n{fault.name if fault else 'no fault'}: least and greatest mean of {len(seeds)} windows of {WINDOW}")
+        for one in bench.watched:
+            low, high = ranges[one.metric]
+            good = one.good(low) and one.good(high)
+            bad = not one.good(low) and not one.good(high)
+            expected = bad if fault and one.metric in fault.moves else good
+            wrong += not expected
+            side = "bad" if bad else "good" if good else "both"
+            print(f"  {one.metric:45} {low:8.4f} {high:8.4f}  limit {one.low or one.high}  {side}")
+    print("\nevery fault moves its metrics and no others" if not wrong else f"\n{wrong} not as the table says")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
