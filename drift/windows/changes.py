@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from drift.windows import sql
 from drift.windows.contents import CONTENTS, KEYS
-from drift.windows.scope import Scope
+from drift.windows.scope import STREAMED, Scope
 
 _TYPES = {
     "skipped": "Map(String, UInt64)",
@@ -16,7 +17,18 @@ _TYPES = {
     "category_counts": "Map(String, UInt64)",
     "parts": "Map(String, Float64)",
 }
-_EXACT = ("seen", "sampled", "applicable", "scored", "failed", "skipped", "failures", "min", "max", "bins")
+_EXACT: tuple[str, ...] = (
+    "seen",
+    "sampled",
+    "applicable",
+    "scored",
+    "failed",
+    "skipped",
+    "failures",
+    "min",
+    "max",
+    "bins",
+)
 _EXACT += ("category_counts",)
 
 
@@ -46,14 +58,15 @@ def store_changes(scope: Scope, contents: str, closing: Closing) -> str:
         f"abs(new.{i} - old.{i}) <= 1e-9 * (abs(new.{i}) + abs(old.{i}))"
         for i in (CONTENTS.index("sum") + 1, CONTENTS.index("sum_squares") + 1)
     )
+    streamed = f"run_id IN {sql.texts(STREAMED)}"
     parts = CONTENTS.index("parts") + 1
     written = ", ".join(f"new.{i + 1} AS {name}" for i, name in enumerate(CONTENTS))
-    frozen = f"toUnixTimestamp(start) + {scope.size_s} <= {closing.frozen_end}"
+    frozen = f"{streamed} AND toUnixTimestamp(start) + {scope.size_s} <= {closing.frozen_end}"
     return f"""
 INSERT INTO windows (size_s, {keys}, {", ".join(CONTENTS)}, revision, state, incomplete, closed_at, version)
 SELECT {scope.size_s} AS size_s, {keys}, {written},
     old_revision + 1 AS revision, multiIf({frozen}, 'frozen', known, 'revised', 'closed') AS state,
-    {int(closing.incomplete)} AS incomplete,
+    {streamed} AND {int(closing.incomplete)} AS incomplete,
     if(known, old_closed_at, fromUnixTimestamp64Milli({closing.now_ms}, 'UTC')) AS closed_at,
     {closing.version} AS version
 FROM (

@@ -9,9 +9,19 @@ from drift.windows.scope import Scope
 
 OTHER = "__other__"
 
-KEYS = ("run_id", "app", "environment", "evaluator", "metric", "start", "fingerprint", "model", "prompt_version")
+KEYS: tuple[str, ...] = (
+    "run_id",
+    "app",
+    "environment",
+    "evaluator",
+    "metric",
+    "start",
+    "fingerprint",
+    "model",
+    "prompt_version",
+)
 KEYS += ("segment", "segment_value")
-COUNTS = ("seen", "sampled", "applicable", "scored", "failed", "skipped", "failures")
+COUNTS: tuple[str, ...] = ("seen", "sampled", "applicable", "scored", "failed", "skipped", "failures")
 VALUES = ("sum", "sum_squares", "min", "max", "bins", "category_counts", "parts", "late")
 CONTENTS = COUNTS + VALUES
 
@@ -30,7 +40,6 @@ def base_contents(
     never closed has none.
     """
     lookup = _Lookup(metrics)
-    late = "countIf(ingested_at > first_closed)" if revised else "toUInt64(0)"
     return f"""
 WITH {lookup.constants()}
 SELECT run_id, app, environment, evaluator, entry.1 AS metric, start, fingerprint, model, prompt_version,
@@ -40,7 +49,7 @@ SELECT run_id, app, environment, evaluator, entry.1 AS metric, start, fingerprin
         AS skipped,
     failures, entry.3 AS sum, entry.4 AS sum_squares, entry.5 AS min, entry.6 AS max, entry.7 AS bins,
     entry.8 AS category_counts, parts, late
-FROM ({_statuses(scope, segments, late, revised)}) AS statuses
+FROM ({_statuses(scope, segments, revised)}) AS statuses
 LEFT JOIN ({_values(scope, segments)}) AS valued USING (name)
 LEFT JOIN ({_categories(scope, segments)}) AS labelled USING (name)
 LEFT JOIN ({_seen(scope, segments)}) AS traces
@@ -79,9 +88,10 @@ def _cuts(segments: Mapping[str, Sequence[str]]) -> str:
     return f"arrayConcat([('', '')], {', '.join(cuts)})" if cuts else "[('', '')]"
 
 
-def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], late: str, revised: bool) -> str:
+def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], revised: bool) -> str:
     """One row per name: its dimensions, counts by status and reason, summed parts."""
     rows = _rows(scope, segments, "status, reason, parts, ingested_at")
+    late = "toUInt64(0)"
     if revised:
         rows = f"""SELECT * FROM ({rows}) AS scored LEFT JOIN (
             SELECT run_id, app, environment, evaluator, toUInt32(toUnixTimestamp(start)) AS start,

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from drift.windows import sql
+from sinks.rows import LIVE, PROBE
 
 MINUTE = 60
+STREAMED = (LIVE, PROBE)  # runs that a watermark closes; any other closes when it is complete
 
 
 class WindowKey(NamedTuple):
@@ -75,7 +77,7 @@ class Scope:
         return f"cityHash64(run_id, app, environment, {start}) IN ({', '.join(hashes)})"
 
 
-def listed(windows: Iterable[WindowKey], size_s: int, others: Sequence[str], most: int = 500) -> Iterator[Scope]:
+def listed(windows: Iterable[WindowKey], size_s: int, others: Sequence[str], most: int = 100) -> Iterator[Scope]:
     """Scopes of neighbouring windows, so that none reads long stretches in which nothing changed."""
     chunk: list[WindowKey] = []
     for window in sorted(windows, key=lambda w: w.start):

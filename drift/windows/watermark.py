@@ -63,9 +63,9 @@ def watermarks(
 ) -> dict[tuple[str, str], Mark]:
     """The watermark of each (lane, topic) that some worker spoke of lately.
 
-    The oldest of its partitions' newest stored event times, less the out-of-orderness. A partition without heartbeats is
-    stuck: it holds the others back for a bounded time, then the mark says incomplete; later it is gone. A live partition
-    without lag or news is idle and left out. Where all are idle, everything up to their heartbeats is stored.
+    The oldest of its partitions' newest stored event times, less the out-of-orderness. A partition without heartbeats
+    is stuck: it holds the others back for a bounded time, then the mark says incomplete; later it is gone. A live
+    partition without lag or news is idle and left out. Where all are idle, all up to their heartbeats is stored.
     """
     groups: dict[tuple[str, str], list[Progress]] = {}
     for one in progress:

@@ -1,0 +1,145 @@
+"""The roll-up: stores closed windows whose rows changed, base size first, larger ones from smaller ones.
+
+Idempotent at every point where it may stop: windows that did not change are not written again, marks are taken back
+and the watermark is stored last.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import get_args
+
+from drift.leadership import Term
+from drift.settings import WindowSettings
+from drift.windows import dirty, watermark
+from drift.windows.changes import Closing, store_changes
+from drift.windows.contents import base_contents
+from drift.windows.merged import merged_contents
+from drift.windows.metrics import lanes_of, watched
+from drift.windows.scope import MINUTE, STREAMED, Scope, WindowKey, listed
+from drift.windows.watermark import FAST, Idleness, Mark
+from evaluators.spec import Evaluator, Lane
+from sinks.clickhouse.database import Database
+
+logger = logging.getLogger(__name__)
+_LANES = frozenset(get_args(Lane))
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RolledUp:
+    """What a roll-up did; `closing` says up to when each lane's live windows are closed."""
+
+    windows: int
+    marks: int
+    waiting: int
+    closing: Mapping[str, Mark]
+
+
+@dataclass(slots=True)
+class Rollup:
+    """Rolls up for one leader's term."""
+
+    database: Database
+    evaluators: Mapping[str, Evaluator]
+    settings: WindowSettings
+    term: Term
+    idleness: Idleness
+
+    def run(self, now: datetime) -> RolledUp:
+        """Every window that closed or changed since the last roll-up is stored when this returns."""
+        stored = watermark.read_stored(self.database)
+        marks = watermark.watermarks(watermark.read_progress(self.database), now, self.idleness, self.settings)
+        marks = watermark.never_back(marks, stored)
+        before = watermark.closing({key: Mark(stored[key], False) for key in marks if key in stored})
+        after = watermark.closing(marks)
+        marked = dirty.pending(self.database, self.term)
+        lanes = lanes_of(self.evaluators.values())
+        count, done = 0, []
+        for lane in sorted({*after, *lanes, *(one.lane for one in marked)}):
+            closes = after.get(lane)
+            ready = [one for one in marked if self._closed(one.window, self.settings.base_s, closes)]
+            # A trace that came late changes what was seen for the evaluators of every lane.
+            touched = {one.window for one in ready if one.lane in (lane, FAST) or one.lane not in _LANES}
+            done += [one for one in ready if one.lane == lane]
+            others = [id_ for other, ids in lanes.items() if other != lane for id_ in ids]
+            frozen = before[lane].at if lane in before else _NEVER
+            count += self._base(touched, others, now, frozen, closes)
+            self._larger(touched, others, now, frozen, closes)
+        dirty.take_back(self.database, self.term, done)
+        watermark.store(self.database, marks)
+        return RolledUp(count, sum(len(m.mark_ids) for m in done), len(marked) - len(done), after)
+
+    def _base(
+        self,
+        touched: set[WindowKey],
+        others: Sequence[str],
+        now: datetime,
+        frozen: datetime,
+        closes: Mark | None,
+    ) -> int:
+        size_s = self.settings.base_s
+        windows = [w for w in _same_minute(touched, size_s) if self._closed(w, size_s, closes)]
+        known = self._known(windows, size_s)
+        metrics = watched(dict(self.evaluators))
+        for revised in (False, True):
+            for scope in listed([w for w in windows if (w in known) == revised], size_s, others):
+                contents = base_contents(scope, metrics, self.settings.segments, revised=revised)
+                self.database.command(store_changes(scope, contents, self._how(now, frozen, closes)))
+        return len(windows)
+
+    def _larger(
+        self,
+        touched: set[WindowKey],
+        others: Sequence[str],
+        now: datetime,
+        frozen: datetime,
+        closes: Mark | None,
+    ) -> None:
+        """Larger windows in which a base window changed, and those that the watermark passed since the last roll-up."""
+        for smaller_s, size_s in pairwise(self.settings.all_sizes_s):
+            changed = {w._replace(start=w.start // size_s * size_s) for w in touched}
+            changed = {w for w in changed if self._closed(w, size_s, closes)}
+            scopes = list(listed(changed, size_s, others))
+            if closes is not None and frozen > _NEVER:
+                first, end = (int(at.timestamp()) // size_s * size_s for at in (frozen, closes.at))
+                if first < end:
+                    scopes.append(Scope(size_s, STREAMED, first, end, tuple(others)))
+            for scope in scopes:
+                contents = merged_contents(scope, smaller_s)
+                self.database.command(store_changes(scope, contents, self._how(now, frozen, closes)))
+
+    def _closed(self, window: WindowKey, size_s: int, closes: Mark | None) -> bool:
+        if window.run_id not in STREAMED:
+            return True  # marks of a run that is not complete are not handed out
+        return closes is not None and window.start + size_s <= closes.at.timestamp()
+
+    def _how(self, now: datetime, frozen: datetime, closes: Mark | None) -> Closing:
+        frozen_end = frozen - timedelta(seconds=self.settings.allowed_lateness_s)
+        return Closing(
+            version=self.term.next_version(),
+            now_ms=int(now.timestamp() * 1000),
+            frozen_end=int(frozen_end.timestamp()),
+            incomplete=closes is not None and closes.incomplete,
+        )
+
+    def _known(self, windows: Sequence[WindowKey], size_s: int) -> set[WindowKey]:
+        """Which of these windows closed before."""
+        found: set[WindowKey] = set()
+        for scope in listed(windows, size_s, ()):
+            rows = self.database.rows(
+                "SELECT DISTINCT run_id, app, environment, toUnixTimestamp(start) AS at FROM windows "
+                f"WHERE {scope.stored(size_s)}"
+            )
+            found.update(WindowKey(row["run_id"], row["app"], row["environment"], row["at"]) for row in rows)
+        return found
+
+
+def _same_minute(windows: Iterable[WindowKey], size_s: int) -> set[WindowKey]:
+    """The windows, and where several make a minute all of it: a newer version of a row may have left one of them."""
+    minutes = {window._replace(start=window.start // MINUTE * MINUTE) for window in windows}
+    if size_s >= MINUTE:
+        return set(windows)
+    return {minute._replace(start=minute.start + at) for minute in minutes for at in range(0, MINUTE, size_s)}
