@@ -1,6 +1,5 @@
 """The Faust app of a lane: our transport, acknowledgements by hand, nothing of Faust that loses or copies data."""
 
-import ssl
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +8,8 @@ from faust.app.base import BootStrategy
 from faust.auth import SASLCredentials, SSLCredentials
 from mode import CrashingSupervisor
 
-from evaluators.errors import ConfigError
 from stream.driver import SliceConsumer, SliceSchema, SliceTransport
+from stream.kafka_client import ssl_context
 from stream.sections import KafkaSettings, WorkerSettings
 
 _POLL_RECORDS = 10_000  # most records of one poll, which come on top of the bytes in flight
@@ -95,14 +94,3 @@ def _credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials | Non
         mechanism=kafka.sasl_mechanism,
         ssl_context=context,
     )
-
-
-def ssl_context(kafka: KafkaSettings) -> ssl.SSLContext:
-    """Trusts `ssl_ca_file`, else the system's authorities; presents the client certificate where one is set."""
-    try:
-        context = ssl.create_default_context(cafile=kafka.ssl_ca_file or None)
-        if kafka.ssl_cert_file:
-            context.load_cert_chain(kafka.ssl_cert_file, kafka.ssl_key_file or None)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"kafka.ssl_*_file: cannot be used: {type(error).__name__}: {error}") from None
-    return context

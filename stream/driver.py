@@ -19,6 +19,7 @@ from faust.types import TP, ConsumerMessage
 from mode import Service
 
 from stream.offsets import OffsetTracker, Ticket
+from stream.progress import Lag, Partition
 from stream.records import Record
 
 log = logging.getLogger(__name__)
@@ -36,13 +37,6 @@ class Slice:
     def __init__(self, records: Sequence[Record], ticket: Ticket) -> None:
         self.records = records
         self.ticket = ticket
-
-
-class Lag(NamedTuple):
-    """Where a partition stands: the next offset to work off, and how many records lie from there on."""
-
-    offset: int
-    records: int
 
 
 class _Fetched(NamedTuple):
@@ -110,15 +104,27 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         self._room = asyncio.Event()
         super().__init__(*arguments, **named)
 
-    def lag(self, partition: TopicPartition) -> Lag | None:
-        """None while the broker has not said where the partition ends."""
-        assignment = _assignment(self._thread._consumer) if self._thread._consumer else None
+    def lags(self) -> dict[Partition, Lag]:
+        """Where each assigned partition stands, once the broker has said where it ends; safe before the start."""
+        consumer = self._thread._consumer
+        assignment = _assignment(consumer) if consumer else None
+        found = ((partition, self.lag(partition)) for partition in (assignment.tps if assignment else ()))
+        return {(partition.topic, partition.partition): lag for partition, lag in found if lag is not None}
+
+    def lag(self, at: Partition) -> Lag | None:
+        """Where a partition stands; None while the broker has not said where it ends."""
+        partition = TopicPartition(*at)
+        assignment = _assignment(self._thread._consumer)
         state = assignment.state_value(partition) if assignment else None
         if state is None or not state.has_valid_position or state.highwater is None:
             return None
         oldest = self.offsets.oldest(partition)
         offset = state.position if oldest is None else oldest
         return Lag(offset, max(0, state.highwater - offset))
+
+    def committed(self) -> dict[TopicPartition, int]:
+        """What is committed now, by partition."""
+        return dict(self._committed_offset)
 
     def _new_consumer_thread(self) -> SliceConsumerThread:
         return SliceConsumerThread(self, loop=self.loop, beacon=self.beacon)

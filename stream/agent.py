@@ -1,0 +1,193 @@
+"""The loop of a lane: slices in, rows and dead letters out, an acknowledgement once both are safe.
+
+No exception leaves it towards Faust, whose agents acknowledge what they drop: whatever is wrong ends `run`.
+"""
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from sinks.refusal import SetAside
+from sinks.rows import LIVE, Block
+from stream.dead_letter_limit import DeadLetterLimit
+from stream.pipeline import DeadLetter, Processed
+from stream.progress import Lag, Partition, Progress
+from stream.records import Record
+from stream.rows import dead_letter_row
+from stream.telemetry import Telemetry
+from stream.writer import Writer
+
+log = logging.getLogger(__name__)
+
+_OFFSET_SHIFT, _OFFSET_MASK = 32, (1 << 48) - 1  # where `sinks.version` packs the offset
+
+
+class Processes(Protocol):
+    """What the loop needs of the pipeline."""
+
+    def process(self, records: Sequence[Record]) -> Processed:
+        """Every record accounted for; blocks, so it is called in a thread."""
+        ...
+
+
+class Sends(Protocol):
+    """What the loop needs of the dead-letter topic."""
+
+    async def send(self, letters: Sequence[DeadLetter]) -> None:
+        """Return once every letter is safe."""
+        ...
+
+
+class Work:
+    """Works slices off one after the other in a thread of its own and acknowledges each once it is stored.
+
+    Slices of a partition are handed to the writer in order. How much waits is bounded by whoever calls `offer`.
+    """
+
+    def __init__(
+        self,
+        lane: str,
+        pipeline: Processes,
+        writer: Writer,
+        dead_letters: Sends | None,
+        limit: DeadLetterLimit,
+        progress: Progress,
+        telemetry: Telemetry,
+        lag: Callable[[Partition], Lag | None],
+    ) -> None:
+        self._lane = lane
+        self._pipeline = pipeline
+        self._writer = writer
+        self._dead_letters = dead_letters
+        self._limit = limit
+        self._progress = progress
+        self._telemetry = telemetry
+        self._lag = lag
+        self._queue: deque[Any] = deque()
+        self._offered = asyncio.Event()
+        self._finishing: set[asyncio.Task[None]] = set()
+        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._busy = False
+        self._stopping = False
+
+    def offer(self, event: Any) -> None:
+        """Take a slice's event; neither blocks nor raises."""
+        self._queue.append(event)
+        self._offered.set()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing that was begun is unfinished."""
+        return not self._busy and not self._finishing
+
+    def begin_no_more(self) -> None:
+        """Finish what was begun; what still waits is read again by whoever comes next."""
+        self._stopping = True
+        self._queue.clear()
+
+    async def run(self) -> None:
+        """Work until cancelled; raises what no retry can mend."""
+        with ThreadPoolExecutor(1, thread_name_prefix=f"evaluate-{self._lane}") as executor:
+            working = asyncio.create_task(self._work(executor))
+            try:
+                await asyncio.wait({working, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+                for ended in (working, self._failure):
+                    if ended.done():
+                        ended.result()
+            finally:
+                working.cancel()
+                for task in self._finishing:
+                    task.cancel()
+                executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _work(self, executor: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            while not self._queue or self._stopping:
+                self._offered.clear()
+                await self._offered.wait()
+            event = self._queue.popleft()
+            if not event.value.ticket.held:
+                continue  # its partition is somebody else's by now
+            self._busy = True
+            try:
+                records = event.value.records
+                with self._telemetry.process_seconds.labels(self._lane).time():
+                    processed = await loop.run_in_executor(executor, self._pipeline.process, records)
+                self._count(records, processed)
+                await self._hand_over(event, records, processed)
+            finally:
+                self._busy = False
+
+    def _count(self, records: Sequence[Record], processed: Processed) -> None:
+        telemetry = self._telemetry
+        telemetry.records.labels(self._lane).inc(len(records))
+        for reason, count in processed.skipped.items():
+            telemetry.skipped.labels(self._lane, reason).inc(count)
+        for (evaluator, status), count in processed.outcomes.items():
+            telemetry.outcomes.labels(evaluator, status).inc(count)
+        if self._dead_letters is not None:
+            dead = {id(letter.record) for letter in processed.dead}
+            self._limit.check(records, dead, Counter(letter.reason for letter in processed.dead))
+
+    async def _hand_over(self, event: Any, records: Sequence[Record], processed: Processed) -> None:
+        last = records[-1]
+        at = (last.topic, last.partition)
+        block = processed.block
+        block.progress.append(self._progress.handed(at, last, processed.newest, self._lag(at)))
+        stored = await self._writer.put(block)
+        task = asyncio.create_task(self._finish(event, records, processed.dead, stored))
+        self._finishing.add(task)
+        task.add_done_callback(self._finished)
+
+    async def _finish(
+        self,
+        event: Any,
+        records: Sequence[Record],
+        dead: Sequence[DeadLetter],
+        stored: "asyncio.Future[list[SetAside]]",
+    ) -> None:
+        await self._send(dead)
+        refused = await stored
+        if refused:
+            await self._set_aside(refused, records)
+        event.ack()
+
+    async def _send(self, letters: Sequence[DeadLetter]) -> None:
+        if not letters or self._dead_letters is None:
+            return
+        await self._dead_letters.send(letters)
+        for letter in letters:
+            self._telemetry.dead_letters.labels(self._lane, letter.stage, letter.reason).inc()
+
+    async def _set_aside(self, refused: Sequence[SetAside], records: Sequence[Record]) -> None:
+        """What the sink will never take: its record goes to the dead letters, once, however many rows it had."""
+        by_offset = {record.offset: record for record in records}
+        letters: dict[int, DeadLetter] = {}
+        for row in refused:
+            offset = _offset_of(row)
+            log.error("the sink refused a row of table %s (offset %s): %s", row.table, offset, row.reason)
+            if offset is not None and offset in by_offset:
+                letters[offset] = DeadLetter(by_offset[offset], "refused", "sink", f"{row.table}: {row.reason}")
+        if self._dead_letters is None or not letters:
+            return
+        rows = [dead_letter_row(made.record, LIVE, made.reason, made.detail, made.stage) for made in letters.values()]
+        await self._send(list(letters.values()))
+        await self._writer.store(Block(dead_letters=rows))
+
+    def _finished(self, task: "asyncio.Task[None]") -> None:
+        self._finishing.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None and not self._failure.done():
+            self._failure.set_exception(error)
+
+
+def _offset_of(refused: SetAside) -> int | None:
+    """Of the record that a refused row came from; None: a row about a dead letter, which is one already."""
+    version = getattr(refused.row, "version", None)
+    return None if version is None else version >> _OFFSET_SHIFT & _OFFSET_MASK

@@ -1,0 +1,109 @@
+"""The dead-letter topic: the record as it was, and why; acknowledged by the brokers before anything is committed."""
+
+import asyncio
+import hashlib
+import json
+import logging
+import random
+from collections.abc import Sequence
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+
+from evaluators.errors import ConfigError
+from stream.backoff import delays
+from stream.kafka_client import client_options
+from stream.pipeline import DeadLetter
+from stream.records import Record
+from stream.sections import KafkaSettings
+
+log = logging.getLogger(__name__)
+
+_ENVELOPE_BYTES = 64 << 10  # headers come on top of the largest record
+_KEY_BYTES = 1024  # a larger key is left out where the record itself did not fit
+_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+Header = tuple[str, bytes | None]
+
+
+class DeadLetters:
+    """Sends dead letters with their original key, value and headers, plus `dlq.*` headers that say where and why.
+
+    What is too big for the topic goes as coordinates and SHA-256 instead. Start before use, stop afterwards.
+    """
+
+    def __init__(self, kafka: KafkaSettings, lane: str, rng: random.Random) -> None:
+        self._topic = kafka.dead_letter_topic
+        self._lane = lane
+        self._rng = rng
+        self._producer = AIOKafkaProducer(
+            acks="all", max_request_size=kafka.max_record_bytes + _ENVELOPE_BYTES, **client_options(kafka)
+        )
+
+    async def start(self) -> None:
+        """Connect."""
+        await self._producer.start()
+
+    async def stop(self) -> None:
+        """Send what is buffered and disconnect."""
+        await self._producer.stop()
+
+    async def send(self, letters: Sequence[DeadLetter]) -> None:
+        """Return once the brokers have acknowledged every letter; tried for ever while they are away.
+
+        Raises `ConfigError` where the topic can never take them (it is missing, or not ours to write).
+        """
+        await asyncio.gather(*(self._send(letter) for letter in letters))
+
+    async def _send(self, letter: DeadLetter) -> None:
+        record = letter.record
+        headers = _headers(letter, self._lane)
+        key, value, sent = record.key, record.value, [*record.headers, *headers]
+        for delay in delays(self._rng):
+            try:
+                await self._producer.send_and_wait(self._topic, value, key=key, headers=sent)
+                return
+            except _TOO_LARGE as error:
+                if sent is headers:
+                    raise self._useless(error) from None
+                key, value, sent = _coordinates(record, headers)
+            except KafkaError as error:
+                if not error.retriable:
+                    raise self._useless(error) from None
+                log.warning("topic %s takes no dead letters yet, trying again: %r", self._topic, error)
+                await asyncio.sleep(delay)
+
+    def _useless(self, error: KafkaError) -> ConfigError:
+        return ConfigError(
+            f"topic {self._topic} (kafka.dead_letter_topic) cannot take dead letters: {type(error).__name__}; "
+            "create it, let this user write to it, and start the worker again: nothing was committed"
+        )
+
+
+def _headers(letter: DeadLetter, lane: str) -> list[Header]:
+    record = letter.record
+    said = {
+        "dlq.topic": record.topic,
+        "dlq.partition": record.partition,
+        "dlq.offset": record.offset,
+        "dlq.timestamp": record.timestamp,
+        "dlq.reason": letter.reason,
+        "dlq.stage": letter.stage,
+        "dlq.detail": letter.detail,
+        "dlq.lane": lane,
+    }
+    return [(name, str(value).encode(errors="replace")) for name, value in said.items()]
+
+
+def _coordinates(record: Record, headers: list[Header]) -> tuple[bytes | None, bytes, list[Header]]:
+    """What goes to the topic in place of a record that does not fit: where it lies and how to tell it."""
+    value = record.value or b""
+    told = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "size": len(value),
+        "sha256": hashlib.sha256(value).hexdigest(),
+    }
+    headers.append(("dlq.omitted", b"value"))
+    key = record.key if record.key is not None and len(record.key) <= _KEY_BYTES else None
+    return key, json.dumps(told).encode(), headers

@@ -1,0 +1,44 @@
+"""How a process logs: one JSON object a line where nobody looks on, plain text at a terminal."""
+
+import json
+import logging
+import sys
+import time
+from typing import TextIO
+
+from stream.sections import TelemetrySettings
+
+_LOUD = ("aiokafka", "faust", "mode", "abc", "stream.app", "stream.driver", "aiohttp", "apscheduler")
+
+
+class JsonFormatter(logging.Formatter):
+    """time (RFC 3339, UTC), level, logger, message, and the traceback where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line = {
+            "time": f"{stamp}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configure(settings: TelemetrySettings, stream: TextIO | None = None) -> None:
+    """Send this process's log to `stream` (standard error) and nowhere else; libraries speak from WARNING up."""
+    out = stream or sys.stderr
+    plain = settings.log_format == "text" or (settings.log_format == "auto" and out.isatty())
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s") if plain else JsonFormatter()
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(settings.log_level)
+    if settings.log_level != "DEBUG":
+        for name in _LOUD:
+            logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,0 +1,131 @@
+"""Every operational metric, named once, with its meaning and what to do about it; served at /metrics."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+_FAST = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+_SLOW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the documentation says of a metric."""
+
+    name: str
+    kind: str
+    meaning: str
+    action: str
+    labels: tuple[str, ...]
+
+
+class Telemetry:
+    """The metrics of one process. A second one has a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.described: list[Described] = []
+        ProcessCollector(registry=self.registry)
+
+        self.records = self._counter(
+            "records", "Records worked off.", "None while traffic flows: see lag and /live.", "lane"
+        )
+        self.skipped = self._counter(
+            "records_skipped",
+            "Records that this lane left out, by reason; lanes other than fast skip what they cannot decode.",
+            "Look at the dead letters of lane fast.",
+            "lane",
+            "reason",
+        )
+        self.dead_letters = self._counter(
+            "dead_letters",
+            "Records set aside on the dead-letter topic.",
+            "Read table dead_letters and mend the producer; then re-feed the topic.",
+            "lane",
+            "stage",
+            "reason",
+        )
+        self.outcomes = self._counter(
+            "outcomes",
+            "Outcomes of evaluators, by status.",
+            "Growing `failed`: the reasons are in the log and in table scores.",
+            "evaluator",
+            "status",
+        )
+        self.process_seconds = self._histogram(
+            "process_seconds",
+            "Time to decode and evaluate what was worked off in one go.",
+            "Near the session timeout: lower worker.slice_records.",
+            _SLOW,
+            "lane",
+        )
+        self.rows = self._counter("rows_written", "Rows stored, by table.", "Compare with records.", "table")
+        self.write_seconds = self._histogram(
+            "write_seconds", "Time to store one block.", "Over a second: look at the sink's load.", _FAST
+        )
+        self.write_retries = self._counter(
+            "write_retries", "Blocks that the sink could not take yet.", "The log says what the sink answered."
+        )
+        self.sink_blocked_seconds = self._gauge(
+            "sink_blocked_seconds",
+            "How long the sink has been unable to take rows; 0 while it works.",
+            "Bring the sink back: nothing is lost, records wait in the topic.",
+        )
+        self.set_aside = self._counter(
+            "rows_set_aside", "Rows that the sink refused for their content.", "See the dead letters.", "table"
+        )
+        self.in_flight_bytes = self._gauge(
+            "in_flight_bytes",
+            "Bytes of records fetched and not yet stored.",
+            "At worker.in_flight_bytes fetching waits: the sink or the evaluators are the bottleneck.",
+            "lane",
+        )
+        self.lag_records = self._gauge(
+            "lag_records",
+            "Records that wait in a partition.",
+            "Growing: start another worker of this lane.",
+            "lane",
+            "topic",
+            "partition",
+        )
+        self.lag_seconds = self._gauge(
+            "lag_seconds",
+            "Age of the newest record worked off of a partition where more waits; 0 where nothing does.",
+            "Growing: start another worker of this lane.",
+            "lane",
+            "topic",
+            "partition",
+        )
+        self.job_runs = self._counter(
+            "job_runs", "Runs of scheduled jobs, by result.", "`failed`: the log has the reason.", "job", "result"
+        )
+        self.job_seconds = self._histogram(
+            "job_seconds", "Time one run of a job took.", "Above its interval: give it more time.", _SLOW, "job"
+        )
+        self.job_success_time = self._gauge(
+            "job_last_success_timestamp_seconds",
+            "When a job last succeeded; the dead-man's switch watches it.",
+            "Older than a few intervals: no `ragwatch jobs` process leads, or the sink is away.",
+            "job",
+        )
+        self.leader = self._gauge(
+            "jobs_leader", "1 in the process that leads the jobs.", "Sum over processes must be 1."
+        )
+
+    def _counter(self, name: str, meaning: str, action: str, *labels: str) -> Counter:
+        full = self._describe(name, "counter", meaning, action, labels)
+        return Counter(full, f"{meaning} {action}", labels, registry=self.registry)
+
+    def _gauge(self, name: str, meaning: str, action: str, *labels: str) -> Gauge:
+        full = self._describe(name, "gauge", meaning, action, labels)
+        return Gauge(full, f"{meaning} {action}", labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, action: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        full = self._describe(name, "histogram", meaning, action, labels)
+        return Histogram(full, f"{meaning} {action}", labels, registry=self.registry, buckets=buckets)
+
+    def _describe(self, name: str, kind: str, meaning: str, action: str, labels: tuple[str, ...]) -> str:
+        full = f"ragwatch_{name}"
+        self.described.append(Described(full + "_total" * (kind == "counter"), kind, meaning, action, labels))
+        return full

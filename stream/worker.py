@@ -1,0 +1,137 @@
+"""The `worker` process: one lane here, or one child process per lane. A stop drains and commits what is done."""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import wait
+from typing import Any
+
+from evaluators.errors import RagwatchError
+from evaluators.spec import Lane
+from stream import logs
+from stream.settings import Settings
+
+log = logging.getLogger(__name__)
+
+STOPPED = 0
+CRASHED = 1
+WRONG_SETTINGS = 2
+_CHILD_GRACE_S = 15.0  # on top of worker.drain_s, before a child that does not end is killed
+_THREAD_GRACE_S = 1.0
+
+
+def run(settings: Settings, lanes: Sequence[Lane]) -> int:
+    """Work until SIGTERM or SIGINT; the exit status: 0 stopped in order, 1 a bug, 2 a person must change something.
+
+    Several lanes run in one child process each; when one ends by itself the others are stopped. The n-th lane serves
+    telemetry on the n-th port from telemetry.port on.
+    """
+    if len(lanes) == 1:
+        return run_lane(settings, lanes[0], settings.telemetry.port)
+    return _run_children(settings, lanes)
+
+
+def run_lane(settings: Settings, lane: Lane, port: int) -> int:
+    """Work on one lane in this process; the exit status as `run` has it."""
+    logs.configure(settings.telemetry)
+    status = STOPPED
+    try:
+        asyncio.run(_until_signal(settings, lane, port))
+    except RagwatchError as error:
+        log.error("lane %s stops: %s", lane, error)
+        status = WRONG_SETTINGS
+    except Exception:  # the edge of the process
+        log.exception("lane %s crashed; what was not committed is read again", lane)
+        status = CRASHED
+    _end_threads(status)
+    return status
+
+
+async def _until_signal(settings: Settings, lane: Lane, port: int) -> None:
+    from sinks.clickhouse.database import Database
+    from sinks.clickhouse.sink import ClickHouseSink
+    from stream.assembly import assemble
+    from stream.lane import serve
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        loop.add_reader(parent.sentinel, _orphaned, loop, parent.sentinel, stop)
+    assembled = await asyncio.to_thread(assemble, settings, lane)
+    sink = ClickHouseSink(Database(settings.clickhouse))
+    try:
+        await serve(settings, lane, assembled.pipeline, sink, stop, port=port)
+    finally:
+        sink.close()
+
+
+def _orphaned(loop: asyncio.AbstractEventLoop, sentinel: int, stop: asyncio.Event) -> None:
+    """The parent is gone: nobody is left to stop this process."""
+    loop.remove_reader(sentinel)
+    stop.set()
+
+
+def _end_threads(status: int) -> None:
+    """A thread that still evaluates or writes would hold the process back; what it does is read again."""
+    ours = [t for t in threading.enumerate() if t is not threading.current_thread() and not t.daemon]
+    deadline = time.monotonic() + _THREAD_GRACE_S
+    for thread in ours:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if any(thread.is_alive() for thread in ours):
+        log.warning("not everything that was begun ended in time; it is read again")
+        logging.shutdown()
+        os._exit(status)
+
+
+def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
+    logs.configure(settings.telemetry)
+    context = multiprocessing.get_context("spawn")
+    first = settings.telemetry.port
+    children = [
+        context.Process(target=_child, args=(settings, lane, first + number if first else 0), name=f"lane {lane}")
+        for number, lane in enumerate(lanes)
+    ]
+    asked = False
+
+    def stop(*_: Any) -> None:
+        nonlocal asked
+        asked = True
+        for child in children:
+            if child.is_alive():
+                child.terminate()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    for child in children:
+        if not asked:
+            child.start()
+    started = [child for child in children if child.pid is not None]
+    wait([child.sentinel for child in started])
+    if not asked:
+        log.error("%s ended by itself; stopping the others", next(c.name for c in started if not c.is_alive()))
+    stop()
+    deadline = time.monotonic() + settings.worker.drain_s + _CHILD_GRACE_S
+    for child in started:
+        child.join(max(0.0, deadline - time.monotonic()))
+        if child.is_alive():
+            log.error("%s did not stop in time and is killed; what it was at is read again", child.name)
+            child.kill()
+            child.join()
+    return max((_status(child.exitcode) for child in started), default=STOPPED)
+
+
+def _status(code: int | None) -> int:
+    return CRASHED if code is None or code < 0 else code
+
+
+def _child(settings: Settings, lane: Lane, port: int) -> None:
+    sys.exit(run_lane(settings, lane, port))

@@ -1,0 +1,169 @@
+"""One bounded writer per process: many small blocks in, few large ones out, in order, each promise kept."""
+
+import asyncio
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from evaluators.errors import Transient
+from sinks.refusal import SetAside
+from sinks.rows import Block
+from stream.backoff import delays
+from stream.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+Write = Callable[[Block], Sequence[SetAside]]
+_TABLES = (
+    ("traces", "traces"),
+    ("trace_texts", "texts"),
+    ("scores", "scores"),
+    ("dead_letters", "dead_letters"),
+)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    block: Block
+    stored: "asyncio.Future[list[SetAside]]"
+    since: float
+
+
+@dataclass(slots=True)
+class Writer:
+    """Stores blocks in the order given; what the sink cannot take yet is tried for ever, what it refuses set aside.
+
+    `write` blocks and runs in a thread. Blocks are written together up to `block_rows` rows or `block_wait_s`. Not more
+    than `waiting_rows` rows wait: `put` holds the caller back.
+    """
+
+    write: Write
+    telemetry: Telemetry
+    block_rows: int = 10_000
+    block_wait_s: float = 0.5
+    waiting_rows: int = 200_000
+    rng: random.Random = field(default_factory=random.Random)
+    clock: Callable[[], float] = time.monotonic
+    blocked_since: float | None = None  # by `clock`; None while the sink takes what it is given
+    _waiting: deque[_Waiting] = field(default_factory=deque)
+    _rows: int = 0
+    _closing: bool = False
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _room: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def put(self, block: Block) -> "asyncio.Future[list[SetAside]]":
+        """Accept a block, in order, as soon as there is room; the future ends when it is durable.
+
+        Its result is what the sink refused of this block.
+        """
+        while self._rows >= self.waiting_rows:
+            self._room.clear()
+            await self._room.wait()
+        stored: asyncio.Future[list[SetAside]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(block, stored, self.clock()))
+        self._rows += len(block)
+        self._changed.set()
+        return stored
+
+    async def store(self, block: Block) -> list[SetAside]:
+        """Return once the block is durable, with what the sink refused of it."""
+        return await (await self.put(block))
+
+    def close(self) -> None:
+        """Let `run` end once everything accepted is stored."""
+        self._closing = True
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Write until closed. Raises what `write` raises beyond `Transient`: a person must look at that."""
+        with ThreadPoolExecutor(1, thread_name_prefix="writer") as executor:
+            while await self._filled():
+                together = self._take()
+                block = _merged(together)
+                started = self.clock()
+                set_aside = await self._durable(executor, block)
+                self._count(block, set_aside, self.clock() - started)
+                owners = _owners(together) if set_aside else {}
+                for waiting in together:
+                    mine = [found for found in set_aside if owners.get(id(found.row)) is waiting]
+                    if not waiting.stored.done():
+                        waiting.stored.set_result(mine)
+
+    async def _filled(self) -> bool:
+        """Wait until there is a block worth writing; False: closed, and nothing is left."""
+        while True:
+            self._changed.clear()
+            if self._waiting:
+                left = self._waiting[0].since + self.block_wait_s - self.clock()
+                if self._closing or self._rows >= self.block_rows or left <= 0:
+                    return True
+            elif self._closing:
+                return False
+            else:
+                left = None
+            try:
+                await asyncio.wait_for(self._changed.wait(), left)
+            except TimeoutError:
+                continue
+
+    def _take(self) -> list[_Waiting]:
+        taken, rows = [], 0
+        while self._waiting and rows < self.block_rows:
+            waiting = self._waiting.popleft()
+            rows += len(waiting.block)
+            taken.append(waiting)
+        return taken
+
+    async def _durable(self, executor: ThreadPoolExecutor, block: Block) -> Sequence[SetAside]:
+        loop = asyncio.get_running_loop()
+        for delay in delays(self.rng):
+            try:
+                set_aside = await loop.run_in_executor(executor, self.write, block)
+            except Transient as error:
+                if self.blocked_since is None:
+                    self.blocked_since = self.clock()
+                    log.warning("the sink cannot take rows yet, trying again until it can: %s", error)
+                self.telemetry.write_retries.inc()
+                self.telemetry.sink_blocked_seconds.set(self.clock() - self.blocked_since)
+                await asyncio.sleep(delay)
+            else:
+                if self.blocked_since is not None:
+                    log.info("the sink takes rows again after %.1f s", self.clock() - self.blocked_since)
+                self.blocked_since = None
+                self.telemetry.sink_blocked_seconds.set(0)
+                return set_aside
+        raise AssertionError("delays are endless")
+
+    def _count(self, block: Block, set_aside: Sequence[SetAside], seconds: float) -> None:
+        self._rows -= len(block)
+        self._room.set()
+        self.telemetry.write_seconds.observe(seconds)
+        for table, name in _TABLES:
+            rows = len(getattr(block, name))
+            if rows:
+                self.telemetry.rows.labels(table).inc(rows)
+        for found in set_aside:
+            self.telemetry.set_aside.labels(found.table).inc()
+
+
+def _merged(together: Sequence[_Waiting]) -> Block:
+    if len(together) == 1:
+        return together[0].block
+    block = Block()
+    for waiting in together:
+        block.extend(waiting.block)
+    block.progress = list({(row.lane, row.topic, row.partition): row for row in block.progress}.values())
+    return block
+
+
+def _owners(together: Sequence[_Waiting]) -> dict[int, _Waiting]:
+    return {
+        id(row): waiting
+        for waiting in together
+        for rows in (waiting.block.traces, waiting.block.texts, waiting.block.scores, waiting.block.dead_letters)
+        for row in rows
+    }

@@ -1,0 +1,188 @@
+"""Topics, traces and committed offsets on a real broker, and lanes as processes that a test can stop or kill."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from tests.stream.core.line_sink import rows_in
+
+ROOT = Path(__file__).parents[3]
+QUICK = {"session_timeout_s": 6.0, "heartbeat_s": 1.0, "rebalance_timeout_s": 8.0, "commit_interval_s": 0.2}
+
+
+class Broker(Protocol):
+    @property
+    def bootstrap(self) -> str: ...
+
+
+def trace(trace_id: str, **fields: Any) -> bytes:
+    whole = {"trace_id": trace_id, "time": datetime.now(UTC).isoformat(), "app": "shop", "question": "why?", **fields}
+    return json.dumps(whole).encode()
+
+
+def make_topics(broker: Broker, topics: Mapping[str, int], configs: Mapping[str, str] | None = None) -> None:
+    async def make() -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
+        await admin.start()
+        try:
+            await admin.create_topics(
+                [NewTopic(name, count, 1, topic_configs=dict(configs or {})) for name, count in topics.items()]
+            )
+        finally:
+            await admin.close()
+
+    asyncio.run(make())
+
+
+def send(broker: Broker, topic: str, values: Sequence[tuple[bytes | None, bytes | None]], **options: Any) -> None:
+    """Send (key, value) pairs, round robin over the partitions where the key is None."""
+
+    async def produce() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, max_request_size=16 << 20, **options)
+        await producer.start()
+        try:
+            for future in [await producer.send(topic, value, key=key) for key, value in values]:
+                await future
+        finally:
+            await producer.stop()
+
+    asyncio.run(produce())
+
+
+def read(broker: Broker, topic: str, count: int, timeout_s: float = 20.0) -> list[Any]:
+    """The first `count` records of a topic, or as many as came in time."""
+
+    async def consume() -> list[Any]:
+        consumer = AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=broker.bootstrap,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            max_partition_fetch_bytes=16 << 20,
+        )
+        await consumer.start()
+        found: list[Any] = []
+        deadline = time.monotonic() + timeout_s
+        try:
+            while len(found) < count and time.monotonic() < deadline:
+                for records in (await consumer.getmany(timeout_ms=500)).values():
+                    found += records
+        finally:
+            await consumer.stop()
+        return found
+
+    return asyncio.run(consume())
+
+
+def committed(broker: Broker, group: str, topic: str, partitions: int) -> dict[int, int]:
+    async def ask() -> dict[int, int]:
+        admin = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
+        await admin.start()
+        try:
+            wanted = [TopicPartition(topic, number) for number in range(partitions)]
+            offsets = await admin.list_consumer_group_offsets(group, partitions=wanted)
+            return {tp.partition: max(0, found.offset) for tp, found in offsets.items()}
+        finally:
+            await admin.close()
+
+    return asyncio.run(ask())
+
+
+def eventually(what: Callable[[], bool], timeout_s: float, why: Callable[[], object] = lambda: "") -> None:
+    deadline = time.monotonic() + timeout_s
+    while not what():
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {why()}"
+        time.sleep(0.1)
+
+
+@dataclass
+class Lane:
+    """A lane as a process. `rows` are those that its directory's sink stored, over all lanes that share it."""
+
+    broker: Broker
+    directory: Path
+    topic: str
+    kafka: Mapping[str, Any] = field(default_factory=dict)
+    worker: Mapping[str, Any] = field(default_factory=dict)
+    lane: str = "fast"
+    nap_s: float = 0.0
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def group(self) -> str:
+        return f"{self.topic}-{self.lane}"
+
+    @property
+    def dead_topic(self) -> str:
+        return f"{self.topic}.dead"
+
+    def start(self) -> "Lane":
+        settings = {
+            "kafka": {
+                "bootstrap_servers": self.broker.bootstrap,
+                "topics": [self.topic],
+                "dead_letter_topic": self.dead_topic,
+                "group_prefix": self.topic,
+                **QUICK,
+                **self.kafka,
+            },
+            "worker": {"block_wait_ms": 50, "heartbeat_s": 0.5, **self.worker},
+            "evaluators": {"enabled": ["inputs"]},
+        }
+        name = uuid.uuid4().hex[:8]
+        file = self.directory / f"{name}.toml"
+        file.write_text(_toml(settings))
+        log = (self.directory / f"{name}.log").open("wb")
+        module = "tests.stream.core.lane_process"
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, str(file), str(self.directory), self.lane, str(self.nap_s)],
+            cwd=ROOT,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+        log.close()
+        return self
+
+    def logs(self) -> str:
+        return "\n".join(path.read_text()[-4000:] for path in self.directory.glob("*.log"))
+
+    def traces(self) -> list[str]:
+        return [key for kind, key, _ in rows_in(self.directory) if kind == "trace"]
+
+    def terminate(self, timeout_s: float = 30.0) -> int:
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(timeout_s)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self) -> "Lane":
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.kill()
+
+
+def _toml(settings: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = []
+    for section, values in settings.items():
+        lines.append(f"[{section}]")
+        lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+    return "\n".join(lines) + "\n"
