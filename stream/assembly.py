@@ -11,7 +11,7 @@ from evaluators.plan import Plan, needs_encoder, prepare
 from evaluators.resources import Resources
 from evaluators.spec import Evaluator, Lane
 from sinks.rows import LIVE
-from stream.pipeline import Pipeline
+from stream.pipeline import Period, Pipeline
 from stream.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,7 @@ def assemble(
     *,
     run_id: str = LIVE,
     timely: bool = True,
+    period: Period | None = None,
     evaluators: Mapping[str, Evaluator] | None = None,
 ) -> Assembled:
     """The pipeline of a lane (None: of all lanes at once), ready to process; raises `ConfigError`.
@@ -48,5 +49,5 @@ def assemble(
     for evaluator, reason in plan.unavailable.items():
         log.warning("evaluator %s is off: %s", evaluator, reason)
     resources = Resources(encoder, settings.evaluators.encoder.cache_bytes)
-    pipeline = Pipeline(plan.prepared, resources, settings, lane=lane, run_id=run_id, timely=timely)
+    pipeline = Pipeline(plan.prepared, resources, settings, lane=lane, run_id=run_id, timely=timely, period=period)
     return Assembled(pipeline, plan)

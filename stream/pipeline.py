@@ -36,6 +36,17 @@ class DeadLetter(NamedTuple):
     detail: str
 
 
+class Period(NamedTuple):
+    """From `start_s` on and before `end_s`, in seconds since 1970."""
+
+    start_s: float
+    end_s: float
+
+    def holds(self, second: float) -> bool:
+        """Whether it lies within."""
+        return self.start_s <= second < self.end_s
+
+
 @dataclass(slots=True)
 class Processed:
     """What a slice of records became. `newest` is the newest event time, none ahead of its broker's timestamp."""
@@ -43,7 +54,7 @@ class Processed:
     block: Block = field(default_factory=Block)
     dead: list[DeadLetter] = field(default_factory=list)
     decoded: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)  # by reason; lanes other than `fast` only
+    skipped: Counter[str] = field(default_factory=Counter)  # by reason: left to `fast`, or out of the period
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # by evaluator and status
     newest: datetime | None = None
 
@@ -51,7 +62,8 @@ class Processed:
 class Pipeline:
     """Turns slices of records into blocks of one run. Safe to call from one thread at a time.
 
-    `lane` None (replays) does the work of every lane at once. `timely` limits event times against the broker's.
+    `lane` None (replays) does the work of every lane at once. `timely` limits event times against the broker's. Of
+    `period`, where given, are traces by event time and what cannot be read by the broker's; the rest is skipped.
     """
 
     def __init__(
@@ -63,6 +75,7 @@ class Pipeline:
         lane: Lane | None,
         run_id: str = LIVE,
         timely: bool = True,
+        period: Period | None = None,
         new_mark: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
         self.lane = lane
@@ -79,6 +92,7 @@ class Pipeline:
         self._texts = settings.privacy.store_texts == "full"
         key = settings.privacy.hash_key.get_secret_value().encode()
         self._user_key = key if settings.privacy.hash_users else None
+        self._period = period
         self._new_mark = new_mark
         self._told: set[tuple[str, str]] = set()
 
@@ -105,6 +119,9 @@ class Pipeline:
             except BadRecord as bad:
                 self._set_aside(record, bad, done)
                 continue
+            if self._period is not None and not self._period.holds(seconds):
+                done.skipped["out_of_period"] += 1
+                continue
             known_s = min(seconds, record.timestamp / 1000) if record.timestamp > 0 else seconds
             newest_s = max(newest_s, known_s)
             place = placed(trace, record, PROBE if live and trace.probe else own_run, int(seconds))
@@ -117,6 +134,9 @@ class Pipeline:
         return list(latest.values())
 
     def _set_aside(self, record: Record, bad: BadRecord, done: Processed) -> None:
+        if self._period is not None and record.timestamp > 0 and not self._period.holds(record.timestamp / 1000):
+            done.skipped["out_of_period"] += 1
+            return
         if not self._keeps:
             done.skipped[bad.reason] += 1
             return

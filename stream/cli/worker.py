@@ -2,12 +2,16 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from stream.cli.options import config_option, settings_from, split
 
-LANES = ("fast", "model", "judge")
+if TYPE_CHECKING:
+    from evaluators.spec import Lane
+
+LANES: "tuple[Lane, ...]" = ("fast", "model", "judge")
 
 
 @click.command()

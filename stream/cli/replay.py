@@ -1,0 +1,160 @@
+"""`ragwatch replay`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stream.cli.options import config_option, settings_from, split
+
+if TYPE_CHECKING:
+    from stream.pipeline import Period
+    from stream.replay import Source
+    from stream.settings import Settings
+
+
+class EventTime(click.ParamType):
+    """RFC 3339 with an offset, or a date (midnight UTC)."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """As an aware time."""
+        if isinstance(value, datetime):
+            return value
+        text = str(value)
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{text!r} is not a time; e.g. 2026-03-01 or 2026-03-01T12:00:00Z", param, ctx)
+        if time.tzinfo is None and len(text) > 10:
+            self.fail(f"{text!r} has no offset; e.g. 2026-03-01T12:00:00Z", param, ctx)
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+
+
+@click.command()
+@click.option("--run", "run_id", required=True, metavar="NAME", help="The run to fill; `live` backfills live windows.")
+@click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="Topic to read; default: kafka.topics.")
+@click.option("--from", "start", type=EventTime(), help="First event time; default: the topic's beginning.")
+@click.option("--to", "end", type=EventTime(), help="Event time to end before; default: what is there now.")
+@click.option(
+    "--file", type=click.Path(path_type=Path, dir_okay=False), help="Traces as JSON lines, instead of a topic."
+)
+@click.option("--evaluators", multiple=True, metavar="ID[,ID]", help="Only these; default: every one that can run.")
+@click.option(
+    "--late",
+    "late_s",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="How long after its event time a trace may have reached the broker; default: ingest.max_age_s.",
+)
+@config_option
+def command(
+    run_id: str,
+    topics: tuple[str, ...],
+    start: datetime | None,
+    end: datetime | None,
+    file: Path | None,
+    evaluators: tuple[str, ...],
+    late_s: float | None,
+    config: Path | None,
+) -> None:
+    """Evaluate a range of a topic, or a file, into run NAME, through the same pipeline as live traffic.
+
+    A run has rows, windows and dead letters of its own and never touches live ones. Stopped or killed, the same
+    command goes on where it was; run once more, it leaves the same rows. A name with other settings is refused.
+
+    \b
+    Examples:
+      ragwatch replay --run monday --from 2026-03-02 --to 2026-03-03
+      ragwatch replay --run new-threshold --topic rag.traces --evaluators groundedness,rouge --from 2026-03-02T09:00Z
+      ragwatch replay --run import --file traces.jsonl
+      ragwatch replay --run live --from 2026-03-02T09:00Z --to 2026-03-02T11:00Z   # backfill an outage
+    """
+    if file is not None and (topics or start or end or late_s is not None):
+        raise click.UsageError("--file is read whole: --topic, --from, --to and --late are for topics")
+    if start is not None and end is not None and start >= end:
+        raise click.UsageError("--from must lie before --to")
+    _check_name(run_id)
+    settings = settings_from(config).settings
+    if wanted := split(evaluators):
+        chosen = settings.evaluators.model_copy(update={"enabled": wanted})
+        settings = settings.model_copy(update={"evaluators": chosen})
+    _run(settings, run_id, file, topics, start, end, late_s)
+
+
+def _check_name(run_id: str) -> None:
+    import re
+
+    from sinks.rows import PROBE
+
+    if run_id == PROBE or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", run_id):
+        raise click.BadParameter(
+            f"{run_id!r}: letters, digits, '.', '_' and '-', at most 64; {PROBE!r} is taken", param_hint="--run"
+        )
+
+
+def _run(
+    settings: "Settings",
+    run_id: str,
+    file: Path | None,
+    topics: tuple[str, ...],
+    start: datetime | None,
+    end: datetime | None,
+    late_s: float | None,
+) -> None:
+    import asyncio
+
+    from sinks.clickhouse.database import Database
+    from sinks.clickhouse.sink import ClickHouseSink
+    from stream.assembly import assemble
+    from stream.cli.replay_progress import shown
+    from stream.logs import configure
+    from stream.pipeline import Period
+    from stream.replay import replay
+    from stream.runs import Runs
+
+    configure(settings.telemetry)
+    period = None
+    if start is not None or end is not None:
+        period = Period(start.timestamp() if start else 0.0, end.timestamp() if end else float("inf"))
+    source = _source(settings, file, topics, period, late_s)
+    database = Database(settings.clickhouse)
+    sink = ClickHouseSink(database)
+    try:
+        sink.check()
+        made = assemble(settings, None, run_id=run_id, timely=False, period=period)
+        runs = Runs(database)
+        run = runs.claim(run_id, source.description, source.identity, made.plan, settings)
+        with shown(run_id, resumed=run.traces if run.state != "completed" else 0) as tell:
+            done = asyncio.run(
+                replay(source, made.pipeline, sink, runs, run, block_rows=settings.worker.block_rows, tell=tell)
+            )
+    finally:
+        sink.close()
+    click.echo(f"run {run_id}: {done.traces:,} traces, {done.dead_letters:,} dead letters, from {source.description}")
+
+
+def _source(
+    settings: "Settings", file: Path | None, topics: tuple[str, ...], period: "Period | None", late_s: float | None
+) -> "Source":
+    if file is not None:
+        from stream.replay_file import FileSource
+
+        return FileSource(
+            file,
+            batch_records=settings.worker.batch_records,
+            batch_bytes=settings.worker.batch_bytes,
+            max_line_bytes=settings.ingest.max_bytes,
+        )
+    from stream.replay_topic import TopicSource
+
+    return TopicSource(
+        settings.kafka,
+        split(topics) or settings.kafka.topics,
+        period,
+        ahead_s=settings.ingest.max_future_s,
+        late_s=settings.ingest.max_age_s if late_s is None else late_s,
+        batch_records=settings.worker.batch_records,
+    )

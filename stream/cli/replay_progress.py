@@ -1,0 +1,50 @@
+"""The progress bar of a replay, on standard error; where that is no terminal, a line now and then."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from stream import replay
+
+log = logging.getLogger(__name__)
+_EVERY_S = 10.0
+
+
+@contextmanager
+def shown(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[replay.Progress], None]]:
+    """Gives the function that is told how far the replay is."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(run_id)
+        return
+    if resumed:
+        console.print(f"run {run_id}: going on after {resumed:,} traces")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[traces]:,} traces, {task.fields[dead]:,} dead letters"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(f"run {run_id}", total=None, traces=0, dead=0)
+        yield lambda at: bar.update(
+            task, completed=at.done, total=at.total or 1, traces=at.traces, dead=at.dead_letters
+        )
+
+
+def _lines(run_id: str) -> Callable[[replay.Progress], None]:
+    said = time.monotonic()
+
+    def tell(at: replay.Progress) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _EVERY_S:
+            said = time.monotonic()
+            share = 100 * at.done / at.total if at.total else 100
+            log.info("run %s: %.0f %%, %d traces, %d dead letters", run_id, share, at.traces, at.dead_letters)
+
+    return tell

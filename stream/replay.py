@@ -1,0 +1,157 @@
+"""Evaluates a range of a topic, or a file, into a run: the live pipeline over records that are read once more.
+
+After each stored block the position is stored, so that a killed replay goes on where it was; what was stored twice is
+stored once. Live windows are touched only where the run is `live` (a backfill), and live's watermark never.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from evaluators.errors import Transient
+from sinks.protocol import Sink
+from sinks.refusal import SetAside, write_or_set_aside
+from sinks.rows import Block, DeadLetterRow
+from sinks.version import pack
+from stream.backoff import delays
+from stream.pipeline import Pipeline
+from stream.records import Record
+from stream.rows import dead_letter_row
+from stream.runs import COMPLETED, STARTED, Position, RunRow, Runs
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class Batch(NamedTuple):
+    """Records, the position after them, and how far that is (`done` of `total`, in units of the source)."""
+
+    records: Sequence[Record]
+    position: Position
+    done: int
+    total: int
+
+
+class Source(Protocol):
+    """Something that gives the same records whenever it is read from the same position."""
+
+    description: str
+    identity: str
+
+    def rewound(self, position: Position) -> Position:
+        """Where to start over, over the same range."""
+        ...
+
+    def read(self, position: Position) -> AsyncIterator[Batch]:
+        """From `position` to the end of the range; raises `ConfigError` or `Transient`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a replay is."""
+
+    done: int
+    total: int
+    traces: int
+    dead_letters: int
+
+
+async def replay(
+    source: Source,
+    pipeline: Pipeline,
+    sink: Sink,
+    runs: Runs,
+    run: RunRow,
+    *,
+    block_rows: int,
+    tell: Callable[[Progress], None] = lambda progress: None,
+    rng: random.Random | None = None,
+) -> RunRow:
+    """The completed run. A run that was completed before is done once more and leaves the same rows."""
+    work = _Replay(pipeline, sink, runs, run, rng or random.Random())
+    position = run.where
+    if run.state == COMPLETED:
+        position = source.rewound(position)
+        work.run = run._replace(state=STARTED, traces=0, dead_letters=0)
+    async for batch in source.read(position):
+        await work.take(batch)
+        if len(work.block) >= block_rows:
+            await work.store(batch.position)
+        tell(Progress(batch.done, batch.total, work.traces, work.dead_letters))
+        position = batch.position
+    await work.store(position, COMPLETED)
+    return work.run
+
+
+class _Replay:
+    def __init__(self, pipeline: Pipeline, sink: Sink, runs: Runs, run: RunRow, rng: random.Random) -> None:
+        self.run = run
+        self.block = Block()
+        self._pipeline = pipeline
+        self._run_id = pipeline.run_id
+        self._sink = sink
+        self._runs = runs
+        self._rng = rng
+        self._records: dict[int, Record] = {}  # of the block, by version without the evaluator's
+        self._traces = 0
+
+    @property
+    def traces(self) -> int:
+        return self.run.traces + self._traces
+
+    @property
+    def dead_letters(self) -> int:
+        return self.run.dead_letters + len(self.block.dead_letters)
+
+    async def take(self, batch: Batch) -> None:
+        """Evaluate one batch into the block."""
+        processed = await asyncio.to_thread(self._pipeline.process, batch.records)
+        self.block.extend(processed.block)
+        self._traces += processed.decoded
+        self._records.update({pack(record.timestamp, record.offset) >> 32: record for record in batch.records})
+
+    async def store(self, position: Position, state: str = STARTED) -> None:
+        """The block, then the position after it."""
+        refused = await self._durably(lambda: write_or_set_aside(self._sink, self.block))
+        if letters := self._dead_letters(refused):
+            self.block.dead_letters += letters
+            await self._durably(lambda: write_or_set_aside(self._sink, Block(dead_letters=letters)))
+        row = self.run._replace(
+            state=state,
+            position=msgspec.json.encode(position).decode(),
+            traces=self.traces,
+            dead_letters=self.dead_letters,
+            version=self.run.version + 1,
+        )
+        await self._durably(lambda: self._runs.store(row))
+        self.run = row
+        self.block, self._records, self._traces = Block(), {}, 0
+
+    def _dead_letters(self, refused: Sequence[SetAside]) -> list[DeadLetterRow]:
+        """A record whose row the sink will never take is a dead letter of the run, once, however many rows it had."""
+        letters: dict[int, DeadLetterRow] = {}
+        for found in refused:
+            log.error("the sink refused a row of table %s: %s", found.table, found.reason)
+            version = getattr(found.row, "version", None)
+            record = None if version is None else self._records.get(version >> 32)
+            if version is not None and record is not None:
+                detail = f"{found.table}: {found.reason}"
+                letters.setdefault(version >> 32, dead_letter_row(record, self._run_id, "refused", detail, "sink"))
+        return list(letters.values())
+
+    async def _durably(self, call: Callable[[], Result]) -> Result:
+        """The result, once the other side is there to give it."""
+        for delay in delays(self._rng):
+            try:
+                return await asyncio.to_thread(call)
+            except Transient as error:
+                log.warning("cannot store yet, trying again until it can: %s", error)
+                await asyncio.sleep(delay)
+        raise AssertionError("delays are endless")

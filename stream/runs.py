@@ -1,0 +1,97 @@
+"""What a replay did and where to go on: one row per run in the table `runs`, written after the rows it speaks of."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from evaluators.errors import ConfigError
+from evaluators.plan import Plan
+from sinks.clickhouse.database import Database
+from sinks.rows import LIVE
+from stream.settings import Settings
+
+Position = Mapping[str, Mapping[str, int]]  # what a source needs to go on; JSON in the table
+STARTED, COMPLETED = "started", "completed"
+
+
+class RunRow(NamedTuple):
+    """Table `runs`; the newest version of a run holds."""
+
+    run_id: str
+    source: str
+    evaluators: list[str]
+    fingerprints: dict[str, str]
+    settings_hash: str
+    state: str
+    position: str
+    traces: int
+    dead_letters: int
+    version: int
+    started_at: datetime
+
+    @property
+    def where(self) -> Position:
+        """The position as a source takes it; empty: nothing was read."""
+        found: Position = json.loads(self.position or "{}")
+        return found
+
+
+class Runs:
+    """Reads and writes the rows of runs."""
+
+    def __init__(self, database: Database, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._database = database
+        self._clock = clock
+
+    def claim(self, run_id: str, source: str, identity: str, plan: Plan, settings: Settings) -> RunRow:
+        """The run as it was left, or a new one; raises `ConfigError` where the name was used with other settings.
+
+        Backfills of `live` have a row each, named by what they read, so that each goes on where it was.
+        """
+        digest = settings_hash(identity, plan, settings)
+        name = f"{LIVE}:{digest[:12]}" if run_id == LIVE else run_id
+        fingerprints = {prepared.evaluator.id: prepared.fingerprint for prepared in plan.prepared}
+        new = RunRow(name, source, sorted(fingerprints), fingerprints, digest, STARTED, "{}", 0, 0, 1, self._clock())
+        before = self.find(name)
+        if before is None:
+            self.store(new)
+            return new
+        if before.settings_hash != digest:
+            raise ConfigError(f"run {name!r} was made {_difference(before, new)}; choose another --run name")
+        return before
+
+    def find(self, name: str) -> RunRow | None:
+        """The newest row of a run."""
+        columns = ", ".join(RunRow._fields)
+        found = self._database.rows(f"SELECT {columns} FROM runs FINAL WHERE run_id = {{name:String}}", {"name": name})
+        return RunRow(**found[0]) if found else None
+
+    def store(self, row: RunRow) -> None:
+        """Durable when this returns."""
+        self._database.insert("runs", [row])
+
+
+def settings_hash(identity: str, plan: Plan, settings: Settings) -> str:
+    """Tells two runs apart that would not leave the same rows."""
+    decides = {
+        "source": identity,
+        "evaluators": {p.evaluator.id: [p.fingerprint, p.evaluator.version, *p.tasks] for p in plan.prepared},
+        "ingest": settings.ingest.model_dump(),
+        "sampling": settings.sampling.model_dump(),
+        "texts": settings.privacy.store_texts,
+        "users": settings.privacy.hash_users,
+    }
+    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+
+
+def _difference(before: RunRow, new: RunRow) -> str:
+    if before.source != new.source:
+        return f"from {before.source}, not {new.source}"
+    if before.evaluators != new.evaluators:
+        return f"with evaluators {', '.join(before.evaluators)}, not {', '.join(new.evaluators)}"
+    changed = [name for name, value in new.fingerprints.items() if before.fingerprints.get(name) != value]
+    if changed:
+        return f"with other versions or parameters of {', '.join(changed)}"
+    return "with other content of the file, or other settings of ingest, sampling or privacy"
