@@ -118,7 +118,7 @@ def event_id(problem: str, episode: int, event: str, *what: object) -> str:
 
 
 def fold(events: Iterable[EventRow]) -> list[Problem]:
-    """Every episode of every problem, in the order of their first event; what never opened is left out once withdrawn."""
+    """Every episode of every problem, in the order of their first event; one withdrawn unopened is left out."""
     folded: dict[tuple[str, int], Problem] = {}
     for event in sorted(events, key=lambda e: (e.at, _RANK.get(e.event, len(_RANK)), e.event_id)):
         key = (event.problem_id, event.episode)

@@ -1,0 +1,109 @@
+"""Which rule watches a series: the evaluator's own default, and what settings say otherwise."""
+
+from collections.abc import Mapping, Sequence
+
+from drift.rules.series import Rule, Series
+from drift.settings import RuleOverride, RuleSettings
+from drift.windows.metrics import WatchedMetric, watched
+from evaluators.errors import ConfigError
+from evaluators.spec import Evaluator
+
+
+def rule_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> Rule | None:
+    """The rule on the metric's level, or None: not watched, or nothing says what is good."""
+    said = _said(series, settings)
+    if not said.enabled or (settings.primary_only and not metric.metric.primary and said is _NOTHING):
+        return None
+    spec, evaluator = metric.metric, metric.evaluator
+    least, greatest = said.min, said.max
+    if least is None and greatest is None and spec.threshold is not None:
+        least, greatest = (spec.threshold, None) if spec.better == "higher" else (None, spec.threshold)
+    if least is None and greatest is None:
+        return None
+    kind = said.rule or evaluator.rule_of(spec)
+    fair = settings.fairness_share_limit if evaluator.domain == "fairness" else settings.share_limit
+    return Rule(
+        kind=kind,
+        watched=metric,
+        least=least,
+        greatest=greatest,
+        limit=fair if said.limit is None else said.limit,
+        min_sample=1 if kind == "any" else said.min_sample or settings.min_sample,
+        k=1 if kind == "any" else said.k or settings.k,
+        m=1 if kind == "any" else said.m or settings.m,
+        resolve_after=said.resolve_after or settings.resolve_after,
+        severity=said.severity,
+        allow_kinds=said.allow_kinds,
+        allow_texts=said.allow_texts,
+    )
+
+
+def coverage_rule_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> Rule | None:
+    """The rule on how many records got a score at all: one per evaluator, on its first primary metric, on the whole."""
+    primary = next((m for m in metric.evaluator.metrics if m.primary), None)
+    said = _said(series, settings)
+    if metric.metric is not primary or series.segment or not said.enabled:
+        return None
+    return Rule(
+        kind="coverage",
+        watched=metric,
+        least=None,
+        greatest=None,
+        limit=settings.coverage_limit,
+        min_sample=said.min_sample or settings.min_sample,
+        k=said.k or settings.k,
+        m=said.m or settings.m,
+        resolve_after=said.resolve_after or settings.resolve_after,
+        severity=None,
+    )
+
+
+def check(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) -> None:
+    """Raise ConfigError where an override names a metric that no evaluator has, or says what can never hold."""
+    metrics = watched(evaluators)
+    for said in settings.overrides:
+        metric = metrics.get(said.metric)
+        if metric is None:
+            own = said.metric.partition(".")[0]
+            near = [name for name in metrics if name.startswith(f"{own}.")] or sorted(evaluators)
+            raise ConfigError(f"rules.overrides: no metric {said.metric!r}; known: {', '.join(near)}")
+        spec = metric.metric
+        for name, line in (("min", said.min), ("max", said.max)):
+            if line is not None and not spec.low <= line <= spec.high:
+                raise ConfigError(
+                    f"rules.overrides: {name} = {line} of {said.metric} is outside its range [{spec.low}, {spec.high}]"
+                )
+        if said.min is not None and said.max is not None and said.min > said.max:
+            raise ConfigError(f"rules.overrides: min {said.min} of {said.metric} is above max {said.max}")
+        if said.enabled and spec.threshold is None and said.min is None and said.max is None:
+            raise ConfigError(
+                f"rules.overrides: {said.metric} has no threshold of its own; give min or max, or enabled = false"
+            )
+
+
+_NOTHING = RuleOverride(metric="")
+
+
+def _said(series: Series, settings: RuleSettings) -> RuleOverride:
+    """All overrides that fit, laid over one another, the most specific on top."""
+    fitting = [said for said in settings.overrides if _fits(said, series)]
+    if not fitting:
+        return _NOTHING
+    laid: dict[str, object] = {"metric": series.metric}
+    for said in sorted(fitting, key=_specific):
+        fields: Sequence[str] = sorted(said.model_fields_set)
+        laid |= {name: getattr(said, name) for name in fields if name not in ("app", "segment", "segment_value")}
+    return RuleOverride.model_validate(laid)
+
+
+def _fits(said: RuleOverride, series: Series) -> bool:
+    return (
+        said.metric == series.metric
+        and said.app in (None, series.app)
+        and said.segment in (None, series.segment)
+        and said.segment_value in (None, series.segment_value)
+    )
+
+
+def _specific(said: RuleOverride) -> int:
+    return sum(selector is not None for selector in (said.app, said.segment, said.segment_value))

@@ -1,0 +1,115 @@
+"""What rules judge: one series of windows, its verdicts, and the rule that gave them."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from drift.settings import Severity
+from drift.windows.metrics import WatchedMetric
+
+Kind = Literal["mean", "share", "value", "any", "coverage"]
+
+
+class Series(NamedTuple):
+    """Windows that are judged together: all prompt versions of a model, one by one through time."""
+
+    app: str
+    environment: str
+    metric: str
+    model: str
+    segment: str
+    segment_value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a rule sees of a stretch of one series under one fingerprint: a base window, or several pooled.
+
+    Times in seconds since 1970. `revision` is the sum over what was pooled, so that any change raises it.
+    """
+
+    start: int
+    end: int
+    seen: int = 0
+    applicable: int = 0
+    scored: int = 0
+    failed: int = 0
+    sum: float = 0.0
+    bins: Mapping[int, int] = {}
+    parts: Mapping[str, float] = {}
+    revision: int = 0
+    frozen: bool = False
+    incomplete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one series is judged. A record is bad below `least` or above `greatest`; equal to them is good."""
+
+    kind: Kind
+    watched: WatchedMetric
+    least: float | None
+    greatest: float | None
+    limit: float
+    min_sample: int
+    k: int
+    m: int
+    resolve_after: int
+    severity: Severity | None
+    allow_kinds: tuple[str, ...] = ()
+    allow_texts: tuple[str, ...] = ()
+
+    @property
+    def rule_id(self) -> str:
+        """Names the kind and everything a verdict follows from: a changed threshold starts verdicts of its own."""
+        what = [self.least, self.greatest, self.limit, self.min_sample, self.allow_kinds, self.allow_texts]
+        return f"{self.kind}:{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:8]}"
+
+    def wrong(self, window: Window) -> int:
+        """Records on the wrong side of the lines."""
+        scale = self.watched.scale
+        below = 0 if self.least is None else scale.below(window.bins, self.least)
+        return below + (0 if self.greatest is None else scale.above(window.bins, self.greatest))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a rule says of one window. `samples` are the records that it rests on."""
+
+    value: float
+    threshold: float
+    breached: bool
+    samples: int
+    wrong: int
+
+
+class Verdict(NamedTuple):
+    """Table `verdicts`: one rule's word on one stretch of a series."""
+
+    rule_id: str
+    run_id: str
+    app: str
+    environment: str
+    metric: str
+    model: str
+    segment: str
+    segment_value: str
+    fingerprint: str
+    start: datetime
+    end: datetime
+    revision: int
+    breached: int
+    value: float
+    threshold: float
+    samples: int
+    wrong: int
+    incomplete: int
+    version: int
+
+    @property
+    def series(self) -> Series:
+        """The series it speaks of."""
+        return Series(self.app, self.environment, self.metric, self.model, self.segment, self.segment_value)
