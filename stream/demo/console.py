@@ -15,7 +15,8 @@ from stream.demo.watched import Watched
 
 _BARS = "▁▂▃▄▅▆▇█"
 _TREND = 18  # windows
-_EXAMPLES = 3
+_EXAMPLES = 2
+_PROBLEMS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +109,29 @@ def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
     return table
 
 
+def change(problem: Problem) -> str:
+    """The metric, what it moved from and to, and on how many records; what is not known is left out."""
+    said = problem.attributes
+    value, baseline, samples = said.get("value"), said.get("baseline"), said.get("sample_size")
+    words = problem.metric
+    if isinstance(value, int | float):
+        words += f" {number(baseline)} → {number(value)}" if isinstance(baseline, int | float) else f" {number(value)}"
+    return f"{words} on {samples} traces" if samples is not None else words
+
+
 def _problems(problems: Sequence[Problem]) -> RenderableType:
     if not problems:
         return Text("\nproblems: none", style="green")
-    table = Table(expand=True, box=None, pad_edge=False, title="problems", title_justify="left")
+    table = Table(expand=True, box=None, pad_edge=False, title="\nproblems", title_justify="left")
     table.add_column("state", no_wrap=True)
     table.add_column("what", ratio=1)
-    for problem in problems:
-        style = {"open": "bold red", "resolved": "green"}.get(problem.state, "yellow")
-        examples = " ".join(example[:8] for example in problem.examples[:_EXAMPLES])
-        what = Text(problem.description)
-        if examples:
-            what.append(f"\nexamples: {examples}", style="dim")
-        table.add_row(Text(problem.state, style=style), what)
+    shown = sorted(problems, key=lambda problem: problem.state != "open")[:_PROBLEMS]
+    for problem in shown:
+        what = Text(change(problem), style="bold").append(f"\n{problem.description}", style="not bold")
+        if problem.examples:
+            what.append(f"\ne.g. traces {', '.join(problem.examples[:_EXAMPLES])}", style="not bold dim")
+        table.add_row(Text(problem.state, style="bold red" if problem.state == "open" else "green"), what)
+    hidden = len(problems) - len(shown)
+    if hidden:
+        table.add_row("", Text(f"and {hidden} more: ragwatch problems list", style="dim"))
     return table

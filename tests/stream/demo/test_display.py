@@ -1,0 +1,185 @@
+import io
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from rich.console import Console
+
+from drift.problems import Problem
+from drift.settings import RuleOverride, RuleSettings
+from evaluators import registry
+from stream.demo.console import View, change, clock, limit, number, render, sparkline
+from stream.demo.display import Lines, Screen, display
+from stream.demo.faults import WRONG_CHUNKS
+from stream.demo.observe import Point, Snapshot
+from stream.demo.schedule import Episode
+from stream.demo.watched import Watched, watched
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RELEVANCY = Watched("context_relevancy_soft.recall_relevancy", "mean", 0.5, None, "")
+PROBLEM = Problem(
+    problem_id="00ff",
+    episode=1,
+    state="open",
+    app="docs-assistant",
+    environment="demo",
+    model="extractor-1",
+    aspect="level",
+    metric=RELEVANCY.metric,
+    segment="",
+    segment_value="",
+    kinds=("threshold",),
+    type="retrieval",
+    severity="high",
+    code="P0204",
+    standards=(),
+    description="The chunks retrieved fit the questions less than they should.",
+    attributes={"value": 0.171, "baseline": 0.776, "sample_size": 413},
+    examples=("abc1", "abc2", "abc3"),
+    actions=(),
+    rule_id="r",
+    first_seen_at=NOW,
+    last_seen_at=NOW,
+)
+
+
+def points(*means: float | None) -> tuple[Point, ...]:
+    return tuple(
+        Point(NOW + timedelta(seconds=10 * i), mean, 0 if mean is None else 190, 200) for i, mean in enumerate(means)
+    )
+
+
+def view(elapsed_s: float | None = 65.0, **changes: object) -> View:
+    snapshot = Snapshot(1234, 19.6, 9999, {"fast": 0, "model": 12}, 3, {RELEVANCY.metric: points(0.8, 0.77, 0.17)})
+    shown = View("starting", elapsed_s, None, 1250, snapshot, (RELEVANCY,), ())
+    return replace(shown, **changes)  # type: ignore[arg-type]
+
+
+def drawn(shown: View) -> str:
+    console = Console(file=io.StringIO(), width=120, record=True)
+    console.print(render(shown))
+    return console.export_text()
+
+
+def test_the_screen_shows_traffic_lag_means_with_coverage_and_problems() -> None:
+    text = drawn(view(fault=Episode(WRONG_CHUNKS, 30, 75), problems=(PROBLEM,)))
+    for part in (
+        "01:05 since the first score",
+        WRONG_CHUNKS.title,
+        "19.6 traces/s",
+        "1,250 sent, 1,234 stored",
+        "fast 0, model 12",
+        "dead letters: 3",
+        "0.17",
+        "≥ 0.5",
+        "190 / 200",
+        "open",
+        "context_relevancy_soft.recall_relevancy 0.776 → 0.171 on 413 traces",
+        "The chunks retrieved fit",
+        "abc1, abc2",
+    ):
+        assert part in text, part
+
+
+def test_before_anything_was_observed_the_screen_says_what_is_going_on() -> None:
+    assert "starting" in drawn(view(None, snapshot=None))
+    assert "problems: none" in drawn(view())
+    assert "no fault is on" in drawn(view())
+
+
+def test_open_problems_come_first_and_what_does_not_fit_is_counted() -> None:
+    resolved = [replace(PROBLEM, problem_id=str(i), state="resolved", metric=f"e.resolved_{i}") for i in range(5)]
+    text = drawn(view(problems=(*resolved, PROBLEM)))
+    assert text.index(PROBLEM.metric + " 0.776") < text.index("e.resolved_0")
+    assert "e.resolved_3" not in text
+    assert "and 2 more" in text
+
+
+def test_bars_are_scaled_from_zero_and_red_beyond_the_limit() -> None:
+    drawn_bars = sparkline(points(1.0, None, 0.5, 0.1, 0.0), RELEVANCY)
+    assert drawn_bars.plain == "█·▅▂▁"
+    assert [str(span.style) for span in drawn_bars.spans] == ["green", "dim", "green", "red", "red"]
+
+
+def test_numbers_and_limits_in_words() -> None:
+    assert (number(None), number(0.123456), number(0.00061), clock(125.9)) == ("-", "0.123", "0.00061", "02:05")
+    assert limit(RELEVANCY) == "≥ 0.5"
+    assert limit(Watched("m", "mean", None, 1.0, "s")) == "≤ 1"
+    assert limit(Watched("m", "any", 1.0, None, "")) == "not one"
+    assert change(replace(PROBLEM, attributes={})) == PROBLEM.metric
+    assert change(replace(PROBLEM, attributes={"value": 3})) == f"{PROBLEM.metric} 3"
+
+
+def test_plain_lines_tell_every_fault_and_every_change_once() -> None:
+    out = io.StringIO()
+    lines = Lines(Console(file=out, width=80))
+    fault = Episode(WRONG_CHUNKS, 30, 75)
+    with lines:
+        for shown in (
+            view(None, snapshot=None),
+            view(None, snapshot=None),
+            view(0.2),
+            view(5.0),
+            view(30.5, fault=fault),
+            view(31.5, fault=fault),
+            view(52.0, fault=fault, problems=(PROBLEM,)),
+            view(53.0, fault=fault, problems=(PROBLEM,)),
+            view(75.5, problems=(PROBLEM,)),
+            view(76.0, problems=(replace(PROBLEM, state="resolved"),)),
+        ):
+            lines.update(shown)
+    said = out.getvalue().splitlines()
+    assert [line for line in said if "traces/s" not in line] == [
+        "--:-- starting",
+        f"00:30 fault on: wrong_chunks: {WRONG_CHUNKS.title}",
+        f"00:52 problem open: {change(PROBLEM)}: {PROBLEM.description} Examples: abc1, abc2, abc3",
+        "01:15 fault off",
+        f"01:16 problem resolved: {change(PROBLEM)}: {PROBLEM.description} Examples: abc1, abc2, abc3",
+    ]
+    assert [line[:5] for line in said if "traces/s" in line] == ["00:00", "00:30", "00:52", "01:15"]
+    assert "context_relevancy_soft.recall_relevancy 0.17 (≥ 0.5; 190/200)" in said[1]
+
+
+def test_a_terminal_gets_the_screen_and_a_pipe_the_lines() -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+    screen = display(terminal)
+    assert isinstance(screen, Screen)
+    with screen:
+        screen.update(view())
+    assert "19.6 traces/s" in terminal.file.getvalue()  # type: ignore[attr-defined]
+    assert isinstance(display(Console(file=io.StringIO())), Lines)
+
+
+def test_limits_come_from_the_rules_over_the_evaluators_own() -> None:
+    rules = RuleSettings(
+        overrides=(
+            RuleOverride(metric="groundedness.groundedness", min=0.6),
+            RuleOverride(metric="operations.latency_seconds", max=2.0),
+            RuleOverride(metric="text_matching.passes", limit=0.25),
+        )
+    )
+    names = (
+        "operations.latency_seconds",
+        "groundedness.groundedness",
+        "rouge.rouge_l",
+        "text_matching.passes",
+        "pii_leakage.passes",
+        "operations.cost_usd",
+        "operations.error",
+        "no.such",
+    )
+    found = {one.metric: (one.rule, one.low, one.high) for one in watched(registry.load().values(), rules, names)}
+    assert found == {
+        "operations.latency_seconds": ("mean", None, 2.0),
+        "groundedness.groundedness": ("mean", 0.6, None),
+        "rouge.rouge_l": ("mean", 0.75, None),
+        "text_matching.passes": ("share", 0.75, None),
+        "pii_leakage.passes": ("any", 1.0, None),
+        "operations.error": ("mean", None, 0.05),
+    }
+    assert list(found) == [name for name in names if name in found]
+
+
+@pytest.mark.parametrize(("mean", "good"), [(0.5, True), (0.499, False), (1.0, True)])
+def test_equal_to_the_limit_is_good(mean: float, good: bool) -> None:
+    assert RELEVANCY.good(mean) is good
