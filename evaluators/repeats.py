@@ -1,5 +1,7 @@
 """The longest substring that a text holds more than once, in near-linear time."""
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -8,6 +10,7 @@ import numpy as np
 # Up to here sorting the suffixes as strings is as fast as a suffix array and starts no OpenMP threads; its cost is
 # quadratic in the worst case, about 1 ms at this length.
 SHORT = 2_000
+WIDTHS = (12, 4)
 
 
 class Repeat(NamedTuple):
@@ -28,7 +31,7 @@ def longest_repeat(text: str) -> Repeat:
 
 
 def _by_sorting(text: str) -> tuple[int, int]:
-    suffixes = sorted(text[i:] for i in range(len(text)))
+    suffixes = sorted(text[i:] for i in _starts(text))
     start, longest = 0, 0
     for one, other in pairwise(suffixes):
         first = len(text) - max(len(one), len(other))
@@ -37,6 +40,16 @@ def _by_sorting(text: str) -> tuple[int, int]:
         while len(one) > longest and one.startswith(other[: longest + 1]) and len(other) > longest:
             start, longest = first, longest + 1
     return start, longest
+
+
+def _starts(text: str) -> Sequence[int]:
+    """Where a longest repeat can start: in most answers only some dozen places begin with 12 repeated characters."""
+    for width in WIDTHS:
+        windows = [text[i : i + width] for i in range(len(text) - width + 1)]
+        counts = Counter(windows)
+        if len(counts) < len(windows):
+            return [i for i, window in enumerate(windows) if counts[window] > 1]
+    return range(len(text))
 
 
 def _by_suffix_array(text: str) -> tuple[int, int]:

@@ -29,7 +29,7 @@ def formatted(text: str) -> Formatted:
 
 
 def stands_alone(text: str, start: int, end: int, joints: str = "") -> bool:
-    """Whether no letter, digit or joint touches the span from outside."""
-    before = text[start - 1] if start else " "
-    after = text[end] if end < len(text) else " "
-    return not (before.isalnum() or after.isalnum() or before in joints or after in joints)
+    """Whether the span is not part of something longer: no letter or digit touches it, nor one behind a joint."""
+    before, after = text[max(start - 2, 0) : start], text[end : end + 2]
+    longer = before[-1:].isalnum() or (before[-1:] in joints and before[:-1].isalnum())
+    return not (longer or after[:1].isalnum() or (after[:1] in joints and after[1:].isalnum()))

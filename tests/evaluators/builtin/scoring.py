@@ -1,0 +1,51 @@
+"""Traces and outcomes for the tests of built-in evaluators: through the real engine, as in a worker."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from evaluators.encoder import Encoder
+from evaluators.encoder.hashing import HashingEncoder
+from evaluators.outcome import Outcome, Scored
+from evaluators.plan import prepare
+from evaluators.registry import load
+from evaluators.resources import Resources
+from evaluators.run import run_all
+from evaluators.settings import EvaluatorSettings
+from evaluators.trace import Chunk, Trace
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def chunks(*texts: str | None) -> tuple[Chunk, ...]:
+    """Chunks c1, c2, ... with these texts."""
+    return tuple(Chunk(id=f"c{number}", text=text) for number, text in enumerate(texts, start=1))
+
+
+def trace(**fields: Any) -> Trace:
+    """A trace with these fields, and nothing else recorded."""
+    return Trace(**{"trace_id": "t", "time": NOON, "app": "shop", **fields})
+
+
+def outcomes(
+    id: str, traces: Sequence[Trace], params: Mapping[str, Any] | None = None, encoder: Encoder | None = None
+) -> list[Outcome]:
+    """What the evaluator says of each trace, all in one micro-batch."""
+    encoder = encoder or HashingEncoder()
+    settings = EvaluatorSettings(enabled=(id,), params={id: dict(params or {})})
+    plan = prepare(load(), settings, None, encoder)
+    [given] = run_all(plan.prepared, traces, Resources(encoder).batch())
+    return [outcome for outcome in given if outcome is not None]
+
+
+def outcome(id: str, params: Mapping[str, Any] | None = None, encoder: Encoder | None = None, **fields: Any) -> Outcome:
+    """What the evaluator says of a trace with these fields."""
+    [given] = outcomes(id, [trace(**fields)], params, encoder)
+    return given
+
+
+def scored(id: str, params: Mapping[str, Any] | None = None, encoder: Encoder | None = None, **fields: Any) -> Scored:
+    """As `outcome`, where a score is what must come out."""
+    given = outcome(id, params, encoder, **fields)
+    assert isinstance(given, Scored), given
+    return given

@@ -1,0 +1,175 @@
+"""The built-in evaluators are what the catalogue says: id by id, metric by metric, parameter by parameter."""
+
+from math import inf
+from typing import Any, NamedTuple
+
+import pytest
+
+from evaluators.registry import load
+
+
+class Line(NamedTuple):
+    """A metric as the catalogue has it."""
+
+    key: str
+    low: float
+    high: float
+    better: str
+    threshold: float | None
+    primary: bool = False
+
+
+class Entry(NamedTuple):
+    """An evaluator as the catalogue has it; `more` are parameters and metrics that only we have."""
+
+    domain: str
+    method: str
+    rule: str
+    required: set[str]
+    metrics: tuple[Line, ...]
+    params: dict[str, Any] = {}  # noqa: RUF012 - read only
+    more_params: tuple[str, ...] = ()
+    more_metrics: tuple[str, ...] = ()
+
+
+CHECK = (
+    Line("passes", 0, 1, "higher", 0.5, True),
+    Line("failures", 0, 1, "lower", 0.5),
+    Line("retrieval_failures", 0, 1, "lower", 0.5),
+    Line("generation_failures", 0, 1, "lower", 0.5),
+)
+
+CATALOGUE = {
+    "answer_relevancy_sentence": Entry(
+        "generation",
+        "embedding",
+        "mean",
+        {"question", "answer"},
+        (
+            Line("answer_relevancy", 0, 1, "higher", 0.75, True),
+            Line("mean_answer_relevancy", 0, 1, "higher", 0.75),
+        ),
+    ),
+    "groundedness": Entry(
+        "generation",
+        "embedding",
+        "mean",
+        {"answer", "contexts"},
+        (Line("groundedness", 0, 1, "higher", 0.75, True),),
+    ),
+    "context_relevancy_soft": Entry(
+        "retrieval",
+        "embedding",
+        "mean",
+        {"question", "contexts"},
+        (
+            Line("recall_relevancy", 0, 1, "higher", 0.75, True),
+            Line("precision_relevancy", 0, 1, "higher", 0.75),
+        ),
+    ),
+    "looping_detection": Entry(
+        "generation",
+        "rule",
+        "mean",
+        {"answer"},
+        (
+            Line("unique_sentences", 0, 1, "higher", 0.75, True),
+            Line("longest_repeated_substring", 0, 1, "lower", 0.75),
+            Line("compression_ratio", 0, inf, "higher", None),
+        ),
+    ),
+    "text_matching": Entry("generation", "rule", "share", {"answer"}, CHECK),  # and condition or constraints
+    "pii_leakage": Entry(
+        "privacy",
+        "rule",
+        "any",
+        {"answer", "app"},
+        CHECK,
+        {"kinds": "all", "scan_contexts": True, "scan_question": False},
+        ("region", "allow"),
+        ("question_failures",),
+    ),
+    "rouge": Entry(
+        "summarization",
+        "ngram",
+        "mean",
+        {"answer", "expected"},
+        (
+            Line("rouge_1", 0, 1, "higher", 0.75),
+            Line("rouge_2", 0, 1, "higher", 0.75),
+            Line("rouge_l", 0, 1, "higher", 0.75, True),
+            Line("rouge_lsum", 0, 1, "higher", 0.75),
+        ),
+        {"use_stemmer": False, "rouge_types": ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")},
+    ),
+    "inputs": Entry(
+        "generation",
+        "rule",
+        "mean",
+        set(),
+        (
+            Line("question_words", 0, inf, "higher", None),
+            Line("answer_words", 0, inf, "higher", None),
+            Line("contexts", 0, inf, "higher", None),
+            Line("context_words", 0, inf, "higher", None),
+        ),
+    ),
+    "operations": Entry(
+        "generation",
+        "rule",
+        "mean",
+        set(),
+        (
+            Line("latency_seconds", 0, inf, "lower", None, True),
+            Line("time_to_first_token_seconds", 0, inf, "lower", None),
+            Line("input_tokens", 0, inf, "lower", None),
+            Line("output_tokens", 0, inf, "lower", None),
+            Line("cost_usd", 0, inf, "lower", None),
+            Line("error", 0, 1, "lower", 0.05, True),
+            Line("empty_answer", 0, 1, "lower", 0.05, True),
+            Line("empty_contexts", 0, 1, "lower", 0.05, True),
+        ),
+    ),
+}
+
+
+def test_every_evaluator_of_the_catalogue_is_there() -> None:
+    assert CATALOGUE.keys() <= load().keys()
+
+
+@pytest.mark.parametrize("id", CATALOGUE)
+def test_an_evaluator_is_what_the_catalogue_says(id: str) -> None:
+    evaluator, entry = load()[id], CATALOGUE[id]
+    declared = {
+        Line(metric.key, metric.low, metric.high, metric.better, metric.threshold, metric.primary)
+        for metric in evaluator.metrics
+        if metric.key not in entry.more_metrics
+    }
+    assert declared == set(entry.metrics)
+    assert {metric.key for metric in evaluator.metrics} == {line.key for line in entry.metrics} | {*entry.more_metrics}
+    assert (evaluator.domain, evaluator.method) == (entry.domain, entry.method)
+    assert {evaluator.rule_of(metric) for metric in evaluator.metrics} == {entry.rule}
+    assert set(evaluator.required) == entry.required
+    params = evaluator.params().model_dump()
+    assert {name: value for name, value in params.items() if name not in entry.more_params} == entry.params
+    assert set(params) == {*entry.params, *entry.more_params}
+
+
+@pytest.mark.parametrize("id", CATALOGUE)
+def test_every_metric_and_parameter_says_what_it_is(id: str) -> None:
+    evaluator = load()[id]
+    assert evaluator.description
+    assert all(field.description for field in evaluator.params.model_fields.values())
+
+
+def test_standards_follow_domain_and_inputs() -> None:
+    registry = load()
+    assert registry["pii_leakage"].standards == ("Privacy Enhanced", "Secure and Resilient")
+    assert registry["groundedness"].standards == ("Valid and Reliable", "Outcomes Analysis")
+    assert registry["rouge"].standards == ("Valid and Reliable", "Outcomes Analysis", "Conceptual Soundness")
+
+
+@pytest.mark.parametrize("id", CATALOGUE)
+def test_lanes_follow_the_method(id: str) -> None:
+    evaluator = load()[id]
+    assert evaluator.lane == ("model" if evaluator.method == "embedding" else "fast")

@@ -1,0 +1,44 @@
+from evaluators.trace import AppError, Latency, Tokens
+from tests.evaluators.builtin.scoring import chunks, scored
+
+
+def test_everything_recorded_is_told() -> None:
+    given = scored(
+        "operations",
+        answer="Yes.",
+        contexts=chunks("text"),
+        latency=Latency(total_s=1.5, first_token_s=0.25),
+        tokens=Tokens(input=100, output=20),
+        cost_usd=0.002,
+    )
+    assert given.metrics == {
+        "latency_seconds": 1.5,
+        "time_to_first_token_seconds": 0.25,
+        "input_tokens": 100.0,
+        "output_tokens": 20.0,
+        "cost_usd": 0.002,
+        "error": 0.0,
+        "empty_answer": 0.0,
+        "empty_contexts": 0.0,
+    }
+
+
+def test_what_was_not_recorded_is_absent_and_never_zero() -> None:
+    assert scored("operations", question="Why?").metrics == {"error": 0.0}
+    assert scored("operations", question="Why?", latency=Latency(), tokens=Tokens(input=0)).metrics == {
+        "error": 0.0,
+        "input_tokens": 0.0,
+    }
+
+
+def test_recorded_and_empty_is_not_the_same_as_not_recorded() -> None:
+    given = scored("operations", answer=" \n", contexts=())
+    assert given.metrics == {"error": 0.0, "empty_answer": 1.0, "empty_contexts": 1.0}
+
+
+def test_chunks_of_ids_only_are_not_empty_contexts() -> None:
+    assert scored("operations", answer="Yes.", contexts=chunks(None)).metrics["empty_contexts"] == 0.0
+
+
+def test_an_error_of_the_application_counts() -> None:
+    assert scored("operations", question="Why?", error=AppError("Timeout")).metrics["error"] == 1.0
