@@ -1,0 +1,31 @@
+"""docs/demo.md has the faults, the metrics that they move and the limits that the demo runs with."""
+
+from pathlib import Path
+
+from evaluators import registry
+from stream.demo import corpus
+from stream.demo.console import limit
+from stream.demo.faults import FAULTS
+from stream.demo.watched import watched
+from stream.settings import load
+
+PAGE = (Path(__file__).parents[3] / "docs" / "demo.md").read_text()
+
+
+def cells(first: str) -> list[str]:
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{first}` |")]
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def test_every_fault_stands_there_with_the_metrics_it_moves() -> None:
+    assert [cells(name)[2] for name in FAULTS] == [
+        ", ".join(f"`{metric}`" for metric in fault.moves) for fault in FAULTS.values()
+    ]
+
+
+def test_every_watched_metric_stands_there_with_its_limit() -> None:
+    rules = load(Path(corpus.__file__).with_name("demo.toml"), {}).settings.rules
+    names = sorted({metric for fault in FAULTS.values() for metric in fault.moves})
+    shown = watched(registry.load().values(), rules, names)
+    assert [one.metric for one in shown] == names
+    assert {one.metric: cells(one.metric)[1] for one in shown} == {one.metric: limit(one) for one in shown}
