@@ -16,7 +16,7 @@ TEST_ARGS ?=
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench chaos local models lint python java clean constraints
+.PHONY: help demo test bench chaos docs local models lint python java clean constraints
 
 help:
 	@sed -n '3,7s/^# \{0,3\}//p' Makefile
@@ -76,6 +76,9 @@ bench: java $(VENV)/.dev deploy/kafka/libs
 
 chaos: java $(VENV)/.dev deploy/kafka/libs
 	@for round in $$(seq $${CHAOS_ROUNDS:-20}); do $(BIN)/python -m pytest -m chaos -q || exit 1; done
+
+docs: $(VENV)/.dev
+	@$(BIN)/python -m docs.generate
 
 constraints: $(VENV)/.dev
 	@{ head -n 1 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | grep -viE '^(gt-all|uv=)'; } > constraints.new

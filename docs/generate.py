@@ -1,0 +1,115 @@
+"""Writes docs/reference/ from the code: every setting, command, evaluator and table. `make docs`; a test compares."""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+
+from evaluators import registry
+from evaluators.describe import describe
+from evaluators.settings import EvaluatorSettings
+from stream.cli import main
+from stream.setting_names import leaves, variable_of
+from stream.settings import Settings
+
+HERE = Path(__file__).parent / "reference"
+MIGRATIONS = Path(__file__).parents[1] / "sinks" / "clickhouse" / "migrations"
+_TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)\n\((.*?)\n\)\nENGINE = (.*?);", re.DOTALL)
+_COLUMN = re.compile(r"^    (\w+) (.+?)(?: DEFAULT [\w().]+)?(?: COMMENT '(.*)')?,?$", re.MULTILINE)
+
+
+def settings() -> str:
+    """Every setting: its name, default, variable and meaning."""
+    rows = [
+        (f"`{'.'.join(path)}`", f"`{_default(field.get_default(call_default_factory=True))}`", field.description or "")
+        for path, field in leaves(Settings)
+    ]
+    return (
+        "# Settings\n\nOne TOML file (`ragwatch.toml`, `--config FILE` or `RAGWATCH_CONFIG`), and variables over it: "
+        f"`kafka.topics` is `{variable_of(('kafka', 'topics'))}`. An unknown name is an error. `ragwatch config` "
+        "prints the effective settings and where each came from.\n\n" + _table(("setting", "default", "meaning"), rows)
+    )
+
+
+def commands() -> str:
+    """Every command's --help."""
+    parts = ["# Commands\n"]
+    context = click.Context(main, info_name="ragwatch")
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        if command is None:
+            raise LookupError(name)
+        parts += [f"## ragwatch {name}\n", *_helps(command, context, name)]
+    return "\n".join(parts)
+
+
+def evaluators() -> str:
+    """Every evaluator with its metrics and parameters."""
+    parts = ["# Evaluators\n"]
+    for info in describe(registry.load(), EvaluatorSettings(), None):
+        parts.append(f"## {info.id}\n\n{info.description}\n")
+        needed = ", ".join(info.inputs) or "none"
+        parts.append(f"Domain {info.domain}, method {info.method}, lane {info.lane}. Inputs: {needed}.\n")
+        rows = [
+            (
+                f"`{info.id}.{metric.key}`",
+                "[" + ", ".join("∞" if end is None else f"{end:g}" for end in metric.range) + "]",
+                metric.better,
+                "" if metric.threshold is None else f"{metric.threshold:g}",
+                "yes" if metric.primary else "",
+                metric.rule,
+            )
+            for metric in info.metrics
+        ]
+        parts.append(_table(("metric", "range", "better", "threshold", "primary", "rule"), rows))
+        if info.params:
+            chosen = [(f"`{p.name}`", f"`{_default(p.default)}`", p.description) for p in info.params]
+            parts.append(_table(("parameter", "default", "meaning"), chosen))
+    return "\n".join(parts)
+
+
+def tables() -> str:
+    """Every table and its columns."""
+    parts = ["# Tables\n"]
+    for file in sorted(MIGRATIONS.glob("*.sql")):
+        for name, columns, engine in _TABLE.findall(file.read_text()):
+            parts.append(f"## {name}\n\n`ENGINE = {' '.join(engine.split())}`\n")
+            rows = [(f"`{c}`", f"`{kind}`", said) for c, kind, said in _COLUMN.findall(columns) if c != "INDEX"]
+            parts.append(_table(("column", "type", "meaning"), rows))
+    return "\n".join(parts)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "settings.md": settings,
+    "commands.md": commands,
+    "evaluators.md": evaluators,
+    "tables.md": tables,
+}
+
+
+def _helps(command: click.Command, above: click.Context, name: str) -> Iterable[str]:
+    context = click.Context(command, info_name=name, parent=above, terminal_width=100, max_content_width=100)
+    yield f"```\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            if found is not None:
+                yield from _helps(found, context, below)
+
+
+def _default(value: object) -> str:
+    shown = getattr(value, "get_secret_value", lambda: value)()
+    return str(shown) if shown not in ("", None) else "-"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    HERE.mkdir(exist_ok=True)
+    for page, write in PAGES.items():
+        (HERE / page).write_text(write())

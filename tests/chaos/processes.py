@@ -1,0 +1,87 @@
+"""ragwatch's own processes, as a test starts and kills them."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sinks.settings import ClickHouseSettings
+
+
+def write_settings(path: Path, bootstrap: str, topic: str, clickhouse: ClickHouseSettings) -> Path:
+    """A settings file for the `fast` lane on test infrastructure."""
+    path.write_text(
+        f"""
+[kafka]
+bootstrap_servers = "{bootstrap}"
+topics = ["{topic}"]
+dead_letter_topic = "{topic}.dead"
+jobs_topic = "{topic}.jobs"
+group_prefix = "{topic}"
+session_timeout_s = 6
+heartbeat_s = 1
+rebalance_timeout_s = 8
+
+[worker]
+heartbeat_s = 1
+block_rows = 1000
+
+[evaluators]
+enabled = ["operations", "inputs"]
+
+[clickhouse]
+url = "{clickhouse.url}"
+user = "{clickhouse.user}"
+password = "{clickhouse.password.get_secret_value()}"
+database = "{clickhouse.database}"
+
+[windows]
+out_of_orderness_s = 2
+heartbeat_timeout_s = 5
+
+[jobs]
+every_s = 1
+
+[telemetry]
+port = 0
+jobs_port = 0
+"""
+    )
+    return path
+
+
+class Ragwatch:
+    """One `ragwatch` command as a process; its output is in `log`."""
+
+    def __init__(self, *arguments: str, config: Path, log: Path) -> None:
+        command = Path(sys.executable).with_name("ragwatch")
+        self._log = log.open("ab")
+        self.process = subprocess.Popen(
+            [command, *arguments],
+            env={**os.environ, "RAGWATCH_CONFIG": str(config)},
+            stdout=self._log,
+            stderr=self._log,
+        )
+
+    def kill(self) -> None:
+        """Kill -9: nothing is flushed, nothing committed."""
+        self.process.kill()
+        self.process.wait(10)
+        self._log.close()
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit status once it drained."""
+        self.process.terminate()
+        code = self.process.wait(60)
+        self._log.close()
+        return code
+
+
+def wait_until(done: Callable[[], bool], timeout_s: float, what: str) -> None:
+    """Poll `done`; fails saying `what` did not happen in time."""
+    deadline = time.monotonic() + timeout_s
+    while not done():
+        assert time.monotonic() < deadline, f"not within {timeout_s:g} s: {what}"
+        time.sleep(0.1)

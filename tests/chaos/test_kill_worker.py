@@ -1,0 +1,83 @@
+"""A worker killed in the middle of 20,000 traces on Apache Kafka loses none, counts none twice."""
+
+import asyncio
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.embedded import EmbeddedClickHouse
+from tests.chaos.ledger import Expected, Ledger, make
+from tests.chaos.processes import Ragwatch, wait_until, write_settings
+from tests.infra.kafka_node import KafkaNode
+
+pytestmark = [pytest.mark.kafka, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(300)]
+
+COUNT = 20_000
+
+
+async def _produce(bootstrap: str, topic: str, ledger: Ledger) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    topics = [NewTopic(topic, 4, 1), NewTopic(f"{topic}.dead", 1, 1), NewTopic(f"{topic}.jobs", 1, 1)]
+    await admin.create_topics(topics)
+    await admin.close()
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, enable_idempotence=True)
+    await producer.start()
+    for sent in ledger.messages:
+        await producer.send(topic, sent.message(), key=sent.trace_id.encode())
+    await producer.stop()
+
+
+def _distinct(database: Database) -> int:
+    return int(database.rows("SELECT uniqExact(trace_id) AS n FROM traces")[0]["n"])
+
+
+def _windows(database: Database) -> dict[tuple[str, datetime, str], Expected]:
+    sql = """
+        SELECT app, metric, start, sum(windows.seen) AS seen, sum(windows.scored) AS scored, sum(windows.sum) AS total
+        FROM windows FINAL
+        WHERE run_id = 'live' AND size_s = 60 AND segment = ''
+          AND metric IN ('operations.latency_seconds', 'inputs.answer_words')
+        GROUP BY app, metric, start HAVING scored > 0
+    """
+    return {
+        (row["app"], row["start"].replace(tzinfo=UTC), row["metric"]): Expected(
+            int(row["seen"]), int(row["scored"]), float(row["total"])
+        )
+        for row in database.rows(sql)
+    }
+
+
+def test_kill_9_leaves_every_trace_once_and_right_windows(
+    kafka: KafkaNode, clickhouse_server: EmbeddedClickHouse, database: Database, tmp_path: Path
+) -> None:
+    topic = f"chaos-{uuid.uuid4().hex[:8]}"
+    ledger = make(COUNT, seed=11, now=datetime.now(UTC))
+    asyncio.run(_produce(kafka.bootstrap, topic, ledger))
+    settings = clickhouse_server.settings.model_copy(update={"database": database.settings.database})
+    config = write_settings(tmp_path / "ragwatch.toml", kafka.bootstrap, topic, settings)
+    log = tmp_path / "worker.log"
+
+    first = Ragwatch("worker", "--lane", "fast", config=config, log=log)
+    wait_until(lambda: _distinct(database) > 2_000, 60, f"2,000 traces stored; see {log}")
+    first.kill()
+    assert _distinct(database) < COUNT, "killed too late to prove anything"
+
+    second = Ragwatch("worker", "--lane", "fast", config=config, log=log)
+    wait_until(lambda: _distinct(database) == COUNT, 120, f"every trace stored; see {log}")
+    jobs = Ragwatch("jobs", config=config, log=tmp_path / "jobs.log")
+    expected = ledger.windows()
+    wait_until(lambda: _windows(database) == expected, 90, f"windows right; see {tmp_path}")
+    assert second.stop() == 0
+    assert jobs.stop() == 0
+
+    final = database.rows("SELECT trace_id, latency_s FROM traces FINAL WHERE run_id = 'live'")
+    assert {row["trace_id"]: row["latency_s"] for row in final} == {
+        trace_id: sent.latency_s for trace_id, sent in ledger.traces.items()
+    }
+    assert len(final) == COUNT

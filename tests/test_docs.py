@@ -1,0 +1,39 @@
+"""The reference pages say what the code says; README names only commands that exist."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from docs.generate import HERE, PAGES
+from stream.cli import main
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_reference_is_up_to_date(page: str) -> None:
+    assert (HERE / page).read_text() == PAGES[page](), "run: make docs"
+
+
+@pytest.mark.parametrize("page", ["README.md", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))])
+def test_pages_name_only_commands_that_exist(page: str) -> None:
+    known = set(main.list_commands(click.Context(main)))
+    named = set(re.findall(r"ragwatch ([a-z][a-z-]+)", (ROOT / page).read_text()))
+    assert named & known, "names no command at all"
+    assert {name for name in named if f"`ragwatch {name}" in (ROOT / page).read_text()} <= known
+
+
+def test_first_screen_of_the_readme_shows_both_commands() -> None:
+    first = "\n".join((ROOT / "README.md").read_text().splitlines()[:50])
+    assert "make demo" in first
+    assert "make test" in first
+    assert "Java 17" in first
+    assert "Maven" in first
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
