@@ -35,6 +35,7 @@ def together(one: Window, other: Window) -> Window:
         parts=_added(one.parts, other.parts),
         revision=one.revision + other.revision,
         frozen=one.frozen and other.frozen,
+        changed=one.changed or other.changed,
         incomplete=one.incomplete or other.incomplete,
     )
 

@@ -28,7 +28,8 @@ class Series(NamedTuple):
 class Window:
     """What a rule sees of a stretch of one series under one fingerprint: a base window, or several pooled.
 
-    Times in seconds since 1970. `revision` is the sum over what was pooled, so that any change raises it.
+    Times in seconds since 1970. `revision` is the sum over what was pooled, so that any change raises it. `changed`:
+    since the rules looked last, and within the allowed lateness.
     """
 
     start: int
@@ -42,6 +43,7 @@ class Window:
     parts: Mapping[str, float] = {}
     revision: int = 0
     frozen: bool = False
+    changed: bool = False
     incomplete: bool = False
 
 

@@ -1,0 +1,147 @@
+"""Judges closed windows of live traffic: every (rule, stretch, revision) once, whoever leads, however often it runs."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from drift.leadership import Term
+from drift.rules import any as any_record
+from drift.rules import coverage, mean, share, stored, value
+from drift.rules.allowed import allowed_records
+from drift.rules.choose import coverage_rule_for, rule_for
+from drift.rules.series import Judgement, Rule, Series, Verdict, Window
+from drift.rules.stretches import Judged, to_judge
+from drift.settings import RuleSettings
+from drift.windows.metrics import WatchedMetric
+from sinks.clickhouse.database import Database
+from sinks.rows import LIVE
+
+_HORIZON_S = 3600  # how far back a rule looks that is new to a series
+_HOUR = 3600
+_BY_APPLICABLE = ("coverage", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one look of the rules found; `position` is for `stored.finish`."""
+
+    rules: Mapping[Series, tuple[Rule, ...]]
+    verdicts: int
+    position: int
+
+
+def judge(
+    database: Database,
+    metrics: Mapping[str, WatchedMetric],
+    settings: RuleSettings,
+    base_s: int,
+    term: Term,
+) -> Round:
+    """The rules of every series that changed, whose verdicts are stored when this returns.
+
+    Asked again before `stored.finish`, it gives the same rules and judges nothing twice.
+    """
+    since = stored.position(database)
+    touched, position = stored.news(database, base_s, since)
+    rules = {
+        one.series: tuple(
+            rule
+            for rule in (
+                rule_for(one.series, metrics[one.series.metric], settings),
+                coverage_rule_for(one.series, metrics[one.series.metric], settings),
+            )
+            if rule is not None
+        )
+        for one in touched
+        if one.series.metric in metrics
+    }
+    judged = stored.judged_stretches(database, {rule.rule_id for found in rules.values() for rule in found}, touched)
+    looks = [
+        _Look(rule, one, stretches, _needed(stretches, one, base_s * rule.m))
+        for one in touched
+        for rule in rules.get(one.series, ())
+        for stretches in [judged.get((rule.rule_id, one.series, one.fingerprint), [])]
+    ]
+    hours: dict[int, list[_Look]] = {}
+    for look in looks:
+        hours.setdefault(look.first // _HOUR * _HOUR, []).append(look)
+    count = 0
+    for hour, some in hours.items():
+        windows = stored.windows(database, base_s, hour, [look.one for look in some], since)
+        rows = [
+            verdict
+            for look in some
+            for verdict in _verdicts(database, look, windows.get((look.one.series, look.one.fingerprint), []), term)
+        ]
+        database.insert("verdicts", rows)
+        count += len(rows)
+    return Round({series: found for series, found in rules.items() if found}, count, position)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One rule's look at one series: the stretches it judged before, and from when on windows matter to it."""
+
+    rule: Rule
+    one: stored.Touched
+    stretches: Sequence[Judged]
+    first: int
+
+
+def _verdicts(database: Database, look: _Look, windows: Sequence[Window], term: Term) -> Iterable[Verdict]:
+    rule, one = look.rule, look.one
+    samples: Callable[[Window], int] = _applicable if rule.kind in _BY_APPLICABLE else _scored
+    recent = [window for window in windows if window.start >= look.first]
+    for window in to_judge(recent, look.stretches, rule.min_sample, samples):
+        found = _judgement(database, rule, one, window) if samples(window) else None
+        if found is None:
+            found = Judgement(0.0, 0.0, False, 0, 0)  # nothing left to judge: neither good nor bad
+        yield Verdict(
+            rule.rule_id,
+            LIVE,
+            *one.series,
+            one.fingerprint,
+            datetime.fromtimestamp(window.start, UTC),
+            datetime.fromtimestamp(window.end, UTC),
+            window.revision,
+            int(found.breached and found.samples >= rule.min_sample),
+            found.value,
+            found.threshold,
+            found.samples,
+            found.wrong,
+            int(window.incomplete),
+            term.next_version(),
+        )
+
+
+def _judgement(database: Database, rule: Rule, one: stored.Touched, window: Window) -> Judgement | None:
+    match rule.kind:
+        case "mean":
+            return mean.judge(window, rule)
+        case "share":
+            return share.judge(window, rule)
+        case "value":
+            return value.judge(window, rule)
+        case "coverage":
+            return coverage.judge(window, rule)
+        case "any":
+            excused = 0
+            if (rule.allow_kinds or rule.allow_texts) and rule.wrong(window):
+                excused = allowed_records(database, rule, one.series, window.start, window.end)
+            return any_record.judge(window, rule, excused)
+
+
+def _applicable(window: Window) -> int:
+    return window.applicable
+
+
+def _scored(window: Window) -> int:
+    return window.scored
+
+
+def _needed(judged: Sequence[Judged], one: stored.Touched, k_of_m_s: int) -> int:
+    """From where on windows must be read: what changed, the stretch it stands in, and what waits to be pooled."""
+    if not judged:
+        return one.changed_from - max(_HORIZON_S, k_of_m_s)
+    around = [stretch.start for stretch in judged if stretch.end > one.changed_from]
+    return min([one.changed_from, max(stretch.end for stretch in judged), *around])

@@ -1,0 +1,144 @@
+"""What the rules read: windows that changed, the stretches that have verdicts, and how far they looked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from drift.rules.series import Series, Window
+from drift.rules.stretches import Judged
+from drift.windows import sql
+from sinks.clickhouse.database import Database
+
+_CURSOR = "rules"
+_SERIES = ", ".join(Series._fields)
+
+
+class CursorRow(NamedTuple):
+    """Table `cursors`."""
+
+    name: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A series under one fingerprint with windows that closed or changed since the rules looked last."""
+
+    series: Series
+    fingerprint: str
+    changed_from: int
+
+
+def position(database: Database) -> int:
+    """Up to which version of windows the rules looked."""
+    rows = database.rows("SELECT max(position) AS position FROM cursors WHERE name = {name:String}", {"name": _CURSOR})
+    return int(rows[0]["position"])
+
+
+class News(NamedTuple):
+    """What changed, and up to which version that is."""
+
+    touched: list[Touched]
+    position: int
+
+
+def news(database: Database, base_s: int, since: int) -> News:
+    """Series with windows that are newer than `since` and may still page."""
+    rows = database.rows(
+        f"""
+        SELECT {_SERIES}, fingerprint,
+            minIf(toUnixTimestamp(start), state != 'frozen') AS changed_from,
+            countIf(state != 'frozen') AS fresh, max(version) AS newest
+        FROM windows
+        WHERE run_id = 'live' AND size_s = {{base_s:UInt32}} AND version > {{since:UInt64}}
+        GROUP BY {_SERIES}, fingerprint
+        """,
+        {"base_s": base_s, "since": since},
+    )
+    touched = [
+        Touched(Series(*(row[name] for name in Series._fields)), row["fingerprint"], row["changed_from"])
+        for row in rows
+        if row["fresh"]
+    ]
+    return News(touched, max((row["newest"] for row in rows), default=since))
+
+
+def judged_stretches(
+    database: Database, rule_ids: set[str], touched: Sequence[Touched]
+) -> dict[tuple[str, Series, str], list[Judged]]:
+    """Per rule, series and fingerprint the last stretch that has a verdict, and those in which something changed."""
+    if not rule_ids:
+        return {}
+    changed_from = min(one.changed_from for one in touched)
+    key = f"rule_id, {_SERIES}, fingerprint"
+    rows = database.rows(
+        f"""
+        SELECT {key}, toUnixTimestamp(start) AS first, toUnixTimestamp(end) AS last, revision
+        FROM verdicts FINAL
+        WHERE run_id = 'live' AND rule_id IN {sql.texts(sorted(rule_ids))} AND {_among(touched)}
+        ORDER BY end DESC
+        LIMIT 1 BY {key}
+        UNION ALL
+        SELECT {key}, toUnixTimestamp(start) AS first, toUnixTimestamp(end) AS last, revision
+        FROM verdicts FINAL
+        WHERE run_id = 'live' AND rule_id IN {sql.texts(sorted(rule_ids))} AND {_among(touched)}
+            AND end > toDateTime({changed_from}, 'UTC')
+        """
+    )
+    found: dict[tuple[str, Series, str], set[Judged]] = {}
+    for row in rows:
+        series = Series(*(row[name] for name in Series._fields))
+        found.setdefault((row["rule_id"], series, row["fingerprint"]), set()).add(
+            Judged(row["first"], row["last"], row["revision"])
+        )
+    return {key_: sorted(stretches) for key_, stretches in found.items()}
+
+
+def windows(
+    database: Database, base_s: int, first: int, touched: Sequence[Touched], since: int
+) -> dict[tuple[Series, str], list[Window]]:
+    """Base windows from `first` on, prompt versions together."""
+    rows = database.rows(
+        f"""
+        SELECT {_SERIES}, fingerprint, toUnixTimestamp(start) AS at, sum(seen) AS n_seen,
+            sum(applicable) AS n_applicable, sum(scored) AS n_scored, sum(failed) AS n_failed,
+            sum(windows.sum) AS total, sumMap(windows.bins) AS all_bins, sumMap(windows.parts) AS all_parts,
+            sum(windows.revision) AS revisions, min(state = 'frozen') AS frozen,
+            maxIf(version, state != 'frozen') > {since} AS changed, max(incomplete) AS some_incomplete
+        FROM windows FINAL
+        WHERE run_id = 'live' AND size_s = {base_s} AND start >= toDateTime({first}, 'UTC') AND {_among(touched)}
+        GROUP BY {_SERIES}, fingerprint, start
+        """
+    )
+    found: dict[tuple[Series, str], list[Window]] = {}
+    for row in rows:
+        series = Series(*(row[name] for name in Series._fields))
+        found.setdefault((series, row["fingerprint"]), []).append(
+            Window(
+                start=row["at"],
+                end=row["at"] + base_s,
+                seen=row["n_seen"],
+                applicable=row["n_applicable"],
+                scored=row["n_scored"],
+                failed=row["n_failed"],
+                sum=row["total"],
+                bins=row["all_bins"],
+                parts=row["all_parts"],
+                revision=row["revisions"],
+                frozen=bool(row["frozen"]),
+                changed=bool(row["changed"]),
+                incomplete=bool(row["some_incomplete"]),
+            )
+        )
+    return found
+
+
+def _among(touched: Sequence[Touched]) -> str:
+    tuples = sorted({(one.series.app, one.series.environment, one.series.metric) for one in touched})
+    listed = ", ".join(f"({', '.join(sql.text(part) for part in key)})" for key in tuples)
+    return f"(app, environment, metric) IN ({listed})"
+
+
+def finish(database: Database, position: int) -> None:
+    """All that follows from windows up to this version is stored."""
+    database.insert("cursors", [CursorRow(_CURSOR, position)])
