@@ -1,0 +1,83 @@
+"""`ragwatch dashboards`."""
+
+from pathlib import Path
+
+import click
+
+from stream.cli.options import config_option, settings_from
+
+
+@click.group()
+def command() -> None:
+    """The Grafana dashboards, rendered from the evaluators that are installed.
+
+    \b
+    Examples:
+      ragwatch dashboards build --out dashboards/
+      ragwatch dashboards push
+    """
+
+
+@command.command()
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("dashboards-json"),
+    show_default=True,
+    help="Folder for one JSON file per dashboard, as Grafana's file provisioning reads them.",
+)
+@config_option
+def build(out: Path, config: Path | None) -> None:
+    """Write the dashboards as files; the same evaluators give the same bytes.
+
+    \b
+    Examples:
+      ragwatch dashboards build --out /etc/grafana/dashboards
+    """
+    settings = settings_from(config).settings
+    from dashboards import build as rendering
+    from evaluators import registry
+
+    made = rendering.build(registry.load(), database=settings.clickhouse.database, sizes_s=settings.windows.all_sizes_s)
+    for file in rendering.write(made, out):
+        click.echo(file)
+
+
+@command.command()
+@click.option(
+    "--data-source",
+    "url",
+    metavar="URL",
+    help="Also make the ClickHouse data source; URL is ClickHouse as Grafana reaches it.",
+)
+@config_option
+def push(url: str | None, config: Path | None) -> None:
+    """Bring the dashboards into the Grafana of the settings; what is there already gets no new version.
+
+    Needs grafana.url and grafana.token (a service account with role Editor; with --data-source: Admin).
+
+    \b
+    Examples:
+      ragwatch dashboards push
+      ragwatch dashboards push --data-source http://clickhouse:8123
+      RAGWATCH_GRAFANA__URL=https://grafana.example.org RAGWATCH_GRAFANA__TOKEN=... ragwatch dashboards push
+    """
+    settings = settings_from(config).settings
+    from dashboards.build import build as rendered
+    from dashboards.data_source import data_source
+    from dashboards.push import push as pushed
+    from evaluators import registry
+    from evaluators.errors import ConfigError
+    from sinks.grafana import GrafanaGateway
+
+    if not settings.grafana.url:
+        raise ConfigError("grafana.url is not set; e.g. RAGWATCH_GRAFANA__URL=https://grafana.example.org")
+    clickhouse = settings.clickhouse
+    source = None
+    if url is not None:
+        source = data_source(url, clickhouse.user, clickhouse.password.get_secret_value(), clickhouse.database)
+    made = rendered(registry.load(), database=clickhouse.database, sizes_s=settings.windows.all_sizes_s)
+    done = pushed(GrafanaGateway(settings.grafana), made, folder_uid=settings.grafana.folder_uid, data_source=source)
+    for what in ("made", "changed", "unchanged"):
+        for name in getattr(done, what):
+            click.echo(f"{what}: {name}")
