@@ -1,5 +1,8 @@
 """A lane on a real broker: the embedded one, and Apache Kafka for the same promises."""
 
+import hashlib
+import json
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -40,3 +43,182 @@ def test_every_trace_is_stored_and_committed(any_broker: Broker, tmp_path: Path)
         assert lane.terminate() == 0, lane.logs()
     assert sorted(lane.traces()) == sorted(f"t{n}" for n in range(2010))  # in order and without a restart: once each
     assert sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 2010
+
+
+def test_a_kill_in_the_middle_loses_nothing(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker)
+    send(any_broker, topic, traces(6000))
+    worker = {"slice_records": 100, "block_rows": 400, "block_wait_ms": 20}
+    with Lane(any_broker, tmp_path, topic, worker=worker, nap_s=0.05) as lane:
+        eventually(lambda: len(set(lane.traces())) > 1000, 40, lane.logs)
+        lane.kill()
+    stored = set(lane.traces())
+    assert len(stored) < 6000, "killed too late to prove anything"
+    below = committed(any_broker, lane.group, topic, PARTITIONS)
+    offsets = {(int(n) % PARTITIONS, n) for n in below}  # partitions exist even where nothing is committed
+    assert len(offsets) == PARTITIONS
+    stored_offsets = sorted(offset for kind, _, offset in rows_in(tmp_path) if kind == "trace")
+    assert sum(below.values()) <= len(stored_offsets), "committed past what was stored"
+    with Lane(any_broker, tmp_path, topic) as again:
+        eventually(lambda: len(set(again.traces())) == 6000, 60, again.logs)
+        eventually(lambda: sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 6000, 10, again.logs)
+        assert again.terminate() == 0, again.logs()
+
+
+def test_a_sink_away_for_longer_than_the_poll_interval_drains_afterwards(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker)
+    (tmp_path / "away").touch()
+    worker = {"in_flight_bytes": 1 << 20, "slice_records": 50}
+    with Lane(any_broker, tmp_path, topic, kafka={"max_poll_interval_s": 10.0}, worker=worker) as lane:
+        send(any_broker, topic, traces(20_000))
+        eventually(lambda: "cannot take rows yet" in lane.logs(), 30, lane.logs)
+        time.sleep(30)  # three poll intervals
+        assert lane.process is not None
+        assert lane.process.poll() is None, lane.logs()
+        assert not lane.traces()
+        assert sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 0
+        (tmp_path / "away").unlink()
+        eventually(lambda: len(set(lane.traces())) == 20_000, 60, lane.logs)
+        eventually(lambda: sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 20_000, 10, lane.logs)
+        assert lane.terminate() == 0, lane.logs()
+
+
+def test_sigterm_commits_only_what_is_done(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker, 1)
+    send(any_broker, topic, traces(1000))
+    with Lane(any_broker, tmp_path, topic, worker={"slice_records": 10}, nap_s=0.2) as lane:
+        eventually(lambda: len(lane.traces()) > 50, 40, lane.logs)
+        assert lane.terminate() == 0, lane.logs()
+    done = len(lane.traces())
+    assert done < 1000
+    assert committed(any_broker, lane.group, topic, 1) == {0: done}  # what was begun is finished, the rest left
+
+
+def test_sigterm_with_the_sink_away_gives_up_in_time_and_commits_nothing(broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(broker, 1)
+    (tmp_path / "away").touch()
+    send(broker, topic, traces(100))
+    with Lane(broker, tmp_path, topic, worker={"drain_s": 1.0}) as lane:
+        eventually(lambda: "cannot take rows yet" in lane.logs(), 30, lane.logs)
+        assert lane.terminate() == 0, lane.logs()
+        assert "with work left unfinished" in lane.logs()
+    assert committed(broker, lane.group, topic, 1) == {0: 0}
+
+
+def test_poison_goes_to_the_dead_letters_as_it_was(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker)
+    poison = b'{"trace_id": "broken", '
+    send(any_broker, topic, [*traces(50), (b"key", poison), *traces(50, start=50)])
+    with Lane(any_broker, tmp_path, topic) as lane:
+        eventually(lambda: len(set(lane.traces())) == 100, 40, lane.logs)
+        eventually(lambda: sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 101, 10, lane.logs)
+        assert lane.terminate() == 0, lane.logs()
+    (letter,) = read(any_broker, lane.dead_topic, 1)
+    headers = dict(letter.headers)
+    assert (letter.key, letter.value) == (b"key", poison)
+    assert headers["dlq.topic"] == topic.encode()
+    assert headers["dlq.reason"] == b"not_json"
+    assert headers["dlq.lane"] == b"fast"
+    where = int(headers["dlq.offset"])
+    assert [offset for kind, _, offset in rows_in(tmp_path) if kind == "dead"] == [where]
+
+
+@pytest.mark.kafka
+def test_poison_too_big_for_the_dead_letter_topic_leaves_coordinates(kafka: Broker, tmp_path: Path) -> None:
+    topic = f"rag.{uuid.uuid4().hex[:8]}"
+    make_topics(kafka, {topic: 1}, {"max.message.bytes": str(8 << 20)})
+    make_topics(kafka, {f"{topic}.dead": 1}, {"max.message.bytes": "100000"})
+    poison = b"x" * 3_000_000
+    send(kafka, topic, [(b"small", b"not json either"), (b"k", poison), (b"t1", trace("t1"))])
+    with Lane(kafka, tmp_path, topic) as lane:
+        eventually(lambda: committed(kafka, lane.group, topic, 1) == {0: 3}, 40, lane.logs)
+        assert lane.terminate() == 0, lane.logs()
+    letters = {letter.key: letter for letter in read(kafka, lane.dead_topic, 2)}
+    assert letters[b"small"].value == b"not json either"
+    told = json.loads(letters[b"k"].value)
+    assert told == {
+        "topic": topic,
+        "partition": 0,
+        "offset": 1,
+        "size": 3_000_000,
+        "sha256": hashlib.sha256(poison).hexdigest(),
+    }
+    assert dict(letters[b"k"].headers)["dlq.omitted"] == b"value"
+    assert lane.traces() == ["t1"]
+
+
+def test_a_five_megabyte_answer_passes(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker, 1)
+    make_big = {"max.message.bytes": str(8 << 20)}
+    topic = f"{topic}.big"
+    make_topics(any_broker, {topic: 1, f"{topic}.dead": 1}, make_big)
+    big = (b"big", trace("big", answer="word " * (1 << 20)))
+    send(any_broker, topic, [*traces(20), big, *traces(20, start=20)])
+    with Lane(any_broker, tmp_path, topic) as lane:
+        eventually(lambda: len(set(lane.traces())) == 41, 60, lane.logs)
+        assert lane.terminate() == 0, lane.logs()
+
+
+def test_a_trace_that_the_sink_refuses_is_a_dead_letter(broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(broker, 1)
+    bad = (b"key", trace("refuse-me"))
+    send(broker, topic, [*traces(30), bad, *traces(30, start=30)])
+    with Lane(broker, tmp_path, topic) as lane:
+        eventually(lambda: committed(broker, lane.group, topic, 1) == {0: 61}, 40, lane.logs)
+        assert lane.terminate() == 0, lane.logs()
+    assert sorted(lane.traces()) == sorted(f"t{n}" for n in range(60))
+    (letter,) = read(broker, lane.dead_topic, 1)
+    assert (letter.key, letter.value) == bad
+    assert dict(letter.headers)["dlq.reason"] == b"refused"
+    assert ("dead", "refused", 30) in rows_in(tmp_path)
+
+
+def test_a_topic_of_nothing_but_poison_stops_the_worker_and_stays(broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(broker, 1)
+    send(broker, topic, [(None, b"poison")] * 500)
+    with Lane(broker, tmp_path, topic, worker={"dead_letter_run": 100}) as lane:
+        assert lane.process is not None
+        assert lane.process.wait(40) == 2, lane.logs()
+        assert "worker.dead_letter_run" in lane.logs()
+    assert committed(broker, lane.group, topic, 1) == {0: 0}
+
+
+def test_another_lane_skips_what_it_cannot_read(broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(broker, 1)
+    send(broker, topic, [(None, b"poison"), *traces(5)])
+    with Lane(broker, tmp_path, topic, lane="model") as lane:
+        eventually(lambda: committed(broker, lane.group, topic, 1) == {0: 6}, 40, lane.logs)
+        assert lane.terminate() == 0, lane.logs()
+    assert read(broker, lane.dead_topic, 1, timeout_s=2) == []
+    assert not [row for row in rows_in(tmp_path) if row[0] in ("trace", "dead")]
+
+
+def test_partitions_move_to_a_second_worker_and_back(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker, 4)
+    slow = {"slice_records": 20}
+    with Lane(any_broker, tmp_path, topic, worker=slow, nap_s=0.05) as first:
+        send(any_broker, topic, traces(2000))
+        eventually(lambda: len(set(first.traces())) > 100, 40, first.logs)
+        with Lane(any_broker, tmp_path, topic, worker=slow, nap_s=0.05) as second:
+            eventually(lambda: "at work in group" in second.logs().split("lane fast: telemetry")[-1], 40, second.logs)
+            send(any_broker, topic, traces(2000, start=2000))
+            eventually(lambda: len(set(first.traces())) > 3000, 60, first.logs)
+            assert second.terminate() == 0, second.logs()
+        eventually(lambda: len(set(first.traces())) == 4000, 60, first.logs)
+        eventually(lambda: sum(committed(any_broker, first.group, topic, 4).values()) == 4000, 20, first.logs)
+        assert first.terminate() == 0, first.logs()
+
+
+def test_an_idle_partition_is_known_to_be_idle(broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(broker, 2)
+    send(broker, topic, [(b"t1", trace("t1"))])
+    with Lane(broker, tmp_path, topic) as lane:
+
+        def idle() -> set[str]:
+            rows = [row for row in rows_in(tmp_path) if row[0] == "progress"]
+            return {key.split()[0] for _, key, _ in rows if key.endswith(" 0")}
+
+        eventually(lambda: idle() == {"0", "1"}, 40, lane.logs)
+        before = len(rows_in(tmp_path))
+        eventually(lambda: len(rows_in(tmp_path)) >= before + 4, 20, lane.logs)  # heartbeats go on
+        assert lane.terminate() == 0, lane.logs()
