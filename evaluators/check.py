@@ -1,8 +1,11 @@
 """`check_evaluator`: what a plug-in's own tests call to know that its evaluator keeps the contract."""
 
 import copy
+import dataclasses
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -65,7 +68,14 @@ class _Check:
         self._encoder = CountingEncoder(encoder or HashingEncoder())
         self._traces = tuple(traces)
         mark = fingerprint(evaluator, params, self._encoder.revision)
-        self._prepared = Prepared(evaluator, params, mark, tasks=())
+        self._calls = 0
+
+        @functools.wraps(evaluator.score)
+        def counted(*given: Any) -> Iterable[Outcome]:
+            self._calls += 1
+            return evaluator.score(*given)
+
+        self._prepared = Prepared(dataclasses.replace(evaluator, score=counted), params, mark, tasks=())
 
     def faults(self) -> list[str]:
         before = copy.deepcopy(self._traces)
@@ -73,6 +83,9 @@ class _Check:
         faults = []
         if self._encoder.calls > 1:
             faults.append(f"a batch needed {self._encoder.calls} encoder calls: embeds must name every text it embeds")
+        halved, failed = self._calls > 1, any(isinstance(outcome, Failed) for outcome in whole)
+        if halved and not failed:
+            faults.append("it failed on a batch and on none of its records alone: one outcome per record, in order")
         if before != self._traces:
             faults.append("it changed its inputs")
         if not any(isinstance(outcome, Scored) for outcome in whole):

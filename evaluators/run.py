@@ -43,6 +43,7 @@ class _Run:
     def __init__(self, prepared: Prepared, traces: Sequence[Trace], sizes: Sequence[int], shared: Batch) -> None:
         self.prepared = prepared
         self._id = prepared.evaluator.id
+        self._halved: Failed | None = None
         self.settled: list[Outcome | None] = [None] * len(traces)
         self.rows: dict[int, Any] = {}
         evaluator = prepared.evaluator
@@ -77,6 +78,8 @@ class _Run:
         for i, outcome in zip(self.rows, self._scored(list(self.rows.values()), shared), strict=True):
             outcomes[i] = outcome
         failures = Counter(f"{o.kind}: {o.detail}" for o in outcomes if isinstance(o, Failed))
+        if self._halved and not failures:
+            _log.warning("evaluator %s failed on records together and on none alone: %s", self._id, self._halved)
         for why, count in failures.items():
             _log.warning("evaluator %s failed on %d of %d records: %s", self._id, count, len(outcomes), why)
         return outcomes
@@ -99,6 +102,7 @@ class _Run:
         if len(rows) == 1:
             yield failed
             return
+        self._halved = failed
         middle = len(rows) // 2
         yield from self._scored(rows[:middle], shared)
         yield from self._scored(rows[middle:], shared)

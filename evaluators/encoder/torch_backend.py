@@ -23,7 +23,9 @@ class TorchBackend:
     def __init__(self, folder: Path, settings: EncoderSettings) -> None:
         import torch
         from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
 
+        disable_progress_bar()  # a worker's log is no terminal
         torch.set_num_threads(settings.threads)
         self._torch = torch
         self._model = SentenceTransformer(str(folder), device=settings.device, local_files_only=True).eval()

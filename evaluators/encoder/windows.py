@@ -36,7 +36,7 @@ class Backend(Protocol):
     batch_tokens: int
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """Word pieces of each text, whole and without special tokens. Safe to call from several threads."""
+        """Word pieces of each of one text or more, whole and without special tokens. Safe in several threads."""
         ...
 
     def forward(self, ids: Ids, mask: Ids) -> Vectors:
@@ -72,7 +72,7 @@ class WindowedEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Word pieces of all texts together, without special tokens."""
-        return sum(map(len, self._backend.tokenize([replaced(text) for text in texts])))
+        return sum(map(len, self._backend.tokenize([replaced(text) for text in texts]))) if texts else 0
 
     def _forward(self, windows: list[list[int]]) -> Vectors:
         frame = self._backend.frame

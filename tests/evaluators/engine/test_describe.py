@@ -1,0 +1,84 @@
+"""What `ragwatch evaluators --json` prints."""
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from evaluators.describe import EvaluatorInfo, describe
+from evaluators.encoder.hashing import HashingEncoder
+from evaluators.errors import ConfigError
+from evaluators.plan import prepare
+from evaluators.registry import load
+from evaluators.settings import EncoderSettings, EvaluatorSettings
+from evaluators.spec import Metric
+from tests.evaluators.engine.examples import brevity, nearness
+
+REGISTRY = {"brevity": brevity, "nearness": nearness}
+PROMISED = {
+    *("id", "description", "domain", "method", "lane", "tasks", "inputs", "needs", "standards", "params", "available"),
+    *("reason", "version", "fingerprint", "metrics"),
+}
+
+
+def test_every_promised_field_is_there_and_is_json() -> None:
+    told = json.loads(json.dumps([asdict(info) for info in describe(load(), EvaluatorSettings())], allow_nan=False))
+    assert [info["id"] for info in told] == sorted(load())
+    for info in told:
+        assert set(info) >= PROMISED
+        assert info["metrics"]
+        assert info["description"]
+        for metric in info["metrics"]:
+            assert set(metric) >= {"key", "range", "better", "threshold", "primary", "rule"}
+        for param in info["params"]:
+            assert set(param) >= {"name", "description", "default", "range"}
+
+
+def test_one_evaluator_in_full() -> None:
+    info: EvaluatorInfo = describe(REGISTRY, EvaluatorSettings(params={"brevity": {"limit": 5}}), HashingEncoder())[0]
+    assert (info.id, info.version, info.lane, info.domain, info.method) == ("brevity", 1, "fast", "generation", "rule")
+    assert (info.inputs, info.also_reads, info.needs, info.tasks) == (("answer",), (), (), ())
+    assert info.description == "One word scores 1, `limit` words or more 0."
+    assert info.standards == ("Valid and Reliable", "Outcomes Analysis")
+    [param] = info.params
+    assert (param.name, param.description, param.default, param.value) == ("limit", "Words of a full score.", 10, 5)
+    assert (param.range, param.choices) == ((1, 1000), None)
+    [metric] = info.metrics
+    assert (metric.key, metric.range, metric.better, metric.threshold) == ("brevity", (0.0, 1.0), "higher", 0.5)
+    assert (metric.primary, metric.rule) == (True, "mean")
+    assert (info.available, info.reason, info.enabled) == (True, "", True)
+
+
+def test_an_open_range_has_none_for_its_end() -> None:
+    open_ended = replace(brevity, metrics=(Metric("brevity", 0.0, float("inf")),))
+    [info] = describe({"brevity": open_ended}, EvaluatorSettings())
+    assert info.metrics[0].range == (0.0, None)
+
+
+def test_fingerprints_are_those_that_scores_carry() -> None:
+    settings, encoder = EvaluatorSettings(params={"brevity": {"limit": 5}}), HashingEncoder()
+    told = {info.id: info.fingerprint for info in describe(REGISTRY, settings, encoder)}
+    assert told == {p.evaluator.id: p.fingerprint for p in prepare(REGISTRY, settings, None, encoder).prepared}
+
+
+@pytest.mark.onnx
+def test_no_model_is_loaded_to_tell_what_it_would_be() -> None:
+    from evaluators.encoder import load_encoder
+
+    settings = EvaluatorSettings(encoder=EncoderSettings(backend="onnx"))
+    encoder = load_encoder(settings.encoder)
+    [_, told], [_, known] = describe(REGISTRY, settings), prepare(REGISTRY, settings, None, encoder).prepared
+    assert (told.available, told.fingerprint) == (True, known.fingerprint)
+
+
+def test_what_is_missing_is_told_and_no_fingerprint_invented(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluators.encoder.find_spec", lambda name: None)
+    fast, model = describe(REGISTRY, EvaluatorSettings(disabled=("brevity",)))
+    assert (fast.available, fast.enabled) == (True, False)
+    assert (model.available, model.fingerprint) == (False, None)
+    assert "pip install 'ragwatch[local]'" in model.reason
+
+
+def test_settings_are_checked_as_for_a_run() -> None:
+    with pytest.raises(ConfigError, match="no evaluator 'zzz'"):
+        describe(REGISTRY, EvaluatorSettings(disabled=("zzz",)))

@@ -1,0 +1,118 @@
+"""From settings to what runs."""
+
+import hashlib
+from dataclasses import replace
+from importlib.util import find_spec
+
+import pytest
+from pydantic import ValidationError
+
+from evaluators.encoder.hashing import HashingEncoder
+from evaluators.errors import ConfigError
+from evaluators.fingerprint import fingerprint
+from evaluators.plan import needs_encoder, prepare
+from evaluators.settings import EncoderSettings, EvaluatorSettings
+from evaluators.spec import Evaluator, Need
+from tests.evaluators.engine.examples import Limit, brevity, nearness, trace
+
+REGISTRY: dict[str, Evaluator] = {"brevity": brevity, "nearness": nearness}
+NO_PACKAGE = EncoderSettings(backend="onnx")
+
+
+def ids(settings: EvaluatorSettings, lane: str | None = None) -> list[str]:
+    plan = prepare(REGISTRY, settings, lane, HashingEncoder())  # type: ignore[arg-type]
+    return [prepared.evaluator.id for prepared in plan.prepared]
+
+
+def test_everything_runs_unless_told_otherwise() -> None:
+    assert ids(EvaluatorSettings()) == ["brevity", "nearness"]
+    assert ids(EvaluatorSettings(), "fast") == ["brevity"]
+    assert ids(EvaluatorSettings(), "model") == ["nearness"]
+    assert ids(EvaluatorSettings(), "judge") == []
+    assert ids(EvaluatorSettings(enabled=("nearness",))) == ["nearness"]
+    assert ids(EvaluatorSettings(enabled=())) == []
+    assert ids(EvaluatorSettings(disabled=("nearness",))) == ["brevity"]
+    assert ids(EvaluatorSettings(enabled=("brevity", "nearness"), disabled=("brevity",))) == ["nearness"]
+
+
+def test_without_an_encoder_the_rest_works_and_the_reason_names_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away = ("onnxruntime", "torch")
+    monkeypatch.setattr("evaluators.encoder.find_spec", lambda name: None if name in away else find_spec(name))
+    plan = prepare(REGISTRY, EvaluatorSettings(), None, None)
+    assert [prepared.evaluator.id for prepared in plan.prepared] == ["brevity"]
+    assert "onnxruntime" in plan.unavailable["nearness"]
+    assert "pip install 'ragwatch[local]'" in plan.unavailable["nearness"]
+    with pytest.raises(ConfigError, match=r"enabled names 'nearness', which cannot run: onnxruntime.*pip install"):
+        prepare(REGISTRY, EvaluatorSettings(enabled=("nearness",)), "model", None)
+
+
+def test_a_missing_resource_of_another_lane_is_no_error() -> None:
+    plan = prepare(REGISTRY, EvaluatorSettings(enabled=("brevity", "nearness")), "fast", None)
+    assert [prepared.evaluator.id for prepared in plan.prepared] == ["brevity"]
+    assert plan.unavailable == {}
+
+
+def test_a_resource_that_does_not_exist_yet_is_told() -> None:
+    judged = replace(brevity, id="judged", method="judge", needs=frozenset({Need.JUDGE}))
+    plan = prepare({"judged": judged}, EvaluatorSettings(), "judge", HashingEncoder())
+    assert plan.prepared == ()
+    assert "judge" in plan.unavailable["judged"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"enabled": ("nearnes",)}, r"evaluators\.enabled: there is no evaluator 'nearnes'; did you mean 'nearness'\?"),
+        ({"disabled": ("zzz",)}, r"evaluators\.disabled: there is no evaluator 'zzz' \(valid: brevity, nearness\)"),
+        ({"params": {"zzz": {}}}, r"evaluators\.params: there is no evaluator 'zzz'"),
+        ({"tasks": {"zzz": ["qa"]}}, r"evaluators\.tasks: there is no evaluator 'zzz'"),
+        (
+            {"params": {"brevity": {"limt": 3}}},
+            r"evaluators\.params\.brevity\.limt: there is no such parameter \(parameters of brevity: limit\)",
+        ),
+        ({"params": {"brevity": {"limit": 0}}}, r"evaluators\.params\.brevity\.limit: Input should be greater than"),
+        ({"params": {"nearness": {"limit": 1}}}, r"parameters of nearness: none: it has no parameters"),
+    ],
+)
+def test_a_wrong_name_or_value_is_an_error_in_every_lane(settings: dict[str, object], says: str) -> None:
+    for lane in ("fast", "model", "judge", None):
+        with pytest.raises(ConfigError, match=says):
+            prepare(REGISTRY, EvaluatorSettings.model_validate(settings), lane, HashingEncoder())
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(ValidationError, match="extra_forbidden"):
+        EvaluatorSettings.model_validate({"enabledd": ["brevity"]})
+    with pytest.raises(ValidationError, match="extra_forbidden"):
+        EncoderSettings.model_validate({"modell": "x"})
+
+
+def test_parameters_and_tasks_come_from_settings() -> None:
+    settings = EvaluatorSettings(params={"brevity": {"limit": "4"}}, tasks={"brevity": ("agent",), "nearness": ("*",)})
+    short, near = prepare(REGISTRY, settings, None, HashingEncoder()).prepared
+    assert short.params == Limit(limit=4)
+    assert (short.tasks, near.tasks) == (("agent",), ())
+    assert [short.selects(trace(task=task)) for task in ("agent", "extraction", None)] == [True, False, False]
+    assert near.selects(trace(task="anything"))
+
+
+def test_an_encoder_is_needed_only_where_something_embeds() -> None:
+    assert needs_encoder(REGISTRY, EvaluatorSettings(), "model")
+    assert needs_encoder(REGISTRY, EvaluatorSettings(), None)
+    assert not needs_encoder(REGISTRY, EvaluatorSettings(), "fast")
+    assert not needs_encoder(REGISTRY, EvaluatorSettings(disabled=("nearness",)), "model")
+
+
+def test_a_fingerprint_moves_with_all_that_scores_depend_on_and_nothing_else() -> None:
+    one, other = "m@1", "m@2"
+    base = fingerprint(nearness, nearness.params(), one)
+    canonical = b'{"encoder":"m@1","id":"nearness","params":{},"version":3}'
+    assert base == hashlib.sha256(canonical).hexdigest()[:16], "were it to move, every baseline would start anew"
+    assert base == fingerprint(replace(nearness, description="x", tasks=()), nearness.params(), one)
+    assert base != fingerprint(replace(nearness, version=4), nearness.params(), one)
+    assert base != fingerprint(replace(nearness, id="other"), nearness.params(), one)
+    assert base != fingerprint(nearness, nearness.params(), other)
+    assert fingerprint(brevity, Limit(), one) == fingerprint(brevity, Limit(limit=10), other), "it embeds nothing"
+    assert fingerprint(brevity, Limit(), None) != fingerprint(brevity, Limit(limit=11), None)
