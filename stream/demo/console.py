@@ -75,26 +75,25 @@ def sparkline(points: Sequence[Point], watched: Watched) -> Text:
 
 
 def _head(view: View) -> RenderableType:
-    line = Text()
-    line.append(f"{clock(view.elapsed_s)} since the first score" if view.elapsed_s is not None else view.stage)
+    if view.elapsed_s is None or view.snapshot is None:
+        return Text(view.stage)
+    line = Text(f"{clock(view.elapsed_s)} since the first score   ")
     if view.fault:
-        line.append("   fault: ", style="dim").append(view.fault.fault.title, style="bold yellow")
-    elif view.elapsed_s is not None:
-        line.append("   no fault is on", style="dim")
-    if view.snapshot is None:
-        return line
+        line.append(f"fault: {view.fault.fault.title}", style="bold yellow")
+    else:
+        line.append("no fault is on", style="dim")
     snapshot = view.snapshot
     lag = ", ".join(f"{lane} {records}" for lane, records in snapshot.lag.items()) or "-"
     flow = Text(
         f"{snapshot.rate:.1f} traces/s   {view.sent:,} sent, {snapshot.stored:,} stored   "
-        f"lag in records: {lag}   dead letters: {snapshot.dead_letters}"
+        f"lag in records: {lag}   dead letters: {snapshot.dead_letters}\n"
     )
     return Group(line, flow)
 
 
 def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
     table = Table(expand=True, box=None, pad_edge=False, title="means of the last closed window", title_justify="left")
-    for name, justify in (("metric", "left"), ("mean", "right"), ("good", "right"), ("scored / seen", "right")):
+    for name, justify in (("metric", "left"), ("mean", "right"), ("limit", "right"), ("scored / seen", "right")):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     table.add_column("trend", no_wrap=True)
     for one in watched:

@@ -70,7 +70,7 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
             services = running.enter_context(LocalServices(directory, settings.retention))
             asyncio.run(create_topics(services.bootstrap, topics_of(settings.kafka)))
         children = _children(services, settings_file)
-        running.callback(children.stop)
+        running.callback(_stop, children, console)
         children.start()
         with console.status("Reading the standard library …"):
             encoder = load_encoder(settings.evaluators.encoder)
@@ -153,6 +153,11 @@ def _new_directory(data: Path, now: datetime) -> Path:
     except OSError as error:
         raise ConfigError(f"cannot create {directory}: {error.strerror}; choose another folder with --data") from None
     return directory.resolve()
+
+
+def _stop(children: Children, console: Console) -> None:
+    with console.status("Stopping: the workers store what they hold …"):
+        children.stop()
 
 
 def _farewell(console: Console, services: LocalServices, settings_file: Path) -> None:

@@ -1,0 +1,151 @@
+"""`ragwatch demo` for real: nothing is found before the fault, the right thing during it, and it is over afterwards."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+import pytest
+
+from drift.problems import load_problems
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.embedded import EmbeddedClickHouse
+from stream.demo.faults import FAULTS
+
+pytestmark = [pytest.mark.broker, pytest.mark.clickhouse, pytest.mark.onnx, pytest.mark.timeout(420)]
+RAGWATCH = [sys.executable, "-c", "import sys; from stream.cli import main; sys.exit(main())"]
+
+
+def start_demo(data: Path, *options: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [*RAGWATCH, "demo", "--data", str(data), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")},
+    )
+
+
+@contextmanager
+def demo_at_work(data: Path) -> Iterator["tuple[subprocess.Popen[str], list[psutil.Process]]"]:
+    """A demo that has its first score, and every process below it; killed at the end if it still runs."""
+    demo = start_demo(data)
+    try:
+        assert demo.stdout is not None
+        said = []
+        for line in demo.stdout:
+            said.append(line)
+            if line.startswith("00:00"):
+                break
+        else:
+            raise AssertionError("".join(said))
+        yield demo, psutil.Process(demo.pid).children(recursive=True)
+    finally:
+        demo.kill()
+        demo.wait()
+        if demo.stdout:
+            demo.stdout.close()
+
+
+def left_running(processes: list[psutil.Process], within_s: float) -> list[str]:
+    _, alive = psutil.wait_procs(processes, timeout=within_s)
+    return [" ".join(process.cmdline()) for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+
+
+def run_folder(data: Path) -> Path:
+    (folder,) = data.iterdir()
+    return folder
+
+
+def test_an_injected_regression_is_found_and_resolved_and_nothing_is_raised_before(tmp_path: Path) -> None:
+    demo = start_demo(tmp_path, "--minutes", "2.2", "--fault", "wrong_chunks")
+    try:
+        said, _ = demo.communicate(timeout=300)
+    finally:
+        demo.kill()
+    assert demo.returncode == 0, said
+    lines = [line for line in said.splitlines() if re.match(r"\d\d:\d\d ", line)]
+    events = [line[6:] for line in lines if "traces/s" not in line]
+
+    # before the fault not one problem; during it the metrics that it moves, and none else
+    assert events[0].startswith("fault on: wrong_chunks"), said
+    off = next(number for number, line in enumerate(events) if line == "fault off")
+    opened = {re.sub(r"problem open: (\S+) .*", r"\1", line) for line in events[1:off]}
+    assert opened, said
+    raised = {line.split()[2] for line in events if line.startswith("problem open")}
+    resolved = {line.split()[2] for line in events if line.startswith("problem resolved")}
+    assert raised == set(FAULTS["wrong_chunks"].moves), said
+    assert resolved == raised, said
+    assert not any(line.startswith("problem resolved") for line in events[:off]), said
+
+    # what is stored says the same, with the change, the sample and examples from the time of the fault
+    folder = run_folder(tmp_path)
+    timeline = json.loads((folder / "timeline.json").read_text())
+    fault = timeline["faults"][0]
+    began, ended = (datetime.fromisoformat(fault[when]) for when in ("start", "end"))
+    assert (began - datetime.fromisoformat(timeline["first_score_at"])).total_seconds() == pytest.approx(30, abs=2.5)
+    with EmbeddedClickHouse(folder / "clickhouse") as server, closing(Database(server.settings)) as database:
+        problems = load_problems(database, every_episode=True)
+        assert {problem.metric for problem in problems} == raised
+        (relevancy,) = [problem for problem in problems if problem.metric.endswith("recall_relevancy")]
+        assert relevancy.attributes["value"] < 0.5 < relevancy.attributes["baseline"]
+        assert relevancy.attributes["sample_size"] >= 60
+        examples = database.rows(
+            "SELECT trace_id, time FROM traces FINAL WHERE has({ids:Array(String)}, trace_id)",
+            {"ids": list(relevancy.examples)},
+        )
+        assert {row["trace_id"] for row in examples} == set(relevancy.examples) != set()
+        assert all(began <= row["time"] <= ended for row in examples)
+        (seen,) = database.rows("SELECT count() AS traces, uniqExact(trace_id) AS distinct FROM traces FINAL")
+        assert seen["traces"] == seen["distinct"] > 2000
+        (dead,) = database.rows("SELECT count() AS letters FROM dead_letters")
+        assert dead["letters"] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_everything_and_says_where_the_data_is(tmp_path: Path, number: signal.Signals) -> None:
+    with demo_at_work(tmp_path) as (demo, processes):
+        assert len(processes) == 5  # broker, ClickHouse, two workers, jobs
+        demo.send_signal(number)
+        said, _ = demo.communicate(timeout=60)
+        assert demo.returncode == 0, said
+        assert left_running(processes, within_s=5) == []
+        folder = run_folder(tmp_path)
+        assert f"The data of this run is in {folder}" in said
+        assert f"$(cat {folder}/clickhouse/key)" in said
+        assert (folder / "clickhouse" / "key").read_text() not in said
+        for name in ("worker-fast", "worker-model"):
+            assert "stopped in order" in (folder / "logs" / f"{name}.log").read_text()
+
+
+def test_killed_it_leaves_no_process_behind(tmp_path: Path) -> None:
+    with demo_at_work(tmp_path) as (demo, processes):
+        demo.kill()
+        demo.wait()
+        assert left_running(processes, within_s=20) == []
+
+
+def test_a_process_that_dies_ends_the_demo_with_its_name_and_log(tmp_path: Path) -> None:
+    with demo_at_work(tmp_path) as (demo, processes):
+        (worker,) = [process for process in processes if "model" in process.cmdline()]
+        worker.kill()
+        said, _ = demo.communicate(timeout=60)
+        assert demo.returncode == 2
+        assert "worker-model ended with code -9; its log is" in said
+        assert left_running(processes, within_s=5) == []
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    demo = start_demo(tmp_path / "file")
+    said, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 2
+    assert "choose another folder with --data" in said
+    assert "Traceback" not in said
