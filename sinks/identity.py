@@ -1,5 +1,6 @@
 """When two rows are the same row, and which of them stays: the tables' sorting keys and versions, in Python."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -31,7 +32,7 @@ def rows_of(block: Block) -> dict[str, list[Row]]:
     return {table: rows for table, rows in zip(TABLES.values(), listed, strict=True) if rows}
 
 
-def block_of(rows: list[Row]) -> Block:
+def block_of(rows: Sequence[Row]) -> Block:
     """A block of exactly these rows."""
     block = Block()
     for row in rows:

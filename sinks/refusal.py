@@ -1,6 +1,7 @@
 """A block the sink refuses is taken apart until the rows that it will never accept are alone."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluators.errors import Refused
@@ -26,14 +27,14 @@ def write_or_set_aside(sink: Sink, block: Block) -> list[SetAside]:
     try:
         sink.write(block)
     except Refused:
-        rows = [row for table in rows_of(block).values() for row in table]
-        data = [row for row in rows if not isinstance(row, DirtyRow | ProgressRow)]
-        marks = [row for row in rows if isinstance(row, DirtyRow | ProgressRow)]
+        rows: list[Row] = [row for table in rows_of(block).values() for row in table]
+        data: list[Row] = [row for row in rows if not isinstance(row, DirtyRow | ProgressRow)]
+        marks: list[Row] = [row for row in rows if isinstance(row, DirtyRow | ProgressRow)]
         return [aside for part in [*_by_day(data), marks] for aside in _bisect(sink, part)]
     return []
 
 
-def _by_day(rows: list[Row]) -> list[list[Row]]:
+def _by_day(rows: Sequence[Row]) -> list[list[Row]]:
     """Rows of one table and one day together: a sink may refuse an insert for spanning too many."""
     days: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for row in rows:
@@ -42,7 +43,7 @@ def _by_day(rows: list[Row]) -> list[list[Row]]:
     return list(days.values())
 
 
-def _bisect(sink: Sink, rows: list[Row]) -> list[SetAside]:
+def _bisect(sink: Sink, rows: Sequence[Row]) -> list[SetAside]:
     if not rows:
         return []
     try:

@@ -11,13 +11,15 @@ from typing import Any
 from evaluators.errors import ConfigError
 
 # An insert whose data follows in the body; the engine's parser takes every other statement as it stands.
+_NAME = rb"(?:`[^`]*+`|[^\s(`.]++)"  # possessive: a long statement is looked at once
 _INSERT = re.compile(
-    rb"\s*(?P<target>INSERT\s+INTO\s+(?:TABLE\s+)?(?:`[^`]*`|[^\s(`]+)+\s*(?:\([^()]*\))?)"
-    rb"\s*(?P<settings>SETTINGS\s[^\n;]*?\s)?\s*FORMAT\s+(?P<format>\w+)[^\S\n]*(?:;|\n|$)",
+    rb"\s*+(?P<target>INSERT\s++INTO\s++(?:TABLE\s++)?" + _NAME + rb"(?:\." + _NAME + rb")?\s*+(?:\([^()]*+\))?)"
+    rb"\s*+(?P<settings>SETTINGS\s[^\n;]*?\s)?\s*+FORMAT\s++(?P<format>\w++)[^\S\n]*+(?:;|\n|$)",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"Code: (\d+)\.")
 _SETTING = re.compile(r"[a-z][a-z0-9_.]*", re.IGNORECASE)
+SYNTAX_ERROR = 62
 UNKNOWN_SETTING = 115
 NOT_ENOUGH_SPACE = 243
 UNKNOWN_EXCEPTION = 1002
@@ -75,6 +77,8 @@ class Engine:
             return bytes(answer.bytes())
         except (self._chdb.ChdbError, RuntimeError) as error:
             raise EngineError(str(error)) from None
+        except UnicodeDecodeError:
+            raise EngineError(f"Code: {SYNTAX_ERROR}. DB::Exception: Not UTF-8. (SYNTAX_ERROR)") from None
         finally:
             connection.close()
 

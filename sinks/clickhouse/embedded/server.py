@@ -81,7 +81,7 @@ async def _serve(files: DataDirectory, engine: Engine, listener: socket.socket, 
     with ThreadPoolExecutor(_PARALLEL, "statement") as threads:
         application = web.Application(client_max_size=MAX_BYTES)
         application.router.add_route("*", "/{path:.*}", Interface(engine, threads, port, files.key()).handle)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_S)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_S, auto_decompress=False)
         await runner.setup()
         await web.SockSite(runner, listener).start()
         files.write_port(port)
