@@ -59,6 +59,8 @@ def classified(error: ClickHouseError, url: str) -> RagwatchError | None:
         status = str(error)
         if "HTTP status 5" in status or "HTTP status 429" in status:
             return Transient(f"a proxy before ClickHouse at {url} answers with an error")
+        if "HTTP status 413" in status:
+            return Refused("the insert is larger than the server takes")
         if "HTTP status" in status:
             return ConfigError(f"what answers at {url} is not ClickHouse: correct clickhouse.url")
         return None

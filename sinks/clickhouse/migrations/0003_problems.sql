@@ -1,27 +1,48 @@
--- What dashboards and announcements read of problems; `drift.problems` folds the same events for everything else.
+-- What dashboards read of problems: each episode as its events leave it. `drift.problems.fold` says the same of the same
+-- events, and a test compares the two.
 
 CREATE OR REPLACE VIEW problems AS
 SELECT problem_id, episode,
-       multiIf(last_event = 'resolved', 'resolved', last_event = 'pending', 'pending', 'open') AS state,
-       if(countIf(event = 'opened') = 0, min(at), minIf(at, event = 'opened')) AS opened_at,
-       maxIf(at, event IN ('pending', 'opened', 'reopened', 'updated')) AS last_seen_at,
-       if(state = 'resolved', CAST(maxIf(at, event = 'resolved'), 'Nullable(DateTime64(3, \'UTC\'))'), NULL) AS resolved_at,
+       multiIf(countIf(turns) = 0, 'pending', argMaxIf(event, place, turns) IN ('opened', 'reopened'), 'open',
+               argMaxIf(event, place, turns)) AS state,
        any(app) AS app, any(environment) AS environment, any(model) AS model, any(aspect) AS aspect,
        any(metric) AS metric, any(segment) AS segment, any(segment_value) AS segment_value,
-       arraySort(groupUniqArrayIf(kind, kind != '')) AS kinds,
-       argMaxIf(type, order_of, of_state) AS type,
-       argMaxIf(severity, order_of, of_state) AS severity,
-       argMaxIf(code, order_of, of_state) AS code,
-       argMaxIf(standards, order_of, of_state) AS standards,
-       argMaxIf(description, order_of, of_state AND description != '') AS description,
-       argMaxIf(attributes, order_of, of_state) AS attributes,
-       argMaxIf(examples, order_of, of_state AND notEmpty(examples)) AS examples,
-       argMaxIf(actions, order_of, of_state AND notEmpty(actions)) AS actions,
-       argMaxIf(actor, order_of, event = 'acknowledged') AS acknowledged_by,
-       argMaxIf(event, order_of, of_state) AS last_event
+       arrayDistinct(arrayMap(pair -> pair.2, arraySort(groupArrayIf((place, kind), of_rule)))) AS kinds,
+       argMaxIf(type, place, of_rule) AS type,
+       argMaxIf(severity, place, of_rule) AS severity,
+       argMaxIf(code, place, of_rule) AS code,
+       argMaxIf(standards, place, of_rule) AS standards,
+       argMaxIf(description, place, of_rule) AS description,
+       argMaxIf(attributes, place, of_rule) AS attributes,
+       argMaxIf(examples, place, of_rule AND notEmpty(examples)) AS examples,
+       argMaxIf(actions, place, of_rule) AS actions,
+       argMaxIf(rule_id, place, of_rule) AS rule_id,
+       minIf(at, of_rule) AS first_seen_at,
+       ifNull(maxOrNullIf(at, of_rule AND event != 'resolved'), first_seen_at) AS last_seen_at,
+       minOrNullIf(at, opens) AS opened_at,
+       if(argMaxIf(event, place, opens OR event = 'resolved') = 'resolved', maxOrNullIf(at, event = 'resolved'), NULL)
+           AS resolved_at,
+       countIf(opens) AS openings,
+       argMaxIf(if(event = 'unacked', '', person), place, known AND event IN ('acked', 'unacked')) AS acked_by,
+       argMaxIf(if(event = 'unmuted', '', person), place, known AND event IN ('muted', 'unmuted')) AS muted_by
 FROM
 (
-    SELECT *, (at, event_id) AS order_of, event IN ('pending', 'opened', 'reopened', 'updated', 'resolved') AS of_state
-    FROM problem_events FINAL
+    SELECT *, countIf(event = 'withdrawn' AND unopened) OVER (PARTITION BY problem_id, episode ORDER BY place DESC)
+               AS withdrawals_ahead
+    FROM
+    (
+        SELECT *, countIf(opens) OVER so_far = 0 AS unopened, countIf(of_rule) OVER so_far > 0 AS known
+        FROM
+        (
+            SELECT *, event IN ('opened', 'reopened') AS opens, if(actor = '', 'unknown', actor) AS person,
+                   event IN ('pending', 'opened', 'reopened', 'resolved') AS turns, turns OR event = 'updated' AS of_rule,
+                   (at, indexOf(['pending', 'withdrawn', 'opened', 'reopened', 'updated', 'resolved', 'acked',
+                                 'unacked', 'muted', 'unmuted'], toString(event)), event_id) AS place
+            FROM problem_events FINAL
+        )
+        WINDOW so_far AS (PARTITION BY problem_id, episode ORDER BY place ROWS UNBOUNDED PRECEDING)
+    )
 )
-GROUP BY problem_id, episode;
+WHERE withdrawals_ahead = 0
+GROUP BY problem_id, episode
+HAVING countIf(of_rule) > 0;

@@ -1,0 +1,183 @@
+"""Migrations: twice, at once, half-way; lifetimes; and rows that fit their tables."""
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluators.errors import ConfigError
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.embedded import EmbeddedClickHouse
+from sinks.clickhouse.migrate import lifetimes, migrate, migrations, missing
+from sinks.clickhouse.sink import ClickHouseSink
+from sinks.identity import TABLES, Row, identity, rows_of
+from sinks.sample import NOON, block, score
+from sinks.settings import RetentionSettings
+from tests.sinks.stored import stored
+
+pytestmark = pytest.mark.clickhouse
+
+
+@pytest.fixture
+def empty(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
+    """A database that does not exist yet."""
+    name = f"empty_{uuid.uuid4().hex[:12]}"
+    database = Database(clickhouse_server.settings.model_copy(update={"database": name}))
+    yield database
+    database.command(f"DROP DATABASE {name}")
+    database.close()
+
+
+def test_the_second_time_nothing_is_done(empty: Database) -> None:
+    done = migrate(empty, RetentionSettings())
+    assert done == [*migrations(), *(f"ttl:{table}" for table in lifetimes(RetentionSettings()))]
+    assert migrate(empty, RetentionSettings()) == []
+    assert missing(empty) == []
+
+
+def test_half_way_is_taken_up(empty: Database) -> None:
+    empty.create()
+    for statement in migrations()["0001_tables"][:4]:
+        empty.command(statement)
+    assert missing(empty) == list(migrations())
+    assert "0001_tables" in migrate(empty, RetentionSettings())
+    assert missing(empty) == []
+
+
+def test_several_processes_at_once(clickhouse_server: EmbeddedClickHouse, empty: Database) -> None:
+    program = """
+import sys
+from pydantic import SecretStr
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.migrate import migrate
+from sinks.settings import ClickHouseSettings, RetentionSettings
+url, key, name = sys.argv[1:]
+sys.stdin.readline()
+migrate(Database(ClickHouseSettings(url=url, password=SecretStr(key), database=name)), RetentionSettings())
+"""
+    server = clickhouse_server.settings
+    arguments = [server.url, server.password.get_secret_value(), empty.name]
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, *arguments], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    said = []
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+    for process in running:
+        _, errors = process.communicate(timeout=120)
+        said.append((process.returncode, errors.decode()))
+    assert said == [(0, "")] * 3
+    assert migrate(empty, RetentionSettings()) == []
+
+
+def test_another_retention_changes_that_table_alone(database: Database) -> None:
+    assert migrate(database, RetentionSettings(texts_days=3)) == ["ttl:trace_texts"]
+    assert migrate(database, RetentionSettings(texts_days=3)) == []
+    assert migrate(database, RetentionSettings()) == ["ttl:trace_texts"]
+
+
+def test_live_rows_live_from_their_event_and_other_runs_from_when_they_were_written(database: Database) -> None:
+    """The sample's events are long ago: counted from them, 3 days are over; counted from now, not."""
+    migrate(database, RetentionSettings(traces_days=3))
+    database.insert("scores", [score("old", run_id="live"), score("replayed", run_id="replay")])
+    database.command("OPTIMIZE TABLE scores FINAL")
+    assert [row.trace_id for row in stored(database, "scores") if row.trace_id] == ["replayed"]  # type: ignore[union-attr]
+
+
+def test_windows_live_by_their_size(database: Database) -> None:
+    migrate(database, RetentionSettings(windows_minute_days=2, windows_hour_days=20, windows_day_days=200))
+    for size_s in (10, 60, 3600, 86400):
+        for age_days in (1, 10, 100, 300):
+            database.command(
+                "INSERT INTO windows (run_id, size_s, start) "
+                "SELECT 'live', {size:UInt32}, now() - toIntervalDay({age:UInt32})",
+                {"size": size_s, "age": age_days},
+            )
+    database.command("OPTIMIZE TABLE windows FINAL")
+    kept = database.rows("SELECT size_s, count() AS n FROM windows FINAL GROUP BY size_s ORDER BY size_s")
+    assert {row["size_s"]: row["n"] for row in kept} == {10: 1, 60: 1, 3600: 2, 86400: 3}
+
+
+@pytest.mark.parametrize("row_type", TABLES, ids=lambda row_type: row_type.__name__)
+def test_rows_fit_their_tables(database: Database, row_type: type[Row]) -> None:
+    """Same names in the same order; what the table has besides fills itself."""
+    columns = database.rows(
+        "SELECT name, default_kind FROM system.columns WHERE database = currentDatabase() AND table = {table:String} "
+        "ORDER BY position",
+        {"table": TABLES[row_type]},
+    )
+    given = [column["name"] for column in columns if not column["default_kind"]]
+    assert tuple(given) == row_type._fields
+
+
+@pytest.mark.parametrize("table", TABLES.values())
+def test_identity_is_the_sorting_key(database: Database, table: str) -> None:
+    """Part by part and in its order."""
+    [found] = database.rows(
+        "SELECT sorting_key FROM system.tables WHERE database = currentDatabase() AND name = {table:String}",
+        {"table": table},
+    )
+    values = rows_of(block())[table][0]._asdict()
+    values["toStartOfMinute(time)"] = NOON.replace(second=0, microsecond=0)
+    key = found["sorting_key"].split(", ")
+    assert identity(rows_of(block())[table][0]) == tuple(values[part] for part in key)
+
+
+def test_metric_values_are_one_row_per_metric(database: Database) -> None:
+    ClickHouseSink(database).write(block(traces=1))
+    assert database.rows("SELECT metric, value FROM metric_values ORDER BY metric") == [
+        {"metric": "operations.precision", "value": 0.1},
+        {"metric": "operations.recall", "value": 1.0},
+        {"metric": "text_matching.precision", "value": 0.1},
+        {"metric": "text_matching.recall", "value": 1.0},
+    ]
+
+
+def test_check_says_what_is_missing(database: Database) -> None:
+    sink = ClickHouseSink(database)
+    assert database.name in sink.check()
+    database.command("TRUNCATE TABLE schema_migrations")
+    with pytest.raises(ConfigError, match=r"0001_tables.*ragwatch migrate"):
+        sink.check()
+
+
+def test_marks_come_after_rows_and_progress_last(database: Database) -> None:
+    """Whatever cannot be written, nothing is told of it."""
+    sink = ClickHouseSink(database)
+    counts = {table: f"SELECT count() AS n FROM {table}" for table in ("traces", "dirty_windows", "progress")}
+
+    def found() -> dict[str, int]:
+        return {table: database.rows(sql)[0]["n"] for table, sql in counts.items()}
+
+    database.command("RENAME TABLE scores TO away")
+    with pytest.raises(ConfigError, match="migrate"):
+        sink.write(block(traces=2))
+    assert found() == {"traces": 2, "dirty_windows": 0, "progress": 0}
+    database.command("RENAME TABLE away TO scores, dirty_windows TO away")
+    with pytest.raises(ConfigError, match="migrate"):
+        sink.write(block(traces=2))
+    database.command("RENAME TABLE away TO dirty_windows")
+    assert found()["progress"] == 0
+    sink.write(block(traces=2))
+    assert found()["dirty_windows"] == found()["progress"] == 1
+
+
+def test_statements_end_at_line_ends_only() -> None:
+    for statements in migrations().values():
+        assert statements
+        for statement in statements:
+            assert statement.split()[0] in ("CREATE", "ALTER")
+            assert not statement.endswith(";")
+            assert not any(line.lstrip().startswith("--") for line in statement.splitlines())
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    folder = Path(__file__).parents[3] / "sinks" / "clickhouse" / "migrations"
+    assert sorted(path.stem for path in folder.glob("*.sql")) == list(migrations())
+    assert [int(name[:4]) for name in migrations()] == list(range(1, len(migrations()) + 1))
