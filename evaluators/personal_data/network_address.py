@@ -19,7 +19,10 @@ def _patterns() -> tuple[Any, Any]:
 
 
 def find(shape: Formatted) -> Iterator[Span]:
-    """Addresses that can name a machine of somebody's: no loopback, netmask, network or version number ending in 0."""
+    """Addresses that can name a machine of somebody's: no loopback, netmask or network.
+
+    Four octets of one digit each are a section's or a version's number, not somebody's address.
+    """
     four, six = _patterns()
     for match in four.finditer(shape.data):
         start, end = match.span()
@@ -29,7 +32,7 @@ def find(shape: Formatted) -> Iterator[Span]:
         start, end = match.span()
         candidate = shape.text[start:end]
         if candidate.endswith(":") and not candidate.endswith("::"):
-            candidate, end = candidate[:-1], end - 1
+            candidate, end = candidate[:-1], end - 1  # "2001:db8::1: timeout"
         if len(candidate) <= _LONGEST and stands_alone(shape.text, start, end, joints=":") and _is_ipv6(candidate):
             yield Span(start, end)
 
@@ -39,11 +42,13 @@ def _is_host(text: str) -> bool:
         address = IPv4Address(text)
     except AddressValueError:
         return False
-    first, last = address.packed[0], address.packed[3]
-    return first not in (0, 127, 255) and last != 0
+    octets = address.packed
+    return octets[0] not in (0, 127, 255) and octets[3] != 0 and max(octets) > 9
 
 
 def _is_ipv6(text: str) -> bool:
+    if text.endswith("::"):
+        return False
     try:
         IPv6Address(text)
     except AddressValueError:

@@ -48,5 +48,10 @@ def find(shape: Formatted, region: str) -> Iterator[Span]:
         first = max(start - 1, 0)
         window = text[first : end + 3]
         for match in PhoneNumberMatcher(window, region, leniency=Leniency.STRICT_GROUPING):
-            if not match.raw_string.isdigit():
+            if _is_written_as_one(match.raw_string):
                 yield Span(first + match.start, first + match.end)
+
+
+def _is_written_as_one(number: str) -> bool:
+    """Whether it starts with "+" or has its digits grouped; 2147483648 has neither, nor has the sum a + 2784375."""
+    return (number[0] == "+" and number[1] != " ") or not number.strip("+( )").isdigit()
