@@ -1,10 +1,9 @@
 """Records become rows: decode, sample, evaluate, tabulate. The same for live agents and for replays.
 
-Pure but for the log: the same records give the same rows however they are cut into slices, and nothing is lost: a
+The same records give the same rows however they are cut into slices, and nothing is lost: a
 record is in the rows, in the dead letters, or counted as skipped by a lane that leaves them to `fast`.
 """
 
-import logging
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -13,18 +12,15 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from evaluators.errors import BadRecord
-from evaluators.outcome import Failed, Outcome
 from evaluators.resources import Resources
 from evaluators.run import Prepared, run_all
 from evaluators.spec import Lane
-from sinks.rows import LIVE, PROBE, Block, DirtyRow, ScoreRow
+from sinks.rows import LIVE, PROBE, Block, DirtyRow
 from stream.decoding import Limits, decoded
 from stream.records import Record
 from stream.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
 from stream.sampling import by_rate, sampled
 from stream.settings import Settings
-
-log = logging.getLogger(__name__)
 
 
 class DeadLetter(NamedTuple):
@@ -94,7 +90,6 @@ class Pipeline:
         self._user_key = key if settings.privacy.hash_users else None
         self._period = period
         self._new_mark = new_mark
-        self._told: set[tuple[str, str]] = set()
 
     def process(self, records: Sequence[Record]) -> Processed:
         """Every record accounted for; blocks, so call it from a thread."""
@@ -177,20 +172,8 @@ class Pipeline:
                 scored = score_rows(chosen, prepared, column, weight)
                 scored += sampled_out_rows(left, prepared, weight)
                 rows += scored
-                self._count(prepared.evaluator.id, scored, column, done)
-
-    def _count(
-        self, evaluator: str, rows: Sequence[ScoreRow], outcomes: Sequence[Outcome | None], done: Processed
-    ) -> None:
-        statuses = Counter([row.status for row in rows])
-        for status, count in statuses.items():
-            done.outcomes[evaluator, status] += count
-        if not statuses["failed"]:
-            return
-        for outcome in outcomes:
-            if isinstance(outcome, Failed) and (evaluator, outcome.kind) not in self._told:
-                self._told.add((evaluator, outcome.kind))
-                log.warning("%s failed (%s): %s; later ones are only counted", evaluator, outcome.kind, outcome.detail)
+                for status, number in Counter([row.status for row in scored]).items():
+                    done.outcomes[prepared.evaluator.id, status] += number
 
     def _mark(self, places: list[Placed], block: Block) -> None:
         """One mark per lane and base window that the block touches: what was stored decides, never a clock."""

@@ -1,0 +1,274 @@
+"""Every bad record gets a reason and a place, never its content; every good one keeps all it says."""
+
+import contextlib
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluators.errors import BadRecord
+from evaluators.trace import Chunk, Source, Trace
+from stream.decoding import Limits, decode
+from stream.records import StoredRecord
+from stream.sections import IngestSettings
+from tests.stream.pipe.records import AT_MS, fields, record
+
+LIVE = Limits.of(IngestSettings(), timely=True)
+REPLAY = Limits.of(IngestSettings(), timely=False)
+SECRET = "kept-from-every-message"
+
+
+def bad(value: Any = None, *, limits: Limits = LIVE, **changes: Any) -> BadRecord:
+    with pytest.raises(BadRecord) as caught:
+        decode(record(value, **changes), limits)
+    return caught.value
+
+
+def test_a_trace_in_full() -> None:
+    trace = decode(record(offset=7, partition=3), LIVE)
+    assert trace.trace_id == "t-1"
+    assert trace.time == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert trace.contexts == (Chunk("c-1", "json.dumps returns a string.", 0.9, 1),)
+    assert trace.source == Source("rag.traces", 3, 7)
+    assert trace.task == "question_answering"
+    assert trace.expected is None
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"", "not_json"),
+        (b"hello", "not_json"),
+        (b'{"trace_id": "a"', "not_json"),
+        (b"{} {}", "not_json"),
+        (b"\xff\xfe", "not_utf8"),
+        (b"[1]", "not_an_object"),
+        (b"null", "not_an_object"),
+        (b'"text"', "not_an_object"),
+        (b"{}", "missing_trace_id"),
+        (b"[" * 100_000, "too_deep"),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, "too_deep"),
+    ],
+)
+def test_what_is_no_trace_at_all(value: bytes, reason: str) -> None:
+    assert bad(value).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"trace_id": ...}, "missing_trace_id"),
+        ({"trace_id": None}, "missing_trace_id"),
+        ({"trace_id": ""}, "missing_trace_id"),
+        ({"app": ...}, "missing_app"),
+        ({"app": ""}, "missing_app"),
+        ({"time": ...}, "missing_time"),
+        ({"question": ..., "answer": ...}, "missing_question_and_answer"),
+        ({"question": None, "answer": None}, "missing_question_and_answer"),
+        ({"trace_id": 7}, "wrong_type"),
+        ({"contexts": "text"}, "wrong_type"),
+        ({"contexts": [1]}, "wrong_type"),
+        ({"segments": {"tenant": 7}}, "wrong_type"),
+        ({"tokens": {"input": 1.5}}, "wrong_type"),
+        ({"latency": []}, "wrong_type"),
+        ({"tokens": {"input": -1}}, "wrong_value"),
+        ({"tokens": {"output": 1 << 63}}, "wrong_value"),
+        ({"error": {"message": SECRET}}, "missing_field"),
+        ({"contexts": [{"score": 1}]}, "missing_field"),
+        ({"schema_version": 2}, "newer_schema"),
+        ({"schema_version": 0}, "unknown_schema"),
+        ({"time": "2026-03-01T12:00:00"}, "time_without_offset"),
+        ({"time": "yesterday"}, "bad_time"),
+        ({"time": True}, "bad_time"),
+        ({"time": "1969-12-31T23:59:59Z"}, "time_out_of_range"),
+        ({"time": "2106-01-01T00:00:00Z"}, "time_out_of_range"),
+        ({"time": "0001-01-01T00:00:00+10:00"}, "time_out_of_range"),
+        ({"time": 1e300}, "time_out_of_range"),
+        ({"time": -1}, "time_out_of_range"),
+    ],
+)
+def test_a_field_that_is_wrong_is_named(changes: dict[str, Any], reason: str) -> None:
+    error = bad(**changes)
+    assert error.reason == reason
+    named = {"missing_question_and_answer": "question"}.get(reason, next(iter(changes)))
+    assert named in error.detail
+    assert SECRET not in str(error)
+
+
+def test_messages_never_quote_the_record() -> None:
+    for changes in (
+        {"trace_id": [SECRET]},
+        {"time": SECRET},
+        {"segments": {SECRET: 1}},
+        {"relevance": {SECRET: SECRET}},
+        {"contexts": [{"id": "c", "text": {SECRET: SECRET}}]},
+        {"attributes": SECRET},
+    ):
+        assert SECRET not in str(bad(**changes))
+    assert SECRET not in str(bad(f'{{"trace_id": "{SECRET}'.encode()))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_nan_and_infinity_are_refused_by_name(number: str) -> None:
+    text = json.dumps(fields()).replace('"score": 0.9', f'"score": {number}')
+    assert bad(text.encode()).reason == "not_finite"
+
+
+def test_unknown_fields_are_kept() -> None:
+    trace = decode(
+        record(
+            thumbs="up",
+            attributes={"own": 1},
+            latency={"total_s": 1.5, "queue_s": 0.3},
+            contexts=[{"id": "c", "text": "x", "page": 3, "metadata": {"lang": "en"}}],
+            error={"type": "Timeout", "code": 504},
+        ),
+        LIVE,
+    )
+    assert trace.attributes == {"own": 1, "thumbs": "up", "latency.queue_s": 0.3, "error.code": 504}
+    assert trace.contexts is not None
+    assert trace.contexts[0].metadata == {"lang": "en", "page": 3}
+    assert trace.latency is not None
+    assert trace.latency.total_s == 1.5
+
+
+def test_null_is_the_same_as_absent() -> None:
+    nulls: dict[str, Any] = {
+        "environment": None,
+        "categories": None,
+        "contexts": None,
+        "latency": {"total_s": None},
+        "probe": None,
+    }
+    absent: dict[str, Any] = {**dict.fromkeys(nulls, ...), "latency": {}}
+    assert decode(record(**nulls), LIVE) == decode(record(**absent), LIVE)
+    assert decode(record(segments={"tenant": None, "topic": "json"}), LIVE).segments == {"topic": "json"}
+
+
+def test_empty_is_not_absent() -> None:
+    trace = decode(record(contexts=[], answer=""), LIVE)
+    assert trace.contexts == ()
+    assert trace.answer == ""
+
+
+def test_a_chunk_without_id_gets_the_same_one_wherever_it_is_retrieved() -> None:
+    first = decode(record(contexts=[{"text": "abc"}, {"id": "named", "text": "abc"}]), LIVE).contexts
+    again = decode(record(trace_id="t-2", contexts=[{"score": 1}, {"text": "abc"}][1:]), LIVE).contexts
+    assert first is not None
+    assert again is not None
+    assert first[0].id == again[0].id == "ba7816bf8f01cfea"  # sha256("abc"), FIPS 180-2
+    assert first[1].id == "named"
+
+
+@pytest.mark.parametrize("time", [AT_MS, float(AT_MS), AT_MS + 0.25, "2026-03-01T14:00:00+02:00"])
+def test_times_are_utc_to_the_millisecond(time: object) -> None:
+    trace = decode(record(time=time), LIVE)
+    assert trace.time == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert trace.time.tzinfo is UTC
+
+
+def test_microseconds_are_cut_so_that_no_client_rounds_into_the_next_minute() -> None:
+    assert decode(record(time="2026-03-01T11:59:59.999999Z"), LIVE).time.microsecond == 999_000
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (rb"a\ud800b", "a\ufffdb"),
+        (rb"\udc00", "\ufffd"),
+        (rb"\ud83d\ude00", "\U0001f600"),
+        (rb"\ud800\ud83d\ude00", "\ufffd\U0001f600"),
+        (rb"\\ud800", "\\ud800"),
+        (b"a\xed\xa0\x80b", "a\ufffdb"),
+        (rb"nul\u0000 stays", "nul\x00 stays"),
+    ],
+)
+def test_lone_surrogates_are_replaced_and_nul_is_kept(text: bytes, read: str) -> None:
+    value = json.dumps(fields()).encode().replace(b"It returns a string.", text)
+    trace = decode(record(value), LIVE)
+    assert trace.answer == read
+    trace.answer.encode()
+
+
+def test_a_large_answer_is_read_and_a_record_beyond_the_limit_is_not() -> None:
+    assert len(decode(record(answer="x" * 5_000_000), LIVE).answer or "") == 5_000_000
+    error = bad(answer="x" * (9 << 20))
+    assert error.reason == "too_big"
+    assert "ingest.max_bytes" in error.detail
+
+
+def test_no_value_is_a_dead_letter() -> None:
+    with pytest.raises(BadRecord, match="no_value"):
+        decode(StoredRecord("rag.traces", 0, 0, AT_MS, b"k", None), LIVE)
+
+
+@pytest.mark.parametrize("name", ["attributes", "metadata", "constraints"])
+def test_nesting_is_limited_everywhere(name: str) -> None:
+    def nested(levels: int) -> Any:
+        return {} if levels == 0 else {"a": nested(levels - 1)}
+
+    def changes(levels: int) -> dict[str, Any]:
+        if name == "metadata":
+            return {"contexts": [{"id": "c", "metadata": nested(levels)}]}
+        return {name: nested(levels) if name == "attributes" else [nested(levels)]}
+
+    decode(record(**changes(20)), LIVE)
+    assert bad(**changes(40)).reason == "too_deep"
+
+
+def test_event_time_is_measured_against_the_brokers() -> None:
+    def offset(seconds: float) -> dict[str, Any]:
+        return {"time": AT_MS + int(seconds * 1000)}
+
+    decode(record(**offset(600)), LIVE)
+    assert bad(**offset(600.001)).reason == "in_the_future"
+    decode(record(**offset(-7 * 86400)), LIVE)
+    assert bad(**offset(-7 * 86400 - 0.001)).reason == "too_old"
+
+
+@pytest.mark.parametrize("time", ["1970-01-01T00:00:00Z", "2100-01-01T00:00:00Z"])
+def test_replays_take_any_time_that_tables_can_hold(time: str) -> None:
+    assert bad(time=time).reason in ("too_old", "in_the_future")
+    assert decode(record(time=time), REPLAY).time == datetime.fromisoformat(time)
+
+
+def test_a_record_without_broker_timestamp_is_not_limited() -> None:
+    decode(record(timestamp=-1, time="1999-01-01T00:00:00Z"), LIVE)
+
+
+def test_the_task_is_the_apps_where_the_trace_names_none() -> None:
+    limits = Limits.of(IngestSettings(tasks={"docs": "summarization"}), timely=True)
+    assert decode(record(), limits).task == "summarization"
+    assert decode(record(app="other"), limits).task == "question_answering"
+    assert decode(record(task="agent"), limits).task == "agent"
+
+
+def test_where_it_lies_is_told_by_the_broker_alone() -> None:
+    for claimed in ({"topic": "x", "partition": 9, "offset": 9}, "nonsense"):
+        assert decode(record(source=claimed, offset=5), LIVE).source == Source("rag.traces", 0, 5)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.binary(max_size=200), JSON.map(lambda value: json.dumps(value).encode("utf-8", "surrogatepass"))))
+def test_nothing_but_bad_record_is_ever_raised_for_any_bytes(value: bytes) -> None:
+    with pytest.raises(BadRecord):
+        decode(record(value), LIVE)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from([*Trace.__struct_fields__, "unknown"]), JSON, max_size=6))
+def test_nothing_but_bad_record_is_ever_raised_for_any_field(changes: dict[str, Any]) -> None:
+    with contextlib.suppress(BadRecord):
+        trace = decode(record({**fields(), **changes}), LIVE)
+        for text in (trace.question, trace.answer, trace.trace_id, trace.app):
+            (text or "").encode()

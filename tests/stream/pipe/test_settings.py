@@ -1,0 +1,166 @@
+"""Settings: one file, variables over it, every wrong name found, every value's origin told, no secret shown."""
+
+from pathlib import Path
+
+import pytest
+
+from evaluators.errors import ConfigError
+from stream.setting_names import leaves, variable_of
+from stream.settings import Settings, entries, load
+from stream.toml_lines import lines_of
+
+
+def file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "ragwatch.toml"
+    path.write_text(text)
+    return path
+
+
+def test_defaults_read_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGWATCH_KAFKA__TOPICS", "elsewhere")
+    assert Settings().kafka.topics == ("rag.traces",)
+
+
+def test_variables_go_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:
+    path = file(tmp_path, '[kafka]\nbootstrap_servers = "file:1"\ngroup_prefix = "file"\n')
+    loaded = load(path, {"RAGWATCH_KAFKA__GROUP_PREFIX": "variable"})
+    assert loaded.settings.kafka.bootstrap_servers == "file:1"
+    assert loaded.settings.kafka.group_prefix == "variable"
+    assert loaded.origins["kafka.bootstrap_servers"] == f"{path}:2"
+    assert loaded.origins["kafka.group_prefix"] == "RAGWATCH_KAFKA__GROUP_PREFIX"
+    assert loaded.origins["kafka.topics"] == "default"
+
+
+def test_the_file_is_named_by_option_then_variable_then_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load(None, {}).file is None
+    file(tmp_path, '[kafka]\ngroup_prefix = "folder"\n')
+    assert load(None, {}).settings.kafka.group_prefix == "folder"
+    named = tmp_path / "named.toml"
+    named.write_text('[kafka]\ngroup_prefix = "named"\n')
+    assert load(None, {"RAGWATCH_CONFIG": str(named)}).settings.kafka.group_prefix == "named"
+    assert load(tmp_path / "ragwatch.toml", {"RAGWATCH_CONFIG": str(named)}).settings.kafka.group_prefix == "folder"
+
+
+def test_lists_and_tables_from_variables() -> None:
+    loaded = load(
+        None,
+        {
+            "RAGWATCH_KAFKA__TOPICS": "a, b",
+            "RAGWATCH_EVALUATORS__DISABLED": '["rouge"]',
+            "RAGWATCH_EVALUATORS__ENABLED": "inputs",
+            "RAGWATCH_SAMPLING__LANES__JUDGE": "0.25",
+            "RAGWATCH_EVALUATORS__PARAMS": '{"rouge": {"use_stemmer": true}}',
+            "RAGWATCH_EVALUATORS__ENCODER__CACHE_BYTES": "1000",
+        },
+    )
+    settings = loaded.settings
+    assert settings.kafka.topics == ("a", "b")
+    assert settings.evaluators.disabled == ("rouge",)
+    assert settings.evaluators.enabled == ("inputs",)
+    assert settings.sampling.lanes == {"judge": 0.25}
+    assert settings.evaluators.params == {"rouge": {"use_stemmer": True}}
+    assert settings.evaluators.encoder.cache_bytes == 1000
+    assert loaded.origins["sampling.lanes"] == "RAGWATCH_SAMPLING__LANES__JUDGE"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '[kafka]\nbootstap_servers = "x"\n',
+            ":2: kafka.bootstap_servers: no such setting; did you mean kafka.bootstrap_servers?",
+        ),
+        ("[clickhose]\n", "ragwatch.toml:1: clickhose: no such setting; did you mean clickhouse?"),
+        ('bootstrap_servers = "x"\n', "did you mean kafka.bootstrap_servers?"),
+        ('[worker]\n\nblock_rows = "many"\n', "ragwatch.toml:3: worker.block_rows: "),
+        (
+            "[worker]\nblock_rows = 0\n",
+            ":2: worker.block_rows: Input should be greater than or equal to 1",
+        ),
+        ("kafka = 3\n", "ragwatch.toml:1: kafka: "),
+        ("[kafka\n", "not valid TOML: "),
+        ("[privacy]\nhash_users = true\n", "privacy.hash_key"),
+        ("[kafka]\nheartbeat_s = 10\n", "kafka.heartbeat_s must be at most half of kafka.session_timeout_s"),
+        (
+            '[[rules.overrides]]\nmetric = "a.b"\nmaxx = 1\n',
+            "rules.overrides.0.maxx: no such setting; did you mean rules.overrides.0.max?",
+        ),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(file(tmp_path, text), {})
+    assert said in str(caught.value)
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(file(tmp_path, "[worker]\nblock_rows = 0\nbatch_recods = 3\n"), {})
+    assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("RAGWATCH_KAFKA__TOPIC", "did you mean RAGWATCH_KAFKA__TOPICS?"),
+        ("RAGWATCH_KAFKA_TOPICS", "did you mean RAGWATCH_KAFKA__TOPICS?"),
+        ("RAGWATCH_KAFKA__TOPICS__X", "did you mean RAGWATCH_KAFKA__TOPICS?"),
+        ("RAGWATCH_CONFIGS", "did you mean RAGWATCH_CONFIG?"),
+        ("RAGWATCH_QQQQQQQQQQ", "no such setting"),
+    ],
+)
+def test_an_unknown_variable_is_an_error_that_names_the_nearest(name: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(None, {name: "x"})
+    assert str(caught.value).startswith(f"{name}: no such setting")
+    assert said in str(caught.value)
+
+
+def test_a_wrong_value_is_told_with_its_variable() -> None:
+    with pytest.raises(ConfigError, match=r"^RAGWATCH_WORKER__BLOCK_ROWS: worker\.block_rows: "):
+        load(None, {"RAGWATCH_WORKER__BLOCK_ROWS": "many"})
+    with pytest.raises(ConfigError, match=r"RAGWATCH_KAFKA__TOPICS: not valid JSON"):
+        load(None, {"RAGWATCH_KAFKA__TOPICS": "[a"})
+    with pytest.raises(ConfigError, match="RAGWATCH_SAMPLING__LANES: a table"):
+        load(None, {"RAGWATCH_SAMPLING__LANES": "fast"})
+
+
+def test_a_missing_file_is_told() -> None:
+    with pytest.raises(ConfigError, match="no such settings file"):
+        load(Path("/nowhere/ragwatch.toml"), {})
+
+
+def test_secrets_are_masked_and_never_in_errors(tmp_path: Path) -> None:
+    path = file(tmp_path, '[clickhouse]\npassword = "hunter2"\ntimeout_s = "hunter2"\n')
+    with pytest.raises(ConfigError) as caught:
+        load(path, {})
+    assert "hunter2" not in str(caught.value)
+    loaded = load(None, {"RAGWATCH_CLICKHOUSE__PASSWORD": "hunter2", "RAGWATCH_GRAFANA__TOKEN": "hunter2"})
+    shown = {entry.name: entry.value for entry in entries(loaded)}
+    assert shown["clickhouse.password"] == shown["grafana.token"] == "********"
+    assert "hunter2" not in repr(shown)
+    assert shown["kafka.sasl_password"] == ""
+
+
+def test_every_setting_is_described_and_has_one_variable() -> None:
+    paths = [path for path, _ in leaves(Settings)]
+    assert len({variable_of(path) for path in paths}) == len(paths)
+    assert not [path for path, field in leaves(Settings) if not field.description]
+
+
+def test_lines_of_toml() -> None:
+    text = 'top = 1\n[a]\nb = 2\n"c d" = 3\n\n[a.e]\nf.g = 4\n[[r]]\nm = 1\n[[r]]\nm = 2\n'
+    assert lines_of(text) == {
+        ("top",): 1,
+        ("a",): 2,
+        ("a", "b"): 3,
+        ("a", "c d"): 4,
+        ("a", "e"): 6,
+        ("a", "e", "f", "g"): 7,
+        ("r",): 8,
+        ("r", "0"): 8,
+        ("r", "0", "m"): 9,
+        ("r", "1"): 10,
+        ("r", "1", "m"): 11,
+    }
