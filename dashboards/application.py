@@ -1,0 +1,75 @@
+"""The application dashboard: what is wrong with this application, and since when."""
+
+from collections.abc import Mapping
+
+from dashboards.metric_panels import panels
+from dashboards.overview_panels import (
+    insights,
+    judged_metrics,
+    numbers,
+    open_problems,
+    problem_regions,
+    quality,
+    quality_over_time,
+    traffic,
+)
+from dashboards.panels import lines, section
+from dashboards.sdk import DATA_SOURCE, Query, board, common, dashboard
+from dashboards.sql import Tables
+from dashboards.variables import variables
+from evaluators.spec import Evaluator
+
+NAME = "application"
+
+
+def application(registry: Mapping[str, Evaluator], tables: Tables) -> dashboard.Dashboard:
+    """Numbers, problems, traffic and quality; below, a section per evaluator that asks nothing until it is opened."""
+    view = (
+        board.Dashboard("RAG application")
+        .uid(f"ragwatch-{NAME}")
+        .description("One application: problems, traffic, latency and quality, with the records each figure rests on.")
+        .tags(["ragwatch"])
+        .readonly()
+        .refresh("1m")
+        .time("now-6h", "now")
+        .timezone("browser")
+        .tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
+        .annotation(_problems(tables))
+        .annotation(_pushed())
+        .link(_others())
+    )
+    for variable in variables(tables):
+        view = view.with_variable(variable)
+    view = view.with_row(section("Now"))
+    for panel in numbers(tables):
+        view = view.with_panel(panel)
+    view = view.with_panel(open_problems(tables)).with_row(section("Traffic and quality"))
+    latency = "operations.latency_seconds"
+    queries = [tables.quantiles(latency), tables.means({latency: "mean"})]
+    says = "From question to whole answer: median, 95th and 99th percentile."
+    view = view.with_panel(traffic(tables)).with_panel(lines("Latency", says, queries, "s"))
+    judged = judged_metrics(registry)
+    if judged:
+        view = view.with_panel(quality_over_time(judged, tables)).with_panel(quality(judged, tables))
+    view = view.with_panel(insights(tables))
+    for evaluator in sorted(registry.values(), key=lambda each: each.id):
+        view = view.with_row(section(evaluator.id, panels(evaluator, tables)))
+    return view.build()
+
+
+def _problems(tables: Tables) -> board.AnnotationQuery:
+    query = Query(problem_regions(tables), "table", "Problems")
+    return board.AnnotationQuery().name("Problems").enable(True).icon_color("red").datasource(DATA_SOURCE).target(query)
+
+
+def _pushed() -> board.AnnotationQuery:
+    """What `drift.announce` pushes for all dashboards; off here, where the tables show the same."""
+    grafana = common.DataSourceRef(type_val="grafana", uid="-- Grafana --")
+    tagged = board.AnnotationTarget().type("tags").tags(["ragwatch", "problem"]).match_any(False).limit(100)
+    query = board.AnnotationQuery().name("Problems, as pushed").enable(False).icon_color("orange")
+    return query.datasource(grafana).target(tagged)
+
+
+def _others() -> board.DashboardLink:
+    link = board.DashboardLink("ragwatch").type(dashboard.DashboardLinkType.DASHBOARDS).tags(["ragwatch"])
+    return link.as_dropdown(True).include_vars(True).keep_time(True)

@@ -1,0 +1,33 @@
+"""The ClickHouse data source as Grafana's plugin wants it; the same in provisioning files and over the API."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from evaluators.errors import ConfigError
+
+DATA_SOURCE_UID = "ragwatch-clickhouse"
+PLUGIN = "grafana-clickhouse-datasource"
+
+
+def data_source(url: str, user: str, password: str, database: str) -> dict[str, Any]:
+    """For `push`: `url` is ClickHouse's HTTP interface as Grafana reaches it, which may not be as we reach it."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"the data source's url must look like http://host:8123, not {url!r}")
+    secure = parts.scheme == "https"
+    return {
+        "uid": DATA_SOURCE_UID,
+        "name": "ragwatch",
+        "type": PLUGIN,
+        "access": "proxy",
+        "jsonData": {
+            "host": parts.hostname,
+            "port": parts.port or (8443 if secure else 8123),
+            "protocol": "http",
+            "secure": secure,
+            "path": parts.path.strip("/"),
+            "username": user,
+            "defaultDatabase": database,
+        },
+        "secureJsonData": {"password": password},
+    }

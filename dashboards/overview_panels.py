@@ -1,0 +1,110 @@
+"""What the application dashboard says first: is anything wrong, how much goes through, how good is it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dashboards.metric_panels import name
+from dashboards.panels import coloured, lines, number, rows
+from dashboards.sdk import stat, steps, table, timeseries
+from dashboards.sql import TRAFFIC, Judged, Tables, chosen
+from evaluators.spec import Evaluator
+
+SEVERITIES = {"high": "red", "medium": "orange", "low": "yellow"}
+
+
+def numbers(tables: Tables) -> Iterator[stat.Panel]:
+    """One glance."""
+    windows, problems = tables.windows([TRAFFIC]), tables.name("problems")
+    here = f"app = ${{app:singlequote}} AND {chosen('environment')}"
+    count = f"SELECT count() AS problems FROM {problems} WHERE state = 'open' AND opened_at <= $__toTime AND {here}"
+    colours = steps((None, "green"), (1, "orange"), (5, "red"))
+    yield number("Open problems", "Problems that are open now.", count, "short").thresholds(colours)
+    yield number("Traces", "Traces in the time range.", tables.traces(), "short")
+    latency = tables.quantile("operations.latency_seconds", 0.95)
+    yield number("Latency, 95th percentile", "From question to whole answer.", latency, "s")
+    errors = f"SELECT sum(sum) / nullIf(sum(scored), 0) AS errors {windows}"
+    yield number("Errors", "Share of traces on which the application failed.", errors, "percentunit")
+    cost = f"SELECT if(sum(scored) = 0, NULL, sum(sum)) AS cost {tables.windows(['operations.cost_usd'])}"
+    yield number("Cost", "Recorded cost in the time range.", cost, "currencyUSD")
+    newest = (
+        f"SELECT toUnixTimestamp64Milli(toDateTime64(max(start + size_s), 3)) AS until {windows} HAVING count() > 0"
+    )
+    yield number(
+        "Data until",
+        "End of the newest closed window: when this stands still, so does ragwatch.",
+        newest,
+        "dateTimeFromNow",
+    )
+
+
+def traffic(tables: Tables) -> timeseries.Panel:
+    """How much goes through."""
+    return lines("Traffic", "Traces per minute by environment.", [tables.traffic()], "short", 12).display_name(
+        "${__field.labels.environment}"
+    )
+
+
+def quality(judged: Sequence[Judged], tables: Tables) -> table.Panel:
+    """Each metric with its threshold, the bad ones first."""
+    panel = rows(
+        "Quality",
+        "Mean of every primary metric over the time range, on how many records, and how many of those it applies to. "
+        "Good and bad are by the evaluators' own thresholds; problems are raised by the rules.",
+        tables.overview(judged),
+        12,
+        {"of applicable": "percentunit", "of all": "percentunit"},
+    )
+    return coloured(panel, "state", {"bad": "red", "good": "green", "no data": "text"})
+
+
+def quality_over_time(judged: Sequence[Judged], tables: Tables) -> timeseries.Panel:
+    """The same metrics as `quality`, as lines."""
+    names = {each.metric: each.metric for each in judged}
+    says = "Means of the primary metrics; their thresholds are in the table, each has its own graph below."
+    return lines("Quality over time", says, [tables.means(names)], "percentunit")
+
+
+def judged_metrics(registry: Mapping[str, Evaluator]) -> list[Judged]:
+    """The primary metrics that have a threshold."""
+    return [
+        Judged(name(evaluator, metric), metric.threshold, metric.better == "higher")
+        for evaluator in registry.values()
+        for metric in evaluator.metrics
+        if metric.primary and metric.threshold is not None
+    ]
+
+
+def open_problems(tables: Tables) -> table.Panel:
+    """What is wrong now, the worst first."""
+    sql = (
+        "SELECT opened_at, severity, type, metric, model, if(segment = '', '', concat(segment, ' = ', segment_value)) "
+        "AS segment, description, arrayStringConcat(actions, ' ') AS `what to do`, "
+        "arrayStringConcat(examples, ' ') AS `example traces`, acked_by AS `taken by`, muted_by AS `muted by` "
+        f"FROM {tables.name('problems')} WHERE state = 'open' AND opened_at <= $__toTime "
+        f"AND app = ${{app:singlequote}} AND {chosen('environment')} "
+        "ORDER BY indexOf(['high', 'medium', 'low'], severity), opened_at DESC LIMIT 100"
+    )
+    panel = rows("Open problems", "Problems that are open now, the worst first.", sql)
+    return coloured(panel, "severity", SEVERITIES)
+
+
+def insights(tables: Tables) -> table.Panel:
+    """What is worth knowing of the period."""
+    sql = (
+        "SELECT period_end, type, description, arrayStringConcat(actions, ' ') AS `what to do`, "
+        f"arrayStringConcat(examples, ' ') AS `example traces` FROM {tables.name('insights')} FINAL "
+        f"WHERE app = ${{app:singlequote}} AND {chosen('environment')} AND $__timeFilter(period_end) "
+        "ORDER BY period_end DESC, insight_id LIMIT 100"
+    )
+    return rows("Insights", "Findings of the scheduled jobs; they never page.", sql)
+
+
+def problem_regions(tables: Tables) -> str:
+    """Annotation query: every problem's time on the graphs, an open one's until now."""
+    return (
+        "SELECT opened_at AS time, ifNull(resolved_at, now64(3)) AS timeEnd, "
+        "concat(severity, ' ', type, ': ', description) AS text, "
+        "arrayStringConcat([state, severity, metric], ',') AS tags "
+        f"FROM {tables.name('problems')} WHERE state IN ('open', 'resolved') AND opened_at <= $__toTime "
+        f"AND ifNull(resolved_at, now64(3)) >= $__fromTime AND app = ${{app:singlequote}} AND {chosen('environment')} "
+        "ORDER BY time DESC LIMIT 500"
+    )

@@ -1,0 +1,111 @@
+"""The kinds of panel that our dashboards are made of, each with its one look."""
+
+from collections.abc import Iterable, Mapping
+
+from dashboards.sdk import DATA_SOURCE, Query, board, common, dashboard, options, stat, steps, table, timeseries
+
+_GREY = "text"
+
+
+def number(title: str, description: str, sql: str, unit: str, width: int = 4) -> stat.Panel:
+    """One number over the whole time range."""
+    return (
+        stat.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATA_SOURCE)
+        .span(width)
+        .height(4)
+        .unit(unit)
+        .no_value("no data")
+        .color_mode(common.BigValueColorMode.VALUE)
+        .graph_mode(common.BigValueGraphMode.NONE)
+        .thresholds(steps((None, _GREY)))
+        .reduce_options(options.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
+        .with_target(Query(sql, "table"))
+    )
+
+
+def lines(title: str, description: str, queries: Iterable[str], unit: str, width: int = 12) -> timeseries.Panel:
+    """Lines over time; a gap is a gap."""
+    panel = (
+        timeseries.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATA_SOURCE)
+        .span(width)
+        .height(8)
+        .unit(unit)
+        .span_nulls(False)
+        .show_points(common.VisibilityMode.AUTO)
+        .thresholds(steps((None, "green")))
+        .tooltip(options.VizTooltipOptions().mode(common.TooltipDisplayMode.MULTI).sort(common.SortOrder.NONE))
+        .legend(
+            options.VizLegendOptions()
+            .display_mode(common.LegendDisplayMode.TABLE)
+            .placement(common.LegendPlacement.BOTTOM)
+            .show_legend(True)
+            .calcs(["lastNotNull", "min", "max"])
+        )
+    )
+    for ref, sql in zip("ABCDEFGH", queries, strict=False):
+        panel = panel.with_target(Query(sql, ref=ref))
+    return panel
+
+
+def with_threshold(panel: timeseries.Panel, threshold: float, better: str) -> timeseries.Panel:
+    """The line between good and bad, dashed, and the bad side in red."""
+    below, above = ("red", "green") if better == "higher" else ("green", "red")
+    style = options.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED_AND_AREA)
+    return panel.thresholds(steps((None, below), (threshold, above))).thresholds_style(style)
+
+
+def stacked(title: str, description: str, sql: str, unit: str, width: int = 8) -> timeseries.Panel:
+    """Parts of a whole over time."""
+    return (
+        lines(title, description, [sql], unit, width)
+        .draw_style(common.GraphDrawStyle.BARS)
+        .fill_opacity(60)
+        .stacking(options.StackingConfig().mode(common.StackingMode.NORMAL).group("A"))
+    )
+
+
+def rows(
+    title: str, description: str, sql: str, width: int = 24, units: Mapping[str, str] | None = None
+) -> table.Panel:
+    """A table; `units` by column."""
+    panel = (
+        table.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATA_SOURCE)
+        .span(width)
+        .height(8)
+        .filterable(True)
+        .with_target(Query(sql, "table"))
+    )
+    for column, unit in (units or {}).items():
+        panel = panel.override_by_name(column, [dashboard.DynamicConfigValue(id_val="unit", value=unit)])
+    return panel
+
+
+def coloured(panel: table.Panel, column: str, colours: Mapping[str, str]) -> table.Panel:
+    """The cells of a column of words in colours."""
+    found = {
+        word: {"text": word, "color": colour, "index": index} for index, (word, colour) in enumerate(colours.items())
+    }
+    return panel.override_by_name(
+        column,
+        [
+            dashboard.DynamicConfigValue(id_val="mappings", value=[{"type": "value", "options": found}]),
+            dashboard.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
+        ],
+    )
+
+
+def section(title: str, collapsed: Iterable[board.Row] = ()) -> board.Row:
+    """A row; `collapsed` panels are asked for only once it is opened."""
+    row = board.Row(title).collapsed(False)
+    for panel in collapsed:
+        row = row.with_panel(panel)
+    return row

@@ -1,0 +1,49 @@
+"""`push` brings dashboards into a Grafana; twice does nothing the second time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sinks.grafana import Grafana
+
+Json = dict[str, Any]
+
+_OF_GRAFANA = ("id", "version")  # what Grafana adds when it stores a dashboard
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """Names of dashboards, by what was done."""
+
+    made: tuple[str, ...]
+    changed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
+def push(
+    grafana: Grafana,
+    dashboards: Mapping[str, Json],
+    *,
+    folder_uid: str = "ragwatch",
+    data_source: Json | None = None,
+) -> Pushed:
+    """The folder, the data source (where one is given) and every dashboard are as given afterwards.
+
+    A dashboard that is already so gets no new version. Raises what the gateway raises; what was pushed before stays.
+    """
+    grafana.ensure_folder(folder_uid, "ragwatch")
+    if data_source is not None:
+        grafana.put_data_source(data_source)
+    done: dict[str, list[str]] = {"made": [], "changed": [], "unchanged": []}
+    for name, document in sorted(dashboards.items()):
+        stored = grafana.dashboard(document["uid"])
+        if stored is not None and _own(stored) == _own(document):
+            done["unchanged"].append(name)
+            continue
+        grafana.put_dashboard(document, folder_uid, "ragwatch dashboards push")
+        done["made" if stored is None else "changed"].append(name)
+    return Pushed(*(tuple(names) for names in done.values()))
+
+
+def _own(document: Json) -> Json:
+    return {key: value for key, value in document.items() if key not in _OF_GRAFANA}

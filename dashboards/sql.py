@@ -1,0 +1,141 @@
+"""SQL of the dashboards: macros and variables as the ClickHouse plugin 4.x and Grafana expand them."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from drift.windows.bins import LOG_ORIGIN, LOG_STEP
+from evaluators.errors import ConfigError
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MIDDLE = f"if(bin = 0, 0, sign(bin) * exp((abs(bin) - {LOG_ORIGIN} + 0.5) * {LOG_STEP!r}))"  # of a logarithmic bin
+TRAFFIC = "operations.error"  # of the fast lane, scored for every trace
+
+
+class Judged(NamedTuple):
+    """A metric and its line between good and bad."""
+
+    metric: str
+    threshold: float
+    higher_is_better: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Where the tables are and which window sizes there are."""
+
+    database: str = "ragwatch"
+    sizes_s: Sequence[int] = (60, 3600, 86400)
+
+    def __post_init__(self) -> None:
+        if not _PLAIN.fullmatch(self.database):
+            raise ConfigError(f"clickhouse.database: dashboards want letters, digits and _ only, not {self.database!r}")
+
+    def name(self, table: str) -> str:
+        """The table's full name: the data source may have another default database."""
+        return f"{self.database}.{table}"
+
+    def windows(self, metrics: Iterable[str]) -> str:
+        """FROM and WHERE: windows of the chosen application, whole (no segment), of the size that suits the range."""
+        listed = ", ".join(quoted(metric) for metric in metrics)
+        return (
+            f"FROM {self.name('windows')} FINAL WHERE run_id = ${{run:singlequote}} AND size_s = {self.size()} "
+            f"AND app = ${{app:singlequote}} AND metric IN ({listed}) AND $__timeFilter(start) AND segment = '' "
+            f"AND {chosen('environment')} AND {chosen('model')}"
+        )
+
+    def size(self) -> str:
+        """The window size: the chosen one, else the largest that is not longer than a point of the graph."""
+        smallest, *larger = sorted(self.sizes_s)
+        cases = "".join(f"$__interval_s >= {size}, {size}, " for size in reversed(larger))
+        return f"if(${{resolution}} > 0, ${{resolution}}, {f'multiIf({cases}{smallest})' if cases else smallest})"
+
+    def means(self, names: Mapping[str, str]) -> str:
+        """A time series per metric, called as `names` says: the mean over scored records, empty where none was."""
+        each = ", ".join(
+            f"sumIf(sum, metric = {quoted(metric)}) / nullIf(sumIf(scored, metric = {quoted(metric)}), 0) AS `{name}`"
+            for metric, name in names.items()
+        )
+        return f"SELECT $__timeInterval(start) AS time, {each} {self.windows(names)} GROUP BY time ORDER BY time"
+
+    def quantiles(self, metric: str) -> str:
+        """Median, 95th and 99th percentile of an unbounded metric, to half a percent: read from logarithmic bins."""
+        found = f"quantilesExactWeighted(0.5, 0.95, 0.99)({_MIDDLE}, n)"
+        each = f"SELECT $__timeInterval(start) AS time, {found} AS found FROM ({self._bins(metric)}) GROUP BY time"
+        return f"SELECT time, found[1] AS p50, found[2] AS p95, found[3] AS p99 FROM ({each}) ORDER BY time"
+
+    def quantile(self, metric: str, level: float) -> str:
+        """One quantile over the whole time range; no row without records."""
+        return (
+            f"SELECT quantileExactWeighted({level})({_MIDDLE}, n) AS quantile FROM ({self._bins(metric)}) "
+            "HAVING count() > 0"
+        )
+
+    def _bins(self, metric: str) -> str:
+        return f"SELECT start, arrayJoin(mapKeys(bins)) AS bin, bins[bin] AS n {self.windows([metric])}"
+
+    def coverage(self, metric: str) -> str:
+        """Of the traces seen, how many were scored and how many were not, and in which way; they add up."""
+        return (
+            "SELECT $__timeInterval(start) AS time, sum(scored_n) AS scored, sum(failed_n) AS failed, "
+            "sum(sampled_n) - sum(applicable_n) AS `not applicable`, sum(seen_n) - sum(sampled_n) AS `not evaluated` "
+            f"FROM ({self._counts([metric])}) GROUP BY time ORDER BY time"
+        )
+
+    def reasons(self, metric: str) -> str:
+        """Why records were not scored, most frequent first."""
+        return (
+            "SELECT entry.1 AS reason, sum(entry.2) AS traces FROM ("
+            f"SELECT arrayJoin(arrayConcat(CAST(skipped, 'Array(Tuple(String, UInt64))'), "
+            f"CAST(failures, 'Array(Tuple(String, UInt64))'))) AS entry {self.windows([metric])}) "
+            "GROUP BY reason ORDER BY traces DESC, reason LIMIT 20"
+        )
+
+    def traffic(self) -> str:
+        """Traces per minute by environment."""
+        return (
+            "SELECT $__timeInterval(start) AS time, environment, "
+            f"sum(seen_n) * 60 / greatest($__interval_s, {self.size()}) AS traces FROM ({self._counts([TRAFFIC])}) "
+            "GROUP BY time, environment ORDER BY time"
+        )
+
+    def traces(self) -> str:
+        """How many traces there were in the time range."""
+        return f"SELECT sum(seen_n) AS traces FROM ({self._counts([TRAFFIC])}) HAVING count() > 0"
+
+    def overview(self, judged: Sequence[Judged]) -> str:
+        """One row per metric: mean, sample size, coverage; the bad ones first.
+
+        Whether a mean is good is judged as a record is; the rules judge windows and may be set otherwise.
+        """
+        names = f"[{', '.join(quoted(each.metric) for each in judged)}]"
+        line = f"transform(metric, {names}, [{', '.join(repr(each.threshold) for each in judged)}], 0.)"
+        sign = (
+            f"transform(metric, {names}, [{', '.join('1' if each.higher_is_better else '-1' for each in judged)}], 1)"
+        )
+        return (
+            f"SELECT metric, sum(total) / nullIf(sum(scored_n), 0) AS mean, {line} AS threshold, "
+            f"multiIf(isNull(mean), 'no data', (mean - threshold) * {sign} >= 0, 'good', 'bad') AS state, "
+            "sum(scored_n) AS scored, sum(scored_n) / nullIf(sum(applicable_n), 0) AS `of applicable`, "
+            "sum(scored_n) / nullIf(sum(seen_n), 0) AS `of all` "
+            f"FROM ({self._counts(each.metric for each in judged)}) GROUP BY metric ORDER BY state, metric"
+        )
+
+    def _counts(self, metrics: Iterable[str]) -> str:
+        """Per window and dimensions; `seen` speaks of traces, so it is the same for each fingerprint: not summed."""
+        return (
+            "SELECT start, metric, environment, model, prompt_version, max(seen) AS seen_n, sum(sampled) AS sampled_n, "
+            "sum(applicable) AS applicable_n, sum(scored) AS scored_n, sum(failed) AS failed_n, sum(sum) AS total "
+            f"{self.windows(metrics)} GROUP BY start, metric, environment, model, prompt_version"
+        )
+
+
+def chosen(column: str) -> str:
+    """Condition: the column has one of the values chosen in the variable of its name, or all are."""
+    return f"$__conditionalAll({column} IN (${{{column}:singlequote}}), ${column})"
+
+
+def quoted(text: str) -> str:
+    """A string literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

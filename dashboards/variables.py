@@ -1,0 +1,59 @@
+"""What a person chooses at the top of a dashboard."""
+
+from dashboards.data_source import DATA_SOURCE_UID
+from dashboards.sdk import DATA_SOURCE, PLUGIN, board, dashboard
+from dashboards.sql import Tables, chosen
+
+_ALL = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
+
+
+def variables(tables: Tables) -> list[board.QueryVariable | board.CustomVariable | board.DatasourceVariable]:
+    """Data source, run, application, environment, model and the size of the windows, in this order."""
+    windows = f"FROM {tables.name('windows')} WHERE $__timeFilter(start)"
+    of_run = f"{windows} AND run_id = ${{run:singlequote}}"
+    of_app = f"{of_run} AND app = ${{app:singlequote}}"
+    source = dashboard.VariableOption(selected=True, text="ragwatch", value=DATA_SOURCE_UID)
+    live = dashboard.VariableOption(selected=True, text="live", value="live")
+    return [
+        board.DatasourceVariable("datasource").label("Data source").type(PLUGIN).current(source),
+        _queried("run", "Run", f"SELECT DISTINCT run_id {windows} ORDER BY run_id").current(live),
+        _queried("app", "Application", f"SELECT DISTINCT app {of_run} ORDER BY app"),
+        _several("environment", "Environment", f"SELECT DISTINCT environment {of_app} ORDER BY environment"),
+        _several("model", "Model", f"SELECT DISTINCT model {of_app} AND {chosen('environment')} ORDER BY model"),
+        _sizes(tables),
+    ]
+
+
+def _queried(name: str, label: str, sql: str) -> board.QueryVariable:
+    return (
+        board.QueryVariable(name)
+        .label(label)
+        .datasource(DATA_SOURCE)
+        .query({"editorType": "sql", "rawSql": sql, "refId": f"variable-{name}"})
+        .definition(sql)
+        .refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(dashboard.VariableSort.DISABLED)
+    )
+
+
+def _several(name: str, label: str, sql: str) -> board.QueryVariable:
+    return _queried(name, label, sql).multi(True).include_all(True).current(_ALL)
+
+
+def _sizes(tables: Tables) -> board.CustomVariable:
+    sizes = {"auto": "0", **{_words(size): str(size) for size in sorted(tables.sizes_s)}}
+    options = [dashboard.VariableOption(selected=text == "auto", text=text, value=v) for text, v in sizes.items()]
+    return (
+        board.CustomVariable("resolution")
+        .label("Windows of")
+        .values(",".join(f"{text} : {value}" for text, value in sizes.items()))
+        .options(options)
+        .current(options[0])
+    )
+
+
+def _words(size_s: int) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if size_s % length == 0:
+            return f"{size_s // length} {unit}"
+    return f"{size_s} s"

@@ -1,0 +1,103 @@
+"""The dashboards as documents: deterministic, complete, sound, and made of the evaluators' specs alone."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboards.build import build, rendered, write
+from dashboards.sdk import JSONEncoder, dashboard
+from evaluators.errors import ConfigError
+from evaluators.registry import load
+from tests.dashboards.lint import faults, panels, queries
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def application() -> Json:
+    return build(load())["application"]
+
+
+def test_the_linter_has_nothing_to_say(application: Json) -> None:
+    assert list(faults(application)) == []
+
+
+SPOILED: list[tuple[str, Callable[[Json], Any]]] = [
+    ("panel-title-description", lambda d: d["panels"][1].update(description="")),
+    ("panel-datasource", lambda d: d["panels"][1].update(datasource={"uid": "fixed"})),
+    ("panel-units", lambda d: d["panels"][1]["fieldConfig"]["defaults"].pop("unit")),
+    ("panel-id", lambda d: d["panels"][1].update(id=d["panels"][2]["id"])),
+    ("panel-no-targets", lambda d: d["panels"][1].update(targets=[])),
+    ("sql-time-bound", lambda d: d["panels"][1]["targets"][0].update(rawSql="SELECT 1")),
+    ("sql-quoting", lambda d: d["panels"][1]["targets"][0].update(rawSql="SELECT '${app}', $__toTime")),
+    ("sql-unknown-variable", lambda d: d["panels"][1]["targets"][0].update(rawSql="SELECT ${nobody}, $__toTime")),
+    ("template-on-time-change-reload", lambda d: d["templating"]["list"][1].update(refresh=0)),
+    ("uneditable-dashboard", lambda d: d.update(editable=True)),
+    ("grid: ", lambda d: d["panels"][2]["gridPos"].update(x=1)),
+]
+
+
+@pytest.mark.parametrize(("fault", "spoil"), SPOILED, ids=[fault for fault, _ in SPOILED])
+def test_the_linter_sees(application: Json, fault: str, spoil: Callable[[Json], Any]) -> None:
+    spoiled = copy.deepcopy(application)
+    spoil(spoiled)
+    assert any(said.startswith(fault) for said in faults(spoiled))
+
+
+def test_the_same_specs_give_the_same_bytes(application: Json) -> None:
+    assert rendered(build(load())["application"]) == rendered(application)
+
+
+def test_the_sdk_reads_back_what_it_wrote(application: Json) -> None:
+    again = json.loads(JSONEncoder(sort_keys=True).encode(dashboard.Dashboard.from_json(copy.deepcopy(application))))
+    for shown in [*again["links"], *again["annotations"]["list"]]:
+        shown.pop("placement", None)
+    assert again == application
+
+
+def test_every_metric_of_every_evaluator_is_asked_for(application: Json) -> None:
+    asked = " ".join(sql for _, sql in queries(application))
+    names = {f"'{evaluator.id}.{metric.key}'" for evaluator in load().values() for metric in evaluator.metrics}
+    assert [name for name in sorted(names) if name not in asked] == []
+
+
+def test_a_primary_metric_shows_its_threshold_and_the_side_that_is_bad(application: Json) -> None:
+    shown = {panel.get("title"): panel for panel in panels(application)}
+    for evaluator in load().values():
+        for metric in evaluator.metrics:
+            panel = shown.get(f"{evaluator.id}.{metric.key}")
+            assert (panel is not None) == metric.primary
+            if panel is not None and metric.threshold is not None:
+                below, above = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+                assert above["value"] == metric.threshold
+                assert (below["color"] == "red") == (metric.better == "higher")
+                assert (above["color"] == "red") == (metric.better == "lower")
+
+
+def test_taking_an_evaluator_away_moves_no_other_panels_id(application: Json) -> None:
+    fewer = build({id_: each for id_, each in load().items() if id_ != "inputs"})["application"]
+    ids = {panel["id"]: panel["title"] for panel in panels(application)}
+    for panel in panels(fewer):
+        assert ids[panel["id"]] == panel["title"]
+    assert len(list(panels(fewer))) < len(ids)
+
+
+def test_no_evaluator_with_a_threshold_still_gives_a_sound_dashboard() -> None:
+    only = build({id_: each for id_, each in load().items() if id_ == "inputs"})["application"]
+    assert list(faults(only)) == []
+    assert not any("IN ()" in sql for _, sql in queries(only))
+
+
+def test_files_for_provisioning(application: Json, tmp_path: Path) -> None:
+    (file,) = write({"application": application}, tmp_path / "new")
+    assert file.name == "ragwatch-application.json"
+    assert json.loads(file.read_text()) == application
+
+
+def test_a_database_that_would_need_quoting_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"clickhouse\.database"):
+        build(load(), database="a-b; DROP")

@@ -1,0 +1,219 @@
+"""Every query of every dashboard, run on the real engine, against figures added up by hand."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dashboards.build import build
+from evaluators.registry import load
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.migrate import migrate
+from sinks.settings import RetentionSettings
+from tests.dashboards.lint import queries
+from tests.dashboards.macros import Choice, expanded
+from tests.dashboards.stored import APP, NOON, Event, insight, ordinary, problems, window
+
+pytestmark = pytest.mark.clickhouse
+
+ALL: dict[str, Choice] = {"run": "live", "app": APP, "environment": ["$__all"], "model": ["$__all"], "resolution": "0"}
+END = NOON + timedelta(minutes=10)
+
+
+class Shown:
+    """The application dashboard over the ten minutes from noon."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.queries = dict(queries(build(load(), database=database.name)["application"]))
+
+    def rows(
+        self, where: str, chosen: Mapping[str, Choice] | None = None, interval_s: int = 60, end: datetime = END
+    ) -> list[dict[str, Any]]:
+        sql = expanded(self.queries[where], NOON, end, interval_s, {**ALL, **(chosen or {})})
+        return self.database.rows(sql)
+
+    def row(self, where: str, chosen: Mapping[str, Choice] | None = None) -> dict[str, Any]:
+        (row,) = self.rows(where, chosen)
+        return row
+
+
+@pytest.fixture
+def shown(database: Database) -> Shown:
+    migrate(database, RetentionSettings(windows_minute_days=100_000, windows_hour_days=100_000))  # the dates are fixed
+    database.insert("windows", list(ordinary()))
+    database.insert("problem_events", list(problems()))
+    database.insert("insights", [insight()])
+    return Shown(database)
+
+
+def test_every_query_gives_something(shown: Shown) -> None:
+    assert len(shown.queries) > 50
+    for where in shown.queries:
+        assert shown.rows(where), where
+
+
+def test_every_query_bears_any_choice(shown: Shown) -> None:
+    nasty: list[dict[str, Choice]] = [
+        {"environment": ["prod", "staging"], "model": ["m1"], "resolution": "3600"},
+        {"app": "O'Hara \\ co", "environment": ["it's"], "model": ["$(x)", "a\\'b"], "run": "replay'1"},
+    ]
+    for where in shown.queries:
+        shown.rows(where, nasty[0])
+        if not where.startswith("variable run"):
+            found = shown.rows(where, nasty[1])
+            values = [value for row in found for value in row.values() if value not in (0, None)]
+            assert values == [], where
+
+
+def test_the_numbers_at_the_top(shown: Shown) -> None:
+    # per minute 12 traces in prod (2 scored and 10 more) and 11 in staging
+    assert shown.row("stat Traces A") == {"traces": 10 * (12 + 11)}
+    assert shown.row("stat Traces A", {"environment": ["staging"]}) == {"traces": 110}
+    # errors: (0.25 + 0.75 + 1.0) / 3
+    assert shown.row("stat Errors A")["errors"] == pytest.approx(2 / 3)
+    assert shown.row("stat Cost A")["cost"] == pytest.approx(20.0)
+    # sorted latencies: 10 x 0.25, 10 x 0.75, 10 x 1.0; rank 0.95 lies in the last ten, a bin is 1 % wide
+    assert shown.row("stat Latency, 95th percentile A")["quantile"] == pytest.approx(1.0, rel=0.0051)
+    assert shown.row("stat Open problems A") == {"problems": 1}
+    until = shown.row("stat Data until A")["until"]
+    assert datetime.fromtimestamp(until / 1000, UTC) == END
+
+
+def test_traces_are_counted_once_where_two_fingerprints_share_a_window(shown: Shown) -> None:
+    shown.database.insert("windows", [window("operations.error", NOON, [1.0, 1.0], fingerprint="f2")])
+    assert shown.row("stat Traces A") == {"traces": 230}
+
+
+def test_no_traffic_is_no_data(shown: Shown) -> None:
+    nobody: dict[str, Choice] = {"app": "nobody"}
+    for panel in ("Traces", "Latency, 95th percentile", "Data until"):
+        assert shown.rows(f"stat {panel} A", nobody) == []
+    for panel, column in (("Errors", "errors"), ("Cost", "cost")):
+        assert shown.row(f"stat {panel} A", nobody) == {column: None}
+
+
+def test_means_are_over_scored_records_and_a_gap_stays_one(shown: Shown) -> None:
+    full = "groundedness.groundedness"
+    shown.database.insert("windows", [window(full, NOON + timedelta(minutes=10), [])])
+    found = shown.rows(f"timeseries {full} A", {"environment": ["prod"]})
+    assert [row["time"] for row in found] == [NOON + timedelta(minutes=minute) for minute in range(11)]
+    assert [row["mean"] for row in found] == [0.5] * 10 + [None]
+    assert shown.rows(f"timeseries {full} A")[0]["mean"] == pytest.approx(2 / 3)
+
+
+def test_metrics_of_one_graph_have_a_line_each(shown: Shown) -> None:
+    shown.database.insert("windows", [window("rouge.rouge_2", NOON, [0.125], version=2)])
+    (first, *_) = shown.rows("timeseries rouge: rouge_1 and 2 more A", {"model": ["m1"]})
+    assert first == {"time": NOON, "rouge_1": 0.5, "rouge_2": 0.125, "rouge_lsum": 0.5}
+
+
+def test_latency_over_time(shown: Shown) -> None:
+    values = [0.0, *(0.01 * i for i in range(1, 100))]  # 0.00 .. 0.99, one each
+    at = NOON + timedelta(minutes=3)
+    shown.database.insert("windows", [window("operations.latency_seconds", at, values, version=2)])
+    found = {row["time"]: row for row in shown.rows("timeseries Latency A", {"environment": ["prod"]})}
+    assert {row["p95"] for time, row in found.items() if time != at} == {found[NOON]["p95"]}
+    assert found[at]["p50"] == pytest.approx(0.495, rel=0.02)
+    assert found[at]["p95"] == pytest.approx(0.945, rel=0.02)
+    assert found[at]["p99"] == pytest.approx(0.985, rel=0.02)
+    assert shown.rows("timeseries Latency B", {"environment": ["prod"]})[3]["mean"] == pytest.approx(0.495)
+
+
+def test_coverage_adds_up_to_what_was_seen(shown: Shown) -> None:
+    found = shown.rows("timeseries pii_leakage: coverage A")
+    # prod: 2 scored, staging: 1; each with 2 failed, 3 not applicable, 5 not evaluated
+    assert found[0] == {"time": NOON, "scored": 3, "failed": 4, "not applicable": 6, "not evaluated": 10}
+    assert len(found) == 10
+    assert sum(sum(v for k, v in row.items() if k != "time") for row in found) == 230
+
+
+def test_reasons_most_frequent_first(shown: Shown) -> None:
+    found = shown.rows("table pii_leakage: not scored, why A")
+    assert found == [{"reason": "missing_contexts", "traces": 60}, {"reason": "crashed", "traces": 40}]
+
+
+def test_traffic_is_per_minute_whatever_the_windows(shown: Shown) -> None:
+    minute = shown.rows("timeseries Traffic A")
+    assert [(row["environment"], row["traces"]) for row in minute if row["time"] == NOON] == [
+        ("prod", 12.0),
+        ("staging", 11.0),
+    ]
+    five = shown.rows("timeseries Traffic A", interval_s=300)
+    assert {(row["environment"], row["traces"]) for row in five} == {("prod", 12.0), ("staging", 11.0)}
+    hour = window("operations.error", NOON, [0.0] * 590, size_s=3600)
+    shown.database.insert("windows", [hour])
+    assert [row["traces"] for row in shown.rows("timeseries Traffic A", interval_s=3600)] == [10.0]
+    assert [row["traces"] for row in shown.rows("timeseries Traffic A", {"resolution": "3600"})] == [10.0]
+
+
+def test_the_quality_table_puts_bad_metrics_first(shown: Shown) -> None:
+    found = {row["metric"]: row for row in shown.rows("table Quality A")}
+    judged = {
+        f"{evaluator.id}.{metric.key}"
+        for evaluator in load().values()
+        for metric in evaluator.metrics
+        if metric.primary and metric.threshold is not None
+    }
+    assert set(found) == judged
+    row = found["groundedness.groundedness"]
+    assert (row["state"], row["threshold"], row["scored"]) == ("bad", 0.75, 30)
+    assert row["mean"] == pytest.approx(2 / 3)
+    assert row["of applicable"] == pytest.approx(30 / 70)  # 2 + 1 scored of 4 + 3 a minute
+    assert row["of all"] == pytest.approx(30 / 230)
+    assert found["operations.error"]["state"] == "bad"  # 0.67 where 0.05 is the most
+    assert found["pii_leakage.passes"]["state"] == "good"  # 0.67 where 0.5 is the least
+    states = [row["state"] for row in shown.rows("table Quality A")]
+    assert states == sorted(states)
+
+
+def test_a_mean_on_its_threshold_is_good(shown: Shown) -> None:
+    exact = [window("pii_leakage.passes", NOON, [0.0, 1.0], app="exact")]
+    exact += [window("operations.error", NOON, [0.0] * 19 + [1.0], app="exact")]
+    shown.database.insert("windows", exact)
+    found = {row["metric"]: row["state"] for row in shown.rows("table Quality A", {"app": "exact"})}
+    assert found == {"pii_leakage.passes": "good", "operations.error": "good"}
+
+
+def test_open_problems_the_worst_first(shown: Shown) -> None:
+    later = NOON + timedelta(minutes=8)
+    shown.database.insert("problem_events", [Event("d", "d1", "opened", 1, later, severity="low", actions=("a", "b"))])
+    first, second = shown.rows("table Open problems A")
+    assert first == {
+        "opened_at": NOON + timedelta(minutes=5), "severity": "high", "type": "accuracy",
+        "metric": "groundedness.groundedness", "model": "m1", "segment": "", "description": "it fell further",
+        "what to do": "", "example traces": "t2 t3", "taken by": "kim", "muted by": "",
+    }  # fmt: skip
+    assert (second["opened_at"], second["severity"], second["what to do"]) == (later, "low", "a b")
+    assert shown.rows("table Open problems A", {"environment": ["staging"]}) == []
+
+
+def test_problems_on_the_graphs(shown: Shown) -> None:
+    found = shown.rows("annotation Problems")
+    assert [(row["time"], row["text"]) for row in found] == [
+        (NOON + timedelta(minutes=5), "high accuracy: it fell further"),
+        (NOON + timedelta(minutes=1), "medium accuracy: slow"),
+        (NOON, "low accuracy: it fell"),
+    ]
+    assert [row["timeEnd"] for row in found[1:]] == [NOON + timedelta(minutes=3), NOON + timedelta(minutes=2)]
+    assert found[0]["tags"] == "open,high,groundedness.groundedness"
+    assert [row["text"] for row in shown.rows("annotation Problems", end=NOON + timedelta(seconds=30))] == [
+        "low accuracy: it fell"
+    ]
+
+
+def test_what_can_be_chosen(shown: Shown) -> None:
+    def values(name: str, **chosen: Choice) -> list[str]:
+        return [next(iter(row.values())) for row in shown.rows(f"variable {name}", chosen)]
+
+    assert values("run") == ["live", "replayed"]
+    assert values("app") == ["another", APP]
+    assert values("environment") == ["prod", "staging"]
+    assert values("model") == ["m1", "m2"]
+    assert values("model", environment=["staging"]) == ["m2"]
+
+
+def test_insights_of_the_period(shown: Shown) -> None:
+    assert shown.row("table Insights A")["description"] == "three questions fail"
+    assert shown.rows("table Insights A", {"environment": ["staging"]}) == []
