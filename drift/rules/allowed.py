@@ -6,38 +6,22 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
+from drift.rules.records import beyond, lines, records_of
 from drift.rules.series import Rule, Series
 from evaluators.outcome import Evidence
 from sinks.clickhouse.database import Database
 
 
-def allowed_records(database: Database, rule: Rule, series: Series, start: int, end: int) -> int:
+def allowed_records(
+    database: Database, rule: Rule, series: Series, segments: Mapping[str, Sequence[str]], start: int, end: int
+) -> int:
     """Records of [start, end) beyond the rule's lines whose evidence is all allowed, by its kind or by its text.
 
     Where texts are not stored, no text is allowed: what cannot be read is not excused.
     """
+    records = records_of(series, segments, start, end)
     rows = database.rows(
-        """
-        SELECT trace_id, evidence FROM scores FINAL
-        WHERE run_id = 'live' AND app = {app:String} AND environment = {environment:String}
-            AND evaluator = {evaluator:String} AND time >= {start:DateTime64(3, 'UTC')}
-            AND time < {end:DateTime64(3, 'UTC')} AND status = 'scored' AND model = {model:String}
-            AND ({segment:String} = '' OR segments[{segment:String}] = {segment_value:String})
-            AND (metrics[{key:String}] < {least:Float64} OR metrics[{key:String}] > {greatest:Float64})
-        """,
-        {
-            "app": series.app,
-            "environment": series.environment,
-            "evaluator": rule.watched.evaluator.id,
-            "model": series.model,
-            "segment": series.segment,
-            "segment_value": series.segment_value,
-            "key": rule.watched.metric.key,
-            "start": datetime.fromtimestamp(start, UTC),
-            "end": datetime.fromtimestamp(end, UTC),
-            "least": -1e308 if rule.least is None else rule.least,
-            "greatest": 1e308 if rule.greatest is None else rule.greatest,
-        },
+        f"SELECT trace_id, evidence FROM {records.rows} AND {beyond()}", records.parameters | lines(rule)
     )
     evidence = {row["trace_id"]: [Evidence(**one) for one in json.loads(row["evidence"] or "[]")] for row in rows}
     texts = _texts(database, series, sorted(evidence), start, end) if rule.allow_texts else {}

@@ -11,7 +11,7 @@ from drift.rules.allowed import allowed_records
 from drift.rules.choose import coverage_rule_for, rule_for
 from drift.rules.series import Judgement, Rule, Series, Verdict, Window
 from drift.rules.stretches import Judged, to_judge
-from drift.settings import RuleSettings
+from drift.settings import RuleSettings, WindowSettings
 from drift.windows.metrics import WatchedMetric
 from sinks.clickhouse.database import Database
 from sinks.rows import LIVE
@@ -34,7 +34,7 @@ def judge(
     database: Database,
     metrics: Mapping[str, WatchedMetric],
     settings: RuleSettings,
-    base_s: int,
+    frames: WindowSettings,
     term: Term,
 ) -> Round:
     """The rules of every series that changed, whose verdicts are stored when this returns.
@@ -42,7 +42,7 @@ def judge(
     Asked again before `stored.finish`, it gives the same rules and judges nothing twice.
     """
     since = stored.position(database)
-    touched, position = stored.news(database, base_s, since)
+    touched, position = stored.news(database, frames.base_s, since)
     rules = {
         one.series: tuple(
             rule
@@ -57,7 +57,7 @@ def judge(
     }
     judged = stored.judged_stretches(database, {rule.rule_id for found in rules.values() for rule in found}, touched)
     looks = [
-        _Look(rule, one, stretches, _needed(stretches, one, base_s * rule.m))
+        _Look(rule, one, stretches, _needed(stretches, one, frames.base_s * rule.m))
         for one in touched
         for rule in rules.get(one.series, ())
         for stretches in [judged.get((rule.rule_id, one.series, one.fingerprint), [])]
@@ -67,11 +67,13 @@ def judge(
         hours.setdefault(look.first // _HOUR * _HOUR, []).append(look)
     count = 0
     for hour, some in hours.items():
-        windows = stored.windows(database, base_s, hour, [look.one for look in some], since)
+        windows = stored.windows(database, frames.base_s, hour, [look.one for look in some], since)
         rows = [
             verdict
             for look in some
-            for verdict in _verdicts(database, look, windows.get((look.one.series, look.one.fingerprint), []), term)
+            for verdict in _verdicts(
+                database, look, windows.get((look.one.series, look.one.fingerprint), []), frames.segments, term
+            )
         ]
         database.insert("verdicts", rows)
         count += len(rows)
@@ -88,12 +90,14 @@ class _Look:
     first: int
 
 
-def _verdicts(database: Database, look: _Look, windows: Sequence[Window], term: Term) -> Iterable[Verdict]:
+def _verdicts(
+    database: Database, look: _Look, windows: Sequence[Window], segments: Mapping[str, Sequence[str]], term: Term
+) -> Iterable[Verdict]:
     rule, one = look.rule, look.one
     samples: Callable[[Window], int] = _applicable if rule.kind in _BY_APPLICABLE else _scored
     recent = [window for window in windows if window.start >= look.first]
     for window in to_judge(recent, look.stretches, rule.min_sample, samples):
-        found = _judgement(database, rule, one, window) if samples(window) else None
+        found = _judgement(database, rule, one, segments, window) if samples(window) else None
         if found is None:
             found = Judgement(0.0, 0.0, False, 0, 0)  # nothing left to judge: neither good nor bad
         yield Verdict(
@@ -114,7 +118,9 @@ def _verdicts(database: Database, look: _Look, windows: Sequence[Window], term: 
         )
 
 
-def _judgement(database: Database, rule: Rule, one: stored.Touched, window: Window) -> Judgement | None:
+def _judgement(
+    database: Database, rule: Rule, one: stored.Touched, segments: Mapping[str, Sequence[str]], window: Window
+) -> Judgement | None:
     match rule.kind:
         case "mean":
             return mean.judge(window, rule)
@@ -127,7 +133,7 @@ def _judgement(database: Database, rule: Rule, one: stored.Touched, window: Wind
         case "any":
             excused = 0
             if (rule.allow_kinds or rule.allow_texts) and rule.wrong(window):
-                excused = allowed_records(database, rule, one.series, window.start, window.end)
+                excused = allowed_records(database, rule, one.series, segments, window.start, window.end)
             return any_record.judge(window, rule, excused)
 
 

@@ -1,0 +1,163 @@
+"""What a problem tells beside its verdicts: the level before, the app's traffic, worst examples, why scores lack."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from drift.rules.records import beyond, lines, records_of
+from drift.rules.series import Rule, Series, Verdict
+from drift.wording import Figures
+from sinks.clickhouse.database import Database
+
+_EXAMPLES = 10
+_GOOD_STRETCHES = 50
+
+
+def figures(database: Database, series: Series, rule: Rule, stretch: Sequence[Verdict], since: datetime) -> Figures:
+    """The numbers of the verdicts since then; `stretch` are the bad ones among them, at least one."""
+    counted = database.rows(
+        """
+        SELECT sum(samples) AS n, sum(wrong) AS n_wrong FROM verdicts FINAL
+        WHERE run_id = 'live' AND rule_id = {rule:String} AND app = {app:String} AND environment = {environment:String}
+            AND metric = {metric:String} AND model = {model:String} AND segment = {segment:String}
+            AND segment_value = {segment_value:String} AND fingerprint = {fingerprint:String}
+            AND start >= {since:DateTime('UTC')}
+        """,
+        _keys(series, rule, stretch) | {"since": since},
+    )[0]
+    baseline = _baseline(database, series, rule, stretch, since)
+    weight = sum(v.samples for v in stretch)
+    value = sum(v.value * v.samples for v in stretch) / weight
+    until = max(v.end for v in stretch)
+    return Figures(
+        value=value if rule.kind != "any" else float(counted["n_wrong"]),
+        threshold=stretch[-1].threshold,
+        baseline=baseline,
+        effect_size=_effect(rule, value, baseline),
+        samples=counted["n"],
+        wrong=counted["n_wrong"],
+        traffic=traffic(database, series, since, until),
+        reasons=_reasons(database, series, since, until) if rule.kind == "coverage" else (),
+    )
+
+
+def traffic(database: Database, series: Series, since: datetime, until: datetime) -> int:
+    """Traces of the app, all models together."""
+    rows = database.rows(
+        "SELECT count() AS n FROM traces FINAL WHERE run_id = 'live' AND app = {app:String} "
+        "AND environment = {environment:String} AND time >= {since:DateTime64(3, 'UTC')} "
+        "AND time < {until:DateTime64(3, 'UTC')}",
+        {"app": series.app, "environment": series.environment, "since": since, "until": until},
+    )
+    return int(rows[0]["n"])
+
+
+def examples(
+    database: Database,
+    series: Series,
+    rule: Rule,
+    segments: Mapping[str, Sequence[str]],
+    since: datetime,
+    until: datetime,
+) -> tuple[str, ...]:
+    """Ids of traces on the wrong side, worst first; of coverage problems, of traces without a score, latest first."""
+    if rule.kind == "coverage":
+        rows = database.rows(
+            "SELECT trace_id FROM scores FINAL WHERE run_id = 'live' AND app = {app:String} "
+            "AND environment = {environment:String} AND evaluator = {evaluator:String} AND model = {model:String} "
+            "AND status = 'failed' AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')} "
+            f"ORDER BY time DESC, trace_id LIMIT {_EXAMPLES}",
+            {
+                "app": series.app,
+                "environment": series.environment,
+                "evaluator": rule.watched.evaluator.id,
+                "model": series.model,
+                "since": since,
+                "until": until,
+            },
+        )
+        return tuple(row["trace_id"] for row in rows)
+    records = records_of(series, segments, int(since.timestamp()), math.ceil(until.timestamp()))
+    worst_first = "metrics[{key:String}]" if rule.greatest is None else "-metrics[{key:String}]"
+    if rule.least is not None and rule.greatest is not None:  # the further beyond its line the worse
+        worst_first = "-greatest({least:Float64} - metrics[{key:String}], metrics[{key:String}] - {greatest:Float64})"
+    rows = database.rows(
+        f"SELECT trace_id FROM {records.rows} AND {beyond()} "
+        f"ORDER BY {worst_first}, time DESC, trace_id LIMIT {_EXAMPLES}",
+        records.parameters | lines(rule),
+    )
+    return tuple(row["trace_id"] for row in rows)
+
+
+def prompt_versions(database: Database, series: Series, since: datetime, until: datetime) -> tuple[str, ...]:
+    """Those that the series' windows saw."""
+    rows = database.rows(
+        "SELECT DISTINCT prompt_version FROM windows WHERE run_id = 'live' AND app = {app:String} "
+        "AND environment = {environment:String} AND metric = {metric:String} AND model = {model:String} "
+        "AND segment = '' AND scored > 0 AND start >= {since:DateTime('UTC')} AND start < {until:DateTime('UTC')} "
+        "ORDER BY prompt_version",
+        {
+            "app": series.app,
+            "environment": series.environment,
+            "metric": series.metric,
+            "model": series.model,
+            "since": since,
+            "until": until,
+        },
+    )
+    return tuple(row["prompt_version"] for row in rows)
+
+
+def _baseline(
+    database: Database, series: Series, rule: Rule, stretch: Sequence[Verdict], since: datetime
+) -> float | None:
+    """The mean over the good stretches before."""
+    rows = database.rows(
+        f"""
+        SELECT sum(value * samples) / sum(samples) AS level, sum(samples) AS n FROM (
+            SELECT value, samples FROM verdicts FINAL
+            WHERE run_id = 'live' AND rule_id = {{rule:String}} AND app = {{app:String}}
+                AND environment = {{environment:String}} AND metric = {{metric:String}} AND model = {{model:String}}
+                AND segment = {{segment:String}} AND segment_value = {{segment_value:String}}
+                AND fingerprint = {{fingerprint:String}} AND NOT breached AND samples > 0
+                AND end <= {{since:DateTime('UTC')}}
+            ORDER BY end DESC LIMIT {_GOOD_STRETCHES}
+        )
+        """,
+        _keys(series, rule, stretch) | {"since": since},
+    )
+    return float(rows[0]["level"]) if rows[0]["n"] else None
+
+
+def _effect(rule: Rule, value: float, baseline: float | None) -> float | None:
+    """Cohen's h of two shares; of other numbers the relative change."""
+    if baseline is None or rule.kind == "any":
+        return None
+    if rule.kind in ("share", "coverage"):
+        return 2 * math.asin(math.sqrt(value)) - 2 * math.asin(math.sqrt(baseline))
+    return (value - baseline) / abs(baseline) if baseline else None
+
+
+def _reasons(database: Database, series: Series, since: datetime, until: datetime) -> tuple[str, ...]:
+    """Why records were not scored, the most frequent first, with counts."""
+    rows = database.rows(
+        "SELECT kind, sum(n) AS total FROM (SELECT failures FROM windows FINAL WHERE run_id = 'live' "
+        "AND size_s = (SELECT min(size_s) FROM windows WHERE run_id = 'live' AND metric = {metric:String}) "
+        "AND app = {app:String} AND environment = {environment:String} AND metric = {metric:String} "
+        "AND model = {model:String} AND segment = '' AND start >= {since:DateTime('UTC')} "
+        "AND start < {until:DateTime('UTC')}) ARRAY JOIN mapKeys(failures) AS kind, mapValues(failures) AS n "
+        "GROUP BY kind ORDER BY total DESC, kind LIMIT 5",
+        {
+            "app": series.app,
+            "environment": series.environment,
+            "metric": series.metric,
+            "model": series.model,
+            "since": since,
+            "until": until,
+        },
+    )
+    return tuple(f"{row['kind']} {row['total']}" for row in rows)
+
+
+def _keys(series: Series, rule: Rule, stretch: Sequence[Verdict]) -> dict[str, object]:
+    return {**series._asdict(), "rule": rule.rule_id, "fingerprint": stretch[-1].fingerprint}

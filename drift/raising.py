@@ -1,0 +1,235 @@
+"""Turns verdicts into problem events: each happening once, whoever leads and however often it runs."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from drift import facts
+from drift.actions import actions_for
+from drift.leadership import Term
+from drift.lifecycle import Step, disappeared, next_step
+from drift.problems import Aspect, EventRow, Problem, load_problems, problem_id
+from drift.rules.choose import coverage_rule_for, rule_for
+from drift.rules.series import Rule, Series, Verdict
+from drift.settings import RuleSettings, Severity, WindowSettings
+from drift.taxonomy import code_of, standards_of, type_of
+from drift.windows import sql
+from drift.windows.metrics import WatchedMetric
+from drift.wording import Figures, describe
+from sinks.clickhouse.database import Database
+
+_REMEMBERED = timedelta(days=14)  # verdicts older than this say nothing about today
+_WITHOUT_FIGURES = ("withdrawn", "resolved")
+
+
+@dataclass(frozen=True, slots=True)
+class Raiser:
+    """Raises problems for one leader's term."""
+
+    database: Database
+    metrics: Mapping[str, WatchedMetric]
+    settings: RuleSettings
+    windows: WindowSettings
+    term: Term
+
+    def run(
+        self, rules: Mapping[Series, tuple[Rule, ...]], now: datetime, closed_until: Mapping[str, datetime]
+    ) -> list[EventRow]:
+        """The events that follow from the verdicts of these series, and of those with a problem; stored on return.
+
+        `closed_until` is the watermark of each lane.
+        """
+        episodes: dict[str, list[Problem]] = {}
+        for problem in load_problems(self.database, states=("pending", "open", "resolved"), every_episode=True):
+            episodes.setdefault(problem.problem_id, []).append(problem)
+        watched = {(series, rule.kind == "coverage"): rule for series, found in rules.items() for rule in found}
+        gone: list[Problem] = []
+        for problem in (one for known in episodes.values() for one in known if one.state in ("pending", "open")):
+            if problem.aspect not in ("level", "coverage"):
+                continue
+            series = _series(problem)
+            rule = self._rule(series, problem.aspect)
+            if rule is None:
+                gone.append(problem)
+            else:
+                watched.setdefault((series, problem.aspect == "coverage"), rule)
+        events = [self._event(problem, disappeared(problem, now), None, now) for problem in gone]
+        verdicts = self._verdicts(watched, now)
+        for (series, covers), rule in watched.items():
+            aspect: Aspect = "coverage" if covers else "level"
+            id_ = problem_id(*_place(series, aspect))
+            known = sorted(episodes.get(id_, ()), key=lambda e: e.episode)
+            closed = closed_until.get(rule.watched.evaluator.lane, now)
+            found = [v for v in verdicts.get((rule.rule_id, series), ()) if v.samples >= rule.min_sample]
+            step = next_step(id_, rule, found, known, self.settings, now, closed)
+            if step is not None:
+                before = known[-1] if known else None
+                events.append(self._event(before, step, (series, rule, aspect, id_), now))
+        self.database.insert("problem_events", events)
+        return events
+
+    def _rule(self, series: Series, aspect: str) -> Rule | None:
+        metric = self.metrics.get(series.metric)
+        if metric is None:
+            return None
+        choose = coverage_rule_for if aspect == "coverage" else rule_for
+        return choose(series, metric, self.settings)
+
+    def _verdicts(
+        self, watched: Mapping[tuple[Series, bool], Rule], now: datetime
+    ) -> dict[tuple[str, Series], list[Verdict]]:
+        """The last verdicts of each rule and series, in order of time, of the newest fingerprint that has any."""
+        if not watched:
+            return {}
+        most = max(max(rule.m, rule.resolve_after) for rule in watched.values())
+        pairs = {(series.app, series.environment, series.metric) for series, _ in watched}
+        listed = ", ".join(f"({', '.join(sql.text(part) for part in pair)})" for pair in sorted(pairs))
+        key = f"rule_id, {', '.join(Series._fields)}, fingerprint"
+        rows = self.database.rows(
+            f"""
+            SELECT {", ".join(Verdict._fields)}, first_start FROM (
+                SELECT {", ".join(Verdict._fields)}, min(start) OVER (PARTITION BY {key}) AS first_start
+                FROM verdicts FINAL
+                WHERE run_id = 'live' AND samples > 0
+                    AND rule_id IN {sql.texts(sorted({rule.rule_id for rule in watched.values()}))}
+                    AND (app, environment, metric) IN ({listed}) AND end > {{remembered:DateTime('UTC')}}
+            )
+            ORDER BY start DESC LIMIT {most} BY {key}
+            """,
+            {"remembered": now - _REMEMBERED},
+        )
+        found: dict[tuple[str, Series], dict[tuple[datetime, str], list[Verdict]]] = {}
+        for row in rows:
+            verdict = Verdict(**{name: row[name] for name in Verdict._fields})
+            fingerprints = found.setdefault((verdict.rule_id, verdict.series), {})
+            fingerprints.setdefault((row["first_start"], verdict.fingerprint), []).append(verdict)
+        return {
+            key_: sorted(fingerprints[max(fingerprints)], key=lambda v: v.start) for key_, fingerprints in found.items()
+        }
+
+    def _event(
+        self,
+        before: Problem | None,
+        step: Step,
+        what: tuple[Series, Rule, Aspect, str] | None,
+        now: datetime,
+    ) -> EventRow:
+        if what is None or step.event in _WITHOUT_FIGURES:
+            assert before is not None  # only a known problem ends
+            return self._end(before, step, now)
+        series, rule, aspect, id_ = what
+        figures = facts.figures(self.database, series, rule, step.bad, step.since)
+        type_ = type_of(rule.watched, rule.kind)
+        return EventRow(
+            problem_id=id_,
+            event_id=step.event_id,
+            event=step.event,
+            episode=step.episode,
+            at=now,
+            app=series.app,
+            environment=series.environment,
+            model=series.model,
+            aspect=aspect,
+            metric=series.metric,
+            segment=series.segment,
+            segment_value=series.segment_value,
+            kind="coverage" if aspect == "coverage" else "threshold",
+            type=type_,
+            severity=self._severity(rule, type_, figures),
+            code=code_of(rule.watched, type_),
+            standards=standards_of(rule.watched, rule.kind),
+            description=describe(series, rule, figures, step.since),
+            attributes=json.dumps(self._attributes(series, rule, figures, step), sort_keys=True),
+            examples=facts.examples(self.database, series, rule, self.windows.segments, step.since, step.until),
+            actions=actions_for(type_, rule.watched.evaluator.id, aspect),
+            rule_id=rule.rule_id,
+            actor="",
+            epoch=self.term.epoch,
+        )
+
+    def _end(self, before: Problem, step: Step, now: datetime) -> EventRow:
+        """The problem's last words stay; only how long it lasted is added."""
+        attributes = dict(before.attributes) | {"until": step.until.isoformat()}
+        if step.newest is not None:
+            attributes["last_value"] = step.newest.value
+        return EventRow(
+            problem_id=before.problem_id,
+            event_id=step.event_id,
+            event=step.event,
+            episode=step.episode,
+            at=now,
+            app=before.app,
+            environment=before.environment,
+            model=before.model,
+            aspect=before.aspect,
+            metric=before.metric,
+            segment=before.segment,
+            segment_value=before.segment_value,
+            kind=before.kinds[-1] if before.kinds else "threshold",
+            type=before.type,
+            severity=before.severity,
+            code=before.code,
+            standards=before.standards,
+            description=before.description,
+            attributes=json.dumps(attributes, sort_keys=True),
+            examples=before.examples,
+            actions=before.actions,
+            rule_id=before.rule_id,
+            actor="",
+            epoch=self.term.epoch,
+        )
+
+    def _attributes(self, series: Series, rule: Rule, figures: Figures, step: Step) -> dict[str, Any]:
+        newest = step.bad[-1]
+        return {
+            "app": series.app,
+            "environment": series.environment,
+            "model": series.model,
+            "evaluator": rule.watched.evaluator.id,
+            "metric": series.metric,
+            "segment": series.segment,
+            "segment_value": series.segment_value,
+            "rule": rule.kind,
+            "window": {"start": newest.start.isoformat(), "end": newest.end.isoformat()},
+            "window_value": newest.value,
+            "value": figures.value,
+            "baseline": figures.baseline,
+            "threshold": newest.threshold,
+            "min": rule.least,
+            "max": rule.greatest,
+            "limit": rule.limit if rule.kind in ("share", "coverage") else None,
+            "sample_size": figures.samples,
+            "wrong": figures.wrong,
+            "traffic": figures.traffic,
+            "effect_size": figures.effect_size,
+            "reasons": list(figures.reasons),
+            "fingerprint": newest.fingerprint,
+            "prompt_versions": list(facts.prompt_versions(self.database, series, step.since, step.until)),
+            "since": step.since.isoformat(),
+            "until": step.until.isoformat(),
+            "revision": newest.revision,
+            "incomplete": any(v.incomplete for v in step.bad),
+        }
+
+    def _severity(self, rule: Rule, type_: str, figures: Figures) -> Severity:
+        """Breaches of privacy and security are high; else the share of the app's traces on the wrong side says."""
+        if rule.severity is not None:
+            return rule.severity
+        if type_ in ("privacy", "security"):
+            return "high"
+        share = figures.wrong / max(figures.traffic, figures.wrong, 1)
+        if share >= self.settings.severity_high:
+            return "high"
+        return "medium" if share >= self.settings.severity_medium else "low"
+
+
+def _place(series: Series, aspect: Aspect) -> tuple[str, str, str, Aspect, str, str, str]:
+    return (series.app, series.environment, series.model, aspect, series.metric, series.segment, series.segment_value)
+
+
+def _series(problem: Problem) -> Series:
+    return Series(
+        problem.app, problem.environment, problem.metric, problem.model, problem.segment, problem.segment_value
+    )
