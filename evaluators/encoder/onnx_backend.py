@@ -11,7 +11,7 @@ from evaluators.errors import ConfigError
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 
-_BATCH_TOKENS = 512
+_BATCH_TOKENS = 256  # the fastest of 128 to 4096, and the leanest
 
 
 class OnnxBackend:
