@@ -1,7 +1,8 @@
 """How fast 1,000,000 metric values go into the embedded ClickHouse as the worker writes them.
 
-`python -m benchmarks.clickhouse_write [--values N]`. The limit, measured in the same run: the same rows as ready-made bytes of ClickHouse's own Native format, in blocks of
-the same size, posted to a table like it. What is between the two is the client's work: building and serialising rows.
+`python -m benchmarks.clickhouse_write [--values N]`. The limit, measured in the same run: the same rows as ready-made
+bytes of ClickHouse's own Native format, in blocks of the same size, posted to a table like it. What is between the two
+is the client's work: building and serialising rows.
 """
 
 import argparse
