@@ -1,0 +1,227 @@
+"""How much of plain aiokafka's rate is left with Faust, our driver, the pipeline and acknowledged commits.
+
+`python -m benchmarks.ingest [--records 200000]`: Apache Kafka on loopback, six partitions, records of 1 KB and 4 KB.
+Rates are records a second of wall time; ratios are between loops of the same run, one after the other.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from evaluators.outcome import NotApplicable, Outcome
+from evaluators.plan import Prepared
+from evaluators.resources import Resources
+from evaluators.spec import Lane, Metric, NoParams, Shared, evaluator
+from sinks.rows import Block
+from stream.decoding import Limits, decode
+from stream.lane import serve
+from stream.pipeline import Pipeline, Processed
+from stream.records import Record
+from stream.sections import IngestSettings, KafkaSettings, TelemetrySettings
+from stream.settings import Settings
+from stream.worker import collect_garbage_seldom
+from tests.infra.kafka_node import KafkaNode
+
+PARTITIONS = 6
+
+
+@dataclass(frozen=True)
+class Question:
+    question: str | None
+
+
+@evaluator(
+    "noop", version=1, domain="generation", method="rule", inputs=Question, metrics=[Metric("nothing", primary=True)]
+)
+def noop(rows: Sequence[Question], shared: Shared, params: NoParams) -> list[Outcome]:
+    """Has nothing to say."""
+    return [NotApplicable("noop")] * len(rows)
+
+
+def record_of(number: int, size: int) -> bytes:
+    """A canonical trace of about `size` bytes: question, answer, four chunks, model, latency."""
+    words = "the quick brown fox jumps over the lazy dog and writes a line of a manual " * (size // 70 + 1)
+    whole = {
+        "trace_id": f"{number:032x}",
+        "time": datetime.now(UTC).isoformat(),
+        "app": "bench",
+        "question": words[:60],
+        "answer": words[: size // 4],
+        "contexts": [{"id": f"c{n}", "text": words[: size // 8], "score": 0.5, "rank": n} for n in range(4)],
+        "model": {"served": "m-1", "requested": "m"},
+        "latency": {"total_s": 0.8},
+        "tokens": {"input": 100, "output": 50},
+    }
+    return json.dumps(whole).encode()
+
+
+async def fill(bootstrap: str, topic: str, count: int, size: int) -> int:
+    """Produce; the mean size of a record in bytes."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    await admin.create_topics([NewTopic(topic, PARTITIONS, 1), NewTopic(f"{topic}.dead", 1, 1)])
+    await admin.close()
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, max_batch_size=128 << 10)
+    await producer.start()
+    total = 0
+    for number in range(count):
+        value = record_of(number, size)
+        total += len(value)
+        await producer.send(topic, value, partition=number % PARTITIONS)
+    await producer.flush()
+    await producer.stop()
+    return total // count
+
+
+@dataclass
+class Span:
+    """From the first record to the last: records a second, and the process's CPU time a record."""
+
+    count: int
+    began: float = 0.0
+    began_cpu: float = 0.0
+    seconds: float = 0.0
+    cpu: float = 0.0
+
+    def begin(self) -> None:
+        if not self.began:
+            self.began, self.began_cpu = time.perf_counter(), time.process_time()
+
+    def end(self) -> None:
+        self.seconds, self.cpu = time.perf_counter() - self.began, time.process_time() - self.began_cpu
+
+    @property
+    def rate(self) -> float:
+        return self.count / self.seconds
+
+    @property
+    def cpu_us(self) -> float:
+        return self.cpu / self.count * 1e6
+
+
+async def plain(bootstrap: str, topic: str, count: int, *, decoding: bool) -> Span:
+    """An aiokafka loop that commits nothing."""
+    limits = Limits.of(IngestSettings(), timely=True)
+    consumer = AIOKafkaConsumer(
+        topic,
+        bootstrap_servers=bootstrap,
+        group_id=f"plain-{topic}-{decoding}-{time.monotonic_ns()}",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        max_partition_fetch_bytes=KafkaSettings().max_record_bytes,
+    )
+    await consumer.start()
+    span, seen = Span(count), 0
+    while seen < count:
+        for records in (await consumer.getmany(timeout_ms=500, max_records=10_000)).values():
+            span.begin()
+            seen += len(records)
+            if decoding:
+                for record in records:
+                    decode(record, limits)
+    span.end()
+    await consumer.stop()
+    return span
+
+
+class Watched:
+    """A pipeline that says when its first and its last record went through."""
+
+    def __init__(self, inner: Callable[[Sequence[Record]], Processed], count: int, stop: asyncio.Event) -> None:
+        self.span = Span(count)
+        self._inner = inner
+        self._left = count
+        self._stop = stop
+        self._loop = asyncio.get_running_loop()
+
+    def process(self, records: Sequence[Record]) -> Processed:
+        self.span.begin()
+        processed = self._inner(records)
+        self._left -= len(records)
+        if self._left <= 0:
+            self.span.end()
+            self._loop.call_soon_threadsafe(self._stop.set)
+        return processed
+
+
+def untouched(records: Sequence[Record]) -> Processed:
+    """Nothing is done with them."""
+    return Processed(decoded=len(records))
+
+
+class Nowhere:
+    """A sink that takes everything and keeps nothing."""
+
+    def write(self, block: Block) -> None:
+        """Nothing."""
+
+    def check(self) -> str:
+        """Its name."""
+        return "nowhere"
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+async def through_faust(bootstrap: str, topic: str, count: int, lane: Lane | None) -> Span:
+    """A lane with the no-op evaluator, acknowledging and committing; None: one that does not even decode."""
+    kafka = KafkaSettings(
+        bootstrap_servers=bootstrap,
+        topics=(topic,),
+        dead_letter_topic=f"{topic}.dead",
+        group_prefix=f"{lane}-{time.monotonic_ns()}",
+    )
+    settings = Settings(kafka=kafka, telemetry=TelemetrySettings(log_level="WARNING"))
+    stop = asyncio.Event()
+    plan = [Prepared(noop, NoParams(), "noop", ())]
+    process = Pipeline(plan, Resources(), settings, lane=lane).process if lane else untouched
+    watched = Watched(process, count, stop)
+    await serve(settings, lane or "model", watched, Nowhere(), stop, port=0)
+    return watched.span
+
+
+async def measure(bootstrap: str, count: int, size: int, rounds: int) -> None:
+    topic = f"ingest-{size}"
+    mean = await fill(bootstrap, topic, count, size)
+    best: dict[str, Span] = {}
+    for _ in range(rounds):
+        for name, span in (
+            ("getmany", await plain(bootstrap, topic, count, decoding=False)),
+            ("lane", await through_faust(bootstrap, topic, count, None)),
+            ("getmany, decoding", await plain(bootstrap, topic, count, decoding=True)),
+            ("lane, decoding, no-op evaluator", await through_faust(bootstrap, topic, count, "model")),
+            ("lane fast: and rows of traces", await through_faust(bootstrap, topic, count, "fast")),
+        ):
+            if name not in best or span.rate > best[name].rate:
+                best[name] = span
+    print(f"\n{count} records of {mean} bytes, best of {rounds}")
+    for name, span in best.items():
+        against = "getmany, decoding" if "," in name or ":" in name else "getmany"
+        wall, cpu = span.rate / best[against].rate, best[against].cpu_us / span.cpu_us
+        print(f"  {name:32}{span.rate:9.0f}/s {span.cpu_us:6.1f} µs CPU   {wall:4.2f} ({cpu:4.2f} by CPU) of {against}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    chosen = parser.parse_args()
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # leaders are elected while the first records come
+    collect_garbage_seldom()  # as the worker does, and for the plain loops alike
+    with tempfile.TemporaryDirectory() as directory, KafkaNode(Path(directory)) as node:
+        for size in (1024, 4096):
+            asyncio.run(measure(node.bootstrap, chosen.records, size, chosen.rounds))
+
+
+if __name__ == "__main__":
+    main()
