@@ -21,13 +21,16 @@ __all__ = ["Plan", "Prepared", "prepare", "run_all"]
 _log = logging.getLogger(__name__)
 
 
-def run_all(plan: Sequence[Prepared], traces: Sequence[Trace], shared: Batch) -> list[list[Outcome | None]]:
+def run_all(
+    plan: Sequence[Prepared], traces: Sequence[Trace], shared: Batch, sizes: Sequence[int] | None = None
+) -> list[list[Outcome | None]]:
     """One outcome per evaluator and trace, in order: `[evaluator][trace]`; None where the task does not select it.
 
     All texts that any evaluator will embed go to the encoder in one call. What raises, or breaks the contract, costs
-    exactly the record it is about.
+    exactly the record it is about. `sizes`: how many characters each trace has at most, where the caller knows.
     """
-    sizes = [_at_most(trace) for trace in traces]
+    if sizes is None:
+        sizes = [_at_most(trace) for trace in traces]
     runs = [_Run(prepared, traces, sizes, shared) for prepared in plan]
     wanted = [text for run in runs for text in run.embeds(shared)]
     try:

@@ -167,7 +167,8 @@ class Pipeline:
                 chosen = [place for place in batch if sampled(place.trace.trace_id, rate)]
                 left = [place for place in batch if not sampled(place.trace.trace_id, rate)]
             weight = 1 / rate if rate else 0.0
-            outcomes = run_all(plan, [place.trace for place in chosen], shared) if chosen else [[] for _ in plan]
+            traces, sizes = [place.trace for place in chosen], [len(place.record.value or b"") for place in chosen]
+            outcomes = run_all(plan, traces, shared, sizes) if chosen else [[] for _ in plan]
             for prepared, column in zip(plan, outcomes, strict=True):
                 scored = score_rows(chosen, prepared, column, weight)
                 scored += sampled_out_rows(left, prepared, weight)
