@@ -1,0 +1,83 @@
+"""The scheduled jobs of one leader's term. Each may stop anywhere and run again, also under another leader."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from drift.insights.weakest_questions import state_weakest_questions
+from drift.leadership import Term
+from drift.raising import Raiser
+from drift.reconcile import reconcile
+from drift.rules import stored
+from drift.rules.judging import judge
+from drift.settings import JobSettings, RuleSettings, WindowSettings
+from drift.windows.metrics import WatchedMetric, watched
+from drift.windows.rollup import RolledUp, Rollup
+from drift.windows.watermark import Idleness
+from evaluators.spec import Evaluator
+from sinks.clickhouse.database import Database
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What one round of watching did."""
+
+    moved: int
+    rolled_up: RolledUp
+    verdicts: int
+    events: int
+
+
+@dataclass(slots=True)
+class Jobs:
+    """Holds what one term remembers: how long partitions have been idle."""
+
+    database: Database
+    evaluators: Mapping[str, Evaluator]
+    windows: WindowSettings
+    rules: RuleSettings
+    settings: JobSettings
+    term: Term
+    metrics: Mapping[str, WatchedMetric] = field(init=False)
+    _idleness: Idleness = field(default_factory=Idleness)
+    _reconciled_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        self.metrics = watched(self.evaluators)
+
+    def watch(self, now: datetime) -> Watched:
+        """Closed windows are stored and judged, and what follows for problems is recorded, when this returns.
+
+        One thread at a time. `now` is the server's time (see `server_time`).
+        """
+        moved = self._reconcile(now)
+        rolled = Rollup(self.database, self.evaluators, self.windows, self.term, self._idleness).run(now)
+        found = judge(self.database, self.metrics, self.rules, self.windows, self.term)
+        raiser = Raiser(self.database, self.metrics, self.rules, self.windows, self.term)
+        events = raiser.run(found.rules, now, {lane: mark.at for lane, mark in rolled.closing.items()})
+        stored.finish(self.database, found.position)
+        for event in events:
+            logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
+        return Watched(moved, rolled, found.verdicts, len(events))
+
+    def state_insights(self, now: datetime) -> int:
+        """The insights of the running period are stored; how many."""
+        return len(state_weakest_questions(self.database, self.metrics, self.rules, self.settings, self.term, now))
+
+    def _reconcile(self, now: datetime) -> int:
+        """In the same thread as the roll-up, and before it: its marks must not be worked off half-way."""
+        at = self._reconciled_at
+        if at is not None and (now - at).total_seconds() < self.settings.reconcile_every_s:
+            return 0
+        moved = reconcile(self.database, self.evaluators, self.windows.base_s, now)
+        self._reconciled_at = now
+        return moved
+
+
+def server_time(database: Database) -> datetime:
+    """The clock that all leaders share: rows get their times from it too."""
+    found: datetime = database.rows("SELECT now64(3, 'UTC') AS now")[0]["now"]
+    return found
