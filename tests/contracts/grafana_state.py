@@ -103,7 +103,7 @@ class GrafanaState:
         return Answer(200, copy.deepcopy(sorted(found, key=lambda a: -a["timeEnd"])[:limit]))
 
     def _annotate(self, body: Json) -> Answer:
-        if len(json.dumps(body["tags"])) > 500:
+        if len(json.dumps(body["tags"], ensure_ascii=False).encode()) > 500:
             return refused(400, "tags length exceeds the maximum of 500")
         number = next(self.ids)
         self.annotations[number] = {"id": number, **body}

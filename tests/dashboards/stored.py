@@ -61,6 +61,7 @@ class Event(NamedTuple):
     type: str = "accuracy"
     severity: str = "medium"
     description: str = ""
+    attributes: str = ""
     examples: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
     actor: str = ""

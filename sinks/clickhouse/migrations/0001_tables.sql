@@ -311,7 +311,7 @@ CREATE TABLE IF NOT EXISTS outbox
     action LowCardinality(String) COMMENT 'open or close',
     subject String COMMENT 'what it is about: a problem id and its episode',
     payload String COMMENT 'JSON',
-    state LowCardinality(String) COMMENT 'pending or sent',
+    state LowCardinality(String) COMMENT 'pending, sent or refused',
     external_id String,
     attempts UInt32,
     version UInt64,
