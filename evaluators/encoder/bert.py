@@ -78,15 +78,21 @@ class Weights:
     """The tensors of a safetensors file, mapped: read from disk as they are touched, dropped with `release`."""
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        start = 8 + int.from_bytes(self._map[:8], "little")
-        header = json.loads(self._map[8:start])
-        self._tensors = {
-            name.removeprefix("bert."): self._tensor(entry, start)
-            for name, entry in header.items()
-            if name != "__metadata__" and entry["dtype"] in _DTYPES
-        }
+        try:
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            start = 8 + int.from_bytes(self._map[:8], "little")
+            header = json.loads(self._map[8:start])
+            self._tensors = {
+                name.removeprefix("bert."): self._tensor(entry, start)
+                for name, entry in header.items()
+                if name != "__metadata__" and entry["dtype"] in _DTYPES
+            }
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigError(
+                f"{path} is missing or not a whole safetensors file ({type(error).__name__}): fetch the model again, "
+                "or set evaluators.encoder.backend to sentence-transformers"
+            ) from error
 
     def __getitem__(self, name: str) -> Vectors:
         if name not in self._tensors:

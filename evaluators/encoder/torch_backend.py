@@ -7,6 +7,7 @@ from threading import Lock
 import numpy as np
 
 from evaluators.encoder.windows import Frame, Ids
+from evaluators.errors import ConfigError
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 
@@ -28,7 +29,13 @@ class TorchBackend:
         disable_progress_bar()  # a worker's log is no terminal
         torch.set_num_threads(settings.threads)
         self._torch = torch
-        self._model = SentenceTransformer(str(folder), device=settings.device, local_files_only=True).eval()
+        try:
+            self._model = SentenceTransformer(str(folder), device=settings.device, local_files_only=True).eval()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ConfigError(
+                f"sentence-transformers cannot load the model in {folder}, device {settings.device or 'auto'}: "
+                f"{type(error).__name__}: {error}; see evaluators.encoder.model and evaluators.encoder.device"
+            ) from error
         self._lock = Lock()  # a fast tokenizer is not safe to share
         on_gpu = self._model.device.type != "cpu"
         self.batch_tokens = settings.batch_tokens or (_BATCH_TOKENS_GPU if on_gpu else _BATCH_TOKENS_CPU)

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from evaluators.check import check_evaluator, same
+from evaluators.encoder import load_encoder
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
 from evaluators.plan import Prepared
 from evaluators.registry import load
 from evaluators.resources import Resources
 from evaluators.run import run_all
+from evaluators.settings import EncoderSettings
 from evaluators.spec import Evaluator, Metric, Need, Shared, evaluator
 from evaluators.trace import Chunk, Latency, Tokens, Trace
 from tests.evaluators.engine.examples import Answer, asked, brevity, nearness, scoring, trace
@@ -81,6 +83,24 @@ def test_one_batch_of_all_evaluators_is_what_each_gives_alone() -> None:
     for prepared, outcomes in zip(plan, together, strict=True):
         [alone] = run_all([prepared], batch, resources().batch())
         assert all(same(a, b) for a, b in zip(outcomes, alone, strict=True))
+
+
+@pytest.mark.onnx
+def test_a_batch_gives_what_its_traces_give_alone_with_the_real_encoder_too() -> None:
+    """Its vectors move in the seventh digit with the batch they are in."""
+    encoder = load_encoder(EncoderSettings(backend="onnx"))
+    batch = [
+        asked(i, f"How do I reset router {i}?", "Hold the button. Wait ten seconds.", f"Router {i} is grey. " * (i + 1))
+        for i in range(8)
+    ]
+    embedding = [evaluator for evaluator in EVERY.values() if Need.EMBEDDING in evaluator.needs]
+    assert len(embedding) >= 4
+    plan = [Prepared(evaluator, evaluator.params(), "f", ()) for evaluator in embedding]
+    whole = run_all(plan, batch, Resources(encoder).batch())
+    alone = [run_all(plan, [one], Resources(encoder).batch()) for one in batch]
+    for at in range(len(plan)):
+        assert all(isinstance(outcome, Scored) for outcome in whole[at])
+        assert all(same(a, b[at][0]) for a, b in zip(whole[at], alone, strict=True))
 
 
 def broken(score: Any) -> Evaluator:

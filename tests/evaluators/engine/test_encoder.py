@@ -260,3 +260,23 @@ class TestChoice:
         (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text()), **change}))
         with pytest.raises(ConfigError, match=f"{says}.*sentence-transformers"):
             load_encoder(EncoderSettings(backend="onnx", model=str(folder)))
+
+    @pytest.mark.onnx
+    @pytest.mark.parametrize("keep", [0, 4, 5_000, 90_000_000])
+    def test_half_a_download_is_refused(self, tmp_path: Path, keep: int) -> None:
+        folder = tmp_path / "half"
+        shutil.copytree(find("all-MiniLM-L6-v2").folder, folder)
+        with (folder / "model.safetensors").open("r+b") as file:
+            file.truncate(keep)
+        with pytest.raises(ConfigError, match=r"model\.safetensors is missing or not a whole safetensors file"):
+            load_encoder(EncoderSettings(backend="onnx", model=str(folder)))
+
+    @pytest.mark.models
+    @pytest.mark.parametrize("wrong", [{"device": "cuda:77"}, {"device": "toaster"}, {"model": "."}])
+    def test_what_torch_cannot_load_says_which_setting_to_look_at(self, tmp_path: Path, wrong: dict[str, str]) -> None:
+        if "model" in wrong:
+            (tmp_path / "pytorch_model.bin").write_bytes(b"no weights")
+            wrong = {"model": str(tmp_path)}
+        chosen = EncoderSettings.model_validate({"backend": "sentence-transformers", **wrong})
+        with pytest.raises(ConfigError, match=r"sentence-transformers cannot load .* see evaluators\.encoder\.model"):
+            load_encoder(chosen)
