@@ -1,0 +1,229 @@
+"""The command line: light, helpful, and every expected error one clear line."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from stream.cli import COMMANDS, main
+
+HEAVY = ("pydantic", "numpy", "faust", "aiokafka", "clickhouse_connect", "rich", "torch", "onnxruntime", "msgspec")
+
+
+def run(*args: str, **variables: str) -> Result:
+    return CliRunner().invoke(main, args, env={"RAGWATCH_CONFIG": None, **variables})
+
+
+def shell(*args: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")}
+    return subprocess.run(
+        [sys.executable, "-m", "stream.cli", *args],
+        cwd=cwd,
+        env={**environ, "PYTHONPATH": str(Path(__file__).parents[3]), **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def helps(command: click.Command, *above: str) -> list[tuple[str, ...]]:
+    found = [above]
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), name)
+            assert below is not None
+            found += helps(below, *above, name)
+    return found
+
+
+@pytest.mark.parametrize("path", helps(main), ids=" ".join)
+def test_every_help_has_examples_and_says_what_options_mean(path: tuple[str, ...]) -> None:
+    told = run(*path, "--help")
+    assert told.exit_code == 0
+    assert re.search(r"(Examples?|First steps):\n\s+\S", told.output)
+    assert max(map(len, told.output.splitlines())) <= 120
+    command: click.Command = main
+    for name in path:
+        assert isinstance(command, click.Group)
+        below = command.get_command(click.Context(command), name)
+        assert below is not None
+        command = below
+    assert not [p.name for p in command.params if isinstance(p, click.Option) and not p.help]
+
+
+@pytest.mark.parametrize("path", [(), *((name,) for name in COMMANDS)], ids=" ".join)
+def test_help_imports_nothing_heavy(path: tuple[str, ...]) -> None:
+    code = (
+        "import sys\nfrom stream.cli import main\n"
+        f"try: main({[*path, '--help']!r})\nexcept SystemExit: pass\n"
+        f"print('HEAVY', [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "HEAVY []"
+
+
+def test_an_unknown_command_gets_the_nearest() -> None:
+    told = run("cofig")
+    assert told.exit_code == 2
+    assert "did you mean config?" in told.output
+    assert "worker" in run("qqq").output
+
+
+def test_a_settings_typo_is_one_line_without_traceback(tmp_path: Path) -> None:
+    (tmp_path / "ragwatch.toml").write_text("[kafka]\ntopcis = 1\n")
+    done = shell("config", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "ragwatch: ragwatch.toml:2: kafka.topcis: no such setting; did you mean kafka.topics?\n"
+
+
+@pytest.mark.parametrize("command", ["worker --lane fast", "jobs", "migrate", "check", "evaluators", "problems list"])
+def test_an_unknown_variable_stops_every_command(command: str, tmp_path: Path) -> None:
+    done = shell(*command.split(), cwd=tmp_path, RAGWATCH_KAFKA__TOPIC="x")
+    assert done.returncode == 2
+    assert done.stderr == "ragwatch: RAGWATCH_KAFKA__TOPIC: no such setting; did you mean RAGWATCH_KAFKA__TOPICS?\n"
+
+
+def test_config_tells_values_and_origins_and_masks_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "r.toml"
+    file.write_text('[clickhouse]\npassword = "hunter2"\n')
+    told = run("config", "--json", "--config", str(file), RAGWATCH_KAFKA__TOPICS="a,b")
+    entries = {entry["name"]: entry for entry in json.loads(told.output)}
+    assert entries["kafka.topics"]["value"] == ["a", "b"]
+    assert entries["kafka.topics"]["origin"] == "RAGWATCH_KAFKA__TOPICS"
+    assert entries["clickhouse.password"]["origin"] == f"{file}:2"
+    assert entries["clickhouse.password"]["value"] == "********"
+    assert "hunter2" not in told.output + run("config", "--config", str(file)).output
+
+
+def test_config_prints_a_file_that_means_the_same(tmp_path: Path) -> None:
+    first = run(
+        "config",
+        RAGWATCH_EVALUATORS__PARAMS='{"rouge": {"use_stemmer": true}}',
+        RAGWATCH_SAMPLING__LANES__JUDGE="0.5",
+        RAGWATCH_CLICKHOUSE__PASSWORD="x",
+        RAGWATCH_RULES__OVERRIDES='[{"metric": "operations.cost_usd", "max": 0.1}]',
+    )
+    tomllib.loads(first.output)
+    file = tmp_path / "r.toml"
+    file.write_text(first.output)
+    second = run("config", "--config", str(file))
+    values = [re.sub(r" +# .*", "", line) for line in first.output.splitlines() if "password" not in line]
+    assert values == [re.sub(r" +# .*", "", line) for line in second.output.splitlines() if "password" not in line]
+
+
+def test_config_changed_shows_only_what_is_not_default() -> None:
+    told = run("config", "--changed", RAGWATCH_WORKER__BLOCK_ROWS="7")
+    assert re.fullmatch(r"\[worker\]\nblock_rows = 7 +# RAGWATCH_WORKER__BLOCK_ROWS\n", told.output)
+
+
+def test_evaluators_as_json_has_what_other_tools_need() -> None:
+    infos = {info["id"]: info for info in json.loads(run("evaluators", "--json").output)}
+    assert {"operations", "inputs", "groundedness", "looping_detection", "pii_leakage", "rouge"} <= set(infos)
+    named = {"id", "description", "domain", "method", "lane", "tasks", "inputs", "needs", "standards", "params"}
+    named |= {"available", "reason", "version", "fingerprint", "metrics"}
+    for info in infos.values():
+        assert named <= set(info)
+        for metric in info["metrics"]:
+            assert {"key", "range", "better", "threshold", "primary", "rule"} <= set(metric)
+        for param in info["params"]:
+            assert {"name", "description", "default", "range"} <= set(param)
+    assert infos["rouge"]["lane"] == "fast"
+    assert infos["groundedness"]["needs"] == ["embedding"]
+
+
+def test_evaluators_as_a_table_and_in_full() -> None:
+    assert "pii_leakage" in run("evaluators").output
+    lanes = run("evaluators", "--lane", "model").output
+    assert "groundedness" in lanes
+    assert "rouge" not in lanes
+    assert "use_stemmer" in run("evaluators", "rouge").output
+    assert "did you mean rouge?" in run("evaluators", "rogue").output
+
+
+def test_an_evaluator_setting_that_names_nobody_is_an_error() -> None:
+    told = run("evaluators", RAGWATCH_EVALUATORS__DISABLED="rogue")
+    assert told.exit_code == 2
+    assert "rouge" in told.output
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("worker", "--lane", "fats"), "no such lane: fats"),
+        (("worker",), "--lane"),
+        (("replay", "--file", "x.jsonl"), "--run"),
+        (("replay", "--run", "probe", "--file", "x.jsonl"), "is taken"),
+        (("replay", "--run", "a b", "--file", "x.jsonl"), "letters, digits"),
+        (("replay", "--run", "r", "--file", "x.jsonl", "--topic", "t"), "--file is read whole"),
+        (("replay", "--run", "r", "--from", "2026-03-02T10:00:00"), "has no offset"),
+        (("replay", "--run", "r", "--from", "soon"), "is not a time"),
+        (("replay", "--run", "r", "--from", "2026-03-02", "--to", "2026-03-02"), "before --to"),
+        (("replay", "--run", "r", "--file", "/nowhere.jsonl"), "No such file"),
+        (("dashboards", "push"), "grafana.url is not set"),
+    ],
+)
+def test_wrong_use_is_told(args: tuple[str, ...], said: str) -> None:
+    told = run(*args)
+    assert told.exit_code == 2
+    assert said in told.output
+    assert "Traceback" not in told.output
+
+
+def test_check_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = shell(
+            "check",
+            cwd=tmp_path,
+            RAGWATCH_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:9",
+            RAGWATCH_CLICKHOUSE__URL="http://127.0.0.1:9",
+            RAGWATCH_GRAFANA__URL="http://127.0.0.1:9",
+            RAGWATCH_GRAFANA__TOKEN="hunter2",
+            RAGWATCH_TELEMETRY__PORT=port,
+            RAGWATCH_EVALUATORS__DISABLED="groundedness,answer_relevancy_sentence,context_relevancy_soft",
+        )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+    lines = {line.split(": ")[0].split()[-1]: line for line in done.stdout.splitlines()}
+    for name in ("kafka", "clickhouse", "grafana", "telemetry.port"):
+        assert lines[name].startswith("WRONG")
+    assert "127.0.0.1:9" in lines["kafka"]
+    assert "another port" in lines["telemetry.port"]
+    for name in ("settings", "evaluators", "encoder"):
+        assert lines[name].startswith("ok")
+
+
+def test_dashboards_build_writes_files(tmp_path: Path) -> None:
+    told = run("dashboards", "build", "--out", str(tmp_path / "out"))
+    assert told.exit_code == 0, told.output
+    (file,) = (tmp_path / "out").iterdir()
+    assert json.loads(file.read_text())["panels"]
+    assert str(file) in told.output
+
+
+def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stream.settings.load", interrupted)
+    assert run("config").exit_code == 130
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    script = f"{sys.executable} -m stream.cli config | head -n 1; echo ${{PIPESTATUS[0]}}"
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.splitlines() == ["[kafka]", "0"]
+    assert "Traceback" not in done.stderr
