@@ -1,0 +1,133 @@
+"""Kafka decides who leads the jobs: the owner of the one partition of `rag.jobs` in the group of the jobs."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+
+from drift.leadership import Term, elect
+from sinks.clickhouse.database import Database
+from stream.kafka_client import client_options
+from stream.sections import KafkaSettings
+
+logger = logging.getLogger(__name__)
+_POLL_MS = 500
+_RETRY_S = 2.0
+_STOP_S = 10.0
+
+
+class KafkaLeadership:
+    """Implements `drift.leadership.Leadership`: a consumer in a thread of its own keeps membership of the group.
+
+    Being elected costs a row in `leaders`, so the term is taken at the first question after the partition came. A
+    process that lost the partition without noticing goes on with an epoch that loses against its successor's.
+    """
+
+    def __init__(self, kafka: KafkaSettings, database: Database) -> None:
+        self._kafka = kafka
+        self._database = database
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self._lock = threading.Lock()
+        self._ownership = 0  # grows with every gain and loss, so that a term never outlives the ownership it began in
+        self._owns = False
+        self._term: Term | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="leadership", daemon=True)
+
+    def start(self) -> None:
+        """Begin to stand for election; returns at once."""
+        self._thread.start()
+
+    def term(self) -> Term | None:
+        """The term this process leads in; raises Transient where the database could not say."""
+        with self._lock:
+            owns, ownership, term = self._owns, self._ownership, self._term
+        if not owns or term is not None:
+            return term
+        elected = elect(self._database, self._holder)
+        with self._lock:
+            if not self._owns or self._ownership != ownership:
+                return None  # lost meanwhile; the epoch is spent
+            self._term = self._term or elected
+            return self._term
+
+    def stop(self) -> None:
+        """Leave the group, so that another process takes over at once."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_S)
+
+    def set_owner(self, owns: bool) -> None:
+        """The partition came or went."""
+        with self._lock:
+            if owns != self._owns:
+                self._owns, self._term = owns, None
+                self._ownership += 1
+        logger.info("this process %s the jobs' partition", "owns" if owns else "does not own")
+
+    def _run(self) -> None:
+        asyncio.run(self._stand())
+
+    async def _stand(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                await self._member()
+            except (KafkaError, OSError) as error:
+                logger.warning("leadership: %s: %s; standing again in %g s", type(error).__name__, error, _RETRY_S)
+            self.set_owner(False)
+            if not self._stopping.is_set():
+                await asyncio.sleep(_RETRY_S)
+
+    async def _member(self) -> None:
+        await _ensure_topic(self._kafka)
+        consumer = AIOKafkaConsumer(
+            group_id=self._kafka.group("jobs"),
+            enable_auto_commit=False,
+            session_timeout_ms=int(self._kafka.session_timeout_s * 1000),
+            heartbeat_interval_ms=int(self._kafka.heartbeat_s * 1000),
+            rebalance_timeout_ms=int(self._kafka.rebalance_timeout_s * 1000),
+            **client_options(self._kafka),
+        )
+        first = TopicPartition(self._kafka.jobs_topic, 0)
+        consumer.subscribe([self._kafka.jobs_topic], listener=_Listener(self, first))
+        await consumer.start()
+        try:
+            while not self._stopping.is_set():
+                await consumer.getmany(timeout_ms=_POLL_MS)
+        finally:
+            self.set_owner(False)
+            with contextlib.suppress(KafkaError):
+                await consumer.stop()
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    def __init__(self, leadership: KafkaLeadership, first: TopicPartition) -> None:
+        self._leadership = leadership
+        self._first = first
+
+    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        self._leadership.set_owner(False)
+
+    def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        self._leadership.set_owner(self._first in set(assigned))
+
+
+async def _ensure_topic(kafka: KafkaSettings) -> None:
+    """The topic exists; its number of partitions does not matter, only the first one counts."""
+    admin = AIOKafkaAdminClient(**client_options(kafka))
+    await admin.start()
+    try:
+        if kafka.jobs_topic not in await admin.list_topics():
+            with contextlib.suppress(TopicAlreadyExistsError):
+                await admin.create_topics([NewTopic(kafka.jobs_topic, 1, -1)])
+    finally:
+        await admin.close()

@@ -1,0 +1,201 @@
+"""The `jobs` process: jobs on a schedule under one leader. Any number of such processes may run."""
+
+import asyncio
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from drift.jobs import Jobs, server_time
+from drift.leadership import Leadership, Term
+from drift.rules.choose import check
+from evaluators import registry
+from evaluators.errors import RagwatchError
+from evaluators.spec import Evaluator
+from sinks.clickhouse.database import Database
+from stream import logs
+from stream.leader import KafkaLeadership
+from stream.serving import TelemetryServer
+from stream.settings import Settings
+from stream.telemetry import Telemetry
+from stream.worker import CRASHED, STOPPED, WRONG_SETTINGS
+
+log = logging.getLogger(__name__)
+
+
+_MISFIRE_S = 3600  # a job that could not start in time starts late rather than never
+
+
+@dataclass(slots=True)
+class JobHealth:
+    """The process lives while a leader finishes jobs; one that does not lead has nothing to finish.
+
+    `clock` is monotonic, in seconds.
+    """
+
+    clock: Callable[[], float]
+    live_after_s: float
+    _moved_at: float = field(init=False)
+    _trouble: str = "the jobs are starting"
+
+    def __post_init__(self) -> None:
+        self._moved_at = self.clock()
+
+    def moved(self) -> None:
+        """A job finished, or another process leads."""
+        self._moved_at, self._trouble = self.clock(), ""
+
+    def failed(self, why: str) -> None:
+        """A job could not be done."""
+        self._trouble = why
+
+    def live(self) -> list[str]:
+        """Empty unless this process leads and has finished no job for long."""
+        silent = self.clock() - self._moved_at
+        return [f"no job finished for {silent:.0f} s: {self._trouble}"] if silent > self.live_after_s else []
+
+    def ready(self) -> list[str]:
+        """Empty unless the last job failed."""
+        return [self._trouble] if self._trouble else []
+
+
+class Scheduled:
+    """Runs jobs for whoever leads: a job that raises is counted and logged, and the next one runs."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        evaluators: Mapping[str, Evaluator],
+        database: Database,
+        leadership: Leadership,
+        telemetry: Telemetry,
+        health: JobHealth,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._evaluators = evaluators
+        self._database = database
+        self._leadership = leadership
+        self._telemetry = telemetry
+        self._health = health
+        self._now = now
+        self._jobs: Jobs | None = None
+        self._lock = threading.Lock()
+
+    def run(self, name: str, job: Callable[[Jobs, datetime], object]) -> bool:
+        """Do the job if this process leads; whether it was done. Never raises."""
+        began = time.monotonic()
+        try:
+            term = self._leadership.term()
+            self._telemetry.leader.set(term is not None)
+            if term is None:
+                self._health.moved()
+                return False
+            job(self._of(term), self._now())
+        except RagwatchError as error:
+            log.error("job %s: %s", name, error)
+            self._failed(name, str(error))
+            return False
+        except Exception as error:  # a scheduled job: the next run may do better
+            log.exception("job %s failed", name)
+            self._failed(name, type(error).__name__)
+            return False
+        finally:
+            self._telemetry.job_seconds.labels(name).observe(time.monotonic() - began)
+        self._telemetry.job_runs.labels(name, "done").inc()
+        self._telemetry.job_success_time.labels(name).set_to_current_time()
+        self._health.moved()
+        return True
+
+    def _failed(self, name: str, why: str) -> None:
+        self._telemetry.job_runs.labels(name, "failed").inc()
+        self._health.failed(f"job {name}: {why}")
+
+    def _of(self, term: Term) -> Jobs:
+        with self._lock:
+            if self._jobs is None or self._jobs.term is not term:
+                settings = self._settings
+                self._jobs = Jobs(
+                    self._database, self._evaluators, settings.windows, settings.rules, settings.jobs, term
+                )
+            return self._jobs
+
+
+def run(settings: Settings) -> int:
+    """Until SIGTERM or SIGINT; the exit status: 0 stopped in order, 1 a bug, 2 a person must change something."""
+    logs.configure(settings.telemetry)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        asyncio.run(_serve(settings, stop))
+    except RagwatchError as error:
+        log.error("jobs stop: %s", error)
+        return WRONG_SETTINGS
+    except Exception:  # the edge of the process
+        log.exception("jobs crashed")
+        return CRASHED
+    return STOPPED
+
+
+async def _serve(settings: Settings, stop: threading.Event) -> None:
+    """Telemetry on the loop, jobs in threads."""
+    from apscheduler.schedulers.background import BackgroundScheduler
+
+    evaluators = registry.load()
+    check(settings.rules, evaluators)
+    telemetry, health = Telemetry(), JobHealth(time.monotonic, settings.jobs.live_after_s)
+    where = settings.telemetry
+    server = TelemetryServer(telemetry, health, where.host, where.jobs_port, "telemetry.jobs_port")
+    await server.start()
+    database = Database(settings.clickhouse)
+    leadership = KafkaLeadership(settings.kafka, database)
+    scheduled = Scheduled(settings, evaluators, database, leadership, telemetry, health, lambda: server_time(database))
+    scheduler = BackgroundScheduler(timezone="UTC")
+    for name, every_s, job in _schedule(settings, database):
+        scheduler.add_job(
+            scheduled.run,
+            "interval",
+            (name, job),
+            seconds=every_s,
+            id=name,
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=_MISFIRE_S,
+        )
+    leadership.start()
+    scheduler.start()
+    log.info("jobs run every %g s; telemetry on port %d", settings.jobs.every_s, server.port)
+    try:
+        await asyncio.to_thread(stop.wait)
+    finally:
+        await asyncio.to_thread(scheduler.shutdown)  # waits for the jobs that run
+        await asyncio.to_thread(leadership.stop)
+        await server.stop()
+        database.close()
+
+
+def _schedule(settings: Settings, database: Database) -> list[tuple[str, float, Callable[[Jobs, datetime], object]]]:
+    """Name, interval and work of each job."""
+    jobs: list[tuple[str, float, Callable[[Jobs, datetime], object]]] = [
+        ("watch", settings.jobs.every_s, Jobs.watch),
+        ("insights", settings.jobs.insights_every_s, Jobs.state_insights),
+    ]
+    if settings.grafana.url:
+        jobs.append(("announce", settings.jobs.every_s, _announcing(settings, database)))
+    return jobs
+
+
+def _announcing(settings: Settings, database: Database) -> Callable[[Jobs, datetime], object]:
+    from drift.announce import announce
+    from sinks.grafana import GrafanaGateway
+
+    gateway = GrafanaGateway(settings.grafana)
+
+    def job(jobs: Jobs, now: datetime) -> object:
+        return announce(database, gateway, jobs.term.epoch, lambda: now)
+
+    return job
