@@ -1,5 +1,6 @@
 """Statements on chDB, each on a connection of its own: no setting, database or session outlives its request."""
 
+import errno
 import importlib
 import re
 import tempfile
@@ -21,7 +22,6 @@ _CODE = re.compile(r"Code: (\d+)\.")
 _SETTING = re.compile(r"[a-z][a-z0-9_.]*", re.IGNORECASE)
 SYNTAX_ERROR = 62
 UNKNOWN_SETTING = 115
-NOT_ENOUGH_SPACE = 243
 UNKNOWN_EXCEPTION = 1002
 
 
@@ -39,10 +39,10 @@ class Statement:
 class EngineError(Exception):
     """The engine's own message, and its error code."""
 
-    def __init__(self, message: str, code: int | None = None) -> None:
+    def __init__(self, message: str) -> None:
         super().__init__(message)
         found = _CODE.search(message)
-        self.code = code if code is not None else int(found[1]) if found else UNKNOWN_EXCEPTION
+        self.code = int(found[1]) if found else UNKNOWN_EXCEPTION
 
 
 class Engine:
@@ -91,7 +91,9 @@ class Engine:
                 target, settings, data_format = ((part or b"").decode() for part in insert.groups())
                 connection.query(f"{target} FROM INFILE '{_escaped(file.name)}' {settings} FORMAT {data_format}")
         except OSError as error:
-            raise EngineError(f"{error.strerror}. (NOT_ENOUGH_SPACE)", NOT_ENOUGH_SPACE) from None
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            code, name = (243, "NOT_ENOUGH_SPACE") if full else (75, "CANNOT_WRITE_TO_FILE_DESCRIPTOR")
+            raise EngineError(f"Code: {code}. DB::Exception: {error.strerror}. ({name})") from None
 
     def close(self) -> None:
         """Let go of the directory; statements must have ended."""

@@ -24,9 +24,10 @@ import lz4.frame
 import psutil
 import pytest
 
-from evaluators.errors import ConfigError
+from evaluators.errors import BadRecord, ConfigError, Transient
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
+from sinks.clickhouse.embedded.bodies import unpack
 from sinks.clickhouse.migrate import migrate
 from sinks.sample import block
 from sinks.settings import RetentionSettings
@@ -283,6 +284,18 @@ def test_broken_bodies(ask: Ask, encoding: str) -> None:
     assert encoding.encode() in answer.body
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, lz4.frame.compress, _zstd, zlib.compress])
+def test_a_body_that_unpacks_to_too_much_is_refused(pack: Callable[[bytes], bytes]) -> None:
+    encoding = {gzip.compress: "gzip", zlib.compress: "deflate", _zstd: "zstd"}.get(pack, "lz4")
+    bomb = pack(bytes(1_000_001))
+    assert len(bomb) < 10_000
+    assert unpack(pack(bytes(1_000_000)), encoding, limit=1_000_000) == bytes(1_000_000)
+    with pytest.raises(BadRecord, match="more than 1000000 bytes"):
+        unpack(bomb, encoding, limit=1_000_000)
+    with pytest.raises(BadRecord, match="cut short"):
+        unpack(pack(os.urandom(10_000))[:-100], encoding)
+
+
 def test_statements_run_in_parallel(ask: Ask) -> None:
     """Three that wait until all three are running: one after the other, none would end."""
     done: list[bytes] = []
@@ -297,6 +310,21 @@ def test_statements_run_in_parallel(ask: Ask) -> None:
         thread.join(30)
     assert running == 3
     assert done == [b""] * 3
+
+
+def test_a_disk_that_is_gone_is_not_acknowledged(tmp_path: Path) -> None:
+    """Nothing can be written where inserts lie: the client is told to try again, and later it works."""
+    with EmbeddedClickHouse(tmp_path) as server:
+        database = Database(server.settings)
+        migrate(database, RetentionSettings())
+        rows = block(traces=5).traces
+        (tmp_path / "incoming").rename(tmp_path / "away")
+        with pytest.raises(Transient, match="CANNOT_WRITE"):
+            database.insert("traces", rows)
+        (tmp_path / "away").rename(tmp_path / "incoming")
+        database.insert("traces", rows)
+        assert database.rows("SELECT count() AS n FROM traces FINAL") == [{"n": 5}]
+        database.close()
 
 
 def test_kill_9_loses_nothing_acknowledged(tmp_path: Path) -> None:
@@ -347,6 +375,7 @@ def test_dies_with_its_parent(tmp_path: Path) -> None:
     program = f"""
 import os, pathlib, signal
 from sinks.clickhouse.embedded import EmbeddedClickHouse
+from sinks.clickhouse.embedded.bodies import unpack
 server = EmbeddedClickHouse(pathlib.Path({str(tmp_path)!r}))
 server.start()
 print(server.pid, flush=True)
