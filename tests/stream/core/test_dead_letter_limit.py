@@ -1,0 +1,50 @@
+"""A bad record passes, a bad deployment stops the worker."""
+
+from collections import Counter
+
+import pytest
+
+from evaluators.errors import ConfigError
+from stream.dead_letter_limit import DeadLetterLimit
+from tests.stream.core.rows import record
+
+
+def feed(limit: DeadLetterLimit, pattern: str) -> None:
+    """One record a letter: "x" is a dead one."""
+    records = [record(number) for number in range(len(pattern))]
+    dead = {id(found) for found, letter in zip(records, pattern, strict=True) if letter == "x"}
+    limit.check(records, dead, Counter({"not_json": len(dead)} if dead else {}))
+
+
+def test_a_run_stops_at_its_length_and_not_before() -> None:
+    limit = DeadLetterLimit(ratio=1.0, run=5)
+    feed(limit, "xxxx.xxxx")
+    with pytest.raises(ConfigError, match=r"latest 5 records were all dead letters, up to rag.traces/0 offset 0"):
+        feed(limit, "x")
+
+
+def test_a_run_goes_on_over_slices_and_ends_with_a_good_one() -> None:
+    limit = DeadLetterLimit(ratio=1.0, run=5)
+    feed(limit, "xxx")
+    feed(limit, "...")
+    feed(limit, "xxxx")
+    with pytest.raises(ConfigError):
+        feed(limit, "x")
+
+
+def test_a_share_is_only_judged_over_a_whole_window() -> None:
+    limit = DeadLetterLimit(ratio=0.5, run=10_000)
+    feed(limit, "xx." * 333)  # two in three, of 999
+    with pytest.raises(ConfigError, match=r"\d+ of the latest 1000 records were dead letters.*not_json"):
+        feed(limit, "xx")
+
+
+def test_a_share_at_the_limit_passes_and_old_records_are_forgotten() -> None:
+    limit = DeadLetterLimit(ratio=0.5, run=10_000)
+    feed(limit, "x." * 500)
+    feed(limit, "." * 1000)
+    feed(limit, "x." * 500)
+    feed(limit, ".")
+    feed(limit, "x")
+    with pytest.raises(ConfigError):
+        feed(limit, "x" * 3)

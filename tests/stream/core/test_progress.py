@@ -1,0 +1,52 @@
+"""Progress speaks only of what was handed over, never goes back, and is never ahead of the clock."""
+
+from datetime import UTC, datetime, timedelta
+
+from sinks.rows import ProgressRow
+from stream.progress import NOTHING_STORED, Lag, Progress
+from tests.stream.core.rows import record
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+AT = ("rag.traces", 0)
+
+
+def progress() -> Progress:
+    return Progress("fast", "host:1:fast", lambda: NOW)
+
+
+def test_a_slice_moves_offset_and_newest() -> None:
+    row = progress().handed(AT, record(41), NOW - timedelta(minutes=5), Lag(40, 10))
+    assert row == ProgressRow("fast", "rag.traces", 0, "host:1:fast", NOW - timedelta(minutes=5), 42, 8)
+
+
+def test_newest_is_never_ahead_of_the_clock_and_never_goes_back() -> None:
+    made = progress()
+    assert made.handed(AT, record(1), NOW + timedelta(hours=1), None).newest == NOW
+    assert made.handed(AT, record(2), NOW - timedelta(hours=1), None).newest == NOW
+    assert made.handed(AT, record(3), None, None).newest == NOW
+
+
+def test_a_heartbeat_says_lag_nought_only_where_all_is_handed_over() -> None:
+    made = progress()
+    made.handed(AT, record(41), NOW, Lag(0, 42))
+    assert made.heartbeat([(AT, Lag(0, 42))])[0].lag == 0  # handed over, though not acknowledged yet
+    assert made.heartbeat([(AT, Lag(0, 50))])[0].lag == 8
+
+
+def test_a_partition_that_nothing_came_from_yet() -> None:
+    (row,) = progress().heartbeat([(AT, Lag(7, 0))])
+    assert (row.newest, row.offset, row.lag) == (NOTHING_STORED, 7, 0)
+
+
+def test_another_owner_was_further_and_a_new_topic_is_shorter() -> None:
+    made = progress()
+    made.handed(AT, record(41), NOW, Lag(0, 42))
+    assert made.heartbeat([(AT, Lag(100, 5))])[0][5:] == (100, 5)
+    assert made.heartbeat([(AT, Lag(3, 0))])[0][5:] == (3, 0)
+
+
+def test_age_is_that_of_the_newest_record_worked_off() -> None:
+    made = progress()
+    assert made.age_s(AT) == 0
+    made.handed(AT, record(1, timestamp=int(NOW.timestamp() * 1000) - 2500), NOW, None)
+    assert made.age_s(AT) == 2.5

@@ -1,0 +1,67 @@
+"""/metrics, /live and /ready over real HTTP, and a port that is taken."""
+
+import re
+import socket
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from evaluators.errors import ConfigError
+from stream.health import LaneHealth
+from stream.serving import TelemetryServer
+from stream.telemetry import Telemetry
+from tests.stream.core.loop import in_loop
+
+
+def server(telemetry: Telemetry, health: LaneHealth, port: int = 0) -> TelemetryServer:
+    return TelemetryServer(telemetry, health, "127.0.0.1", port, setting="telemetry.port")
+
+
+@in_loop
+async def test_metrics_live_and_ready_are_served() -> None:
+    telemetry, now = Telemetry(), [0.0]
+    health = LaneHealth(lambda: now[0], stuck_after_s=10)
+    telemetry.records.labels("fast").inc(3)
+    served = server(telemetry, health)
+    await served.start()
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{served.port}") as session:
+
+        async def get(path: str) -> tuple[int, str]:
+            async with session.get(path) as answer:
+                return answer.status, await answer.text()
+
+        status, text = await get("/metrics")
+        families = {family.name: family for family in text_string_to_metric_families(text)}
+        assert status == 200
+        assert [s.value for s in families["ragwatch_records"].samples if s.name.endswith("_total")] == [3]
+        assert await get("/ready") == (503, "the worker is starting\n")
+        health.waits_for("start", None)
+        assert await get("/ready") == (200, "ok\n")
+        health.observe({}, work_waits=True, sink_away=False)
+        assert (await get("/live"))[0] == 200
+        now[0] = 11
+        assert (await get("/live"))[0] == 503
+    await served.stop()
+
+
+@in_loop
+async def test_a_port_in_use_is_said_with_the_setting_to_change() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"telemetry.port: cannot listen on 127.0.0.1:{port}.*another port"):
+            await server(Telemetry(), LaneHealth(lambda: 0.0), port).start()
+
+
+def test_every_metric_is_named_once_with_a_meaning_and_what_to_do() -> None:
+    telemetry = Telemetry()
+    names = [described.name for described in telemetry.described]
+    assert len(names) == len(set(names))
+    for described in telemetry.described:
+        assert re.fullmatch(r"ragwatch_[a-z_]+", described.name)
+        assert described.meaning.endswith(".")
+        assert described.action.endswith(".")
+    declared = {family.name for family in telemetry.registry.collect() if family.name.startswith("ragwatch_")}
+    assert declared == {described.name.removesuffix("_total") for described in telemetry.described}
