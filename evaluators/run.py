@@ -53,13 +53,16 @@ class _Run:
         for i, trace in enumerate(traces):
             if not prepared.selects(trace):
                 continue
-            view = evaluator.project(trace)
-            if isinstance(view, str):
-                self.settled[i] = NotApplicable(f"missing_{view}")
-            elif _too_long(prepared, view, sizes[i], shared):
-                self.settled[i] = NotApplicable("too_long")
-            else:
-                self.rows[i] = view
+            try:
+                view = evaluator.project(trace)
+                if isinstance(view, str):
+                    self.settled[i] = NotApplicable(f"missing_{view}")
+                elif _too_long(prepared, view, sizes[i], shared):
+                    self.settled[i] = NotApplicable("too_long")
+                else:
+                    self.rows[i] = view
+            except Exception as error:  # noqa: BLE001 - its inputs may be a class that refuses some values
+                self.settled[i] = self._crashed(error)
 
     def embeds(self, shared: Batch) -> list[str]:
         """The texts that its rows say they will embed; a row that cannot say is settled as `Failed`."""

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluators.encoder.bert import WORDS, Graph, Weights, read
+from evaluators.encoder.bert import read
+from evaluators.encoder.graph import WORDS, Graph
+from evaluators.encoder.weights import Weights
 from evaluators.encoder.windows import Frame, Ids
 from evaluators.errors import ConfigError
 from evaluators.settings import EncoderSettings

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -229,6 +230,29 @@ def test_a_text_that_cannot_be_named_for_embedding_costs_its_own_record_only() -
     assert outcomes[0] == Scored({"value": 1.0})
     assert isinstance(outcomes[1], Failed)
     assert outcomes[1].detail.startswith("IndexError at test_run.py:")
+
+
+@dataclass(frozen=True)
+class Particular:
+    answer: str
+
+    def __post_init__(self) -> None:
+        if self.answer == "bad":
+            raise ValueError(self.answer)
+
+
+def test_inputs_that_refuse_a_record_cost_that_record_only() -> None:
+    @evaluator(
+        "particular", version=1, domain="generation", method="rule", inputs=Particular, metrics=[Metric("value")]
+    )
+    def particular(rows: Sequence[Particular], shared: Shared, params: BaseModel) -> Iterator[Outcome]:
+        """Takes what it takes."""
+        yield from (Scored({"value": 1.0}) for _ in rows)
+
+    [outcomes] = run_all(ready(particular), [trace(0, "bad"), trace(1, "good")], batch())
+    assert isinstance(outcomes[0], Failed)
+    assert outcomes[0].detail.startswith("ValueError at test_run.py:")
+    assert outcomes[1] == Scored({"value": 1.0})
 
 
 class PickyEncoder(HashingEncoder):
