@@ -31,10 +31,11 @@ class EmbeddedClickHouse:
 
     @property
     def settings(self) -> ClickHouseSettings:
-        """How to reach it while it runs; the key is in here."""
-        return ClickHouseSettings(
-            url=f"http://127.0.0.1:{self.port}", user="default", password=SecretStr(self._files.key())
-        )
+        """How to reach it while it runs, whoever started it; the key is in here."""
+        port = self.port or self._files.read_port()
+        if port is None:
+            raise ConfigError(f"no embedded ClickHouse runs on {self._files.path}: start one with `ragwatch local`")
+        return ClickHouseSettings(url=f"http://127.0.0.1:{port}", user="default", password=SecretStr(self._files.key()))
 
     @property
     def pid(self) -> int | None:
