@@ -48,6 +48,7 @@ def _sizes(tables: Tables) -> board.CustomVariable:
         .label("Windows of")
         .values(",".join(f"{text} : {value}" for text, value in sizes.items()))
         .options(options)
+        .allow_custom_value(False)
         .current(options[0])
     )
 

@@ -24,8 +24,9 @@ def trace(number: int, time: datetime) -> TraceRow:
     return TraceRow(
         run_id="live", app="helpdesk", environment="prod", time=time, trace_id=f"t{number}", version=number + 1,
         session_id="", user_id="", task="qa", probe="", model="m1", model_requested="m1", provider="",
-        prompt_version="p1", latency_s=None, first_token_s=None, cost_usd=None, input_tokens=None, output_tokens=None, error="",
-        chunk_ids=[], categories=[], segments={}, relationships="", test_case="", topic="rag.traces", partition=0, offset=number,
+        prompt_version="p1", latency_s=None, first_token_s=None, cost_usd=None, input_tokens=None,
+        output_tokens=None, error="", chunk_ids=[], categories=[], segments={}, relationships="", test_case="",
+        topic="rag.traces", partition=0, offset=number,
     )  # fmt: skip
 
 
