@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -39,8 +39,8 @@ class Window:
     scored: int = 0
     failed: int = 0
     sum: float = 0.0
-    bins: Mapping[int, int] = {}
-    parts: Mapping[str, float] = {}
+    bins: Mapping[int, int] = field(default_factory=dict)
+    parts: Mapping[str, float] = field(default_factory=dict)
     revision: int = 0
     frozen: bool = False
     changed: bool = False
