@@ -3,7 +3,8 @@
 `python -m benchmarks.model_lane [--traces 1000] [--backend onnx] [--rounds 2]`: canonical JSON records go through the
 lane's pipeline as a worker runs it (decoded, in micro-batches, scored, tabulated), with an empty cache; the encoder
 alone then encodes exactly the distinct texts that the lane asked for, in one call. Both have the same threads; the
-best of the rounds counts, since other processes only ever slow things down.
+best of the rounds counts, since other processes only ever slow things down, and the goal must be met in wall time and
+in CPU time: on a busy machine wall time alone can be wrong either way.
 """
 
 import argparse
@@ -126,7 +127,7 @@ def main() -> int:
     print(f"{'traces':8} {len(traces) / lane_spent.wall_s:8.1f} a second")
     cpu = min(s.cpu_s for s in raws) / min(s.cpu_s for s in lanes)
     print(f"ratio    {ratio:8.2f} of wall time, {cpu:.2f} of CPU time (goal {GOAL})")
-    return 0 if ratio >= GOAL else 1
+    return 0 if min(ratio, cpu) >= GOAL else 1
 
 
 if __name__ == "__main__":
