@@ -21,7 +21,7 @@ def figures(database: Database, series: Series, rule: Rule, stretch: Sequence[Ve
         WHERE run_id = 'live' AND rule_id = {rule:String} AND app = {app:String} AND environment = {environment:String}
             AND metric = {metric:String} AND model = {model:String} AND segment = {segment:String}
             AND segment_value = {segment_value:String} AND fingerprint = {fingerprint:String}
-            AND start >= {since:DateTime('UTC')}
+            AND start >= {since:DateTime64(3, 'UTC')}
         """,
         _keys(series, rule, stretch) | {"since": since},
     )[0]
@@ -94,7 +94,7 @@ def prompt_versions(database: Database, series: Series, since: datetime, until: 
     rows = database.rows(
         "SELECT DISTINCT prompt_version FROM windows WHERE run_id = 'live' AND app = {app:String} "
         "AND environment = {environment:String} AND metric = {metric:String} AND model = {model:String} "
-        "AND segment = '' AND scored > 0 AND start >= {since:DateTime('UTC')} AND start < {until:DateTime('UTC')} "
+        "AND segment = '' AND scored > 0 AND start >= {since:DateTime64(3, 'UTC')} AND start < {until:DateTime64(3, 'UTC')} "
         "ORDER BY prompt_version",
         {
             "app": series.app,
@@ -120,7 +120,7 @@ def _baseline(
                 AND environment = {{environment:String}} AND metric = {{metric:String}} AND model = {{model:String}}
                 AND segment = {{segment:String}} AND segment_value = {{segment_value:String}}
                 AND fingerprint = {{fingerprint:String}} AND NOT breached AND samples > 0
-                AND end <= {{since:DateTime('UTC')}}
+                AND end <= {{since:DateTime64(3, 'UTC')}}
             ORDER BY end DESC LIMIT {_GOOD_STRETCHES}
         )
         """,
@@ -144,8 +144,8 @@ def _reasons(database: Database, series: Series, since: datetime, until: datetim
         "SELECT kind, sum(n) AS total FROM (SELECT failures FROM windows FINAL WHERE run_id = 'live' "
         "AND size_s = (SELECT min(size_s) FROM windows WHERE run_id = 'live' AND metric = {metric:String}) "
         "AND app = {app:String} AND environment = {environment:String} AND metric = {metric:String} "
-        "AND model = {model:String} AND segment = '' AND start >= {since:DateTime('UTC')} "
-        "AND start < {until:DateTime('UTC')}) ARRAY JOIN mapKeys(failures) AS kind, mapValues(failures) AS n "
+        "AND model = {model:String} AND segment = '' AND start >= {since:DateTime64(3, 'UTC')} "
+        "AND start < {until:DateTime64(3, 'UTC')}) ARRAY JOIN mapKeys(failures) AS kind, mapValues(failures) AS n "
         "GROUP BY kind ORDER BY total DESC, kind LIMIT 5",
         {
             "app": series.app,

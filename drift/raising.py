@@ -94,7 +94,7 @@ class Raiser:
                 FROM verdicts FINAL
                 WHERE run_id = 'live' AND samples > 0
                     AND rule_id IN {sql.texts(sorted({rule.rule_id for rule in watched.values()}))}
-                    AND (app, environment, metric) IN ({listed}) AND end > {{remembered:DateTime('UTC')}}
+                    AND (app, environment, metric) IN ({listed}) AND end > {{remembered:DateTime64(3, 'UTC')}}
             )
             ORDER BY start DESC LIMIT {most} BY {key}
             """,
