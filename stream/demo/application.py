@@ -49,7 +49,6 @@ class Application:
 
     async def answer(self, question: Question, fault: Fault | None, rng: random.Random) -> Trace:
         """The trace of one answered question. All randomness is drawn from `rng` before anything is awaited."""
-        began = time.perf_counter()
         style = random.Random(rng.getrandbits(64))
         trace_id = f"{rng.getrandbits(128):032x}"
         shift = self._shift if fault is WRONG_CHUNKS else 0
@@ -60,7 +59,7 @@ class Application:
         for _ in range(attempts - 1):
             await asyncio.sleep(style.uniform(*_BACK_OFF_S))
         answer = " ".join(_misbehave(_extract(retrieved.hits), fault, style))
-        done = time.perf_counter()
+        generation_s = time.perf_counter() - generating
         prompt = retrieved.question_tokens + sum(self._tokens[hit.passage.id] for hit in retrieved.hits)
         tokens = Tokens(input=prompt * attempts, output=self._encoder.count_tokens([answer]) * attempts)
         return Trace(
@@ -75,7 +74,7 @@ class Application:
             expected=(question.passage.sentences[0],) if question.golden else None,
             condition=f'"{question.passage.subject}"' if question.golden else None,
             model=Model(requested=MODEL, served=MODEL, provider="local", prompt_version=PROMPT_VERSION),
-            latency=Latency(total_s=done - began, retrieval_s=retrieved.seconds, generation_s=done - generating),
+            latency=Latency(retrieved.seconds + generation_s, retrieved.seconds, generation_s),
             tokens=tokens,
             cost_usd=PRICES[MODEL].of(tokens.input or 0, tokens.output or 0),
             segments={"tenant": style.choice(TENANTS), "topic": question.passage.module},

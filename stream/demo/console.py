@@ -17,6 +17,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _TREND = 18  # windows
 _EXAMPLES = 2
 _PROBLEMS = 4
+_OF_RULE = {"share": "not passed by ", "any": "not passed by "}  # their figures are shares of records
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +110,16 @@ def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
 
 
 def change(problem: Problem) -> str:
-    """The metric, what it moved from and to, and on how many records; what is not known is left out."""
+    """The metric, what it moved from and to, and on how many traces; what is not known is left out."""
     said = problem.attributes
-    value, baseline, samples = said.get("value"), said.get("baseline"), said.get("sample_size")
-    words = problem.metric
-    if isinstance(value, int | float):
-        words += f" {number(baseline)} → {number(value)}" if isinstance(baseline, int | float) else f" {number(value)}"
-    return f"{words} on {samples} traces" if samples is not None else words
+    figures = [said.get(name) for name in ("baseline", "value")]
+    moved = " → ".join(_figure(figure, said.get("rule")) for figure in figures if isinstance(figure, int | float))
+    words = f"{problem.metric} {_OF_RULE.get(str(said.get('rule')), '')}{moved}".rstrip()
+    return f"{words} on {said['sample_size']} traces" if said.get("sample_size") is not None else words
+
+
+def _figure(value: float, rule: object) -> str:
+    return f"{100 * value:.3g} %" if rule in _OF_RULE else number(value)
 
 
 def _problems(problems: Sequence[Problem]) -> RenderableType:
@@ -126,9 +130,9 @@ def _problems(problems: Sequence[Problem]) -> RenderableType:
     table.add_column("what", ratio=1)
     shown = sorted(problems, key=lambda problem: problem.state != "open")[:_PROBLEMS]
     for problem in shown:
-        what = Text(change(problem), style="bold").append(f"\n{problem.description}", style="not bold")
+        what = Text(change(problem))
         if problem.examples:
-            what.append(f"\ne.g. traces {', '.join(problem.examples[:_EXAMPLES])}", style="not bold dim")
+            what.append(f"\ne.g. traces {', '.join(problem.examples[:_EXAMPLES])}", style="dim")
         table.add_row(Text(problem.state, style="bold red" if problem.state == "open" else "green"), what)
     hidden = len(problems) - len(shown)
     if hidden:

@@ -6,7 +6,7 @@ from typing import Protocol, Self
 from rich.console import Console
 from rich.live import Live
 
-from stream.demo.console import View, change, clock, limit, number, render
+from stream.demo.console import View, clock, limit, number, render
 from stream.demo.schedule import Episode
 
 _LINE_EVERY_S = 10.0
@@ -77,8 +77,7 @@ class Lines:
                 self._states[known] = problem.state
                 examples = ", ".join(problem.examples[:3]) or "none"
                 self._say(
-                    view,
-                    f"problem {problem.state}: {change(problem)}: {problem.description} Examples: {examples}",
+                    view, f"problem {problem.state}: {problem.metric}: {problem.description} Examples: {examples}"
                 )
         if view.elapsed_s >= self._next_s:
             self._next_s = view.elapsed_s - view.elapsed_s % _LINE_EVERY_S + _LINE_EVERY_S

@@ -75,7 +75,6 @@ def test_the_screen_shows_traffic_lag_means_with_coverage_and_problems() -> None
         "190 / 200",
         "open",
         "context_relevancy_soft.recall_relevancy 0.776 → 0.171 on 413 traces",
-        "The chunks retrieved fit",
         "abc1, abc2",
     ):
         assert part in text, part
@@ -108,6 +107,8 @@ def test_numbers_and_limits_in_words() -> None:
     assert limit(Watched("m", "any", 1.0, None, "")) == "not one"
     assert change(replace(PROBLEM, attributes={})) == PROBLEM.metric
     assert change(replace(PROBLEM, attributes={"value": 3})) == f"{PROBLEM.metric} 3"
+    share = {"value": 1.0, "baseline": 0.138, "sample_size": 102, "rule": "share"}
+    assert change(replace(PROBLEM, attributes=share)) == f"{PROBLEM.metric} not passed by 13.8 % → 100 % on 102 traces"
 
 
 def test_plain_lines_tell_every_fault_and_every_change_once() -> None:
@@ -132,9 +133,9 @@ def test_plain_lines_tell_every_fault_and_every_change_once() -> None:
     assert [line for line in said if "traces/s" not in line] == [
         "--:-- starting",
         f"00:30 fault on: wrong_chunks: {WRONG_CHUNKS.title}",
-        f"00:52 problem open: {change(PROBLEM)}: {PROBLEM.description} Examples: abc1, abc2, abc3",
+        f"00:52 problem open: {PROBLEM.metric}: {PROBLEM.description} Examples: abc1, abc2, abc3",
         "01:15 fault off",
-        f"01:16 problem resolved: {change(PROBLEM)}: {PROBLEM.description} Examples: abc1, abc2, abc3",
+        f"01:16 problem resolved: {PROBLEM.metric}: {PROBLEM.description} Examples: abc1, abc2, abc3",
     ]
     assert [line[:5] for line in said if "traces/s" in line] == ["00:00", "00:30", "00:52", "01:15"]
     assert "context_relevancy_soft.recall_relevancy 0.17 (≥ 0.5; 190/200)" in said[1]
