@@ -124,10 +124,12 @@ def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
         if not asked:
             child.start()
     started = [child for child in children if child.pid is not None]
-    wait([child.sentinel for child in started])
-    if not asked:
-        log.error("%s ended by itself; stopping the others", next(c.name for c in started if not c.is_alive()))
-    stop()
+    ended = wait([child.sentinel for child in started])  # a child is not always reaped when its sentinel says so
+    by_itself = not asked
+    if by_itself:
+        names = " and ".join(child.name for child in started if child.sentinel in ended)
+        log.error("%s ended by itself; stopping the others", names)
+        stop()
     deadline = time.monotonic() + settings.worker.drain_s + _CHILD_GRACE_S
     for child in started:
         child.join(max(0.0, deadline - time.monotonic()))
@@ -135,10 +137,14 @@ def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
             log.error("%s did not stop in time and is killed; what it was at is read again", child.name)
             child.kill()
             child.join()
-    return max((_status(child.exitcode) for child in started), default=STOPPED)
+    statuses = [_status(child.exitcode) for child in started]
+    return max(statuses, default=STOPPED) or (CRASHED if by_itself else STOPPED)
 
 
 def _status(code: int | None) -> int:
+    """A child that is told to stop before it listens for that had begun nothing."""
+    if code == -signal.SIGTERM:
+        return STOPPED
     return CRASHED if code is None or code < 0 else code
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.infra.kafka_node import KafkaNode
 from tests.stream.core.line_sink import rows_in
 from tests.stream.core.traffic import Broker, Lane, committed, eventually, make_topics, read, send, trace
 
@@ -222,3 +223,20 @@ def test_an_idle_partition_is_known_to_be_idle(broker: Broker, tmp_path: Path) -
         before = len(rows_in(tmp_path))
         eventually(lambda: len(rows_in(tmp_path)) >= before + 4, 20, lane.logs)  # heartbeats go on
         assert lane.terminate() == 0, lane.logs()
+
+
+@pytest.mark.kafka
+def test_a_broker_away_for_longer_than_the_session_is_waited_for(tmp_path: Path) -> None:
+    with KafkaNode(tmp_path / "kafka") as node:
+        topic = topic_of(node)
+        send(node, topic, traces(3000))
+        with Lane(node, tmp_path, topic, worker={"slice_records": 50}, nap_s=0.1) as lane:
+            eventually(lambda: len(set(lane.traces())) > 300, 60, lane.logs)
+            node.kill()
+            time.sleep(30)
+            assert lane.process is not None
+            assert lane.process.poll() is None, lane.logs()
+            node.restart()
+            eventually(lambda: len(set(lane.traces())) == 3000, 100, lane.logs)
+            eventually(lambda: sum(committed(node, lane.group, topic, PARTITIONS).values()) == 3000, 30, lane.logs)
+            assert lane.terminate() == 0, lane.logs()

@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import GroupCoordinatorNotAvailableError
 
 from tests.stream.core.line_sink import rows_in
 
@@ -93,7 +95,11 @@ def committed(broker: Broker, group: str, topic: str, partitions: int) -> dict[i
         await admin.start()
         try:
             wanted = [TopicPartition(topic, number) for number in range(partitions)]
-            offsets = await admin.list_consumer_group_offsets(group, partitions=wanted)
+            for _ in range(50):  # a fresh node makes its offsets topic when first asked
+                with suppress(GroupCoordinatorNotAvailableError):
+                    offsets = await admin.list_consumer_group_offsets(group, partitions=wanted)
+                    break
+                await asyncio.sleep(0.2)
             return {tp.partition: max(0, found.offset) for tp, found in offsets.items()}
         finally:
             await admin.close()

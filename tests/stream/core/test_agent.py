@@ -1,0 +1,200 @@
+"""A slice is acknowledged once its rows are stored and its dead letters are safe, and never otherwise."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from evaluators.errors import ConfigError, Transient
+from sinks.refusal import SetAside
+from sinks.rows import Block
+from stream.agent import Work
+from stream.dead_letter_limit import DeadLetterLimit
+from stream.offsets import Ticket
+from stream.pipeline import DeadLetter, Processed
+from stream.progress import Progress
+from stream.records import Record
+from stream.telemetry import Telemetry
+from stream.writer import Writer
+from tests.stream.core.loop import in_loop
+from tests.stream.core.rows import dead, record
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class Event:
+    """As Faust's: a slice, and whether it was acknowledged."""
+
+    def __init__(self, *records: Record) -> None:
+        self.records = records
+        self.ticket = Ticket(records[0].offset, records[-1].offset, 1)
+        self.value = self
+        self.acknowledged = False
+
+    def ack(self) -> None:
+        self.acknowledged = True
+
+
+class Rows:
+    """A pipeline of one row per record; a record whose value is b"dead" is a dead letter, b"crash" raises."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def process(self, records: Sequence[Record]) -> Processed:
+        done = Processed()
+        for found in records:
+            self.seen.append(found.offset)
+            if found.value == b"crash":
+                raise RuntimeError("a bug")
+            if found.value == b"dead":
+                done.dead.append(DeadLetter(found, "not_json", "decode", ""))
+            done.block.dead_letters.append(dead(found.offset))
+        return done
+
+
+class Letters:
+    """A dead-letter topic that opens when told."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.sent: list[int] = []
+
+    async def send(self, letters: Sequence[DeadLetter]) -> None:
+        await self.open.wait()
+        self.sent += [letter.record.offset for letter in letters]
+
+
+class Stage:
+    """A running `Work` and everything round it."""
+
+    def __init__(self, *, run: int = 100, lane: str = "fast") -> None:
+        self.away = False
+        self.stored: list[int] = []
+        self.rows = Rows()
+        self.letters = Letters()
+        self.telemetry = Telemetry()
+        self.writer = Writer(self._write, self.telemetry, block_wait_s=0.0)
+        self.work = Work(
+            lane,
+            self.rows,
+            self.writer,
+            self.letters if lane == "fast" else None,
+            DeadLetterLimit(1.0, run),
+            Progress(lane, "me", lambda: NOW),
+            self.telemetry,
+            lambda at: None,
+        )
+        self.tasks = [asyncio.create_task(self.work.run()), asyncio.create_task(self.writer.run())]
+
+    def _write(self, block: Block) -> Sequence[SetAside]:
+        if self.away:
+            raise Transient("away")
+        self.stored += [row.offset for row in block.dead_letters]
+        return []
+
+    async def until(self, done: Any) -> None:
+        for _ in range(500):
+            if done():
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("not in time")
+
+    async def __aenter__(self) -> "Stage":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+@in_loop
+async def test_a_stored_slice_is_acknowledged() -> None:
+    async with Stage() as stage:
+        event = Event(record(1), record(2))
+        stage.work.offer(event)
+        await stage.until(lambda: event.acknowledged)
+        assert stage.stored == [1, 2]
+        assert stage.work.idle
+        assert stage.telemetry.registry.get_sample_value("ragwatch_records_total", {"lane": "fast"}) == 2
+
+
+@in_loop
+async def test_nothing_is_acknowledged_while_the_sink_is_away() -> None:
+    async with Stage() as stage:
+        stage.away = True
+        event = Event(record(1))
+        stage.work.offer(event)
+        await stage.until(lambda: stage.writer.blocked_since is not None)
+        assert not event.acknowledged
+        assert not stage.work.idle
+        stage.away = False
+        await stage.until(lambda: event.acknowledged)
+
+
+@in_loop
+async def test_dead_letters_are_safe_before_the_acknowledgement() -> None:
+    async with Stage() as stage:
+        poisoned, clean = Event(record(1, b"dead"), record(2)), Event(record(3))
+        stage.work.offer(poisoned)
+        stage.work.offer(clean)
+        await stage.until(lambda: clean.acknowledged)  # the next slice does not wait for the letters of this one
+        assert stage.stored == [1, 2, 3]
+        assert not poisoned.acknowledged
+        stage.letters.open.set()
+        await stage.until(lambda: poisoned.acknowledged)
+        assert stage.letters.sent == [1]
+        labels = {"lane": "fast", "stage": "decode", "reason": "not_json"}
+        assert stage.telemetry.registry.get_sample_value("ragwatch_dead_letters_total", labels) == 1
+
+
+@in_loop
+async def test_a_bug_ends_the_work_and_acknowledges_nothing() -> None:
+    async with Stage() as stage:
+        event = Event(record(1, b"crash"))
+        stage.work.offer(event)
+        with pytest.raises(RuntimeError, match="a bug"):
+            await stage.tasks[0]
+        assert not event.acknowledged
+
+
+@in_loop
+async def test_too_many_dead_letters_end_the_work_before_any_is_sent() -> None:
+    async with Stage(run=3) as stage:
+        stage.letters.open.set()
+        event = Event(*(record(number, b"dead") for number in range(3)))
+        stage.work.offer(event)
+        with pytest.raises(ConfigError, match="dead_letter_run"):
+            await stage.tasks[0]
+        assert not event.acknowledged
+        assert stage.letters.sent == []
+
+
+@in_loop
+async def test_a_slice_of_a_partition_that_was_given_away_is_not_worked_off() -> None:
+    async with Stage() as stage:
+        lost, kept = Event(record(1)), Event(record(2))
+        lost.ticket.held = False
+        stage.work.offer(lost)
+        stage.work.offer(kept)
+        await stage.until(lambda: kept.acknowledged)
+        assert stage.rows.seen == [2]
+
+
+@in_loop
+async def test_stopping_finishes_what_was_begun_and_begins_no_more() -> None:
+    async with Stage() as stage:
+        stage.away = True
+        begun, waiting = Event(record(1)), Event(record(2))
+        stage.work.offer(begun)
+        await stage.until(lambda: stage.writer.blocked_since is not None)
+        stage.work.begin_no_more()
+        stage.work.offer(waiting)
+        stage.away = False
+        await stage.until(lambda: stage.work.idle)
+        assert begun.acknowledged
+        assert stage.rows.seen == [1]
+        assert not waiting.acknowledged

@@ -1,0 +1,205 @@
+"""`ragwatch worker` as a user starts it: child processes, exit statuses, telemetry, ClickHouse."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from tests.stream.core.traffic import ROOT, Broker, committed, eventually, make_topics, send, trace
+
+if TYPE_CHECKING:
+    from sinks.clickhouse.database import Database
+
+pytestmark = [pytest.mark.broker, pytest.mark.clickhouse]  # the embedded broker makes topics up when asked
+QUICK = """
+session_timeout_s = 6.0
+heartbeat_s = 1.0
+rebalance_timeout_s = 8.0
+"""
+
+
+@contextmanager
+def ragwatch(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    with (directory / "log").open("wb") as log:
+        command = [sys.executable, "-c", "from stream.cli import main; main()", *arguments]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        for child in psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []:
+            child.kill()
+        process.kill()
+        process.wait()
+
+
+def configured(directory: Path, broker: Broker, database: "Database", topic: str, more: str = "") -> Path:
+    clickhouse = database.settings
+    file = directory / "ragwatch.toml"
+    file.write_text(
+        f"""
+[kafka]
+bootstrap_servers = "{broker.bootstrap}"
+topics = ["{topic}"]
+dead_letter_topic = "{topic}.dead"
+group_prefix = "{topic}"
+{QUICK}
+[clickhouse]
+url = "{clickhouse.url}"
+user = "{clickhouse.user}"
+password = "{clickhouse.password.get_secret_value()}"
+database = "{clickhouse.database}"
+[evaluators]
+enabled = ["inputs"]
+[worker]
+heartbeat_s = 1.0
+{more}
+"""
+    )
+    return file
+
+
+def told(directory: Path) -> str:
+    return (directory / "log").read_text()[-6000:]
+
+
+def free_ports(count: int) -> int:
+    """The first of `count` neighbours that were free a moment ago."""
+    for first in range(21000, 29000, 10):
+        with_all = [socket.socket() for _ in range(count)]
+        try:
+            for number, probe in enumerate(with_all):
+                probe.bind(("127.0.0.1", first + number))
+        except OSError:
+            continue
+        else:
+            return first
+        finally:
+            for probe in with_all:
+                probe.close()
+    raise AssertionError("no free ports")
+
+
+def get(port: int, path: str) -> str | None:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return str(answer.read().decode())
+    except (urllib.error.URLError, ConnectionError):
+        return None
+
+
+def test_two_lanes_are_two_processes_that_stop_together(broker: Broker, database: "Database", tmp_path: Path) -> None:
+    topic = "rag.two-lanes"
+    make_topics(broker, {topic: 2, f"{topic}.dead": 1})
+    send(broker, topic, [(None, trace(f"t{n}")) for n in range(100)])
+    first = free_ports(2)
+    file = configured(tmp_path, broker, database, topic, f"[telemetry]\nport = {first}")
+    with ragwatch(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
+        for lane in ("fast", "model"):
+            eventually(
+                lambda lane=lane: sum(committed(broker, f"{topic}-{lane}", topic, 2).values()) == 100,  # type: ignore[misc]
+                60,
+                lambda: told(tmp_path),
+            )
+        for number, lane in enumerate(("fast", "model")):
+            assert get(first + number, "/ready") == "ok\n"
+            assert get(first + number, "/live") == "ok\n"
+            metrics = get(first + number, "/metrics") or ""
+            assert f'ragwatch_records_total{{lane="{lane}"}} 100.0' in metrics
+            assert f'ragwatch_lag_records{{lane="{lane}",partition="1",topic="{topic}"}} 0.0' in metrics
+        lanes = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+        assert len(lanes) == 2
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(40) == 0, told(tmp_path)
+        assert not any(child.is_running() for child in lanes)
+    (row,) = database.rows("SELECT uniqExact(trace_id) AS traces FROM traces FINAL")
+    assert row["traces"] == 100
+    progress = database.rows("SELECT lane, partition, lag FROM progress FINAL ORDER BY lane, partition")
+    assert [(p["lane"], p["partition"], p["lag"]) for p in progress] == [
+        ("fast", 0, 0),
+        ("fast", 1, 0),
+        ("model", 0, 0),
+        ("model", 1, 0),
+    ]
+
+
+def test_a_lane_that_ends_by_itself_takes_the_others_along(
+    broker: Broker, database: "Database", tmp_path: Path
+) -> None:
+    topic = "rag.one-dies"
+    make_topics(broker, {topic: 1, f"{topic}.dead": 1})
+    file = configured(tmp_path, broker, database, topic, f"[telemetry]\nport = {free_ports(2)}")
+    with ragwatch(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
+        eventually(lambda: told(tmp_path).count("at work in group") == 2, 60, lambda: told(tmp_path))
+        lanes = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+        lanes[0].kill()
+        assert process.wait(40) == 1, told(tmp_path)
+        assert not lanes[1].is_running()
+        assert "ended by itself" in told(tmp_path)
+
+
+def test_lanes_stop_when_their_parent_is_killed(broker: Broker, database: "Database", tmp_path: Path) -> None:
+    topic = "rag.orphans"
+    make_topics(broker, {topic: 1, f"{topic}.dead": 1})
+    file = configured(tmp_path, broker, database, topic, f"[telemetry]\nport = {free_ports(2)}")
+    with ragwatch(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
+        eventually(lambda: told(tmp_path).count("at work in group") == 2, 60, lambda: told(tmp_path))
+        lanes = psutil.Process(process.pid).children()
+        os.kill(process.pid, signal.SIGKILL)
+        _, alive = psutil.wait_procs(lanes, timeout=30)
+        assert not alive, told(tmp_path)
+
+
+def test_a_telemetry_port_in_use_is_a_clear_error(broker: Broker, database: "Database", tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        file = configured(tmp_path, broker, database, "rag.traces", f"[telemetry]\nport = {port}")
+        with ragwatch(tmp_path, "worker", "--lane", "fast", "--config", str(file)) as process:
+            assert process.wait(40) == 2, told(tmp_path)
+    assert f"telemetry.port: cannot listen on 127.0.0.1:{port}" in told(tmp_path)
+
+
+@pytest.mark.kafka
+def test_a_worker_waits_for_a_topic_that_is_made_later(kafka: Broker, database: "Database", tmp_path: Path) -> None:
+    topic = "rag.later"
+    file = configured(tmp_path, kafka, database, topic, "[telemetry]\nport = 0")
+    with ragwatch(tmp_path, "worker", "--lane", "fast", "--config", str(file)) as process:
+        eventually(lambda: f"have no topic {topic}: create it" in told(tmp_path), 40, lambda: told(tmp_path))
+        make_topics(kafka, {topic: 1, f"{topic}.dead": 1})
+        send(kafka, topic, [(None, trace("t1"))])
+        eventually(lambda: committed(kafka, f"{topic}-fast", topic, 1) == {0: 1}, 60, lambda: told(tmp_path))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(40) == 0, told(tmp_path)
+
+
+def test_a_stop_while_waiting_for_brokers_is_a_stop(database: "Database", tmp_path: Path) -> None:
+    class Nobody:
+        bootstrap = "127.0.0.1:1"
+
+    file = configured(tmp_path, Nobody(), database, "rag.traces", "[telemetry]\nport = 0")
+    with ragwatch(tmp_path, "worker", "--lane", "model", "--config", str(file)) as process:
+        eventually(lambda: "no broker answers at 127.0.0.1:1" in told(tmp_path), 40, lambda: told(tmp_path))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0, told(tmp_path)
+
+
+def test_at_rest_a_worker_is_small(broker: Broker, database: "Database", tmp_path: Path) -> None:
+    topic = "rag.rest"
+    make_topics(broker, {topic: 1, f"{topic}.dead": 1})
+    file = configured(tmp_path, broker, database, topic, "[telemetry]\nport = 0")
+    text = file.read_text().replace('enabled = ["inputs"]', "")
+    file.write_text(text)
+    with ragwatch(tmp_path, "worker", "--lane", "fast", "--config", str(file)) as process:
+        eventually(lambda: "at work in group" in told(tmp_path), 60, lambda: told(tmp_path))
+        assert psutil.Process(process.pid).memory_info().rss < 300 << 20
