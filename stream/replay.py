@@ -7,7 +7,8 @@ stored once. Live windows are touched only where the run is `live` (a backfill),
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -48,7 +49,7 @@ class Source(Protocol):
         """Where to start over, over the same range."""
         ...
 
-    def read(self, position: Position) -> AsyncIterator[Batch]:
+    def read(self, position: Position) -> AsyncGenerator[Batch, None]:
         """From `position` to the end of the range; raises `ConfigError` or `Transient`."""
         ...
 
@@ -80,12 +81,13 @@ async def replay(
     if run.state == COMPLETED:
         position = source.rewound(position)
         work.run = run._replace(state=STARTED, traces=0, dead_letters=0)
-    async for batch in source.read(position):
-        await work.take(batch)
-        if len(work.block) >= block_rows:
-            await work.store(batch.position)
-        tell(Progress(batch.done, batch.total, work.traces, work.dead_letters))
-        position = batch.position
+    async with aclosing(source.read(position)) as batches:
+        async for batch in batches:
+            await work.take(batch)
+            if len(work.block) >= block_rows:
+                await work.store(batch.position)
+            tell(Progress(batch.done, batch.total, work.traces, work.dead_letters))
+            position = batch.position
     await work.store(position, COMPLETED)
     return work.run
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,7 +30,7 @@ class FileSource:
         """From the first line."""
         return {}
 
-    async def read(self, position: Position) -> AsyncIterator[Batch]:
+    async def read(self, position: Position) -> AsyncGenerator[Batch, None]:
         """From `position` to the end; `done` and `total` are bytes."""
         at = position.get("file", {"line": 0, "byte": 0})
         total = self._path.stat().st_size

@@ -1,11 +1,13 @@
 """Reads a range of topics by offsets, in no consumer group: a live worker's place is never touched."""
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError
+from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import KafkaError
 
 from evaluators.errors import ConfigError, Transient
 from stream.kafka_client import client_options
@@ -17,6 +19,7 @@ from stream.sections import KafkaSettings
 log = logging.getLogger(__name__)
 
 _POLL_MS = 1000
+_POLLS = 10
 
 
 class TopicSource:
@@ -50,8 +53,9 @@ class TopicSource:
         """From the beginning of the same range."""
         return {**position, "next": position.get("begin", {})}
 
-    async def read(self, position: Position) -> AsyncIterator[Batch]:
+    async def read(self, position: Position) -> AsyncGenerator[Batch, None]:
         """From `position` to the end of the range; `done` and `total` are offsets."""
+        found = await self._partitions()
         consumer = AIOKafkaConsumer(
             group_id=None,
             enable_auto_commit=False,
@@ -62,20 +66,18 @@ class TopicSource:
         )
         try:
             await consumer.start()
-            async for batch in self._read(consumer, position):
-                yield batch
-        except UnknownTopicOrPartitionError:
-            raise self._unknown() from None
+            consumer.assign(found)
+            async with aclosing(self._read(consumer, position)) as batches:
+                async for batch in batches:
+                    yield batch
         except KafkaError as error:
-            servers = self._kafka.bootstrap_servers
-            raise Transient(f"Kafka at {servers}: {type(error).__name__}; the same command goes on here") from None
+            raise self._away(error) from None
         finally:
             await consumer.stop()
 
-    async def _read(self, consumer: AIOKafkaConsumer, position: Position) -> AsyncIterator[Batch]:
+    async def _read(self, consumer: AIOKafkaConsumer, position: Position) -> AsyncGenerator[Batch, None]:
         begin, until, following = await self._range(consumer, position)
         total = sum(until[at] - begin[at] for at in until)
-        consumer.assign(list(until))
         for at, offset in following.items():
             consumer.seek(at, offset)
         while True:
@@ -106,26 +108,68 @@ class TopicSource:
                     )
                     following[at] = first
             return begin, until, following
-        found = [at for topic in self._topics for at in await self._partitions_of(consumer, topic)]
+        found = list(consumer.assignment())
         begin = await consumer.beginning_offsets(found)
-        until = await consumer.end_offsets(found)
+        until = ends = await self._ends(consumer, begin)
         if self._period is not None:
-            begin = await self._at(consumer, self._period.start_s - self._ahead_s, begin, until)
-            until = await self._at(consumer, self._period.end_s + self._late_s, until, until)
+            begin = await self._at(consumer, self._period.start_s - self._ahead_s, begin, ends)
+            last_s = self._period.end_s + self._late_s
+            until = await self._at(consumer, last_s, ends, ends)
+            for at in found:
+                if until[at] <= begin[at] < ends[at] and not await self._begins_at(consumer, at, until[at], last_s):
+                    until[at] = ends[at]  # the embedded broker finds offset 0 for any time; the pipeline sorts it out
         begin = {at: min(begin[at], until[at]) for at in found}
         return begin, dict(until), dict(begin)
 
-    async def _partitions_of(self, consumer: AIOKafkaConsumer, topic: str) -> list[TopicPartition]:
-        known = await consumer.topics()
-        if topic not in known:
-            raise self._unknown(topic)
-        return [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic) or ())]
+    async def _partitions(self) -> list[TopicPartition]:
+        """Every partition of the topics; asks in a way that makes no topic."""
+        client = AIOKafkaClient(**client_options(self._kafka))
+        try:
+            await client.bootstrap()
+            known = await client.fetch_all_metadata()
+        except KafkaError as error:
+            raise self._away(error) from None
+        finally:
+            await client.close()
+        if missing := [topic for topic in self._topics if not known.partitions_for_topic(topic)]:
+            raise ConfigError(
+                f"Kafka at {self._kafka.bootstrap_servers} has no topic {', '.join(missing)}; "
+                "give one with --topic, or set kafka.topics"
+            )
+        return [
+            TopicPartition(topic, number)
+            for topic in self._topics
+            for number in sorted(known.partitions_for_topic(topic) or ())
+        ]
 
-    def _unknown(self, topic: str = "") -> ConfigError:
-        return ConfigError(
-            f"Kafka at {self._kafka.bootstrap_servers} has no topic {topic or ', '.join(self._topics)}; "
-            "give one with --topic, or set kafka.topics"
-        )
+    def _away(self, error: KafkaError) -> Transient:
+        servers = self._kafka.bootstrap_servers
+        return Transient(f"Kafka at {servers}: {type(error).__name__}; once it is back, the same command goes on")
+
+    async def _ends(self, consumer: AIOKafkaConsumer, begin: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The offset after each partition's last record.
+
+        Asked for, and read off a fetch as well: the embedded broker answers with the second offset of the last batch.
+        """
+        ends: dict[TopicPartition, int] = await consumer.end_offsets(list(begin))
+        filled = [at for at, end in ends.items() if end > begin[at]]
+        for at in filled:
+            consumer.seek(at, max(ends[at] - 1, begin[at]))
+        for _ in range(_POLLS):
+            unknown = [at for at in filled if consumer.highwater(at) is None]
+            if not unknown:
+                break
+            await consumer.getmany(*unknown, timeout_ms=_POLL_MS)
+        return {at: max(end, consumer.highwater(at) or 0) for at, end in ends.items()}
+
+    async def _begins_at(self, consumer: AIOKafkaConsumer, at: TopicPartition, offset: int, second: float) -> bool:
+        """Whether the record at `offset` is not older than `second`, as the broker said."""
+        consumer.seek(at, offset)
+        for _ in range(_POLLS):
+            fetched = await consumer.getmany(at, timeout_ms=_POLL_MS, max_records=1)
+            for record in fetched.get(at, ()):
+                return bool(record.timestamp >= second * 1000)
+        return False
 
     async def _at(
         self,
@@ -139,7 +183,10 @@ class TopicSource:
             return dict(otherwise)
         wanted = int(min(second, 253402300799.0) * 1000)
         found = await consumer.offsets_for_times(dict.fromkeys(otherwise, wanted))
-        return {at: hit.offset if (hit := found.get(at)) is not None else ends[at] for at in otherwise}
+        return {
+            at: hit.offset if (hit := found.get(at)) is not None and hit.timestamp >= 0 else ends[at]
+            for at in otherwise
+        }
 
 
 def _said(second: float) -> str:
