@@ -94,7 +94,8 @@ def prompt_versions(database: Database, series: Series, since: datetime, until: 
     rows = database.rows(
         "SELECT DISTINCT prompt_version FROM windows WHERE run_id = 'live' AND app = {app:String} "
         "AND environment = {environment:String} AND metric = {metric:String} AND model = {model:String} "
-        "AND segment = '' AND scored > 0 AND start >= {since:DateTime64(3, 'UTC')} AND start < {until:DateTime64(3, 'UTC')} "
+        "AND segment = '' AND scored > 0 AND start >= {since:DateTime64(3, 'UTC')} "
+        "AND start < {until:DateTime64(3, 'UTC')} "
         "ORDER BY prompt_version",
         {
             "app": series.app,

@@ -50,39 +50,43 @@ def store_changes(scope: Scope, contents: str, closing: Closing) -> str:
 
     Sums are compared to nine digits: the engine adds in no fixed order.
     """
-    keys = ", ".join(KEYS)
-    typed = ", ".join(f"CAST({name}, '{_TYPES.get(name, 'UInt64')}') AS {name}" for name in CONTENTS)
-    plain = ", ".join(_column(name) for name in CONTENTS)
-    exact = ", ".join(f"{{0}}.{CONTENTS.index(name) + 1}" for name in _EXACT)
+    keys, columns = ", ".join(KEYS), ", ".join(_column(name) for name in CONTENTS)
+    fresh_keys = ", ".join("toDateTime(start, 'UTC')" if name == "start" else name for name in KEYS)
+    typed = ", ".join(f"CAST({_column(name)}, '{_TYPES.get(name, 'UInt64')}')" for name in CONTENTS)
+    exact = ", ".join(f"{{0}}.{_place(name)}" for name in _EXACT)
     close = " AND ".join(
-        f"abs(new.{i} - old.{i}) <= 1e-9 * (abs(new.{i}) + abs(old.{i}))"
-        for i in (CONTENTS.index("sum") + 1, CONTENTS.index("sum_squares") + 1)
+        f"abs(new.{i} - old.{i}) <= 1e-9 * (abs(new.{i}) + abs(old.{i}))" for i in map(_place, ("sum", "sum_squares"))
     )
-    streamed = f"run_id IN {sql.texts(STREAMED)}"
-    parts = CONTENTS.index("parts") + 1
-    written = ", ".join(f"new.{i + 1} AS {name}" for i, name in enumerate(CONTENTS))
-    frozen = f"{streamed} AND toUnixTimestamp(start) + {scope.size_s} <= {closing.frozen_end}"
+    streamed = f"key.{KEYS.index('run_id') + 1} IN {sql.texts(STREAMED)}"
+    frozen = f"{streamed} AND toUnixTimestamp(key.{KEYS.index('start') + 1}) + {scope.size_s} <= {closing.frozen_end}"
+    # One tuple is the key: the engine's analysis of a GROUP BY walks all of what is below it once per expression.
     return f"""
 INSERT INTO windows (size_s, {keys}, {", ".join(CONTENTS)}, revision, state, incomplete, closed_at, version)
-SELECT {scope.size_s} AS size_s, {keys}, {written},
-    old_revision + 1 AS revision, multiIf({frozen}, 'frozen', known, 'revised', 'closed') AS state,
-    {streamed} AND {int(closing.incomplete)} AS incomplete,
-    if(known, old_closed_at, fromUnixTimestamp64Milli({closing.now_ms}, 'UTC')) AS closed_at,
-    {closing.version} AS version
+SELECT {scope.size_s}, {", ".join(f"key.{i + 1}" for i in range(len(KEYS)))},
+    {", ".join(f"new.{i + 1}" for i in range(len(CONTENTS)))},
+    old_revision + 1, multiIf({frozen}, 'frozen', known, 'revised', 'closed'),
+    {streamed} AND {int(closing.incomplete)},
+    if(known, old_closed_at, fromUnixTimestamp64Milli({closing.now_ms}, 'UTC')), {closing.version}
 FROM (
-    SELECT {keys}, anyIf(held, fresh) AS new, anyIf(held, NOT fresh) AS old, max(NOT fresh) AS known,
+    SELECT key, anyIf(held, fresh) AS new, anyIf(held, NOT fresh) AS old, max(NOT fresh) AS known,
         max(some_revision) AS old_revision, maxIf(some_closed_at, NOT fresh) AS old_closed_at
     FROM (
-        SELECT {keys.replace("start", "toDateTime(start, 'UTC') AS start")}, tuple({plain}) AS held, true AS fresh,
-            toUInt32(0) AS some_revision, toDateTime64(0, 3, 'UTC') AS some_closed_at
-        FROM (SELECT {keys}, {typed} FROM ({contents}))
+        SELECT tuple({fresh_keys}) AS key, tuple({typed}) AS held, true AS fresh, toUInt32(0) AS some_revision,
+            toDateTime64(0, 3, 'UTC') AS some_closed_at
+        FROM ({contents})
         UNION ALL
-        SELECT {keys}, tuple({plain}), false, revision, closed_at
-        FROM (SELECT {keys}, {typed}, revision, closed_at FROM windows FINAL WHERE {scope.stored(scope.size_s)})
+        SELECT tuple({keys}), tuple({typed}), false, revision, closed_at
+        FROM (SELECT {keys}, {columns}, revision, closed_at FROM windows FINAL WHERE {scope.stored(scope.size_s)})
     )
-    GROUP BY {keys}
+    GROUP BY key
 )
-WHERE NOT known OR ({exact.format("new")}) != ({exact.format("old")}) OR NOT ({close}) OR NOT {_alike(parts)}"""
+WHERE NOT known OR ({exact.format("new")}) != ({exact.format("old")}) OR NOT ({close})
+    OR NOT {_alike(_place("parts"))}"""
+
+
+def _place(name: str) -> int:
+    """Where a column stands in the tuple of contents, from 1."""
+    return CONTENTS.index(name) + 1
 
 
 def _column(name: str) -> str:

@@ -41,7 +41,6 @@ def base_contents(
     """
     lookup = _Lookup(metrics)
     return f"""
-WITH {lookup.constants()}
 SELECT run_id, app, environment, evaluator, entry.1 AS metric, start, fingerprint, model, prompt_version,
     segment, segment_value, traces.seen AS seen, total - sampled_out AS sampled, entry.2 + failed AS applicable,
     entry.2 AS scored, failed,
@@ -50,7 +49,7 @@ SELECT run_id, app, environment, evaluator, entry.1 AS metric, start, fingerprin
     failures, entry.3 AS sum, entry.4 AS sum_squares, entry.5 AS min, entry.6 AS max, entry.7 AS bins,
     entry.8 AS category_counts, parts, late
 FROM ({_statuses(scope, segments, revised)}) AS statuses
-LEFT JOIN ({_values(scope, segments)}) AS valued USING (name)
+LEFT JOIN ({_values(scope, segments, lookup)}) AS valued USING (name)
 LEFT JOIN ({_categories(scope, segments)}) AS labelled USING (name)
 LEFT JOIN ({_seen(scope, segments)}) AS traces
     USING (run_id, app, environment, start, model, prompt_version, segment, segment_value)
@@ -116,14 +115,13 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], revised: bool
     ) GROUP BY name"""
 
 
-def _values(scope: Scope, segments: Mapping[str, Sequence[str]]) -> str:
+def _values(scope: Scope, segments: Mapping[str, Sequence[str]], lookup: "_Lookup") -> str:
     """Per name the entries of its metrics; segments for primary metrics only."""
     rows = _rows(scope, segments, "metrics", " AND status = 'scored'")
-    equal = f"(value - lows[id]) / spans[id] * {BINS}"
-    edge = f"lows[id] + spans[id] * (position {{}}) / {BINS}"
+    edge = f"low + span * (position {{}}) / {BINS}"
     up = f"position + (value >= {edge.format('+ 1')}) - (value < {edge.format('+ 0')})"
     down = f"position + (value > {edge.format('+ 0')}) - (value <= {edge.format('- 1')})"
-    logarithmic = f"if(value = 0, 0, sign(value) * ({LOG_ORIGIN} + floor(log(abs(value)) / {LOG_STEP!r})))"
+    # Level upon level: an alias used twice is analysed twice, and twice again in whatever uses that.
     return f"""
     SELECT name, groupArray((metric, n, total, squares, least, greatest, bins, CAST(map(), 'Map(String, UInt64)')))
         AS entries
@@ -132,21 +130,34 @@ def _values(scope: Scope, segments: Mapping[str, Sequence[str]]) -> str:
             sum(ss) AS squares, CAST(min(lowest), 'Nullable(Float64)') AS least,
             CAST(max(highest), 'Nullable(Float64)') AS greatest, sumMap(map(bin, some)) AS bins
         FROM (
-            SELECT name, id, key_hash, bin, any(evaluator) AS some_evaluator, any(key) AS some_key, count() AS some,
+            SELECT name, id, undeclared, bin, any(evaluator) AS some_evaluator, any(key) AS some_key, count() AS some,
                 sum(value) AS s, sum(value * value) AS ss, min(value) AS lowest, max(value) AS highest
             FROM (
-                SELECT names, evaluator, key, value, id, if(id = 0, cityHash64(key), 0) AS key_hash,
-                    if(signs[id] > 0, floor({equal}), ceil({equal})) AS position,
-                    toInt32(if(spans[id] = 0, {logarithmic},
-                        least(greatest(if(signs[id] > 0, {up}, {down}), 0), {BINS}))) AS bin
+                SELECT names, evaluator, key, value, id, primary, if(id = 0, cityHash64(key), 0) AS undeclared,
+                    toInt32(multiIf(
+                        span = 0, position,
+                        better > 0, least(greatest({up}, 0), {BINS}),
+                        least(greatest({down}, 0), {BINS})
+                    )) AS bin
                 FROM (
-                    SELECT names, evaluator, key, value, transform(concat(evaluator, '.', key), declared, ids, 0) AS id
-                    FROM ({rows}) ARRAY JOIN mapKeys(metrics) AS key, mapValues(metrics) AS value
+                    SELECT *, multiIf(
+                        span = 0 AND value = 0, 0,
+                        span = 0, sign(value) * ({LOG_ORIGIN} + floor(log(abs(value)) / {LOG_STEP!r})),
+                        better > 0, floor((value - low) / span * {BINS}),
+                        ceil((value - low) / span * {BINS})
+                    ) AS position
+                    FROM (
+                        SELECT names, evaluator, key, value, id, {lookup.scales("id")}
+                        FROM (
+                            SELECT names, evaluator, key, value, {lookup.id("concat(evaluator, '.', key)")} AS id
+                            FROM ({rows}) ARRAY JOIN mapKeys(metrics) AS key, mapValues(metrics) AS value
+                        )
+                    )
                 )
             )
-            ARRAY JOIN if(primaries[id] = 1, names, [names[1]]) AS name
-            GROUP BY name, id, key_hash, bin
-        ) GROUP BY name, id, key_hash
+            ARRAY JOIN if(primary = 1, names, [names[1]]) AS name
+            GROUP BY name, id, undeclared, bin
+        ) GROUP BY name, id, undeclared
     ) GROUP BY name"""
 
 
@@ -187,18 +198,22 @@ class _Lookup:
     def __init__(self, metrics: Mapping[str, WatchedMetric]) -> None:
         self.metrics = sorted(metrics.items())
 
-    def constants(self) -> str:
+    def id(self, metric: str) -> str:
+        """Expression: the number of a metric, from 1; 0 of an undeclared one."""
+        names = sql.array((sql.text(name) for name, _ in self.metrics), "String")
+        ids = sql.array((str(i + 1) for i in range(len(self.metrics))), "UInt16")
+        return f"transform({metric}, {names}, {ids}, toUInt16(0))"
+
+    def scales(self, id_: str) -> str:
+        """Columns `low`, `span` (0: logarithmic), `better` (1 higher, -1 lower) and `primary` of a number."""
         scales = [found.scale for _, found in self.metrics]
-        return ", ".join(
-            [
-                f"{sql.array((sql.text(name) for name, _ in self.metrics), 'String')} AS declared",
-                f"{sql.array((str(i + 1) for i in range(len(self.metrics))), 'UInt16')} AS ids",
-                f"{sql.array((repr(s.low if s.bounded else 0.0) for s in scales), 'Float64')} AS lows",
-                f"{sql.array((repr(s.high - s.low if s.bounded else 0.0) for s in scales), 'Float64')} AS spans",
-                f"{sql.array(('1' if s.better == 'higher' else '-1' for s in scales), 'Int8')} AS signs",
-                f"{sql.array((str(int(f.metric.primary)) for _, f in self.metrics), 'UInt8')} AS primaries",
-            ]
-        )
+        columns = {
+            "low": sql.array((repr(s.low if s.bounded else 0.0) for s in scales), "Float64"),
+            "span": sql.array((repr(s.high - s.low if s.bounded else 0.0) for s in scales), "Float64"),
+            "better": sql.array(("1" if s.better == "higher" else "-1" for s in scales), "Int8"),
+            "primary": sql.array((str(int(found.metric.primary)) for _, found in self.metrics), "UInt8"),
+        }
+        return ", ".join(f"{array}[{id_}] AS {name}" for name, array in columns.items())
 
     def declared(self, evaluator: str, segment: str) -> str:
         """Expression: the names of an evaluator's metrics, in a segment those of its primary ones."""
