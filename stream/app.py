@@ -12,7 +12,7 @@ from stream.driver import SliceConsumer, SliceSchema, SliceTransport
 from stream.kafka_client import ssl_context
 from stream.sections import KafkaSettings, WorkerSettings
 
-_POLL_RECORDS = 10_000  # most records of one poll, which come on top of the bytes in flight
+_POLL_SLICES = 4  # most slices of one poll, which come on top of the bytes in flight
 _QUEUE_SLICES = 1 << 20  # bounded by the bytes in flight (driver), so that delivering never blocks the fetcher
 
 
@@ -46,7 +46,7 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
         broker_rebalance_timeout=kafka.rebalance_timeout_s,
         broker_request_timeout=max(kafka.request_timeout_s, kafka.session_timeout_s),
         broker_max_poll_interval=kafka.max_poll_interval_s,
-        broker_max_poll_records=_POLL_RECORDS,
+        broker_max_poll_records=max(1000, _POLL_SLICES * worker.slice_records),
         broker_commit_interval=kafka.commit_interval_s,
         consumer_auto_offset_reset=kafka.start_at,
         consumer_max_fetch_size=kafka.max_record_bytes,

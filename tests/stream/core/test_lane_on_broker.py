@@ -78,6 +78,10 @@ def test_a_sink_away_for_longer_than_the_poll_interval_drains_afterwards(any_bro
         assert lane.process.poll() is None, lane.logs()
         assert not lane.traces()
         assert sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 0
+        in_flight = lane.metric("ragwatch_in_flight_bytes")
+        assert 1 << 20 <= in_flight < 3 << 20, "20,000 records are 12 MB"
+        assert lane.metric("ragwatch_sink_blocked_seconds") > 20
+        assert lane.metric("ragwatch_lag_records") > 10_000
         (tmp_path / "away").unlink()
         eventually(lambda: len(set(lane.traces())) == 20_000, 60, lane.logs)
         eventually(lambda: sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 20_000, 10, lane.logs)

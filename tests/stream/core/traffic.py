@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +20,7 @@ from typing import Any, Protocol
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import GroupCoordinatorNotAvailableError
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.stream.core.line_sink import rows_in
 
@@ -168,6 +171,13 @@ class Lane:
 
     def traces(self) -> list[str]:
         return [key for kind, key, _ in rows_in(self.directory) if kind == "trace"]
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric's samples, from /metrics of this process."""
+        port = re.findall(r"telemetry at http://127.0.0.1:(\d+)", self.logs())[-1]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            families = list(text_string_to_metric_families(answer.read().decode()))
+        return sum(sample.value for family in families for sample in family.samples if sample.name == name)
 
     def terminate(self, timeout_s: float = 30.0) -> int:
         assert self.process is not None
