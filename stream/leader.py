@@ -12,7 +12,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from drift.leadership import Term, elect
 from sinks.clickhouse.database import Database
@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 _POLL_MS = 500
 _RETRY_S = 2.0
 _STOP_S = 10.0
+_REPLICAS = 3  # of the topic, where there are so many brokers
 
 
 class KafkaLeadership:
@@ -126,8 +127,12 @@ async def _ensure_topic(kafka: KafkaSettings) -> None:
     admin = AIOKafkaAdminClient(**client_options(kafka))
     await admin.start()
     try:
-        if kafka.jobs_topic not in await admin.list_topics():
-            with contextlib.suppress(TopicAlreadyExistsError):
-                await admin.create_topics([NewTopic(kafka.jobs_topic, 1, -1)])
+        if kafka.jobs_topic in await admin.list_topics():
+            return
+        brokers = len((await admin.describe_cluster())["brokers"])
+        made = await admin.create_topics([NewTopic(kafka.jobs_topic, 1, min(_REPLICAS, brokers))])
+        for _, code, *_ in made.topic_errors:
+            if code and for_code(code) is not TopicAlreadyExistsError:
+                raise for_code(code)(f"cannot create the topic {kafka.jobs_topic} (kafka.jobs_topic); create it")
     finally:
         await admin.close()

@@ -1,0 +1,116 @@
+"""Kafka decides who leads; every term has an epoch of its own."""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from drift.leadership import Term, elect
+from sinks.clickhouse.database import Database
+from stream.leader import KafkaLeadership
+from stream.local.broker import EmbeddedBroker
+from stream.sections import KafkaSettings
+from tests.infra.kafka_node import KafkaNode
+
+pytestmark = pytest.mark.clickhouse
+_PATIENCE_S = 60.0
+
+
+def _settings(bootstrap: str) -> KafkaSettings:
+    name = uuid.uuid4().hex[:8]
+    return KafkaSettings(
+        bootstrap_servers=bootstrap,
+        jobs_topic=f"jobs-{name}",
+        group_prefix=f"ragwatch-{name}",
+        session_timeout_s=6,
+        heartbeat_s=1,
+        rebalance_timeout_s=8,
+    )
+
+
+def _until(found: Callable[[], Term | None]) -> Term:
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        term = found()
+        if term is not None:
+            return term
+        time.sleep(0.1)
+    raise AssertionError(f"nobody led within {_PATIENCE_S:g} s")
+
+
+def _one_leads_and_another_takes_over(settings: KafkaSettings, database: Database) -> None:
+    first, second = KafkaLeadership(settings, database), KafkaLeadership(settings, database)
+    try:
+        first.start()
+        term = _until(first.term)
+        assert first.term() is term  # asked again it is the same term, not a new epoch
+        second.start()
+        one = _until(lambda: first.term() or second.term())
+        leader, other = (first, second) if first.term() is not None else (second, first)
+        assert other.term() is None
+        leader.stop()
+        assert leader.term() is None
+        next_term = _until(other.term)
+        assert next_term.epoch > one.epoch >= term.epoch
+        epochs = [row["epoch"] for row in database.rows("SELECT epoch FROM leaders FINAL ORDER BY epoch")]
+        assert epochs == sorted(set(epochs))
+    finally:
+        first.stop()
+        second.stop()
+
+
+@pytest.mark.broker
+def test_leadership_on_the_embedded_broker(broker: EmbeddedBroker, database: Database) -> None:
+    _one_leads_and_another_takes_over(_settings(broker.bootstrap), database)
+
+
+@pytest.mark.kafka
+def test_leadership_on_apache_kafka(kafka: KafkaNode, database: Database) -> None:
+    _one_leads_and_another_takes_over(_settings(kafka.bootstrap), database)
+
+
+def test_an_epoch_is_the_highest_plus_one(database: Database) -> None:
+    first, second = elect(database, "a", sleep=_never), elect(database, "b", sleep=_never)
+    assert (first.epoch, second.epoch) == (1, 2)
+    assert second.next_version() > first.next_version()
+    assert second.elected_at >= first.elected_at
+
+
+def test_candidates_at_the_same_moment_get_different_epochs(database: Database) -> None:
+    """Both read the same highest epoch and write the next one; what they read back tells them."""
+    both = threading.Barrier(2)
+    terms: list[Term] = []
+
+    class Slow(Database):
+        """Waits for the other candidate before its first row is written."""
+
+        waits = True
+
+        def insert(self, table, rows):  # type: ignore[no-untyped-def]
+            if self.waits:
+                self.waits = False
+                both.wait(10)
+                super().insert(table, rows)
+                both.wait(10)
+            else:
+                super().insert(table, rows)
+
+    def stand(name: str, pause_s: float) -> None:
+        own = Slow(database.settings)
+        terms.append(elect(own, name, sleep=lambda _: time.sleep(pause_s)))
+        own.close()
+
+    threads = [threading.Thread(target=stand, args=(name, pause)) for name, pause in (("a", 0.0), ("b", 1.0))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(terms) == 2
+    assert terms[0].epoch != terms[1].epoch
+    assert min(term.epoch for term in terms) > 1
+
+
+def _never(seconds: float) -> None:
+    raise AssertionError("nobody else stood")
