@@ -1,5 +1,7 @@
 """Whether the brokers answer and have the topics, said in one line."""
 
+from collections.abc import Mapping
+
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
@@ -8,25 +10,28 @@ from stream.kafka_client import client_options
 from stream.sections import KafkaSettings
 
 
-async def check_topics(kafka: KafkaSettings) -> str:
-    """What was reached; raises `Transient` while no broker answers or a topic does not exist, `ConfigError` for files.
-
-    A topic that does not exist yet is waited for: whoever makes it may start after us.
-    """
+async def partitions(kafka: KafkaSettings) -> Mapping[str, int]:
+    """How many partitions each topic has; asks in a way that makes no topic. Raises `Transient`, or `ConfigError`."""
     client = AIOKafkaClient(**client_options(kafka))
     try:
         await client.bootstrap()
-        await client.set_topics(kafka.topics)
-        known = client.cluster.topics()
-        partitions = {topic: len(client.cluster.partitions_for_topic(topic) or ()) for topic in kafka.topics}
+        cluster = await client.fetch_all_metadata()
+        return {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in cluster.topics()}
     except KafkaError as error:
         raise Transient(
             f"no broker answers at {kafka.bootstrap_servers} (kafka.bootstrap_servers): {type(error).__name__}"
         ) from None
     finally:
         await client.close()
-    missing = [topic for topic in kafka.topics if topic not in known]
-    if missing:
+
+
+async def check_topics(kafka: KafkaSettings) -> str:
+    """What was reached; raises `Transient` while no broker answers or a topic does not exist, `ConfigError` for files.
+
+    A topic that does not exist yet is waited for: whoever makes it may start after us.
+    """
+    known = await partitions(kafka)
+    if missing := [topic for topic in kafka.topics if topic not in known]:
         raise Transient(f"the brokers at {kafka.bootstrap_servers} have no topic {', '.join(missing)}: create it")
-    told = ", ".join(f"{topic} ({count} partitions)" for topic, count in partitions.items())
+    told = ", ".join(f"{topic} ({known[topic]} partitions)" for topic in kafka.topics)
     return f"Kafka at {kafka.bootstrap_servers}: {told}"

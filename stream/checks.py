@@ -50,53 +50,40 @@ def _tried(name: str, attempt: Callable[[Settings], str | None], settings: Setti
 
 
 def _kafka(settings: Settings) -> str:
-    from stream.brokers import check_topics
-
-    return _within(check_topics(settings.kafka))
+    counts = _topics(settings, *settings.kafka.topics)
+    told = ", ".join(f"{topic} ({count} partitions)" for topic, count in counts.items())
+    return f"Kafka at {settings.kafka.bootstrap_servers}: {told}"
 
 
 def _jobs_topic(settings: Settings) -> str:
-    kafka = settings.kafka
-    count = _partitions(settings, kafka.jobs_topic)
+    topic = settings.kafka.jobs_topic
+    count = _topics(settings, topic)[topic]
     if count != 1:
         raise ConfigError(
-            f"{kafka.jobs_topic} has {count} partitions and needs exactly 1: who owns it leads the jobs; "
+            f"{topic} has {count} partitions and needs exactly 1: who owns it leads the jobs; "
             "delete it and make it anew, or name another with kafka.jobs_topic"
         )
-    return f"{kafka.jobs_topic} (1 partition)"
+    return f"{topic} (1 partition)"
 
 
 def _dead_letter_topic(settings: Settings) -> str:
     topic = settings.kafka.dead_letter_topic
-    return f"{topic} ({_partitions(settings, topic)} partitions)"
+    return f"{topic} ({_topics(settings, topic)[topic]} partitions)"
 
 
-def _partitions(settings: Settings, topic: str) -> int:
-    from aiokafka.client import AIOKafkaClient
-    from aiokafka.errors import KafkaError
+def _topics(settings: Settings, *topics: str) -> dict[str, int]:
+    from stream.brokers import partitions
 
-    from stream.kafka_client import client_options
-
-    async def count() -> int:
-        client = AIOKafkaClient(**client_options(settings.kafka))
-        try:
-            await client.bootstrap()
-            await client.set_topics([topic])
-            return len(client.cluster.partitions_for_topic(topic) or ())
-        except KafkaError as error:
-            raise Transient(
-                f"no broker answers at {settings.kafka.bootstrap_servers} (kafka.bootstrap_servers): "
-                f"{type(error).__name__}"
-            ) from None
-        finally:
-            await client.close()
-
-    if not (found := _within(count())):
-        raise ConfigError(
-            f"there is no topic {topic}; make it: kafka-topics.sh --bootstrap-server "
-            f"{settings.kafka.bootstrap_servers} --create --topic {topic} --partitions 1"
-        )
-    return found
+    known = _within(partitions(settings.kafka))
+    servers = settings.kafka.bootstrap_servers
+    for topic in topics:
+        if topic not in known:
+            wanted = 4 if topic in settings.kafka.topics else 1
+            raise ConfigError(
+                f"the brokers at {servers} have no topic {topic}; make it: kafka-topics.sh --bootstrap-server "
+                f"{servers.split(',')[0]} --create --topic {topic} --partitions {wanted}"
+            )
+    return {topic: known[topic] for topic in topics}
 
 
 def _within(attempt: Coroutine[Any, Any, Result]) -> Result:

@@ -1,6 +1,7 @@
 """Bytes become a trace or a `BadRecord` that says why and where, and never quotes what users wrote."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from evaluators.errors import BadRecord
 from evaluators.trace import Source, Trace
 from stream.lenient import tidy
 from stream.records import Record
-from stream.sections import IngestSettings
+from stream.sections import IngestSettings, Price
 
 SCHEMA_VERSION = 1  # the form of `rag.traces` messages that is written; readers take the one before as well
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,6 +41,7 @@ class Limits:
     max_age_ms: float | None
     default_task: str
     tasks: dict[str, str]
+    prices: dict[str, Price]
 
     @classmethod
     def of(cls, settings: IngestSettings, *, timely: bool) -> "Limits":
@@ -51,6 +53,7 @@ class Limits:
             max_age_ms=settings.max_age_s * 1000 if timely else None,
             default_task=settings.default_task,
             tasks=dict(settings.tasks),
+            prices=dict(settings.prices),
         )
 
 
@@ -62,7 +65,7 @@ class Decoded(NamedTuple):
 
 
 def decode(record: Record, limits: Limits) -> Trace:
-    """The record's trace: time in UTC to the ms, task and source filled in; raises `BadRecord`."""
+    """The record's trace: time in UTC to the ms, task, cost and source filled in; raises `BadRecord`."""
     return decoded(record, limits).trace
 
 
@@ -89,8 +92,21 @@ def decoded(record: Record, limits: Limits) -> Decoded:
     _check_time(seconds, record.timestamp, limits)
     if trace.task is None:
         force_setattr(trace, "task", limits.tasks.get(trace.app, limits.default_task))
+    if limits.prices and trace.cost_usd is None:
+        force_setattr(trace, "cost_usd", _cost_usd(trace, limits.prices))
     force_setattr(trace, "source", Source(record.topic, record.partition, record.offset))
     return Decoded(trace, seconds)
+
+
+def _cost_usd(trace: Trace, prices: Mapping[str, Price]) -> float | None:
+    """By the price table, where the model has a price and tokens were counted; cached ones are among the input."""
+    model, tokens = trace.model, trace.tokens
+    price = prices.get((model.served or model.requested or "") if model is not None else "")
+    if price is None or tokens is None or tokens.input is None or tokens.output is None:
+        return None
+    cached = min(tokens.cached or 0, tokens.input) if price.cached_usd is not None else 0
+    read_usd = (tokens.input - cached) * price.input_usd + cached * (price.cached_usd or 0.0)
+    return (read_usd + tokens.output * price.output_usd) / 1_000_000
 
 
 def _check(trace: Trace, limits: Limits) -> None:

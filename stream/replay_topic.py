@@ -6,10 +6,10 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
 from evaluators.errors import ConfigError, Transient
+from stream.brokers import partitions
 from stream.kafka_client import client_options
 from stream.pipeline import Period
 from stream.replay import Batch
@@ -122,25 +122,14 @@ class TopicSource:
         return begin, dict(until), dict(begin)
 
     async def _partitions(self) -> list[TopicPartition]:
-        """Every partition of the topics; asks in a way that makes no topic."""
-        client = AIOKafkaClient(**client_options(self._kafka))
-        try:
-            await client.bootstrap()
-            known = await client.fetch_all_metadata()
-        except KafkaError as error:
-            raise self._away(error) from None
-        finally:
-            await client.close()
-        if missing := [topic for topic in self._topics if not known.partitions_for_topic(topic)]:
+        """Every partition of the topics; raises `ConfigError` where one is not there."""
+        known = await partitions(self._kafka)
+        if missing := [topic for topic in self._topics if topic not in known]:
             raise ConfigError(
                 f"Kafka at {self._kafka.bootstrap_servers} has no topic {', '.join(missing)}; "
                 "give one with --topic, or set kafka.topics"
             )
-        return [
-            TopicPartition(topic, number)
-            for topic in self._topics
-            for number in sorted(known.partitions_for_topic(topic) or ())
-        ]
+        return [TopicPartition(topic, number) for topic in self._topics for number in range(known[topic])]
 
     def _away(self, error: KafkaError) -> Transient:
         servers = self._kafka.bootstrap_servers

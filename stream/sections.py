@@ -72,6 +72,14 @@ class WorkerSettings(BaseModel, extra="forbid", frozen=True):
     dead_letter_run: int = Field(default=1000, ge=1, description="Stop after so many dead letters in a row.")
 
 
+class Price(BaseModel, extra="forbid", frozen=True):
+    """What a model costs, in USD per million tokens."""
+
+    input_usd: float = Field(default=..., ge=0, description="Tokens read.")
+    output_usd: float = Field(default=..., ge=0, description="Tokens written.")
+    cached_usd: float | None = Field(default=None, ge=0, description="Tokens read from a cache; unset: as the others.")
+
+
 class IngestSettings(BaseModel, extra="forbid", frozen=True):
     """Which records are let in, and what is assumed of them."""
 
@@ -84,6 +92,9 @@ class IngestSettings(BaseModel, extra="forbid", frozen=True):
         default=7 * 86400.0, gt=0, description="Event time before the broker's: dead letter too_old."
     )
     default_task: str = Field(default="question_answering", description="Task of traces that name none.")
+    prices: dict[str, Price] = Field(
+        default={}, description="USD per million tokens by model, for traces that do not tell their cost."
+    )
     tasks: dict[str, str] = Field(default={}, description="Task of an app's traces that name none: app = task.")
 
 

@@ -79,9 +79,6 @@ class LazyGroup(click.Group):
         except RagwatchError as error:
             click.echo(f"ragwatch: {error}", err=True)
             sys.exit(EXIT_ERROR)
-        except BrokenPipeError:
-            sys.stderr.close()  # `ragwatch config | head` is no error
-            sys.exit(0)
         sys.exit(status if isinstance(status, int) else 0)
 
 

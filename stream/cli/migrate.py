@@ -29,6 +29,7 @@ def command(config: Path | None) -> None:
     finally:
         database.close()
     for line in done:
-        click.echo(line)
+        what, _, table = line.rpartition(":")
+        click.echo(f"set how long rows of {table} are kept" if what else f"applied {line}")
     if not done:
         click.echo(f"{settings.clickhouse.database}: nothing to do, the tables are up to date")

@@ -219,11 +219,10 @@ def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("config").exit_code == 130
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
-    script = f"{sys.executable} -m stream.cli config | head -n 1; echo ${{PIPESTATUS[0]}}"
+def test_a_reader_that_goes_away_gets_no_traceback(tmp_path: Path) -> None:
+    script = f"{sys.executable} -m stream.cli config --json | head -n 1"
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout.splitlines() == ["[kafka]", "0"]
-    assert "Traceback" not in done.stderr
+    assert (done.stdout, done.stderr) == ("[\n", "")

@@ -246,6 +246,30 @@ def test_the_task_is_the_apps_where_the_trace_names_none() -> None:
     assert decode(record(task="agent"), limits).task == "agent"
 
 
+PRICES = {
+    "small-2": {"input_usd": 2.0, "output_usd": 10.0, "cached_usd": 0.5},
+    "big": {"input_usd": 5, "output_usd": 20},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "cost"),
+    [
+        ({}, 0.0004),  # (100 * 2 + 20 * 10) / 1e6
+        ({"tokens": {"input": 100, "output": 20, "cached": 40}}, 0.00034),  # (60 * 2 + 40 * 0.5 + 20 * 10) / 1e6
+        ({"model": {"requested": "big"}, "tokens": {"input": 100, "output": 20, "cached": 40}}, 0.0009),
+        ({"cost_usd": 0.7}, 0.7),
+        ({"cost_usd": 0}, 0.0),
+        ({"model": {"served": "unknown", "requested": "big"}}, None),
+        ({"model": None}, None),
+        ({"tokens": {"input": 100}}, None),
+    ],
+)
+def test_cost_is_as_told_else_by_the_price_table(changes: dict[str, Any], cost: float | None) -> None:
+    limits = Limits.of(IngestSettings.model_validate({"prices": PRICES}), timely=True)
+    assert decode(record(**{"cost_usd": None, **changes}), limits).cost_usd == pytest.approx(cost)
+
+
 def test_where_it_lies_is_told_by_the_broker_alone() -> None:
     for claimed in ({"topic": "x", "partition": 9, "offset": 9}, "nonsense"):
         assert decode(record(source=claimed, offset=5), LIVE).source == Source("rag.traces", 0, 5)

@@ -1,0 +1,145 @@
+"""Commands against the real ClickHouse and brokers."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from click.testing import CliRunner, Result
+
+from drift.problems import EventRow
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.embedded import EmbeddedClickHouse
+from stream.brokers import partitions
+from stream.cli import main
+from stream.local.topics import create_topics
+from stream.sections import KafkaSettings
+from tests.infra.kafka_node import KafkaNode
+from tests.stream.pipe.test_replay import BASE_MS
+
+pytestmark = pytest.mark.clickhouse
+
+
+def run(*args: str, **variables: str) -> Result:
+    return CliRunner().invoke(main, args, env={"RAGWATCH_CONFIG": None, "COLUMNS": "200", **variables})
+
+
+def reached(database: Database) -> dict[str, str]:
+    return {
+        "RAGWATCH_CLICKHOUSE__URL": database.settings.url,
+        "RAGWATCH_CLICKHOUSE__USER": database.settings.user,
+        "RAGWATCH_CLICKHOUSE__PASSWORD": database.settings.password.get_secret_value(),
+        "RAGWATCH_CLICKHOUSE__DATABASE": database.settings.database,
+    }
+
+
+@pytest.fixture
+def unmade(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
+    """A database that does not exist yet."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    opened = Database(clickhouse_server.settings.model_copy(update={"database": name}))
+    yield opened
+    opened.create()
+    opened.command(f"DROP DATABASE {name}")
+    opened.close()
+
+
+def test_migrate_says_what_it_did_and_nothing_the_second_time(unmade: Database) -> None:
+    first = run("migrate", **reached(unmade))
+    assert first.exit_code == 0, first.output
+    assert "applied 0001_tables" in first.output
+    assert "set how long rows of trace_texts are kept" in first.output
+    assert unmade.rows("SELECT count() AS n FROM scores") == [{"n": 0}]
+    assert "nothing to do" in run("migrate", **reached(unmade)).output
+    changed = run("migrate", **reached(unmade), RAGWATCH_RETENTION__TEXTS_DAYS="7").output
+    assert changed == "set how long rows of trace_texts are kept\n"
+
+
+def test_without_tables_every_command_says_to_migrate(unmade: Database) -> None:
+    unmade.create()
+    for command in (["problems", "list"], ["replay", "--run", "r", "--file", __file__]):
+        told = run(*command, **reached(unmade))
+        assert told.exit_code == 2
+        assert "ragwatch migrate" in told.output
+
+
+def event(problem: str, what: str, minute: int) -> EventRow:
+    from datetime import UTC, datetime
+
+    return EventRow(
+        problem_id=problem,
+        event_id=f"{problem}-{what}-{minute}",
+        event=what,
+        episode=1,
+        at=datetime.fromtimestamp(BASE_MS / 1000, UTC) + timedelta(minutes=minute),
+        app="docs",
+        environment="prod",
+        model="small",
+        aspect="level",
+        metric="groundedness.groundedness",
+        segment="",
+        segment_value="",
+        kind="mean",
+        type="quality",
+        severity="high",
+        code="Q1",
+        standards=["Valid and Reliable"],
+        description=f"groundedness fell ({problem})",
+        attributes=json.dumps({"value": 0.41, "baseline": 0.82}),
+        examples=["trace-9", "trace-4"],
+        actions=["Look at the retriever."],
+        rule_id="r",
+        actor="",
+        epoch=1,
+    )
+
+
+def test_problems_are_listed_and_shown(database: Database) -> None:
+    database.insert(
+        "problem_events",
+        [event("aaaa1111", "opened", 0), event("bbbb2222", "opened", 1), event("bbbb2222", "resolved", 5)],
+    )
+    listed = run("problems", "list", **reached(database)).output
+    assert listed.index("bbbb2222") < listed.index("aaaa1111")
+    assert "groundedness fell (aaaa1111)" in listed
+    only = json.loads(run("problems", "list", "--state", "open", "--json", **reached(database)).output)
+    assert [problem["problem_id"] for problem in only] == ["aaaa1111"]
+    assert only[0]["attributes"] == {"value": 0.41, "baseline": 0.82}
+    assert run("problems", "list", "--app", "other", **reached(database)).output == "no problems\n"
+    shown = run("problems", "show", "bbbb", **reached(database)).output
+    for said in ("resolved", "baseline: 0.82", "trace-9", "Look at the retriever.", "groundedness fell (bbbb2222)"):
+        assert said in shown
+    assert run("problems", "show", "cccc", **reached(database)).exit_code == 2
+
+
+@pytest.mark.kafka
+def test_check_when_all_is_well_and_with_topics_that_are_not(database: Database, kafka: KafkaNode) -> None:
+    names = {name: f"{name}-{uuid.uuid4().hex}" for name in ("traces", "dead", "jobs")}
+    variables = {
+        "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap,
+        "RAGWATCH_KAFKA__TOPICS": names["traces"],
+        "RAGWATCH_KAFKA__DEAD_LETTER_TOPIC": names["dead"],
+        "RAGWATCH_KAFKA__JOBS_TOPIC": names["jobs"],
+        "RAGWATCH_EVALUATORS__ENABLED": "inputs",
+        "RAGWATCH_TELEMETRY__PORT": "0",
+        "RAGWATCH_TELEMETRY__JOBS_PORT": "0",
+        **reached(database),
+    }
+    wrong = run("check", **variables)
+    assert wrong.exit_code == 1
+    assert f"--create --topic {names['traces']} --partitions 4" in wrong.output
+    assert f"--create --topic {names['jobs']} --partitions 1" in wrong.output
+    known = asyncio.run(partitions(KafkaSettings(bootstrap_servers=kafka.bootstrap)))
+    assert not set(names.values()) & set(known), "looking made a topic"
+    asyncio.run(create_topics(kafka.bootstrap, {names["traces"]: 3, names["dead"]: 1, names["jobs"]: 2}))
+    wrong = run("check", **variables)
+    assert wrong.exit_code == 1
+    assert "has 2 partitions and needs exactly 1" in wrong.output
+    other = f"jobs-{uuid.uuid4().hex}"
+    asyncio.run(create_topics(kafka.bootstrap, {other: 1}))
+    well = run("check", **{**variables, "RAGWATCH_KAFKA__JOBS_TOPIC": other})
+    assert well.exit_code == 0, well.output
+    assert f"{names['traces']} (3 partitions)" in well.output
+    assert "WRONG" not in well.output
