@@ -1,1 +1,30 @@
-""
+"""What evaluators are written and tested with, here or in a package of one's own; importing it loads nothing else.
+
+    from evaluators import Metric, Scored, evaluator
+
+A name is looked up in the module that has it when it is first asked for: the command line imports this package and must
+not wait for numpy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__all__ = ["Budget", "Chunk", "Evaluator", "Evidence", "Failed", "Finding", "Metric", "Need", "NoParams"]
+__all__ += ["NotApplicable", "Outcome", "Scored", "Sentence", "Shared", "Trace", "Vectors"]
+__all__ += ["check_evaluator", "evaluator"]
+
+if TYPE_CHECKING:
+    from evaluators.check import check_evaluator
+    from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+    from evaluators.spec import Budget, Evaluator, Metric, Need, NoParams, Sentence, Shared, Vectors, evaluator
+    from evaluators.trace import Chunk, Trace
+else:
+
+    def __getattr__(name: str) -> object:
+        """The public name, from the first module that has it."""
+        if name in __all__:
+            for home in ("outcome", "trace", "spec", "check"):  # the lightest first
+                found = getattr(import_module(f"evaluators.{home}"), name, None)
+                if found is not None:
+                    return found
+        raise AttributeError(f"module 'evaluators' has no attribute {name!r}")

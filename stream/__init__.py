@@ -1,1 +1,1 @@
-""
+"""The composition root: settings, command line, lanes on Kafka, replay, and the processes around them."""

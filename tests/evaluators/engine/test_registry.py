@@ -1,5 +1,8 @@
 """What is found, and what stops start-up."""
 
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -7,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from evaluators import Evaluator, Metric, Need, NotApplicable, Scored, check_evaluator
 from evaluators.errors import ConfigError
+from evaluators.plan import prepare
 from evaluators.registry import load, unsound
-from evaluators.spec import Evaluator, Metric, Need
-from tests.evaluators.engine.examples import brevity, nearness
+from evaluators.run import run_all
+from evaluators.settings import EvaluatorSettings
+from tests.evaluators.engine.examples import batch, brevity, nearness, trace
 
 PLUGIN = '''
 from dataclasses import dataclass
-from evaluators.outcome import Scored
-from evaluators.spec import Metric, evaluator
+from evaluators import Metric, Scored, evaluator
 
 @dataclass(frozen=True)
 class Inputs:
@@ -62,6 +67,26 @@ def test_a_plug_in_is_a_module_or_an_evaluator(install: Install, value: str) -> 
     install("loud_module", PLUGIN.format(id="loud", doc="Shouts."), value)
     found = load()["loud"]
     assert (found.description, found.lane) == ("Shouts.", "fast")
+
+
+def test_a_plug_in_that_is_installed_scores_traces(install: Install) -> None:
+    install("loud_module", PLUGIN.format(id="loud", doc="Shouts."))
+    check_evaluator(load()["loud"])
+    plan = prepare(load(), EvaluatorSettings(enabled=("loud", "operations")), "fast", None)
+    loud, operations = run_all(plan.prepared, [trace(0, "STOP"), trace(1, "stop"), trace(2, None)], batch())
+    assert loud == [Scored({"shout": 1.0}), Scored({"shout": 0.0}), NotApplicable("missing_answer")]
+    assert all(isinstance(outcome, Scored) for outcome in operations)
+
+
+def test_a_process_of_its_own_finds_a_plug_in_that_is_installed(install: Install, tmp_path: Path) -> None:
+    install("loud_module", PLUGIN.format(id="loud", doc="Shouts."))
+    program = "from stream.cli import main; main(['evaluators', '--json', 'loud'])"
+    environ = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path.cwd()}"}
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True, env=environ
+    )
+    [info] = json.loads(told.stdout)
+    assert (info["id"], info["lane"], info["available"], info["version"]) == ("loud", "fast", True, 1)
 
 
 def test_one_object_seen_twice_is_one_evaluator(install: Install) -> None:
