@@ -99,6 +99,7 @@ def test_sigterm_commits_only_what_is_done(any_broker: Broker, tmp_path: Path) -
     assert committed(any_broker, lane.group, topic, 1) == {0: done}  # what was begun is finished, the rest left
 
 
+@pytest.mark.broker
 def test_sigterm_with_the_sink_away_gives_up_in_time_and_commits_nothing(broker: Broker, tmp_path: Path) -> None:
     topic = topic_of(broker, 1)
     (tmp_path / "away").touch()
@@ -164,6 +165,7 @@ def test_a_five_megabyte_answer_passes(any_broker: Broker, tmp_path: Path) -> No
         assert lane.terminate() == 0, lane.logs()
 
 
+@pytest.mark.broker
 def test_a_trace_that_the_sink_refuses_is_a_dead_letter(broker: Broker, tmp_path: Path) -> None:
     topic = topic_of(broker, 1)
     bad = (b"key", trace("refuse-me"))
@@ -178,6 +180,7 @@ def test_a_trace_that_the_sink_refuses_is_a_dead_letter(broker: Broker, tmp_path
     assert ("dead", "refused", 30) in rows_in(tmp_path)
 
 
+@pytest.mark.broker
 def test_a_topic_of_nothing_but_poison_stops_the_worker_and_stays(broker: Broker, tmp_path: Path) -> None:
     topic = topic_of(broker, 1)
     send(broker, topic, [(None, b"poison")] * 500)
@@ -188,6 +191,7 @@ def test_a_topic_of_nothing_but_poison_stops_the_worker_and_stays(broker: Broker
     assert committed(broker, lane.group, topic, 1) == {0: 0}
 
 
+@pytest.mark.broker
 def test_another_lane_skips_what_it_cannot_read(broker: Broker, tmp_path: Path) -> None:
     topic = topic_of(broker, 1)
     send(broker, topic, [(None, b"poison"), *traces(5)])
@@ -214,6 +218,7 @@ def test_partitions_move_to_a_second_worker_and_back(any_broker: Broker, tmp_pat
         assert first.terminate() == 0, first.logs()
 
 
+@pytest.mark.broker
 def test_an_idle_partition_is_known_to_be_idle(broker: Broker, tmp_path: Path) -> None:
     topic = topic_of(broker, 2)
     send(broker, topic, [(b"t1", trace("t1"))])
@@ -244,3 +249,29 @@ def test_a_broker_away_for_longer_than_the_session_is_waited_for(tmp_path: Path)
             eventually(lambda: len(set(lane.traces())) == 3000, 100, lane.logs)
             eventually(lambda: sum(committed(node, lane.group, topic, PARTITIONS).values()) == 3000, 30, lane.logs)
             assert lane.terminate() == 0, lane.logs()
+
+
+@pytest.mark.broker
+def test_sigterm_waits_for_what_was_begun(broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(broker, 1)
+    send(broker, topic, traces(100))
+    with Lane(broker, tmp_path, topic, worker={"block_wait_ms": 4000}) as lane:
+        eventually(lambda: "telemetry at" in lane.logs(), 30, lane.logs)
+        eventually(lambda: lane.metric("ragwatch_records_total") == 100, 30, lane.logs)
+        assert not lane.traces(), "stored too early to prove anything"
+        assert lane.terminate() == 0, lane.logs()
+    assert len(lane.traces()) == 100
+    assert committed(broker, lane.group, topic, 1) == {0: 100}
+
+
+@pytest.mark.kafka
+def test_what_is_done_is_committed_before_partitions_move(kafka: Broker, tmp_path: Path) -> None:
+    topic = topic_of(kafka, 2)
+    send(kafka, topic, traces(500))
+    never = {"commit_interval_s": 3600.0}
+    with Lane(kafka, tmp_path, topic, kafka=never) as first:
+        eventually(lambda: len(first.traces()) == 500, 40, first.logs)
+        assert sum(committed(kafka, first.group, topic, 2).values()) == 0
+        with Lane(kafka, tmp_path, topic, kafka=never) as second:
+            eventually(lambda: sum(committed(kafka, first.group, topic, 2).values()) == 500, 40, second.logs)
+        assert len(first.traces()) == 500, "read again by the new owner"
