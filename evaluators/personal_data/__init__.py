@@ -38,6 +38,11 @@ class Scan(NamedTuple):
     hits: tuple[Hit, ...]
     complete: bool
 
+    @property
+    def leaks(self) -> bool | None:
+        """Whether there is personal data in the text; None where nothing was found and not everything looked at."""
+        return True if self.hits else False if self.complete else None
+
 
 def scan(text: str, kinds: Collection[Kind] = KINDS, region: str = "US", allowed: Allowed | None = None) -> Scan:
     """Every place of the `kinds` asked for (the first 20 of each), without those allowed.
