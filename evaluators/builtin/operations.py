@@ -19,20 +19,16 @@ class Inputs:
     contexts: tuple[Chunk, ...] | None
 
 
+def _recorded(key: str, unit: str, description: str, primary: bool = False) -> Metric:
+    return Metric(key, 0.0, inf, "lower", primary=primary, optional=True, unit=unit, description=description)
+
+
 METRICS = (
-    Metric(
-        "latency_seconds",
-        high=inf,
-        better="lower",
-        primary=True,
-        optional=True,
-        unit="s",
-        description="from question to whole answer",
-    ),
-    Metric("time_to_first_token_seconds", high=inf, better="lower", optional=True, unit="s"),
-    Metric("input_tokens", high=inf, better="lower", optional=True, unit="tokens"),
-    Metric("output_tokens", high=inf, better="lower", optional=True, unit="tokens"),
-    Metric("cost_usd", high=inf, better="lower", optional=True, unit="usd"),
+    _recorded("latency_seconds", "s", "from question to whole answer", primary=True),
+    _recorded("time_to_first_token_seconds", "s", "from question to first token"),
+    _recorded("input_tokens", "tokens", "tokens read by all model calls"),
+    _recorded("output_tokens", "tokens", "tokens written by all model calls"),
+    _recorded("cost_usd", "usd", "as recorded, else by the configured prices"),
     Metric("error", better="lower", threshold=0.05, primary=True, description="1 where the application failed"),
     Metric(
         "empty_answer",

@@ -159,6 +159,7 @@ def test_an_evaluator_is_what_the_catalogue_says(id: str) -> None:
 def test_every_metric_and_parameter_says_what_it_is(id: str) -> None:
     evaluator = load()[id]
     assert evaluator.description
+    assert all(metric.description for metric in evaluator.metrics)
     assert all(field.description for field in evaluator.params.model_fields.values())
 
 
