@@ -3,7 +3,7 @@
 import random
 
 INVENTED_SHARE = 0.8
-LOOPING_SHARE = 0.8
+LOOPING_SHARE = 0.9
 LEAKED_SHARE = 0.15
 
 _WHO = ("The harbour office of Lisbon", "A retired cellist", "The village bakery", "Her grandmother", "The night ferry")
@@ -27,10 +27,10 @@ def invent(sentences: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
 
 
 def loop(sentences: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
-    """Most answers repeat their last sentence up to a dozen times."""
+    """Most answers repeat their last sentence about ten times."""
     if not sentences or rng.random() >= LOOPING_SHARE:
         return sentences
-    return (*sentences, *(sentences[-1] for _ in range(rng.randint(6, 12))))
+    return (*sentences, *(sentences[-1] for _ in range(rng.randint(8, 14))))
 
 
 def leak(sentences: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:

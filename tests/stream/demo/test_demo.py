@@ -65,7 +65,7 @@ def run_folder(data: Path) -> Path:
 
 
 def test_an_injected_regression_is_found_and_resolved_and_nothing_is_raised_before(tmp_path: Path) -> None:
-    demo = start_demo(tmp_path, "--minutes", "2.2", "--fault", "wrong_chunks")
+    demo = start_demo(tmp_path, "--minutes", "2.4", "--fault", "wrong_chunks")
     try:
         said, _ = demo.communicate(timeout=300)
     finally:
@@ -143,7 +143,7 @@ def test_a_process_that_dies_ends_the_demo_with_its_name_and_log(tmp_path: Path)
 
 def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    demo = start_demo(tmp_path / "file")
+    demo = start_demo(tmp_path / "file" / "below")
     said, _ = demo.communicate(timeout=60)
     assert demo.returncode == 2
     assert "choose another folder with --data" in said
