@@ -12,7 +12,7 @@ from stream.driver import SliceConsumer, SliceSchema, SliceTransport
 from stream.kafka_client import ssl_context
 from stream.sections import KafkaSettings, WorkerSettings
 
-_POLL_SLICES = 4  # most slices of one poll, which come on top of the bytes in flight
+_POLL_SLICES = 10  # most slices of one poll, which come on top of the bytes in flight
 _QUEUE_SLICES = 1 << 20  # bounded by the bytes in flight (driver), so that delivering never blocks the fetcher
 
 

@@ -42,3 +42,4 @@ def configure(settings: TelemetrySettings, stream: TextIO | None = None) -> None
     if settings.log_level != "DEBUG":
         for name in _LOUD:
             logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger("urllib3").setLevel(logging.ERROR)  # whoever called it says what went wrong
