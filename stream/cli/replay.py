@@ -131,6 +131,9 @@ def _run(
             done = asyncio.run(
                 replay(source, made.pipeline, sink, runs, run, block_rows=settings.worker.block_rows, tell=tell)
             )
+    except KeyboardInterrupt:
+        click.echo(f"run {run_id}: stopped; the same command goes on where it was", err=True)
+        raise
     finally:
         sink.close()
     click.echo(f"run {run_id}: {done.traces:,} traces, {done.dead_letters:,} dead letters, from {source.description}")

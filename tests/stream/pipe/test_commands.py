@@ -17,7 +17,7 @@ from stream.cli import main
 from stream.local.topics import create_topics
 from stream.sections import KafkaSettings
 from tests.infra.kafka_node import KafkaNode
-from tests.stream.pipe.test_replay import BASE_MS
+from tests.stream.pipe.replaying import BASE_MS
 
 pytestmark = pytest.mark.clickhouse
 

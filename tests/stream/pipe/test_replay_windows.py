@@ -10,7 +10,7 @@ from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators import registry
 from sinks.clickhouse.database import Database
 from stream.replay import Progress
-from tests.stream.pipe.test_replay import Stopped, file_source, go, lines, traces
+from tests.stream.pipe.replaying import Stopped, file_source, go, lines, traces
 
 pytestmark = pytest.mark.clickhouse
 

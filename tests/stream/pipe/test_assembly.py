@@ -1,0 +1,72 @@
+"""The pipeline that workers run, with the built-in evaluators on records nobody wants."""
+
+import sys
+
+import pytest
+
+from evaluators.errors import ConfigError
+from evaluators.settings import EncoderSettings
+from sinks.memory import MemorySink
+from stream.assembly import assemble
+from stream.pipeline import Pipeline
+from stream.settings import Settings
+from tests.stream.pipe.records import record
+
+
+@pytest.fixture(scope="module")
+def fast() -> Pipeline:
+    return assemble(Settings(), "fast").pipeline
+
+
+def test_each_lane_gets_its_evaluators_and_fast_loads_no_encoder(
+    fast: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(settings: EncoderSettings) -> None:
+        raise AssertionError("loaded an encoder that nothing needs")
+
+    monkeypatch.setattr("stream.assembly.load_encoder", load)
+    made = assemble(Settings(), "fast")
+    assert {prepared.evaluator.lane for prepared in made.pipeline.plan} == {"fast"}
+    assert len(made.pipeline.plan) == len(fast.plan) >= 6
+    assert assemble(Settings(), "judge").pipeline.plan == ()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "x" * 5_000_000,
+        "word " * 1_000_000,
+        "\ud800",
+        "\x00",
+        "",
+        "\n" * 10_000,
+        "((((" * 10_000,
+        "\u202e\ufeff\u200d" * 50,
+    ],
+    ids=["5 MB", "a million words", "lone surrogate", "nul", "empty", "blank", "brackets", "invisible"],
+)
+def test_hostile_answers_become_rows_that_a_sink_takes(fast: Pipeline, answer: str) -> None:
+    done = fast.process([record(answer=answer, expected=["A string."]), record(trace_id="t-2", offset=1)])
+    assert not done.dead
+    assert not [key for key in done.outcomes if key[1] == "failed"]
+    sink = MemorySink()
+    sink.write(done.block)
+    assert len(sink.rows("traces")) == 2
+    if len(answer) > 2_000_000:
+        reasons = {row.reason for row in done.block.scores if row.trace_id == "t-1"}
+        assert "too_long" in reasons
+
+
+def test_what_is_off_for_want_of_a_resource_is_told_and_the_rest_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("onnxruntime", "torch", "sentence_transformers"):
+        monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    made = assemble(Settings(), None)
+    assert "ragwatch[local]" in made.plan.unavailable["groundedness"]
+    assert {prepared.evaluator.lane for prepared in made.pipeline.plan} == {"fast"}
+    with pytest.raises(ConfigError, match=r"groundedness.*cannot run.*ragwatch\[local\]"):
+        assemble(Settings.model_validate({"evaluators": {"enabled": ["groundedness"]}}), None)
+
+
+def test_a_name_that_no_evaluator_has_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'rouge'"):
+        assemble(Settings.model_validate({"evaluators": {"enabled": ["rogue"]}}), "fast")

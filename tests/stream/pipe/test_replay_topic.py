@@ -1,0 +1,138 @@
+"""A range of a topic becomes a run, on the embedded broker and on Apache Kafka."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from evaluators.errors import ConfigError, Transient
+from sinks.clickhouse.database import Database
+from stream.pipeline import Period
+from stream.replay import Progress, Source
+from tests.infra.kafka_node import KafkaNode
+from tests.stream.pipe.replaying import (
+    BASE_MS,
+    Stopped,
+    everything,
+    fields,
+    go,
+    rows,
+    settings,
+    traces,
+)
+
+pytestmark = pytest.mark.clickhouse
+
+
+def produce(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]], partitions: int = 2) -> None:
+    from aiokafka import AIOKafkaProducer
+
+    from stream.local.topics import create_topics
+
+    async def send() -> None:
+        await create_topics(bootstrap, {topic: partitions})
+        producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
+        await producer.start()
+        try:
+            for n, (timestamp_ms, value) in enumerate(values):
+                await producer.send(topic, value, partition=n % partitions, timestamp_ms=timestamp_ms)
+            await producer.flush()
+        finally:
+            await producer.stop()
+
+    asyncio.run(send())
+
+
+def on_topic(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]]) -> Callable[..., Source]:
+    from stream.replay_topic import TopicSource
+
+    produce(bootstrap, topic, values)
+    kafka = settings(kafka={"bootstrap_servers": bootstrap}).kafka
+
+    def source(period: Period | None = None, late_s: float = 3600.0) -> Source:
+        return TopicSource(kafka, [topic], period, ahead_s=600.0, late_s=late_s, batch_records=7)
+
+    return source
+
+
+@pytest.fixture(
+    params=[pytest.param("broker", marks=pytest.mark.broker), pytest.param("kafka", marks=pytest.mark.kafka)]
+)
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    found: str = request.getfixturevalue(request.param).bootstrap
+    return found
+
+
+def test_a_topic_becomes_a_run(database: Database, bootstrap: str) -> None:
+    values = [(BASE_MS + n * 1000, json.dumps(trace).encode()) for n, trace in enumerate(traces(50))]
+    source = on_topic(bootstrap, f"t-{uuid.uuid4().hex}", [*values, (BASE_MS, b"poison")])
+    done = go(database, source())
+    assert (done.traces, done.dead_letters) == (50, 1)
+    before = everything(database)
+    assert len(before["traces"]) == 50
+    assert {row["partition"] for row in before["traces"]} == {0, 1}
+    assert go(database, source()).traces == 50
+    assert everything(database) == before
+
+
+def test_a_period_of_a_topic_is_by_event_time(database: Database, bootstrap: str) -> None:
+    sent = [
+        (BASE_MS - 3_600_000, "early", BASE_MS - 3_600_000),
+        (BASE_MS - 500_000, "clock ahead", BASE_MS + 1),  # event time 8 min ahead of the broker's
+        (BASE_MS, "first", BASE_MS),
+        (BASE_MS + 50_000, "just before", BASE_MS - 1),
+        (BASE_MS + 60_000, "at the end", BASE_MS + 60_000),
+        (BASE_MS + 3_000_000, "late", BASE_MS + 59_999),  # arrived 49 min after its event time
+    ]
+    values = [(broker, json.dumps(fields(trace_id=name, time=at)).encode()) for broker, name, at in sent]
+    source = on_topic(bootstrap, f"t-{uuid.uuid4().hex}", values)
+    period = Period(BASE_MS / 1000, BASE_MS / 1000 + 60)
+    done = go(database, source(period), period=period)
+    assert [row["trace_id"] for row in rows(database, "traces")] == ["clock ahead", "first", "late"]
+    assert done.traces == 3
+
+
+@pytest.mark.kafka
+def test_what_came_later_than_asked_for_is_not_waited_for(database: Database, kafka: KafkaNode) -> None:
+    late_s = (0, 3600, 3601)
+    values = [(BASE_MS + 1000 * s, json.dumps(fields(trace_id=f"{s} s late", time=BASE_MS)).encode()) for s in late_s]
+    source = on_topic(kafka.bootstrap, f"t-{uuid.uuid4().hex}", values)
+    period = Period(BASE_MS / 1000, BASE_MS / 1000 + 0.5)
+    assert go(database, source(period, late_s=3600.0), period=period).traces == 2
+
+
+def test_the_end_of_the_range_is_settled_at_the_first_start(database: Database, bootstrap: str) -> None:
+    topic = f"t-{uuid.uuid4().hex}"
+    values = [(BASE_MS, json.dumps(trace).encode()) for trace in traces(30)]
+    source = on_topic(bootstrap, topic, values)
+
+    def stop(progress: Progress) -> None:
+        if progress.traces >= 20:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        go(database, source(), tell=stop, block_rows=10)
+    produce(bootstrap, topic, [(BASE_MS, json.dumps(fields(trace_id="later")).encode())])
+    done = go(database, source())
+    assert done.traces == 30
+    assert "later" not in {row["trace_id"] for row in rows(database, "traces")}
+
+
+def test_a_topic_that_is_not_there_is_told(database: Database, bootstrap: str) -> None:
+    from stream.replay_topic import TopicSource
+
+    kafka = settings(kafka={"bootstrap_servers": bootstrap}).kafka
+    source = TopicSource(kafka, ["nowhere"], None, ahead_s=0, late_s=0, batch_records=7)
+    with pytest.raises(ConfigError, match="has no topic nowhere"):
+        go(database, source)
+
+
+def test_no_broker_is_told(database: Database) -> None:
+    from stream.replay_topic import TopicSource
+
+    kafka = settings(kafka={"bootstrap_servers": "127.0.0.1:9", "request_timeout_s": 1}).kafka
+    source = TopicSource(kafka, ["t"], None, ahead_s=0, late_s=0, batch_records=7)
+    with pytest.raises(Transient, match=r"127\.0\.0\.1:9"):
+        go(database, source)
