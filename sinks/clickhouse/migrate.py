@@ -71,18 +71,17 @@ def _retain(database: Database, retention: RetentionSettings) -> list[str]:
 
 def lifetimes(retention: RetentionSettings) -> dict[str, str]:
     """TTL of each table that has one, spelt as ClickHouse spells it back."""
-    scores, texts = _by_run(retention.traces_days), _by_run(retention.texts_days)
+    scores, texts = (_by_run("time", "ingested_at", days) for days in (retention.traces_days, retention.texts_days))
+    sizes = {
+        "(size_s < 3600)": retention.windows_minute_days,
+        "(size_s >= 3600) AND (size_s < 86400)": retention.windows_hour_days,
+        "(size_s >= 86400)": retention.windows_day_days,
+    }
     return {
         "traces": scores,
         "scores": scores,
         "trace_texts": texts,
-        "windows": ", ".join(
-            [
-                f"start + toIntervalDay({retention.windows_minute_days}) WHERE size_s < 3600",
-                f"start + toIntervalDay({retention.windows_hour_days}) WHERE (size_s >= 3600) AND (size_s < 86400)",
-                f"start + toIntervalDay({retention.windows_day_days}) WHERE size_s >= 86400",
-            ]
-        ),
+        "windows": ", ".join(_by_run("start", "computed_at", days, size) for size, days in sizes.items()),
         "verdicts": f"end + toIntervalDay({retention.windows_minute_days})",
         # A mark that comes back because only its taking-back expired costs one idempotent roll-up.
         "dirty_windows": "toDateTime(marked_at) + toIntervalDay(2) WHERE done = 1",
@@ -91,9 +90,11 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
     }
 
 
-def _by_run(days: int) -> str:
+def _by_run(event: str, written: str, days: int, rows: str = "") -> str:
     """`live` goes by event time, other runs by when they were written: a replay of old traces stays readable."""
+    also = f"{rows} AND " if rows else ""
+    live, others = ("(run_id = 'live')", "(run_id != 'live')") if rows else ("run_id = 'live'", "run_id != 'live'")
     return (
-        f"toDateTime(time) + toIntervalDay({days}) WHERE run_id = 'live', "
-        f"toDateTime(ingested_at) + toIntervalDay({days}) WHERE run_id != 'live'"
+        f"toDateTime({event}) + toIntervalDay({days}) WHERE {also}{live}, "
+        f"toDateTime({written}) + toIntervalDay({days}) WHERE {also}{others}"
     )

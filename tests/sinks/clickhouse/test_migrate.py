@@ -104,6 +104,19 @@ def test_windows_live_by_their_size(database: Database) -> None:
     assert {row["size_s"]: row["n"] for row in kept} == {10: 1, 60: 1, 3600: 2, 86400: 3}
 
 
+def test_windows_of_a_replay_live_from_when_they_were_computed(database: Database) -> None:
+    """What it replays may be older than any window is kept."""
+    for run_id in ("live", "probe", "replay"):
+        for size_s in (60, 3600, 86400):
+            database.command(
+                "INSERT INTO windows (run_id, size_s, start) SELECT {run:String}, {size:UInt32}, toDateTime(0)",
+                {"run": run_id, "size": size_s},
+            )
+    database.command("OPTIMIZE TABLE windows FINAL")
+    kept = database.rows("SELECT run_id, count() AS n FROM windows FINAL GROUP BY run_id ORDER BY run_id")
+    assert {row["run_id"]: row["n"] for row in kept} == {"probe": 3, "replay": 3}
+
+
 @pytest.mark.parametrize("row_type", TABLES, ids=lambda row_type: row_type.__name__)
 def test_rows_fit_their_tables(database: Database, row_type: type[Row]) -> None:
     """Same names in the same order; what the table has besides fills itself."""
