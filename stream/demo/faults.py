@@ -14,7 +14,7 @@ class Fault:
 
 WRONG_CHUNKS = Fault(
     "wrong_chunks",
-    "the index was rebuilt with shifted ids: the retriever returns wrong chunks",
+    "after a rebuild of the index the retriever returns wrong chunks",
     (
         "context_relevancy_soft.recall_relevancy",
         "answer_relevancy_sentence.answer_relevancy",
@@ -25,13 +25,13 @@ WRONG_CHUNKS = Fault(
 INVENTED = Fault("invented", "the answerer adds sentences that no chunk supports", ("groundedness.groundedness",))
 LOOPING = Fault(
     "looping",
-    "the answerer does not stop and says its last sentence again and again",
+    "the answerer says its last sentence again and again",
     ("looping_detection.unique_sentences", "operations.cost_usd", "rouge.rouge_l"),
 )
 LEAKED_EMAIL = Fault("leaked_email", "some answers give away e-mail addresses", ("pii_leakage.passes",))
 SLOW_EXPENSIVE = Fault(
     "slow_expensive",
-    "the model's endpoint throttles: every prompt is sent several times, waited for and paid for",
+    "the model is throttled: prompts are sent again and again, and paid for",
     ("operations.latency_seconds", "operations.cost_usd"),
 )
 
