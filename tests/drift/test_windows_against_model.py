@@ -1,0 +1,159 @@
+"""The roll-up's SQL, on the real engine, gives what the plain model of windows gives."""
+
+import itertools
+import math
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from drift.leadership import elect
+from drift.settings import WindowSettings
+from drift.windows.rollup import Rollup
+from drift.windows.watermark import Idleness
+from evaluators.spec import Evaluator, Metric
+from sinks.clickhouse.database import Database
+from sinks.rows import ScoreRow
+from tests.drift.windows_model import Content, Key, base_windows, bin_of, larger_windows
+from tests.drift.world import World, made, score_row, trace_row
+
+pytestmark = pytest.mark.clickhouse
+
+ODD = made(
+    "odd",
+    [
+        Metric("up", threshold=0.75, primary=True),
+        Metric("down", better="lower", threshold=0.25, primary=True),
+        Metric("grade", low=1, high=5),
+        Metric("free", low=-math.inf, high=math.inf, better="lower", optional=True),
+    ],
+)
+EVALUATORS: Mapping[str, Evaluator] = {"odd": ODD, "plain": made("plain", [Metric("up", primary=True)])}
+SEGMENTS = {"tenant": ("a", "b"), "language": ("en",)}
+_APPS = itertools.count(1)
+
+hundredths = st.integers(0, 100).map(lambda i: i / 100)
+shares = hundredths | st.floats(0, 1)
+metrics = st.fixed_dictionaries(
+    {"up": shares, "down": shares, "grade": st.floats(1, 5)},
+    optional={"free": st.sampled_from([0.0, -3.5, 0.02, 1.0, 7.25, 1e9, -1e-9])},
+)
+rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "second": st.integers(0, 179),
+            "trace": st.integers(0, 7),
+            "evaluator": st.sampled_from(["odd", "plain"]),
+            "status": st.sampled_from(["scored", "scored", "scored", "failed", "not_applicable", "sampled_out"]),
+            "reason": st.sampled_from(["", "too_long", "crashed"]),
+            "metrics": metrics,
+            "categories": st.dictionaries(st.sampled_from(["language", "kind"]), st.sampled_from(["x", "y"])),
+            "parts": st.dictionaries(st.sampled_from(["tp", "fp"]), st.integers(0, 3).map(float)),
+            "fingerprint": st.sampled_from(["f1", "f1", "f2"]),
+            "model": st.sampled_from(["m1", "m2"]),
+            "prompt_version": st.sampled_from(["p1", "p2"]),
+            "segments": st.dictionaries(
+                st.sampled_from(["tenant", "language", "unwatched"]), st.sampled_from(["a", "b", "c", "en", "it's\\"])
+            ),
+            "is_deleted": st.sampled_from([0, 0, 0, 0, 1]),
+        }
+    ),
+    max_size=25,
+)
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(first=rows, second=rows)
+def test_the_roll_up_is_the_model(database: Database, first: list[dict], second: list[dict]) -> None:  # type: ignore[type-arg]
+    """Twice: as rows first close, and after more versions of the same traces, some of them gone from their window."""
+    app = f"app{next(_APPS)}"
+    frames = WindowSettings(base_s=10, sizes_s=(60, 3600), out_of_orderness_s=0, segments=SEGMENTS)
+    world = World(database, windows=frames, evaluators=EVALUATORS)
+    rollup = Rollup(database, EVALUATORS, frames, elect(database, app), Idleness())
+    world.progress(7200)
+    stored: list[ScoreRow] = []
+    before: dict[int, dict[Key, dict[str, object]]] = {}
+    for batch in (first, second):
+        written = [_row(world, app, described) for described in batch]
+        stored += written
+        if written:
+            world.store(written)
+        rollup.run(world.at(7300))
+        base = base_windows(stored, [trace_row(row) for row in stored], EVALUATORS, SEGMENTS, 10)
+        for size_s in (10, 60, 3600):
+            expected = base if size_s == 10 else larger_windows(base, size_s)
+            found = _stored(database, app, size_s)
+            _compare(expected, found, before.get(size_s, {}))
+            before[size_s] = found
+    count = _count(database, app)
+    rollup.run(world.at(7400))
+    assert _count(database, app) == count  # nothing changed: nothing is written
+
+
+def _compare(
+    expected: Mapping[Key, Content], found: Mapping[Key, dict[str, object]], before: Mapping[Key, dict[str, object]]
+) -> None:
+    assert sorted(found) == sorted(set(expected) | set(before))
+    for key, row in found.items():
+        content = expected.get(key, Content())  # a key that vanished has a row of zeros
+        for name in ("seen", "sampled", "applicable", "scored", "failed"):
+            assert row[name] == getattr(content, name), (key, name)
+        for name in ("skipped", "failures", "category_counts"):
+            assert row[name] == dict(getattr(content, name)), (key, name)
+        assert row["parts"] == {k: float(v) for k, v in content.parts.items()}, key
+        values = content.values
+        assert row["sum"] == pytest.approx(math.fsum(values), rel=1e-9, abs=1e-9), key
+        assert row["sum_squares"] == pytest.approx(math.fsum(v * v for v in values), rel=1e-9, abs=1e-9), key
+        assert row["min"] == (min(values) if values else None), key
+        assert row["max"] == (max(values) if values else None), key
+        assert row["bins"] == _bins(key.metric, values), key
+        old = before.get(key)
+        changed = old is not None and any(
+            old[name] != row[name] for name in row if name not in ("revision", "sum", "sum_squares", "late")
+        )
+        assert row["revision"] == (1 if old is None else old["revision"] + changed), key  # type: ignore[operator]
+
+
+def _bins(metric: str, values: list[float]) -> dict[int, int]:
+    evaluator, _, key = metric.partition(".")
+    spec = next((m for m in EVALUATORS[evaluator].metrics if m.key == key), Metric(key, -math.inf, math.inf))
+    bins: dict[int, int] = {}
+    for value in values:
+        bins[bin_of(spec, value)] = bins.get(bin_of(spec, value), 0) + 1
+    return bins
+
+
+def _row(world: World, app: str, described: dict[str, object]) -> ScoreRow:
+    fields = dict(described)
+    second, trace = fields.pop("second"), fields.pop("trace")
+    if fields["status"] != "scored":
+        fields["metrics"], fields["categories"] = {}, {}
+    elif fields["evaluator"] == "plain":
+        fields["metrics"] = {"up": fields["metrics"]["up"], "undeclared": 2.0}  # type: ignore[index]
+    return score_row(world.start + timedelta(seconds=second), f"t{trace}", app=app, **fields)  # type: ignore[arg-type]
+
+
+def _stored(database: Database, app: str, size_s: int) -> dict[Key, dict[str, object]]:
+    rows = database.rows(
+        "SELECT *, toUnixTimestamp(start) AS at FROM windows FINAL "
+        "WHERE app = {app:String} AND size_s = {size_s:UInt32}",
+        {"app": app, "size_s": size_s},
+    )
+    names = ("seen", "sampled", "applicable", "scored", "failed", "skipped", "failures", "category_counts", "parts")
+    names += ("sum", "sum_squares", "min", "max", "bins", "revision")  # type: ignore[assignment]
+    keys = Key._fields
+    return {
+        Key(*(row["at"] if name == "start" else row[name] for name in keys)): {name: row[name] for name in names}
+        for row in rows
+    }
+
+
+def _count(database: Database, app: str) -> int:
+    return int(database.rows("SELECT count() AS n FROM windows WHERE app = {app:String}", {"app": app})[0]["n"])
