@@ -13,9 +13,10 @@ from evaluators.encoder import Encoder
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.fingerprint import fingerprint
 from evaluators.outcome import Failed, Outcome, Scored
+from evaluators.plan import Prepared
 from evaluators.registry import unsound
 from evaluators.resources import Resources
-from evaluators.run import Prepared, run_all
+from evaluators.run import run_all
 from evaluators.spec import Evaluator, Vectors
 from evaluators.specimens import CANARY, specimens
 from evaluators.trace import Trace

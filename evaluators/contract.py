@@ -1,15 +1,14 @@
 """What an outcome must look like before anything is stored: otherwise it is `Failed("contract")`, never a number."""
 
 import math
-import re
 from collections.abc import Mapping
 from numbers import Real
 
 from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+from evaluators.slugs import PATTERN, is_slug
 from evaluators.spec import Evaluator
 from evaluators.trace import Trace
 
-_SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _LABEL_LENGTH = 100
 _FIELDS = frozenset(Trace.__struct_fields__)
 
@@ -51,7 +50,7 @@ def _metrics(evaluator: Evaluator, metrics: Mapping[str, float]) -> str | None:
 
 def _labels(outcome: Scored) -> str | None:
     for key, label in outcome.categories.items():
-        if not isinstance(label, str) or len(label) > _LABEL_LENGTH or not _SLUG.fullmatch(key):
+        if not isinstance(label, str) or len(label) > _LABEL_LENGTH or not is_slug(key):
             return f"categories must be slugs with labels of at most {_LABEL_LENGTH} characters"
     for count in outcome.parts.values():
         if not isinstance(count, Real) or not math.isfinite(count):
@@ -73,7 +72,7 @@ def _findings(findings: tuple[Finding, ...]) -> str | None:
 
 
 def _slug(what: str, value: object) -> str | None:
-    return None if isinstance(value, str) and _SLUG.fullmatch(value) else f"its {what} is not a slug ({_SLUG.pattern})"
+    return None if is_slug(value) else f"its {what} is not a slug ({PATTERN})"
 
 
 def _plain(outcome: Scored) -> Scored:

@@ -2,7 +2,6 @@
 
 import math
 import pkgutil
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -11,10 +10,10 @@ from types import MappingProxyType, ModuleType
 from pydantic import ValidationError
 
 from evaluators.errors import ConfigError
+from evaluators.slugs import PATTERN, is_slug
 from evaluators.spec import LANE_OF_METHOD, Evaluator, Need
 
 GROUP = "ragwatch.evaluators"
-_SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def load() -> Mapping[str, Evaluator]:
@@ -42,7 +41,7 @@ def load() -> Mapping[str, Evaluator]:
 
 def unsound(evaluator: Evaluator) -> list[str]:
     """What is wrong with an evaluator's spec, before it has scored anything; empty if nothing is."""
-    faults = [] if _SLUG.fullmatch(evaluator.id) else [f"its id must match {_SLUG.pattern}"]
+    faults = [] if is_slug(evaluator.id) else [f"its id must match {PATTERN}"]
     faults += ["version must be 1 or more, and fit 16 bits"] if not 1 <= evaluator.version < 1 << 16 else []
     faults += ["its function has no docstring, which is its description"] if not evaluator.description else []
     if evaluator.method not in LANE_OF_METHOD:
@@ -53,7 +52,7 @@ def unsound(evaluator: Evaluator) -> list[str]:
         faults.append("embeds needs Need.EMBEDDING")
     keys = [metric.key for metric in evaluator.metrics]
     faults += [f"metric {key!r} is declared twice" for key in sorted({key for key in keys if keys.count(key) > 1})]
-    faults += [f"metric {key!r} must match {_SLUG.pattern}" for key in keys if not _SLUG.fullmatch(key)]
+    faults += [f"metric {key!r} must match {PATTERN}" for key in keys if not is_slug(key)]
     for metric in evaluator.metrics:
         if math.isnan(metric.low) or math.isnan(metric.high) or metric.low >= metric.high:
             faults.append(f"metric {metric.key!r} has the range [{metric.low}, {metric.high}]")

@@ -7,30 +7,21 @@ import numpy as np
 from evaluators.encoder import Encoder
 from evaluators.errors import Unavailable
 from evaluators.sentences import split
+from evaluators.settings import CACHE_BYTES
 from evaluators.spec import Sentence, Vectors
 from evaluators.vector_cache import VectorCache
-
-DEFAULT_CACHE_BYTES = 128 * 1024 * 1024
 
 
 class Resources:
     """What outlives a micro-batch: the encoder and the vectors it gave. One per process, used from any thread."""
 
-    def __init__(self, encoder: Encoder | None = None, cache_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+    def __init__(self, encoder: Encoder | None = None, cache_bytes: int = CACHE_BYTES) -> None:
         self.encoder = encoder
         self.cache = VectorCache(cache_bytes)
 
     def batch(self) -> "Batch":
         """The view of one micro-batch; used by one thread, then dropped."""
         return Batch(self)
-
-    def sentences(self, text: str) -> tuple[Sentence, ...]:
-        """The text's sentences; not remembered, unlike a batch's."""
-        return split(text)
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, one row per text, in order; distinct texts are encoded once, known ones not at all."""
-        return self.batch().embed(texts)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors of distinct texts; those that the cache has not come from one encoder call."""

@@ -12,11 +12,9 @@ import msgspec
 
 from evaluators.contract import held
 from evaluators.outcome import Failed, NotApplicable, Outcome
-from evaluators.plan import Plan, Prepared, prepare
+from evaluators.plan import Prepared
 from evaluators.resources import Batch
 from evaluators.trace import Artifact, Chunk, Trace
-
-__all__ = ["Plan", "Prepared", "prepare", "run_all"]
 
 _log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
-_MIB = 1024 * 1024
+CACHE_BYTES = 128 * 1024 * 1024
 
 
 class EncoderSettings(BaseModel, extra="forbid", frozen=True):
@@ -28,7 +28,7 @@ class EncoderSettings(BaseModel, extra="forbid", frozen=True):
         default=None, ge=1, description="Padded tokens of one forward pass; unset: what suits the device."
     )
     cache_bytes: int = Field(
-        default=128 * _MIB, ge=0, description="Most memory for vectors kept from one batch to the next."
+        default=CACHE_BYTES, ge=0, description="Most memory for vectors kept from one batch to the next."
     )
 
 

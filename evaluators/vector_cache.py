@@ -19,8 +19,6 @@ class VectorCache:
         self._vectors: dict[bytes, Vectors] = {}  # oldest use first
         self._lock = Lock()
         self.size_bytes = 0
-        self.hits = 0
-        self.misses = 0
 
     def get(self, texts: Sequence[str]) -> list[Vectors | None]:
         """The vector of each text, None where it is not kept. Not to be written to."""
@@ -32,9 +30,6 @@ class VectorCache:
                 if vector is not None:
                     self._vectors[key] = vector
                 found.append(vector)
-            missed = sum(vector is None for vector in found)
-            self.misses += missed
-            self.hits += len(found) - missed
         return found
 
     def put(self, texts: Sequence[str], vectors: Vectors) -> None:

@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from evaluators.errors import BadRecord
+from evaluators.plan import Prepared
 from evaluators.resources import Resources
-from evaluators.run import Prepared, run_all
+from evaluators.run import run_all
 from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow
 from stream.decoding import Limits, decoded

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
-from evaluators.run import Prepared
+from evaluators.plan import Prepared
 from evaluators.trace import Model, Trace
 from sinks.rows import DeadLetterRow, ScoreRow, TextRow, TraceRow
 from sinks.version import pack

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
-from evaluators.run import Prepared
+from evaluators.plan import Prepared
 from stream.sections import SamplingSettings
 
 
