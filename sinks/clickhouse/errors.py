@@ -14,7 +14,8 @@ from evaluators.errors import ConfigError, RagwatchError, Refused, Transient
 _TRANSIENT = {
     **{3: "UNEXPECTED_END_OF_FILE", 32: "ATTEMPT_TO_READ_AFTER_EOF", 74: "CANNOT_READ_FROM_FILE_DESCRIPTOR"},
     **{75: "CANNOT_WRITE_TO_FILE_DESCRIPTOR", 76: "CANNOT_OPEN_FILE", 159: "TIMEOUT_EXCEEDED", 160: "TOO_SLOW"},
-    **{173: "CANNOT_ALLOCATE_MEMORY"},
+    **{77: "CANNOT_CLOSE_FILE", 88: "CANNOT_TRUNCATE_FILE", 107: "FILE_DOESNT_EXIST", 172: "CANNOT_CREATE_DIRECTORY"},
+    **{173: "CANNOT_ALLOCATE_MEMORY", 204: "CANNOT_FSYNC", 214: "CANNOT_STATVFS"},
     **{202: "TOO_MANY_SIMULTANEOUS_QUERIES", 203: "NO_FREE_CONNECTION", 209: "SOCKET_TIMEOUT", 210: "NETWORK_ERROR"},
     **{218: "TABLE_IS_DROPPED", 225: "NO_ZOOKEEPER", 236: "ABORTED", 241: "MEMORY_LIMIT_EXCEEDED"},
     **{242: "TABLE_IS_READ_ONLY", 243: "NOT_ENOUGH_SPACE", 252: "TOO_MANY_PARTS", 279: "ALL_CONNECTION_TRIES_FAILED"},
@@ -46,6 +47,7 @@ _CONFIG = {
     516: "user or password is wrong: correct clickhouse.user and clickhouse.password",
 }
 _TOO_MANY_PARTS = 252
+_STD_EXCEPTION = 1001  # anything; of a file system it is the disk
 
 # What the driver lets through when a value does not fit its column.
 UNSUITABLE = (DataError, TypeError, ValueError, OverflowError, AttributeError, struct.error)
@@ -69,6 +71,8 @@ def classified(error: ClickHouseError, url: str) -> RagwatchError | None:
         return ConfigError(f"ClickHouse at {url}: {_CONFIG[code]} (its words: {_first_line(error)})")
     if code == _TOO_MANY_PARTS and "Too many partitions" in str(error):
         return Refused(f"one insert spans too many partitions (code {code}): split it by day")
+    if code == _STD_EXCEPTION and "filesystem error" in str(error):
+        return Transient(f"ClickHouse at {url} cannot use its disk at the moment (code {code})")
     if code in _TRANSIENT:
         return Transient(f"ClickHouse at {url} cannot at the moment: {_TRANSIENT[code]} (code {code})")
     if code in _REFUSED:

@@ -18,7 +18,8 @@ from evaluators.errors import BadRecord, ConfigError
 from sinks.clickhouse.embedded import guard
 from sinks.clickhouse.embedded.bodies import MAX_BYTES, unpack
 from sinks.clickhouse.embedded.directory import DataDirectory
-from sinks.clickhouse.embedded.engine import Engine, EngineError, Statement
+from sinks.clickhouse.embedded.engine import Engine, Statement
+from sinks.clickhouse.embedded.errors import EngineError
 
 HOST = "127.0.0.1"
 _PARALLEL = 8  # statements at a time; further ones wait their turn

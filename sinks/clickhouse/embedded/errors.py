@@ -1,0 +1,17 @@
+"""What the engine answers where it cannot."""
+
+import re
+
+SYNTAX_ERROR = 62
+UNKNOWN_SETTING = 115
+UNKNOWN_EXCEPTION = 1002
+_CODE = re.compile(r"Code: (\d+)\.")
+
+
+class EngineError(Exception):
+    """The engine's own message, and its error code."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        found = _CODE.search(message)
+        self.code = int(found[1]) if found else UNKNOWN_EXCEPTION

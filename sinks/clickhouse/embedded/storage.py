@@ -1,0 +1,128 @@
+"""The engine's data: never acknowledged where a write failed, closed then, and opened again once the disk takes writes.
+
+chDB (4.4) goes on where a write fails and says nothing (`src/IO/WriteBufferFromFileDescriptor.cpp` of chdb-io/chdb has
+ClickHouse's exception commented out); it only counts. A part cut short is put aside when the engine opens its data,
+so closing it at once also keeps merges from replacing good parts by bad ones.
+"""
+
+import contextlib
+import errno
+import importlib
+import logging
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from evaluators.errors import ConfigError
+from sinks.clickhouse.embedded.errors import EngineError
+
+_FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
+_PROBE_BYTES = 1 << 20  # what the engine itself wants free before it writes a part
+_log = logging.getLogger(__name__)
+
+
+class Storage:
+    """Connections to the engine of one directory, from any thread. One process may hold a directory."""
+
+    def __init__(self, data: Path, incoming: Path) -> None:
+        try:
+            self._chdb = importlib.import_module("chdb")
+        except ModuleNotFoundError:
+            raise ConfigError("the embedded ClickHouse is not installed: pip install 'ragwatch[local]'") from None
+        self._data = data
+        self._incoming = incoming
+        self._lock = threading.Lock()
+        self._users = 0
+        self._damaged = False
+        self._keeper: Any = None
+        try:
+            self._open()
+        except RuntimeError as error:
+            raise ConfigError(f"the embedded ClickHouse cannot open {data}: {error}") from None
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[Any]:
+        """A connection of one's own; raises EngineError as the engine does, and where the disk failed meanwhile."""
+        self._enter()
+        try:
+            try:
+                with contextlib.closing(self._chdb.connect(str(self._data))) as connection:
+                    yield connection
+            except (self._chdb.ChdbError, RuntimeError) as error:
+                raise EngineError(str(error)) from None
+            finally:
+                self._look()
+        finally:
+            self._leave()
+
+    def probe(self) -> None:
+        """The disk takes writes; else EngineError."""
+        try:
+            with tempfile.TemporaryFile(dir=self._incoming) as file:
+                file.write(bytes(_PROBE_BYTES))
+        except OSError as error:
+            refuse(error)
+
+    def close(self) -> None:
+        """Let go of the directory; statements must have ended."""
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+    def _open(self) -> None:
+        self._keeper = self._chdb.connect(str(self._data))  # the engine lives as long as one connection does
+        self._identity = _identity(self._data)
+        self._failed = self._failed_writes()
+        self._damaged = False
+
+    def _enter(self) -> None:
+        with self._lock:
+            if self._damaged:
+                if self._users:
+                    refuse(OSError(errno.EIO, "a write failed; the data is being closed"))
+                self.probe()
+                if _identity(self._data) != self._identity:
+                    refuse(OSError(errno.ENOENT, f"{self._data} is not where it was"))
+                try:
+                    self._open()
+                except RuntimeError as error:
+                    refuse(OSError(errno.EIO, f"the data cannot be opened: {error}"))
+                _log.warning("the disk takes writes again: %s is opened anew", self._data)
+            self._users += 1
+
+    def _look(self) -> None:
+        if self._failed_writes() == self._failed and _identity(self._data) == self._identity:
+            return
+        if not self._damaged:
+            _log.error("the disk failed a write: what is not certain is not acknowledged, and %s is closed", self._data)
+        self._damaged = True
+        refuse(OSError(errno.EIO, "the disk failed a write"))
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._damaged and not self._users:
+                self.close()
+
+    def _failed_writes(self) -> int:
+        """Since this process began; on a connection of its own, free of a statement's settings."""
+        with contextlib.closing(self._chdb.connect(str(self._data))) as connection:
+            return int(bytes(connection.query(_FAILED_WRITES, "TabSeparated").bytes()) or 0)
+
+
+def refuse(error: OSError) -> NoReturn:
+    """As ClickHouse says it: clients try again later."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    code, name = (243, "NOT_ENOUGH_SPACE") if full else (75, "CANNOT_WRITE_TO_FILE_DESCRIPTOR")
+    raise EngineError(f"Code: {code}. DB::Exception: {error.strerror}. ({name})") from None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Of the directory that stands there; another one after its disk was taken away."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
