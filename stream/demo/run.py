@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
+from shlex import quote
 
 from rich.console import Console
 
@@ -164,18 +165,19 @@ def _farewell(console: Console, services: LocalServices, settings_file: Path) ->
     query = (
         "SELECT metric, start, scored, sum / scored AS mean FROM windows FINAL WHERE scored > 0 ORDER BY metric, start"
     )
+    folder, key, settings = (quote(str(path)) for path in (services.directory, services.key_file, settings_file))
     console.print(
         f"""
 The data of this run is in {services.directory}: tables, logs, settings and which fault was on when (timeline.json).
 To look at it again, serve it:
 
-  ragwatch local --data {services.directory} --clickhouse-port 8123
+  ragwatch local --data {folder} --clickhouse-port 8123
 
 and ask, in another terminal:
 
   curl "http://127.0.0.1:8123/?database={services.clickhouse.database}&default_format=PrettyCompact" \\
-    -H "X-ClickHouse-Key: $(cat {services.key_file})" -d "{query}"
-  RAGWATCH_CLICKHOUSE__PASSWORD="$(cat {services.key_file})" ragwatch problems list --config {settings_file}""",
+    -H "X-ClickHouse-Key: $(cat {key})" -d "{query}"
+  RAGWATCH_CLICKHOUSE__PASSWORD="$(cat {key})" ragwatch problems list --config {settings}""",
         highlight=False,
         markup=False,
         soft_wrap=True,

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from pathlib import Path
+from shlex import quote
 
 from rich.console import Console
 
@@ -42,14 +43,15 @@ async def _until_ended(services: LocalServices, settings: Settings, console: Con
 
 def _how_to_connect(services: LocalServices) -> str:
     exports = "\n".join(f"  export {name}={value}" for name, value in services.variables().items())
+    key = quote(str(services.key_file))
     return f"""\
 The broker listens on {services.bootstrap}, ClickHouse on {services.clickhouse.url}; Ctrl-C ends both.
 In another terminal:
 
 {exports}
-  export RAGWATCH_CLICKHOUSE__PASSWORD="$(cat {services.key_file})"
+  export RAGWATCH_CLICKHOUSE__PASSWORD="$(cat {key})"
   ragwatch worker --lane fast,model
 
   curl "{services.clickhouse.url}/?database={services.clickhouse.database}" \\
-    -H "X-ClickHouse-Key: $(cat {services.key_file})" -d "SELECT count() FROM traces"
+    -H "X-ClickHouse-Key: $(cat {key})" -d "SELECT count() FROM traces"
 """
