@@ -139,10 +139,23 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         assignment = _assignment(self._thread._consumer)
         if fetched.assignment is not assignment or not self.flow_active:
             return {}  # read under an assignment that is gone; the next one begins at what is committed
-        return {
-            partition: [self._slice(partition, assignment, part) for part in self._parts(records)]
-            for partition, records in fetched.records.items()
-        }
+        slices = {}
+        for partition, records in fetched.records.items():
+            self._follow(partition, records[0].offset)
+            slices[partition] = [self._slice(partition, assignment, part) for part in self._parts(records)]
+        return slices
+
+    def _follow(self, partition: TopicPartition, first: int) -> None:
+        """Read where the broker says, also where that lies before what was read or committed: a topic made anew.
+
+        Faust would drop such records silently, and never commit them.
+        """
+        self._read_offset.pop(partition, None)
+        committed = self._committed_offset[partition]
+        if committed is not None and first < committed:
+            log.warning("%s/%d begins again at offset %d; %d was committed", *partition, first, committed)
+            self._committed_offset[partition] = None
+            self.offsets.forget([partition])
 
     def _parts(self, records: Sequence[Record]) -> Iterator[Sequence[Record]]:
         """`records` cut so that no part has more than `slice_records` records or much more than `slice_bytes`."""

@@ -131,6 +131,8 @@ class LaneParts:
         self.health.waits_for("start", None)
         log.info("lane %s: at work in group %s", self._lane, self._settings.kafka.group(self._lane))
         await self._app.wait_until_stopped()
+        if self._app.crash_reason is not None:
+            raise self._app.crash_reason
 
     async def _reach(self, what: str, attempt: Any, *, once: bool = False) -> None:
         """Try until it works (or only `once`: the writer goes on trying); `ConfigError` is for the caller."""

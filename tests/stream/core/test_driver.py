@@ -1,6 +1,7 @@
 """What the driver adds to Faust's consumer, piece by piece; the whole runs in test_lane_on_broker.py."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -81,6 +82,8 @@ def consumer(thread: Any = None, **limits: int) -> Any:
     made._thread = thread
     made.flow_active = True
     made._unacked_messages = set()
+    made._read_offset = defaultdict(lambda: None)
+    made._committed_offset = defaultdict(lambda: None)
     for name, value in limits.items():
         setattr(made, name, value)
     return made
@@ -96,6 +99,17 @@ async def test_a_poll_becomes_slices_that_hold_the_commit_back() -> None:
     assert made._new_offset(AT) is None
     made.offsets.acknowledge(slices[0].ticket)
     assert made._new_offset(AT) == 2
+
+
+@in_loop
+async def test_a_topic_made_anew_is_read_and_committed_from_where_it_begins() -> None:
+    assignment = Assignment()
+    made = consumer(Polled(Kafka(assignment), _Fetched(assignment, {AT: [record(0)]})))
+    made._read_offset[AT] = made._committed_offset[AT] = 1000
+    (again,) = (await made._getmany({AT}, 1.0))[AT]
+    assert made._read_offset[AT] is None, "Faust drops what lies before it"
+    made.offsets.acknowledge(again.ticket)
+    assert made._should_commit(AT, made._new_offset(AT))
 
 
 @in_loop

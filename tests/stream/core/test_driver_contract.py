@@ -109,7 +109,7 @@ def test_an_acknowledged_event_ends_in_our_ack() -> None:
 
 
 def test_attributes_that_we_read_are_there() -> None:
-    for attribute in ("flow_active", "_unacked_messages", "_thread", "can_resume_flow"):
+    for attribute in ("flow_active", "_unacked_messages", "_thread", "_read_offset", "_committed_offset"):
         assert attribute in inspect.getsource(BaseConsumer) + inspect.getsource(ThreadDelegateConsumer)
     assert "consumer_generation_id" in AppT.__annotations__
     assert "_subscription" in inspect.getsource(AIOKafkaConsumer.__init__)
@@ -143,4 +143,5 @@ def test_faust_commits_what_these_say() -> None:
     assert "self._new_offset(tp)" in source
     assert "self._should_commit(tp, offset)" in source
     assert "self._filter_tps_with_pending_acks(topics)" in inspect.getsource(BaseConsumer.force_commit)
+    assert "r_offset is None or offset >= r_offset" in inspect.getsource(BaseConsumer._drain_messages)
     assert "to_message(tp, record)" in inspect.getsource(BaseConsumer.getmany)
