@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from evaluators.encoder import Encoder
@@ -14,6 +15,7 @@ from evaluators.run import run_all
 from evaluators.settings import EvaluatorSettings
 from evaluators.trace import Chunk, Trace
 
+_registry = cache(load)  # entry points are looked for on every call
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -33,7 +35,7 @@ def outcomes(
     """What the evaluator says of each trace, all in one micro-batch."""
     encoder = encoder or HashingEncoder()
     settings = EvaluatorSettings(enabled=(id,), params={id: dict(params or {})})
-    plan = prepare(load(), settings, None, encoder)
+    plan = prepare(_registry(), settings, None, encoder)
     [given] = run_all(plan.prepared, traces, Resources(encoder).batch())
     return [outcome for outcome in given if outcome is not None]
 

@@ -5,8 +5,6 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evaluators.outcome import Failed, Outcome, Scored
 from evaluators.trace import Trace
@@ -78,30 +76,8 @@ def cpu_s(id: str, text: str) -> float:
 @pytest.mark.parametrize("id", [id for id, each in builtin().items() if each.lane == "fast"])
 def test_ten_times_the_text_takes_no_hundred_times_the_processor(id: str, name: str) -> None:
     outcomes(id, [hostile("to load what is loaded once")])
-    small, large = cpu_s(id, TEXTS[name](100 * KB)), cpu_s(id, TEXTS[name](1_000 * KB))
+    small, large = cpu_s(id, TEXTS[name](50 * KB)), cpu_s(id, TEXTS[name](500 * KB))
     assert large < 30 * max(small, 0.005)  # linear is 10, quadratic 100; the rest is other load on the machine
-
-
-ANYTHING = st.text(st.characters() | st.sampled_from("\ud800\udfff\0.!? \n@1"), max_size=80)
-TRACES = st.builds(
-    lambda question, answer, texts, expected, condition: trace(
-        question=question, answer=answer, contexts=texts, expected=expected, condition=condition
-    ),
-    ANYTHING,
-    ANYTHING,
-    st.none() | st.lists(st.none() | ANYTHING, max_size=3).map(lambda texts: chunks(*texts)),
-    st.none() | st.lists(ANYTHING, max_size=2).map(tuple),
-    st.none() | st.sampled_from(['"a" OR regexp("[.!]")', 'NOT "\\""', " "]),
-)
-
-
-@pytest.mark.parametrize("id", builtin())
-@settings(max_examples=30, deadline=None)
-@given(batch=st.lists(TRACES, min_size=1, max_size=4))
-def test_a_batch_says_what_its_records_say_one_by_one(id: str, batch: list[Trace]) -> None:
-    together = outcomes(id, batch)
-    assert not any(isinstance(outcome, Failed) for outcome in together)
-    assert together == [outcome for one in batch for outcome in outcomes(id, [one])]
 
 
 @pytest.mark.parametrize("id", builtin())
