@@ -21,6 +21,7 @@ from drift.wording import Figures, describe
 from sinks.clickhouse.database import Database
 
 _REMEMBERED = timedelta(days=14)  # verdicts older than this say nothing about today
+_ENOUGH = 20  # verdicts of either kind; more where a rule looks back further
 _WITHOUT_FIGURES = ("withdrawn", "resolved")
 
 
@@ -80,10 +81,13 @@ class Raiser:
     def _verdicts(
         self, watched: Mapping[tuple[Series, bool], Rule], now: datetime
     ) -> dict[tuple[str, Series], list[Verdict]]:
-        """The last verdicts of each rule and series, in order of time, of the newest fingerprint that has any."""
+        """The last good and bad verdicts of each rule and series, in order of time, of the newest fingerprint.
+
+        So many of either that the last ones of both together have no gap.
+        """
         if not watched:
             return {}
-        most = max(max(rule.m, rule.resolve_after) for rule in watched.values())
+        most = max(_ENOUGH, *(max(rule.m, rule.resolve_after) for rule in watched.values()))
         pairs = {(series.app, series.environment, series.metric) for series, _ in watched}
         listed = ", ".join(f"({', '.join(sql.text(part) for part in pair)})" for pair in sorted(pairs))
         key = f"rule_id, {', '.join(Series._fields)}, fingerprint"
@@ -96,7 +100,7 @@ class Raiser:
                     AND rule_id IN {sql.texts(sorted({rule.rule_id for rule in watched.values()}))}
                     AND (app, environment, metric) IN ({listed}) AND end > {{remembered:DateTime64(3, 'UTC')}}
             )
-            ORDER BY start DESC LIMIT {most} BY {key}
+            ORDER BY start DESC LIMIT {most} BY {key}, breached
             """,
             {"remembered": now - _REMEMBERED},
         )
