@@ -1,7 +1,7 @@
 """All that can be told of an evaluator without running it: the table and the JSON of `ragwatch evaluators`."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,10 @@ from evaluators.spec import Better, Domain, Evaluator, Lane, Method, Metric, Nee
 
 @dataclass(frozen=True, slots=True)
 class ParamInfo:
-    """One parameter: `default` is the evaluator's own, `value` what settings make of it; an end of None is open."""
+    """One parameter: `default` is the evaluator's own, `value` what settings make of it; an end of None is open.
+
+    `choices` are the words that it takes, or that a list of it takes.
+    """
 
     name: str
     description: str
@@ -133,7 +136,7 @@ def _params(evaluator: Evaluator, values: Mapping[str, Any]) -> tuple[ParamInfo,
             default=defaults[name],
             value=values[name],
             range=_range(schema),
-            choices=tuple(schema["enum"]) if "enum" in schema else None,
+            choices=tuple(_choices(schema)) or None,
         )
         for name, schema in properties.items()
     )
@@ -146,6 +149,14 @@ def _range(schema: Mapping[str, Any]) -> tuple[float | None, float | None] | Non
         if low is not None or high is not None:
             return low, high
     return None
+
+
+def _choices(schema: Mapping[str, Any]) -> Iterator[Any]:
+    if "const" in schema:
+        yield schema["const"]
+    yield from schema.get("enum", ())
+    for part in (*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else [])):
+        yield from _choices(part)
 
 
 def _finite(value: float) -> float | None:

@@ -8,7 +8,9 @@ import click
 from stream.cli.options import config_option, settings_from, split
 
 if TYPE_CHECKING:
-    from evaluators.describe import EvaluatorInfo, MetricInfo
+    from evaluators.describe import EvaluatorInfo, MetricInfo, ParamInfo
+
+_WIDTH = 120  # of the table where it goes to a file or a pipe
 
 
 @click.command()
@@ -56,37 +58,57 @@ def _table(infos: "list[EvaluatorInfo]") -> None:
     from rich.console import Console
     from rich.table import Table
 
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = _WIDTH
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("evaluator", no_wrap=True)
-    for column in ("lane", "domain", "metrics (* primary)", "runs here"):
-        table.add_column(column, overflow="fold")
+    for column in ("evaluator", "lane", "domain", "method", "metrics (* primary)"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("runs here", overflow="fold")
     for info in infos:
         metrics = "\n".join(f"{metric.key}*" if metric.primary else metric.key for metric in info.metrics)
-        runs = (
-            ("yes" if info.enabled else "no: switched off in the settings") if info.available else f"no: {info.reason}"
-        )
-        table.add_row(info.id, info.lane, info.domain, info.method, metrics, runs)
-    Console(highlight=False, markup=False).print(table)
+        table.add_row(info.id, info.lane, info.domain, info.method, metrics, _runs(info))
+    console.print(table)
+
+
+def _runs(info: "EvaluatorInfo") -> str:
+    if not info.available:
+        return f"no: {info.reason}"
+    return "yes" if info.enabled else "no: switched off in the settings"
 
 
 def _told(info: "EvaluatorInfo") -> str:
-    lines = [f"{info.id} (version {info.version}, lane {info.lane}, fingerprint {info.fingerprint or 'not known'})"]
-    lines += [f"  {info.description}", f"  domain {info.domain}, method {info.method}"]
-    lines += [f"  tasks: {', '.join(info.tasks) or 'every one'}", f"  inputs: {', '.join(info.inputs) or 'none'}"]
-    lines += [f"  also reads: {', '.join(info.also_reads)}"] if info.also_reads else []
-    lines += [f"  standards: {', '.join(info.standards)}"]
-    lines += [] if info.available else [f"  cannot run: {info.reason}"]
+    facts = {
+        "runs here": _runs(info),
+        "version": f"{info.version}, fingerprint {info.fingerprint or 'not known'}",
+        "kind": f"domain {info.domain}, method {info.method}, lane {info.lane}",
+        "tasks": ", ".join(info.tasks) or "every one",
+        "inputs": ", ".join(info.inputs) or "none",
+        "also reads": ", ".join(info.also_reads) or "nothing",
+        "needs": ", ".join(info.needs) or "nothing",
+        "standards": ", ".join(info.standards),
+    }
+    lines = [info.id, f"  {info.description}", *(f"  {name + ':':<11} {said}" for name, said in facts.items())]
     lines += ["  metrics:", *(f"    {_metric(metric)}" for metric in info.metrics)]
-    if info.params:
-        lines += ["  parameters:"]
-        lines += [
-            f"    {param.name} = {param.value} (default {param.default}): {param.description}" for param in info.params
-        ]
+    lines += ["  parameters:"] if info.params else []
+    lines += [f"    {_param(param)}" for param in info.params]
     return "\n".join([*lines, ""])
 
 
 def _metric(metric: "MetricInfo") -> str:
-    low, high = ("∞" if end is None else f"{end:g}" for end in metric.range)
-    threshold = "" if metric.threshold is None else f", threshold {metric.threshold:g}"
-    primary = ", primary" if metric.primary else ""
-    return f"{metric.key} [{low}, {high}], {metric.better} is better{threshold}, rule {metric.rule}{primary}"
+    facts = [f"{metric.better} is better"]
+    facts += [] if metric.threshold is None else [f"threshold {metric.threshold:g}"]
+    facts += [f"rule {metric.rule}", *(["primary"] if metric.primary else [])]
+    unit = f" {metric.unit}" if metric.unit else ""
+    return f"{metric.key} {_range(metric.range)}{unit}, {', '.join(facts)}: {metric.description}"
+
+
+def _param(param: "ParamInfo") -> str:
+    valid = f", within {_range(param.range)}" if param.range else ""
+    valid += f", of {', '.join(map(str, param.choices))}" if param.choices else ""
+    return f"{param.name} = {param.value} (default {param.default}{valid}): {param.description}"
+
+
+def _range(ends: "tuple[float | None, float | None]") -> str:
+    low, high = ends
+    return f"[{'-∞' if low is None else f'{low:g}'}, {'∞' if high is None else f'{high:g}'}]"

@@ -14,6 +14,7 @@ from evaluators.settings import EncoderSettings, EvaluatorSettings
 from evaluators.spec import Metric
 from tests.evaluators.engine.examples import brevity, nearness
 
+NOTHING = EvaluatorSettings()
 REGISTRY = {"brevity": brevity, "nearness": nearness}
 PROMISED = {
     *("id", "description", "domain", "method", "lane", "tasks", "inputs", "needs", "standards", "params", "available"),
@@ -47,6 +48,13 @@ def test_one_evaluator_in_full() -> None:
     assert (metric.key, metric.range, metric.better, metric.threshold) == ("brevity", (0.0, 1.0), "higher", 0.5)
     assert (metric.primary, metric.rule) == (True, "mean")
     assert (info.available, info.reason, info.enabled) == (True, "", True)
+
+
+def test_the_words_that_a_parameter_takes_are_told() -> None:
+    told = {info.id: {param.name: param.choices for param in info.params} for info in describe(load(), NOTHING)}
+    assert told["rouge"] == {"use_stemmer": None, "rouge_types": ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")}
+    assert told["pii_leakage"]["kinds"] == ("all", "iban", "card", "ssn", "ip", "email", "phone")
+    assert told["pii_leakage"]["allow"] is None
 
 
 def test_an_open_range_has_none_for_its_end() -> None:

@@ -141,11 +141,23 @@ def test_evaluators_as_json_has_what_other_tools_need() -> None:
 
 
 def test_evaluators_as_a_table_and_in_full() -> None:
-    assert "pii_leakage" in run("evaluators").output
+    table = [line.split() for line in run("evaluators").output.splitlines()]
+    assert ["evaluator", "lane", "domain", "method", "metrics", "(*", "primary)", "runs", "here"] in table
+    assert ["rouge", "fast", "summarization", "ngram", "rouge_1", "yes"] in table
+    assert ["rouge_l*"] in table
     lanes = run("evaluators", "--lane", "model").output
     assert "groundedness" in lanes
     assert "rouge" not in lanes
-    assert "use_stemmer" in run("evaluators", "rouge").output
+    rouge = run("evaluators", "rouge").output
+    for said in (
+        "inputs:     answer, expected",
+        "needs:      nothing",
+        "standards:  Valid and Reliable, Outcomes Analysis, Conceptual Soundness",
+        "rouge_l [0, 1], higher is better, threshold 0.75, rule mean, primary: F1 of the longest common subsequence",
+        "use_stemmer = False (default False): Compare Porter stems",
+    ):
+        assert said in rouge
+    assert "latency_seconds [0, ∞] s, lower is better, rule mean, primary" in run("evaluators", "operations").output
     assert "did you mean rouge?" in run("evaluators", "rogue").output
 
 
