@@ -204,14 +204,16 @@ def evaluator(
     """Turn a pure function into an `Evaluator`; the function's docstring is its description. Touches no global state.
 
     `inputs` is a frozen dataclass whose field names are `Trace` fields: the only ones the function can see. A field
-    whose type does not admit None is required: a trace without it is NotApplicable("missing_<field>"). `embeds` names
-    the texts of one row that `score` will embed, so that one encoder call serves every evaluator of a micro-batch.
+    that a trace may lack and whose type here does not admit None is required: a trace without it is
+    NotApplicable("missing_<field>"). `embeds` names the texts of one row that `score` will embed, so that one encoder
+    call serves every evaluator of a micro-batch.
     """
     hints = typing.get_type_hints(inputs)
     unknown = sorted(set(hints) - set(Trace.__struct_fields__))
     if unknown or not dataclasses.is_dataclass(inputs):
         raise TypeError(f"evaluator {id!r}: inputs must be a dataclass of Trace fields; a Trace has no {unknown}")
-    required = tuple(name for name, hint in hints.items() if not _admits_none(hint))
+    of_trace = typing.get_type_hints(Trace)
+    required = tuple(name for name, hint in hints.items() if _admits_none(of_trace[name]) and not _admits_none(hint))
     defaults = _STANDARDS.get(domain, (VALID_AND_RELIABLE, OUTCOMES_ANALYSIS))
     compared = (CONCEPTUAL_SOUNDNESS,) if {"expected", "labels", "relevance", "boxes"} & set(hints) else ()
 

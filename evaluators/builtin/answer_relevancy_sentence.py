@@ -30,8 +30,8 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     inputs=Inputs,
     params=NoParams,
     metrics=[
-        Metric("answer_relevancy", threshold=0.75, primary=True, description="of the most relevant sentence"),
-        Metric("mean_answer_relevancy", threshold=0.75, description="mean over the answer's sentences"),
+        Metric("answer_relevancy", threshold=0.75, primary=True, description="relevancy of the most relevant sentence"),
+        Metric("mean_answer_relevancy", threshold=0.75, description="mean relevancy of the sentences"),
     ],
     needs={Need.EMBEDDING},
     embeds=_embeds,

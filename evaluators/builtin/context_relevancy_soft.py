@@ -38,8 +38,8 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     inputs=Inputs,
     params=NoParams,
     metrics=[
-        Metric("recall_relevancy", threshold=0.75, primary=True, description="of the most relevant chunk"),
-        Metric("precision_relevancy", threshold=0.75, description="mean over the chunks"),
+        Metric("recall_relevancy", threshold=0.75, primary=True, description="relevancy of the most relevant chunk"),
+        Metric("precision_relevancy", threshold=0.75, description="mean relevancy of the chunks"),
     ],
     needs={Need.EMBEDDING},
     embeds=_embeds,

@@ -38,7 +38,9 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     method="embedding",
     inputs=Inputs,
     params=NoParams,
-    metrics=[Metric("groundedness", threshold=0.75, primary=True, description="of the least grounded sentence")],
+    metrics=[
+        Metric("groundedness", threshold=0.75, primary=True, description="support of the least grounded sentence")
+    ],
     needs={Need.EMBEDDING},
     embeds=_embeds,
     budget=Budget(characters=500_000, sentences=2_000),

@@ -83,7 +83,7 @@ CATALOGUE = {
         "privacy",
         "rule",
         "any",
-        {"answer", "app"},
+        {"answer"},
         CHECK,
         {"kinds": "all", "scan_contexts": True, "scan_question": False},
         ("region", "allow"),
