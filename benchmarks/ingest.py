@@ -23,13 +23,13 @@ from evaluators.plan import Prepared
 from evaluators.resources import Resources
 from evaluators.spec import Lane, Metric, NoParams, Shared, evaluator
 from sinks.rows import Block
-from stream.decoding import Limits, decode
-from stream.lane import serve
+from stream.configuration.sections import IngestSettings, KafkaSettings, TelemetrySettings
+from stream.ingest.decoding import Limits, decode
+from stream.ingest.records import Record
+from stream.lanes.serve import serve
+from stream.lanes.worker import collect_garbage_seldom
 from stream.pipeline import Pipeline, Processed
-from stream.records import Record
-from stream.sections import IngestSettings, KafkaSettings, TelemetrySettings
 from stream.settings import Settings
-from stream.worker import collect_garbage_seldom
 from tests.infra.kafka_node import KafkaNode
 
 PARTITIONS = 6

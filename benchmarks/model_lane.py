@@ -28,8 +28,8 @@ from stream.demo.application import Application
 from stream.demo.index import Index
 from stream.demo.questions import ask_about
 from stream.demo.traffic import encode
+from stream.ingest.records import StoredRecord
 from stream.pipeline import Pipeline
-from stream.records import StoredRecord
 from stream.settings import Settings
 
 GOAL = 0.7

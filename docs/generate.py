@@ -10,7 +10,7 @@ from evaluators import registry
 from evaluators.describe import describe
 from evaluators.settings import EvaluatorSettings
 from stream.cli import main
-from stream.setting_names import leaves, variable_of
+from stream.configuration.names import leaves, variable_of
 from stream.settings import Settings
 
 HERE = Path(__file__).parent / "reference"

@@ -72,7 +72,7 @@ def _dead_letter_topic(settings: Settings) -> str:
 
 
 def _topics(settings: Settings, *topics: str) -> dict[str, int]:
-    from stream.brokers import partitions
+    from stream.kafka.brokers import partitions
 
     known = _within(partitions(settings.kafka))
     servers = settings.kafka.bootstrap_servers

@@ -17,10 +17,10 @@ from evaluators.resources import Resources
 from evaluators.run import run_all
 from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow
-from stream.decoding import Limits, decoded
-from stream.records import Record
-from stream.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
-from stream.sampling import by_rate, sampled
+from stream.ingest.decoding import Limits, decoded
+from stream.ingest.records import Record
+from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
+from stream.ingest.sampling import by_rate, sampled
 from stream.settings import Settings
 
 

@@ -16,12 +16,12 @@ from evaluators import registry
 from evaluators.errors import RagwatchError
 from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
-from stream import logs
-from stream.leader import KafkaLeadership
-from stream.serving import TelemetryServer
+from stream.kafka.leader import KafkaLeadership
+from stream.lanes.worker import CRASHED, STOPPED, WRONG_SETTINGS
 from stream.settings import Settings
-from stream.telemetry import Telemetry
-from stream.worker import CRASHED, STOPPED, WRONG_SETTINGS
+from stream.telemetry import logs
+from stream.telemetry.registry import Telemetry
+from stream.telemetry.serving import TelemetryServer
 
 log = logging.getLogger(__name__)
 

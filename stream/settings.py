@@ -15,9 +15,15 @@ from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators.errors import ConfigError
 from evaluators.settings import EvaluatorSettings
 from sinks.settings import ClickHouseSettings, GrafanaSettings, PrivacySettings, RetentionSettings
-from stream.sections import IngestSettings, KafkaSettings, SamplingSettings, TelemetrySettings, WorkerSettings
-from stream.setting_names import CONFIG_VARIABLE, from_environment, leaves, model_at, nearest, variable_of
-from stream.toml_lines import lines_of
+from stream.configuration.names import CONFIG_VARIABLE, from_environment, leaves, model_at, nearest, variable_of
+from stream.configuration.sections import (
+    IngestSettings,
+    KafkaSettings,
+    SamplingSettings,
+    TelemetrySettings,
+    WorkerSettings,
+)
+from stream.configuration.toml_lines import lines_of
 
 DEFAULT_FILE = "ragwatch.toml"
 DEFAULT = "default"

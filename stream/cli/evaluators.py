@@ -33,7 +33,7 @@ def command(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...], config:
     from evaluators import registry
     from evaluators.describe import describe
     from evaluators.errors import ConfigError
-    from stream.setting_names import nearest
+    from stream.configuration.names import nearest
 
     found = describe(registry.load(), settings.evaluators)
     for wanted in ids:

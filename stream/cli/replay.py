@@ -10,7 +10,7 @@ from stream.cli.options import config_option, settings_from, split
 
 if TYPE_CHECKING:
     from stream.pipeline import Period
-    from stream.replay import Source
+    from stream.replay.loop import Source
     from stream.settings import Settings
 
 
@@ -110,10 +110,10 @@ def _run(
     from sinks.clickhouse.sink import ClickHouseSink
     from stream.assembly import assemble
     from stream.cli.replay_progress import shown
-    from stream.logs import configure
     from stream.pipeline import Period
-    from stream.replay import replay
-    from stream.runs import Runs
+    from stream.replay.loop import replay
+    from stream.replay.runs import Runs
+    from stream.telemetry.logs import configure
 
     configure(settings.telemetry)
     period = None
@@ -143,7 +143,7 @@ def _source(
     settings: "Settings", file: Path | None, topics: tuple[str, ...], period: "Period | None", late_s: float | None
 ) -> "Source":
     if file is not None:
-        from stream.replay_file import FileSource
+        from stream.replay.file import FileSource
 
         return FileSource(
             file,
@@ -151,7 +151,7 @@ def _source(
             batch_bytes=settings.worker.batch_bytes,
             max_line_bytes=settings.ingest.max_bytes,
         )
-    from stream.replay_topic import TopicSource
+    from stream.replay.topic import TopicSource
 
     return TopicSource(
         settings.kafka,

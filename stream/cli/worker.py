@@ -40,6 +40,6 @@ def command(lanes: tuple[str, ...], config: Path | None) -> None:
     if unknown := [lane for lane in wanted if lane not in LANES]:
         raise click.BadParameter(f"no such lane: {', '.join(unknown)}; there are: {', '.join(LANES)}")
     loaded = settings_from(config)
-    from stream.worker import run
+    from stream.lanes.worker import run
 
     sys.exit(run(loaded.settings, [lane for lane in LANES if lane in wanted]))

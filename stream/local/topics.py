@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from evaluators.errors import ConfigError
-from stream.sections import KafkaSettings
+from stream.configuration.sections import KafkaSettings
 
 _TIMEOUT_MS = 10_000
 _PARTITIONS = 2  # of a topic of traces, on one machine

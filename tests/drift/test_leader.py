@@ -9,9 +9,9 @@ import pytest
 
 from drift.leadership import Term, elect
 from sinks.clickhouse.database import Database
-from stream.leader import KafkaLeadership
+from stream.configuration.sections import KafkaSettings
+from stream.kafka.leader import KafkaLeadership
 from stream.local.broker import EmbeddedBroker
-from stream.sections import KafkaSettings
 from tests.infra.kafka_node import KafkaNode
 
 pytestmark = pytest.mark.clickhouse

@@ -9,9 +9,9 @@ from typing import Any
 
 from evaluators.errors import ConfigError
 from sinks.memory import MemorySink
-from stream.lane import LaneParts, serve
+from stream.configuration.sections import KafkaSettings, TelemetrySettings, WorkerSettings
+from stream.lanes.serve import LaneParts, serve
 from stream.pipeline import Processed
-from stream.sections import KafkaSettings, TelemetrySettings, WorkerSettings
 from stream.settings import Settings
 
 

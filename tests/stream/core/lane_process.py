@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluators.errors import RagwatchError
-from stream import logs
 from stream.assembly import assemble
-from stream.lane import serve
+from stream.ingest.records import Record
+from stream.lanes.serve import serve
 from stream.pipeline import Pipeline, Processed
-from stream.records import Record
 from stream.settings import load
+from stream.telemetry import logs
 from tests.stream.core.line_sink import LineSink
 
 

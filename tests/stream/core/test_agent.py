@@ -10,14 +10,14 @@ import pytest
 from evaluators.errors import ConfigError, Transient
 from sinks.refusal import SetAside
 from sinks.rows import Block
-from stream.agent import Work
-from stream.dead_letter_limit import DeadLetterLimit
-from stream.offsets import Ticket
+from stream.ingest.records import Record
+from stream.kafka.offsets import Ticket
+from stream.lanes.agent import Work
+from stream.lanes.dead_letter_limit import DeadLetterLimit
+from stream.lanes.progress import Progress
+from stream.lanes.writer import Writer
 from stream.pipeline import DeadLetter, Processed
-from stream.progress import Progress
-from stream.records import Record
-from stream.telemetry import Telemetry
-from stream.writer import Writer
+from stream.telemetry.registry import Telemetry
 from tests.stream.core.loop import in_loop
 from tests.stream.core.rows import dead, record
 

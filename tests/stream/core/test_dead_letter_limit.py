@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from evaluators.errors import ConfigError
-from stream.dead_letter_limit import DeadLetterLimit
+from stream.lanes.dead_letter_limit import DeadLetterLimit
 from tests.stream.core.rows import record
 
 

@@ -12,10 +12,10 @@ from faust.transport.drivers import aiokafka as faust_driver
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream.driver import Slice, SliceConsumer, SliceConsumerThread, _Fetched
-from stream.offsets import OffsetTracker
-from stream.progress import Lag
-from stream.records import Record
+from stream.ingest.records import Record
+from stream.kafka.driver import Slice, SliceConsumer, SliceConsumerThread, _Fetched
+from stream.kafka.offsets import OffsetTracker
+from stream.lanes.progress import Lag
 from tests.stream.core.loop import in_loop
 from tests.stream.core.rows import record
 

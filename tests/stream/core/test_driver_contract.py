@@ -19,8 +19,8 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types.app import AppT
 from faust.types.tuples import ConsumerMessage, Message
 
-from stream.app import ConsumerOnly, LaneApp
-from stream.driver import SliceConsumer, SliceConsumerThread, SliceSchema, SliceTransport
+from stream.kafka.app import ConsumerOnly, LaneApp
+from stream.kafka.driver import SliceConsumer, SliceConsumerThread, SliceSchema, SliceTransport
 
 
 def names(function: Callable[..., Any]) -> list[str]:

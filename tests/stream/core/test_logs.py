@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from stream.logs import configure
-from stream.sections import TelemetrySettings
+from stream.configuration.sections import TelemetrySettings
+from stream.telemetry.logs import configure
 
 
 @pytest.fixture(autouse=True)

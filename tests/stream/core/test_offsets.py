@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from stream.offsets import OffsetTracker, Ticket
+from stream.kafka.offsets import OffsetTracker, Ticket
 
 TP = ("rag.traces", 0)
 

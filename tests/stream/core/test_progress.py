@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from sinks.rows import ProgressRow
-from stream.progress import NOTHING_STORED, Lag, Progress
+from stream.lanes.progress import NOTHING_STORED, Lag, Progress
 from tests.stream.core.rows import record
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -8,9 +8,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from evaluators.errors import ConfigError
-from stream.health import LaneHealth
-from stream.serving import TelemetryServer
-from stream.telemetry import Telemetry
+from stream.telemetry.health import LaneHealth
+from stream.telemetry.registry import Telemetry
+from stream.telemetry.serving import TelemetryServer
 from tests.stream.core.loop import in_loop
 
 

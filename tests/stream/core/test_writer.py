@@ -10,8 +10,8 @@ import pytest
 from evaluators.errors import ConfigError, Transient
 from sinks.refusal import SetAside
 from sinks.rows import Block
-from stream.telemetry import Telemetry
-from stream.writer import Write, Writer
+from stream.lanes.writer import Write, Writer
+from stream.telemetry.registry import Telemetry
 from tests.stream.core.loop import in_loop
 from tests.stream.core.rows import block_of, progress
 

@@ -11,10 +11,10 @@ from evaluators.outcome import Failed, Scored
 from evaluators.resources import Resources
 from evaluators.run import run_all
 from stream.cli import demo as demo_command
-from stream.decoding import Limits, decode
 from stream.demo.faults import FAULTS
 from stream.demo.traffic import encode
-from stream.records import StoredRecord
+from stream.ingest.decoding import Limits, decode
+from stream.ingest.records import StoredRecord
 
 pytestmark = pytest.mark.onnx
 

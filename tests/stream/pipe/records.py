@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from stream.records import StoredRecord
+from stream.ingest.records import StoredRecord
 
 AT_MS = 1_772_366_400_000  # 2026-03-01T12:00:00Z
 AT = "2026-03-01T12:00:00Z"

@@ -12,9 +12,9 @@ from sinks.clickhouse.database import Database
 from sinks.clickhouse.sink import ClickHouseSink
 from stream.assembly import assemble
 from stream.pipeline import Period
-from stream.replay import Progress, Source, replay
-from stream.replay_file import FileSource
-from stream.runs import RunRow, Runs
+from stream.replay.file import FileSource
+from stream.replay.loop import Progress, Source, replay
+from stream.replay.runs import RunRow, Runs
 from stream.settings import Settings
 from tests.stream.pipe.records import fields as some_fields
 

@@ -12,10 +12,10 @@ from click.testing import CliRunner, Result
 from drift.problems import EventRow
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.brokers import partitions
 from stream.cli import main
+from stream.configuration.sections import KafkaSettings
+from stream.kafka.brokers import partitions
 from stream.local.topics import create_topics
-from stream.sections import KafkaSettings
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import BASE_MS
 

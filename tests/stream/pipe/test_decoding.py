@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from evaluators.errors import BadRecord
 from evaluators.trace import Chunk, Source, Trace
-from stream.decoding import Limits, decode
-from stream.records import StoredRecord
-from stream.sections import IngestSettings
+from stream.configuration.sections import IngestSettings
+from stream.ingest.decoding import Limits, decode
+from stream.ingest.records import StoredRecord
 from tests.stream.pipe.records import AT_MS, fields, record
 
 LIVE = Limits.of(IngestSettings(), timely=True)

@@ -18,8 +18,8 @@ from evaluators.spec import Lane, Metric, NoParams, Shared, evaluator
 from sinks.memory import MemorySink
 from sinks.rows import Block, DirtyRow, ScoreRow, TextRow, TraceRow
 from sinks.version import pack
+from stream.ingest.records import StoredRecord
 from stream.pipeline import Period, Pipeline
-from stream.records import StoredRecord
 from stream.settings import Settings
 from tests.stream.pipe.records import AT_MS, record
 

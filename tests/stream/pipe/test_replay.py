@@ -13,8 +13,8 @@ from sinks.clickhouse.sink import ClickHouseSink
 from sinks.rows import Block
 from stream.assembly import assemble
 from stream.pipeline import Pipeline
-from stream.replay import Progress
-from stream.runs import Runs
+from stream.replay.loop import Progress
+from stream.replay.runs import Runs
 from tests.stream.pipe.replaying import (
     BASE_MS,
     DAY_MS,
@@ -124,7 +124,7 @@ def test_backfills_of_live_are_told_apart_and_mark_live_windows(database: Databa
 
 
 def test_a_file_never_replaces_what_came_live(database: Database, tmp_path: Path) -> None:
-    from stream.records import StoredRecord
+    from stream.ingest.records import StoredRecord
 
     live: Pipeline = assemble(settings(), "fast").pipeline
     value = json.dumps(fields(trace_id="t-0", time=BASE_MS, answer="live")).encode()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sinks.clickhouse.database import Database
-from stream.runs import Runs
+from stream.replay.runs import Runs
 from tests.stream.pipe.replaying import lines, traces
 
 pytestmark = pytest.mark.clickhouse

@@ -10,7 +10,7 @@ import pytest
 from evaluators.errors import ConfigError, Transient
 from sinks.clickhouse.database import Database
 from stream.pipeline import Period
-from stream.replay import Progress, Source
+from stream.replay.loop import Progress, Source
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import (
     BASE_MS,
@@ -46,7 +46,7 @@ def produce(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]], par
 
 
 def on_topic(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]]) -> Callable[..., Source]:
-    from stream.replay_topic import TopicSource
+    from stream.replay.topic import TopicSource
 
     produce(bootstrap, topic, values)
     kafka = settings(kafka={"bootstrap_servers": bootstrap}).kafka
@@ -121,7 +121,7 @@ def test_the_end_of_the_range_is_settled_at_the_first_start(database: Database, 
 
 
 def test_a_topic_that_is_not_there_is_told(database: Database, bootstrap: str) -> None:
-    from stream.replay_topic import TopicSource
+    from stream.replay.topic import TopicSource
 
     kafka = settings(kafka={"bootstrap_servers": bootstrap}).kafka
     source = TopicSource(kafka, ["nowhere"], None, ahead_s=0, late_s=0, batch_records=7)
@@ -130,7 +130,7 @@ def test_a_topic_that_is_not_there_is_told(database: Database, bootstrap: str) -
 
 
 def test_no_broker_is_told(database: Database) -> None:
-    from stream.replay_topic import TopicSource
+    from stream.replay.topic import TopicSource
 
     kafka = settings(kafka={"bootstrap_servers": "127.0.0.1:9", "request_timeout_s": 1}).kafka
     source = TopicSource(kafka, ["t"], None, ahead_s=0, late_s=0, batch_records=7)

@@ -9,7 +9,7 @@ from drift.leadership import Term
 from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators import registry
 from sinks.clickhouse.database import Database
-from stream.replay import Progress
+from stream.replay.loop import Progress
 from tests.stream.pipe.replaying import Stopped, file_source, go, lines, traces
 
 pytestmark = pytest.mark.clickhouse

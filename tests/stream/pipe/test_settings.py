@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.errors import ConfigError
-from stream.setting_names import leaves, variable_of
+from stream.configuration.names import leaves, variable_of
+from stream.configuration.toml_lines import lines_of
 from stream.settings import Settings, entries, load
-from stream.toml_lines import lines_of
 
 
 def file(tmp_path: Path, text: str) -> Path:

@@ -19,11 +19,11 @@ from sinks.protocol import Sink
 from sinks.refusal import SetAside, write_or_set_aside
 from sinks.rows import Block, DeadLetterRow
 from sinks.version import pack
-from stream.backoff import delays
+from stream.ingest.records import Record
+from stream.ingest.rows import dead_letter_row
+from stream.lanes.backoff import delays
 from stream.pipeline import Pipeline
-from stream.records import Record
-from stream.rows import dead_letter_row
-from stream.runs import COMPLETED, STARTED, Position, RunRow, Runs
+from stream.replay.runs import COMPLETED, STARTED, Position, RunRow, Runs
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from evaluators.errors import RagwatchError
 from evaluators.spec import Lane
-from stream import logs
 from stream.settings import Settings
+from stream.telemetry import logs
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ async def _until_signal(settings: Settings, lane: Lane, port: int) -> None:
     from sinks.clickhouse.database import Database
     from sinks.clickhouse.sink import ClickHouseSink
     from stream.assembly import assemble
-    from stream.lane import serve
+    from stream.lanes.serve import serve
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

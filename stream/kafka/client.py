@@ -4,7 +4,7 @@ import ssl
 from typing import Any
 
 from evaluators.errors import ConfigError
-from stream.sections import KafkaSettings
+from stream.configuration.sections import KafkaSettings
 
 
 def client_options(kafka: KafkaSettings) -> dict[str, Any]:

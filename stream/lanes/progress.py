@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from sinks.rows import ProgressRow
-from stream.records import Record
+from stream.ingest.records import Record
 
 NOTHING_STORED = datetime(1970, 1, 1, tzinfo=UTC)
 Partition = tuple[str, int]

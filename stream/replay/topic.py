@@ -9,12 +9,12 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from evaluators.errors import ConfigError, Transient
-from stream.brokers import partitions
-from stream.kafka_client import client_options
+from stream.configuration.sections import KafkaSettings
+from stream.kafka.brokers import partitions
+from stream.kafka.client import client_options
 from stream.pipeline import Period
-from stream.replay import Batch
-from stream.runs import Position
-from stream.sections import KafkaSettings
+from stream.replay.loop import Batch
+from stream.replay.runs import Position
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from faust.app.base import BootStrategy
 from faust.auth import SASLCredentials, SSLCredentials
 from mode import CrashingSupervisor
 
-from stream.driver import SliceConsumer, SliceSchema, SliceTransport
-from stream.kafka_client import ssl_context
-from stream.sections import KafkaSettings, WorkerSettings
+from stream.configuration.sections import KafkaSettings, WorkerSettings
+from stream.kafka.client import ssl_context
+from stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
 
 _POLL_SLICES = 10  # most slices of one poll, which come on top of the bytes in flight
 _QUEUE_SLICES = 1 << 20  # bounded by the bytes in flight (driver), so that delivering never blocks the fetcher

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from evaluators.errors import ConfigError
-from stream.records import Record, StoredRecord
-from stream.replay import Batch
-from stream.runs import Position
+from stream.ingest.records import Record, StoredRecord
+from stream.replay.loop import Batch
+from stream.replay.runs import Position
 
 _CHUNK = 1 << 20
 

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 from sinks.refusal import SetAside
 from sinks.rows import LIVE, Block
-from stream.dead_letter_limit import DeadLetterLimit
+from stream.ingest.records import Record
+from stream.ingest.rows import dead_letter_row
+from stream.lanes.dead_letter_limit import DeadLetterLimit
+from stream.lanes.progress import Lag, Partition, Progress
+from stream.lanes.writer import Writer
 from stream.pipeline import DeadLetter, Processed
-from stream.progress import Lag, Partition, Progress
-from stream.records import Record
-from stream.rows import dead_letter_row
-from stream.telemetry import Telemetry
-from stream.writer import Writer
+from stream.telemetry.registry import Telemetry
 
 log = logging.getLogger(__name__)
 

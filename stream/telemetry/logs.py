@@ -6,9 +6,9 @@ import sys
 import time
 from typing import TextIO
 
-from stream.sections import TelemetrySettings
+from stream.configuration.sections import TelemetrySettings
 
-_LOUD = ("aiokafka", "faust", "mode", "abc", "stream.app", "stream.driver", "aiohttp", "apscheduler")
+_LOUD = ("aiokafka", "faust", "mode", "abc", "stream.kafka.app", "stream.kafka.driver", "aiohttp", "apscheduler")
 
 
 class JsonFormatter(logging.Formatter):

@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 from itertools import repeat
 
 from evaluators.errors import ConfigError
-from stream.records import Record
+from stream.ingest.records import Record
 
 WINDOW = 1000  # latest records that the share is taken of
 

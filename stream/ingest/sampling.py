@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 from evaluators.plan import Prepared
-from stream.sections import SamplingSettings
+from stream.configuration.sections import SamplingSettings
 
 
 def rate_of(settings: SamplingSettings, prepared: Prepared) -> float:

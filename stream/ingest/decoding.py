@@ -11,9 +11,9 @@ from msgspec.structs import force_setattr
 
 from evaluators.errors import BadRecord
 from evaluators.trace import Source, Trace
-from stream.lenient import tidy
-from stream.records import Record
-from stream.sections import IngestSettings, Price
+from stream.configuration.sections import IngestSettings, Price
+from stream.ingest.lenient import tidy
+from stream.ingest.records import Record
 
 SCHEMA_VERSION = 1  # the form of `rag.traces` messages that is written; readers take the one before as well
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)

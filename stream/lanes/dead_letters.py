@@ -11,11 +11,11 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
 from evaluators.errors import ConfigError
-from stream.backoff import delays
-from stream.kafka_client import client_options
+from stream.configuration.sections import KafkaSettings
+from stream.ingest.records import Record
+from stream.kafka.client import client_options
+from stream.lanes.backoff import delays
 from stream.pipeline import DeadLetter
-from stream.records import Record
-from stream.sections import KafkaSettings
 
 log = logging.getLogger(__name__)
 

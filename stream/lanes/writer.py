@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from evaluators.errors import Transient
 from sinks.refusal import SetAside
 from sinks.rows import Block
-from stream.backoff import delays
-from stream.telemetry import Telemetry
+from stream.lanes.backoff import delays
+from stream.telemetry.registry import Telemetry
 
 log = logging.getLogger(__name__)
 

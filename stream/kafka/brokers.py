@@ -6,8 +6,8 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
 from evaluators.errors import Transient
-from stream.kafka_client import client_options
-from stream.sections import KafkaSettings
+from stream.configuration.sections import KafkaSettings
+from stream.kafka.client import client_options
 
 
 async def partitions(kafka: KafkaSettings) -> Mapping[str, int]:

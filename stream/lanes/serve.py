@@ -15,18 +15,18 @@ from evaluators.spec import Lane
 from sinks.protocol import Sink
 from sinks.refusal import write_or_set_aside
 from sinks.rows import Block
-from stream.agent import Processes, Work
-from stream.app import build_app
-from stream.backoff import delays
-from stream.brokers import check_topics
-from stream.dead_letter_limit import DeadLetterLimit
-from stream.deadletters import DeadLetters
-from stream.health import LaneHealth
-from stream.progress import Lag, Partition, Progress, worker_name
-from stream.serving import TelemetryServer
+from stream.kafka.app import build_app
+from stream.kafka.brokers import check_topics
+from stream.lanes.agent import Processes, Work
+from stream.lanes.backoff import delays
+from stream.lanes.dead_letter_limit import DeadLetterLimit
+from stream.lanes.dead_letters import DeadLetters
+from stream.lanes.progress import Lag, Partition, Progress, worker_name
+from stream.lanes.writer import Writer
 from stream.settings import Settings
-from stream.telemetry import Telemetry
-from stream.writer import Writer
+from stream.telemetry.health import LaneHealth
+from stream.telemetry.registry import Telemetry
+from stream.telemetry.serving import TelemetryServer
 
 log = logging.getLogger(__name__)
 

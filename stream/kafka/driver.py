@@ -1,8 +1,8 @@
 """Faust's Kafka transport, one event per fetched partition slice instead of one per record, commits done right.
 
 Faust 0.15 spends 220 µs a record on event-loop churn and commits past records in flight (its issue 606). Here a slice
-is one event, and a commit is the end of the acknowledged prefix of slices (`stream.offsets`). The overridden names are
-private to Faust and aiokafka: tests/stream/core/test_driver_contract.py fails when one of them moves.
+is one event, and a commit is the end of the acknowledged prefix of slices (`stream.kafka.offsets`). The overridden
+names are private to Faust and aiokafka: tests/stream/core/test_driver_contract.py fails when one of them moves.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 from mode import Service
 
-from stream.offsets import OffsetTracker, Ticket
-from stream.progress import Lag, Partition
-from stream.records import Record
+from stream.ingest.records import Record
+from stream.kafka.offsets import OffsetTracker, Ticket
+from stream.lanes.progress import Lag, Partition
 
 log = logging.getLogger(__name__)
 

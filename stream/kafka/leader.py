@@ -16,8 +16,8 @@ from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from drift.leadership import Term, elect
 from sinks.clickhouse.database import Database
-from stream.kafka_client import client_options
-from stream.sections import KafkaSettings
+from stream.configuration.sections import KafkaSettings
+from stream.kafka.client import client_options
 
 logger = logging.getLogger(__name__)
 _POLL_MS = 500

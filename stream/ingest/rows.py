@@ -12,7 +12,7 @@ from evaluators.plan import Prepared
 from evaluators.trace import Model, Trace
 from sinks.rows import DeadLetterRow, ScoreRow, TextRow, TraceRow
 from sinks.version import pack
-from stream.records import Record, broker_time
+from stream.ingest.records import Record, broker_time
 
 _NO_LABELS: Mapping[str, str] = {}
 _NO_NUMBERS: Mapping[str, float] = {}

@@ -4,8 +4,8 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from evaluators.errors import ConfigError
-from stream.health import Verdict
-from stream.telemetry import Telemetry
+from stream.telemetry.health import Verdict
+from stream.telemetry.registry import Telemetry
 
 
 class TelemetryServer:

@@ -1,0 +1,1 @@
+"""Names, sections and lines of the settings; `stream.settings` puts them together."""

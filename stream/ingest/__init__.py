@@ -1,0 +1,1 @@
+"""From a raw record to a trace, and from outcomes to rows."""

@@ -1,0 +1,1 @@
+"""What operators and probes see of a process: metrics, health, logs."""
