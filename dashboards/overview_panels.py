@@ -6,7 +6,9 @@ from dashboards.metric_panels import name
 from dashboards.panels import coloured, lines, number, rows
 from dashboards.sdk import stat, steps, table, timeseries
 from dashboards.sql import TRAFFIC, Judged, Tables, chosen
-from evaluators.spec import Evaluator
+from drift.settings import RuleSettings
+from drift.windows.bins import Scale
+from evaluators.spec import Evaluator, Metric
 
 SEVERITIES = {"high": "red", "medium": "orange", "low": "yellow"}
 
@@ -48,10 +50,11 @@ def quality(judged: Sequence[Judged], tables: Tables) -> table.Panel:
     panel = rows(
         "Quality",
         "Mean of every primary metric over the time range, on how many records, and how many of those it applies to. "
-        "Good and bad are by the evaluators' own thresholds; problems are raised by the rules.",
+        "Good and bad are by the evaluators' own thresholds and rules: of leaks one bad record is enough, of checks a "
+        "few are not. Problems are raised window by window, as the settings say.",
         tables.overview(judged),
         12,
-        {"of applicable": "percentunit", "of all": "percentunit"},
+        {"bad records": "percentunit", "of applicable": "percentunit", "of all": "percentunit"},
     )
     return coloured(panel, "state", {"bad": "red", "good": "green", "no data": "text"})
 
@@ -66,11 +69,20 @@ def quality_over_time(judged: Sequence[Judged], tables: Tables) -> timeseries.Pa
 def judged_metrics(registry: Mapping[str, Evaluator]) -> list[Judged]:
     """The primary metrics that have a threshold."""
     return [
-        Judged(name(evaluator, metric), metric.threshold, metric.better == "higher")
+        _judged(evaluator, metric, metric.threshold)
         for evaluator in registry.values()
         for metric in evaluator.metrics
         if metric.primary and metric.threshold is not None
     ]
+
+
+def _judged(evaluator: Evaluator, metric: Metric, threshold: float) -> Judged:
+    scale, rules = Scale.of(metric), RuleSettings()
+    share = rules.fairness_share_limit if evaluator.domain == "fairness" else rules.share_limit
+    limit = {"any": 0.0, "share": share}.get(evaluator.rule_of(metric))
+    return Judged(
+        name(evaluator, metric), threshold, metric.better == "higher", scale.bin(scale.snap(threshold)), limit
+    )
 
 
 def open_problems(tables: Tables) -> table.Panel:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from drift.rules.lines import ROUNDING
 from drift.windows.bins import LOG_ORIGIN, LOG_STEP
 from evaluators.errors import ConfigError
 
@@ -14,11 +15,17 @@ TRAFFIC = "operations.error"  # of the fast lane, scored for every trace
 
 
 class Judged(NamedTuple):
-    """A metric and its line between good and bad."""
+    """How the records of a time range are judged by one metric, as the default rule judges those of a window.
+
+    `limit` is the greatest good share of records on the wrong side of the threshold; None where the mean is judged.
+    `edge` is the bin of the threshold: records in bins further on its bad side are wrong.
+    """
 
     metric: str
     threshold: float
     higher_is_better: bool
+    edge: int
+    limit: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +112,34 @@ class Tables:
         return f"SELECT sum(seen_n) AS traces FROM ({self._counts([TRAFFIC])}) HAVING count() > 0"
 
     def overview(self, judged: Sequence[Judged]) -> str:
-        """One row per metric: mean, sample size, coverage; the bad ones first.
-
-        Whether a mean is good is judged as a record is; the rules judge windows and may be set otherwise.
-        """
+        """One row per metric: mean, share of bad records, sample size, coverage; the bad ones first."""
         names = f"[{', '.join(quoted(each.metric) for each in judged)}]"
-        line = f"transform(metric, {names}, [{', '.join(repr(each.threshold) for each in judged)}], 0.)"
-        sign = (
-            f"transform(metric, {names}, [{', '.join('1' if each.higher_is_better else '-1' for each in judged)}], 1)"
-        )
+
+        def by_metric(values: Iterable[float], otherwise: str) -> str:
+            return f"transform(metric, {names}, [{', '.join(map(repr, values))}], {otherwise})"
+
+        line = by_metric((each.threshold for each in judged), "0.")
+        sign = by_metric((1 if each.higher_is_better else -1 for each in judged), "1")
+        edge = by_metric((each.edge for each in judged), "0")
+        most = by_metric((-1.0 if each.limit is None else each.limit for each in judged), "-1.")
+        wrong = f"arraySum(mapValues(mapFilter((bin, n) -> bin * {sign} < {edge} * {sign}, bins)))"
+        counts = self._counts((each.metric for each in judged), f", sum({wrong}) AS wrong_n")
         return (
             f"SELECT metric, sum(total) / nullIf(sum(scored_n), 0) AS mean, {line} AS threshold, "
-            f"multiIf(isNull(mean), 'no data', (mean - threshold) * {sign} >= 0, 'good', 'bad') AS state, "
-            "sum(scored_n) AS scored, sum(scored_n) / nullIf(sum(applicable_n), 0) AS `of applicable`, "
-            "sum(scored_n) / nullIf(sum(seen_n), 0) AS `of all` "
-            f"FROM ({self._counts(each.metric for each in judged)}) GROUP BY metric ORDER BY state, metric"
+            "sum(wrong_n) / nullIf(sum(scored_n), 0) AS `bad records`, multiIf(isNull(mean), 'no data', "
+            f"if({most} < 0, (mean - threshold) * {sign} >= -{ROUNDING} * abs(threshold), `bad records` <= {most}), "
+            "'good', 'bad') AS state, sum(scored_n) AS scored, "
+            "sum(scored_n) / nullIf(sum(applicable_n), 0) AS `of applicable`, "
+            f"sum(scored_n) / nullIf(sum(seen_n), 0) AS `of all` FROM ({counts}) "
+            "GROUP BY metric ORDER BY state, metric"
         )
 
-    def _counts(self, metrics: Iterable[str]) -> str:
+    def _counts(self, metrics: Iterable[str], more: str = "") -> str:
         """Per window and dimensions; `seen` speaks of traces, so it is the same for each fingerprint: not summed."""
         return (
             "SELECT start, metric, environment, model, prompt_version, max(seen) AS seen_n, sum(sampled) AS sampled_n, "
-            "sum(applicable) AS applicable_n, sum(scored) AS scored_n, sum(failed) AS failed_n, sum(sum) AS total "
-            f"{self.windows(metrics)} GROUP BY start, metric, environment, model, prompt_version"
+            "sum(applicable) AS applicable_n, sum(scored) AS scored_n, sum(failed) AS failed_n, sum(sum) AS total"
+            f"{more} {self.windows(metrics)} GROUP BY start, metric, environment, model, prompt_version"
         )
 
 

@@ -163,17 +163,38 @@ def test_the_quality_table_puts_bad_metrics_first(shown: Shown) -> None:
     assert row["of applicable"] == pytest.approx(30 / 70)  # 2 + 1 scored of 4 + 3 a minute
     assert row["of all"] == pytest.approx(30 / 230)
     assert found["operations.error"]["state"] == "bad"  # 0.67 where 0.05 is the most
-    assert found["pii_leakage.passes"]["state"] == "good"  # 0.67 where 0.5 is the least
+    assert row["bad records"] == pytest.approx(1 / 3)  # 0.25 of 0.25, 0.75 and 1.0
+    assert found["operations.error"]["bad records"] == 1.0  # 0.25, 0.75 and 1.0 where 0.05 is the most
     states = [row["state"] for row in shown.rows("table Quality A")]
     assert states == sorted(states)
 
 
 def test_a_mean_on_its_threshold_is_good(shown: Shown) -> None:
-    exact = [window("pii_leakage.passes", NOON, [0.0, 1.0], app="exact")]
+    exact = [window("groundedness.groundedness", NOON, [0.5, 1.0], app="exact")]
     exact += [window("operations.error", NOON, [0.0] * 19 + [1.0], app="exact")]
     shown.database.insert("windows", exact)
     found = {row["metric"]: row["state"] for row in shown.rows("table Quality A", {"app": "exact"})}
-    assert found == {"pii_leakage.passes": "good", "operations.error": "good"}
+    assert found == {"groundedness.groundedness": "good", "operations.error": "good"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "bad", "state"),
+    [
+        ("pii_leakage.passes", [1.0] * 999 + [0.0], 0.001, "bad"),  # any: one leak, though the mean is 0.999
+        ("pii_leakage.passes", [1.0] * 20, 0.0, "good"),
+        ("text_matching.passes", [1.0] * 19 + [0.0], 0.05, "good"),  # share: at most 0.05
+        ("text_matching.passes", [1.0] * 18 + [0.0] * 2, 0.1, "bad"),
+        ("groundedness.groundedness", [0.74, 0.75, 0.76], 1 / 3, "good"),  # mean: 0.75 where 0.75 is the least
+        ("operations.error", [0.0] * 9 + [1.0], 0.1, "bad"),  # mean: 0.1 where 0.05 is the most
+    ],
+)
+def test_quality_is_judged_by_the_metrics_own_rule(
+    shown: Shown, metric: str, values: list[float], bad: float, state: str
+) -> None:
+    shown.database.insert("windows", [window(metric, NOON, values, app="own")])
+    row = shown.row("table Quality A", {"app": "own"})
+    assert (row["metric"], row["state"]) == (metric, state)
+    assert row["bad records"] == pytest.approx(bad)
 
 
 def test_open_problems_the_worst_first(shown: Shown) -> None:
