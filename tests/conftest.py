@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.infra.fresh_database import fresh_database
 from tests.infra.kafka_node import KafkaNode
 
 if TYPE_CHECKING:
@@ -31,16 +31,8 @@ def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embe
 @pytest.fixture
 def database(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
     """A migrated database of the test's own, dropped afterwards."""
-    from sinks.clickhouse.database import Database
-    from sinks.clickhouse.migrate import migrate
-    from sinks.settings import RetentionSettings
-
-    name = f"test_{uuid.uuid4().hex[:12]}"
-    opened = Database(clickhouse_server.settings.model_copy(update={"database": name}))
-    migrate(opened, RetentionSettings())
-    yield opened
-    opened.command(f"DROP DATABASE IF EXISTS {name}")
-    opened.close()
+    with fresh_database(clickhouse_server) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

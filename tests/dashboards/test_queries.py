@@ -1,6 +1,7 @@
 """Every query of every dashboard, run on the real engine, against figures added up by hand."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 from dashboards.build import build
 from evaluators.registry import load
 from sinks.clickhouse.database import Database
-from sinks.clickhouse.migrate import migrate
-from sinks.settings import RetentionSettings
+from sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
 from tests.dashboards.stored import APP, NOON, Event, insight, ordinary, problems, window
+from tests.infra.fresh_database import fresh_database
 
 pytestmark = pytest.mark.clickhouse
 
@@ -39,13 +40,27 @@ class Shown:
         return row
 
 
+@contextmanager
+def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
+    with fresh_database(server, windows_minute_days=100_000, windows_hour_days=100_000) as database:  # fixed dates
+        database.insert("windows", list(ordinary()))
+        database.insert("problem_events", list(problems()))
+        database.insert("insights", [insight()])
+        yield Shown(database)
+
+
+@pytest.fixture(scope="module")
+def shown(clickhouse_server: EmbeddedClickHouse) -> Iterator[Shown]:
+    """For tests that only read."""
+    with showing(clickhouse_server) as shared:
+        yield shared
+
+
 @pytest.fixture
-def shown(database: Database) -> Shown:
-    migrate(database, RetentionSettings(windows_minute_days=100_000, windows_hour_days=100_000))  # the dates are fixed
-    database.insert("windows", list(ordinary()))
-    database.insert("problem_events", list(problems()))
-    database.insert("insights", [insight()])
-    return Shown(database)
+def own(clickhouse_server: EmbeddedClickHouse) -> Iterator[Shown]:
+    """For a test that adds rows."""
+    with showing(clickhouse_server) as alone:
+        yield alone
 
 
 def test_every_query_gives_something(shown: Shown) -> None:
@@ -81,9 +96,9 @@ def test_the_numbers_at_the_top(shown: Shown) -> None:
     assert datetime.fromtimestamp(until / 1000, UTC) == END
 
 
-def test_traces_are_counted_once_where_two_fingerprints_share_a_window(shown: Shown) -> None:
-    shown.database.insert("windows", [window("operations.error", NOON, [1.0, 1.0], fingerprint="f2")])
-    assert shown.row("stat Traces A") == {"traces": 230}
+def test_traces_are_counted_once_where_two_fingerprints_share_a_window(own: Shown) -> None:
+    own.database.insert("windows", [window("operations.error", NOON, [1.0, 1.0], fingerprint="f2")])
+    assert own.row("stat Traces A") == {"traces": 230}
 
 
 def test_no_traffic_is_no_data(shown: Shown) -> None:
@@ -94,31 +109,31 @@ def test_no_traffic_is_no_data(shown: Shown) -> None:
         assert shown.row(f"stat {panel} A", nobody) == {column: None}
 
 
-def test_means_are_over_scored_records_and_a_gap_stays_one(shown: Shown) -> None:
+def test_means_are_over_scored_records_and_a_gap_stays_one(own: Shown) -> None:
     full = "groundedness.groundedness"
-    shown.database.insert("windows", [window(full, NOON + timedelta(minutes=10), [])])
-    found = shown.rows(f"timeseries {full} A", {"environment": ["prod"]})
+    own.database.insert("windows", [window(full, NOON + timedelta(minutes=10), [])])
+    found = own.rows(f"timeseries {full} A", {"environment": ["prod"]})
     assert [row["time"] for row in found] == [NOON + timedelta(minutes=minute) for minute in range(11)]
     assert [row["mean"] for row in found] == [0.5] * 10 + [None]
-    assert shown.rows(f"timeseries {full} A")[0]["mean"] == pytest.approx(2 / 3)
+    assert own.rows(f"timeseries {full} A")[0]["mean"] == pytest.approx(2 / 3)
 
 
-def test_metrics_of_one_graph_have_a_line_each(shown: Shown) -> None:
-    shown.database.insert("windows", [window("rouge.rouge_2", NOON, [0.125], version=2)])
-    (first, *_) = shown.rows("timeseries rouge: rouge_1 and 2 more A", {"model": ["m1"]})
+def test_metrics_of_one_graph_have_a_line_each(own: Shown) -> None:
+    own.database.insert("windows", [window("rouge.rouge_2", NOON, [0.125], version=2)])
+    (first, *_) = own.rows("timeseries rouge: rouge_1 and 2 more A", {"model": ["m1"]})
     assert first == {"time": NOON, "rouge_1": 0.5, "rouge_2": 0.125, "rouge_lsum": 0.5}
 
 
-def test_latency_over_time(shown: Shown) -> None:
+def test_latency_over_time(own: Shown) -> None:
     values = [0.0, *(0.01 * i for i in range(1, 100))]  # 0.00 .. 0.99, one each
     at = NOON + timedelta(minutes=3)
-    shown.database.insert("windows", [window("operations.latency_seconds", at, values, version=2)])
-    found = {row["time"]: row for row in shown.rows("timeseries Latency A", {"environment": ["prod"]})}
+    own.database.insert("windows", [window("operations.latency_seconds", at, values, version=2)])
+    found = {row["time"]: row for row in own.rows("timeseries Latency A", {"environment": ["prod"]})}
     assert {row["p95"] for time, row in found.items() if time != at} == {found[NOON]["p95"]}
     assert found[at]["p50"] == pytest.approx(0.495, rel=0.02)
     assert found[at]["p95"] == pytest.approx(0.945, rel=0.02)
     assert found[at]["p99"] == pytest.approx(0.985, rel=0.02)
-    assert shown.rows("timeseries Latency B", {"environment": ["prod"]})[3]["mean"] == pytest.approx(0.495)
+    assert own.rows("timeseries Latency B", {"environment": ["prod"]})[3]["mean"] == pytest.approx(0.495)
 
 
 def test_coverage_adds_up_to_what_was_seen(shown: Shown) -> None:
@@ -134,18 +149,18 @@ def test_reasons_most_frequent_first(shown: Shown) -> None:
     assert found == [{"reason": "missing_contexts", "traces": 60}, {"reason": "crashed", "traces": 40}]
 
 
-def test_traffic_is_per_minute_whatever_the_windows(shown: Shown) -> None:
-    minute = shown.rows("timeseries Traffic A")
+def test_traffic_is_per_minute_whatever_the_windows(own: Shown) -> None:
+    minute = own.rows("timeseries Traffic A")
     assert [(row["environment"], row["traces"]) for row in minute if row["time"] == NOON] == [
         ("prod", 12.0),
         ("staging", 11.0),
     ]
-    five = shown.rows("timeseries Traffic A", interval_s=300)
+    five = own.rows("timeseries Traffic A", interval_s=300)
     assert {(row["environment"], row["traces"]) for row in five} == {("prod", 12.0), ("staging", 11.0)}
     hour = window("operations.error", NOON, [0.0] * 590, size_s=3600)
-    shown.database.insert("windows", [hour])
-    assert [row["traces"] for row in shown.rows("timeseries Traffic A", interval_s=3600)] == [10.0]
-    assert [row["traces"] for row in shown.rows("timeseries Traffic A", {"resolution": "3600"})] == [10.0]
+    own.database.insert("windows", [hour])
+    assert [row["traces"] for row in own.rows("timeseries Traffic A", interval_s=3600)] == [10.0]
+    assert [row["traces"] for row in own.rows("timeseries Traffic A", {"resolution": "3600"})] == [10.0]
 
 
 def test_the_quality_table_puts_bad_metrics_first(shown: Shown) -> None:
@@ -169,45 +184,44 @@ def test_the_quality_table_puts_bad_metrics_first(shown: Shown) -> None:
     assert states == sorted(states)
 
 
-def test_a_mean_on_its_threshold_is_good(shown: Shown) -> None:
+def test_a_mean_on_its_threshold_is_good(own: Shown) -> None:
     exact = [window("groundedness.groundedness", NOON, [0.5, 1.0], app="exact")]
     exact += [window("operations.error", NOON, [0.0] * 19 + [1.0], app="exact")]
-    shown.database.insert("windows", exact)
-    found = {row["metric"]: row["state"] for row in shown.rows("table Quality A", {"app": "exact"})}
+    own.database.insert("windows", exact)
+    found = {row["metric"]: row["state"] for row in own.rows("table Quality A", {"app": "exact"})}
     assert found == {"groundedness.groundedness": "good", "operations.error": "good"}
 
 
-@pytest.mark.parametrize(
-    ("metric", "values", "bad", "state"),
-    [
-        ("pii_leakage.passes", [1.0] * 999 + [0.0], 0.001, "bad"),  # any: one leak, though the mean is 0.999
-        ("pii_leakage.passes", [1.0] * 20, 0.0, "good"),
-        ("text_matching.passes", [1.0] * 19 + [0.0], 0.05, "good"),  # share: at most 0.05
-        ("text_matching.passes", [1.0] * 18 + [0.0] * 2, 0.1, "bad"),
-        ("groundedness.groundedness", [0.74, 0.75, 0.76], 1 / 3, "good"),  # mean: 0.75 where 0.75 is the least
-        ("operations.error", [0.0] * 9 + [1.0], 0.1, "bad"),  # mean: 0.1 where 0.05 is the most
-    ],
-)
-def test_quality_is_judged_by_the_metrics_own_rule(
-    shown: Shown, metric: str, values: list[float], bad: float, state: str
-) -> None:
-    shown.database.insert("windows", [window(metric, NOON, values, app="own")])
-    row = shown.row("table Quality A", {"app": "own"})
-    assert (row["metric"], row["state"]) == (metric, state)
-    assert row["bad records"] == pytest.approx(bad)
+RULED: list[tuple[str, list[float], float, str]] = [
+    ("pii_leakage.passes", [1.0] * 999 + [0.0], 0.001, "bad"),  # any: one leak, though the mean is 0.999
+    ("pii_leakage.passes", [1.0] * 20, 0.0, "good"),
+    ("text_matching.passes", [1.0] * 19 + [0.0], 0.05, "good"),  # share: at most 0.05
+    ("text_matching.passes", [1.0] * 18 + [0.0] * 2, 0.1, "bad"),
+    ("groundedness.groundedness", [0.74, 0.75, 0.76], 1 / 3, "good"),  # mean: 0.75 where 0.75 is the least
+    ("operations.error", [0.0] * 9 + [1.0], 0.1, "bad"),  # mean: 0.1 where 0.05 is the most
+]
 
 
-def test_open_problems_the_worst_first(shown: Shown) -> None:
+def test_quality_is_judged_by_the_metrics_own_rule(own: Shown) -> None:
+    windows = [window(metric, NOON, values, app=f"a{i}") for i, (metric, values, _, _) in enumerate(RULED)]
+    own.database.insert("windows", windows)
+    for i, (metric, _, bad, state) in enumerate(RULED):
+        row = own.row("table Quality A", {"app": f"a{i}"})
+        assert (row["metric"], row["state"]) == (metric, state)
+        assert row["bad records"] == pytest.approx(bad)
+
+
+def test_open_problems_the_worst_first(own: Shown) -> None:
     later = NOON + timedelta(minutes=8)
-    shown.database.insert("problem_events", [Event("d", "d1", "opened", 1, later, severity="low", actions=("a", "b"))])
-    first, second = shown.rows("table Open problems A")
+    own.database.insert("problem_events", [Event("d", "d1", "opened", 1, later, severity="low", actions=("a", "b"))])
+    first, second = own.rows("table Open problems A")
     assert first == {
         "opened_at": NOON + timedelta(minutes=5), "severity": "high", "type": "accuracy",
         "metric": "groundedness.groundedness", "model": "m1", "segment": "", "description": "it fell further",
         "what to do": "", "example traces": "t2 t3", "taken by": "kim", "muted by": "",
     }  # fmt: skip
     assert (second["opened_at"], second["severity"], second["what to do"]) == (later, "low", "a b")
-    assert shown.rows("table Open problems A", {"environment": ["staging"]}) == []
+    assert own.rows("table Open problems A", {"environment": ["staging"]}) == []
 
 
 def test_problems_on_the_graphs(shown: Shown) -> None:
