@@ -11,8 +11,9 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
-from tests.chaos.ledger import Expected, Ledger, make
+from tests.chaos.ledger import Ledger, make
 from tests.chaos.processes import Ragwatch, wait_until, write_settings
+from tests.chaos.windows import stored_windows
 from tests.infra.kafka_node import KafkaNode
 
 pytestmark = [pytest.mark.kafka, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(300)]
@@ -37,22 +38,6 @@ def _distinct(database: Database) -> int:
     return int(database.rows("SELECT uniqExact(trace_id) AS n FROM traces")[0]["n"])
 
 
-def _windows(database: Database) -> dict[tuple[str, datetime, str], Expected]:
-    sql = """
-        SELECT app, metric, start, sum(windows.seen) AS seen, sum(windows.scored) AS scored, sum(windows.sum) AS total
-        FROM windows FINAL
-        WHERE run_id = 'live' AND size_s = 60 AND segment = ''
-          AND metric IN ('operations.latency_seconds', 'inputs.answer_words')
-        GROUP BY app, metric, start HAVING scored > 0
-    """
-    return {
-        (row["app"], row["start"].replace(tzinfo=UTC), row["metric"]): Expected(
-            int(row["seen"]), int(row["scored"]), float(row["total"])
-        )
-        for row in database.rows(sql)
-    }
-
-
 def test_kill_9_leaves_every_trace_once_and_right_windows(
     kafka: KafkaNode, clickhouse_server: EmbeddedClickHouse, database: Database, tmp_path: Path
 ) -> None:
@@ -72,7 +57,7 @@ def test_kill_9_leaves_every_trace_once_and_right_windows(
     wait_until(lambda: _distinct(database) == COUNT, 120, f"every trace stored; see {log}")
     jobs = Ragwatch("jobs", config=config, log=tmp_path / "jobs.log")
     expected = ledger.windows()
-    wait_until(lambda: _windows(database) == expected, 90, f"windows right; see {tmp_path}")
+    wait_until(lambda: stored_windows(database) == expected, 90, f"windows right; see {tmp_path}")
     assert second.stop() == 0
     assert jobs.stop() == 0
 
