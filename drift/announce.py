@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from drift.problems import EventRow
 from evaluators.errors import Refused, Transient
 from sinks.clickhouse.database import Database
-from sinks.grafana import Grafana
+from sinks.grafana import GrafanaGateway
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Announced:
     refused: int = 0
 
 
-def announce(database: Database, grafana: Grafana, epoch: int, clock: Callable[[], datetime]) -> Announced:
+def announce(database: Database, grafana: GrafanaGateway, epoch: int, clock: Callable[[], datetime]) -> Announced:
     """Every event of a problem that is not muted is in Grafana afterwards, in the order in which they happened.
 
     Does nothing where a newer leader than `epoch` was elected. Raises `Transient` or `ConfigError` where Grafana or the
@@ -122,7 +122,7 @@ def message_of(event: EventRow) -> Message:
     )
 
 
-def _send(grafana: Grafana, message: Message) -> str:
+def _send(grafana: GrafanaGateway, message: Message) -> str:
     """Bring the episode's one annotation to how it should look; its id, empty where a person took it away."""
     found = [each.id for each in grafana.find_annotations(message.identity)]
     if found and grafana.patch_annotation(found[0], text=message.text, tags=message.tags, end=message.end):
@@ -137,7 +137,7 @@ def _send(grafana: Grafana, message: Message) -> str:
     return str(first)
 
 
-def _drop(grafana: Grafana, annotations: Iterable[int]) -> None:
+def _drop(grafana: GrafanaGateway, annotations: Iterable[int]) -> None:
     for annotation in annotations:
         grafana.delete_annotation(annotation)
 

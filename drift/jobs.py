@@ -12,9 +12,10 @@ from drift.reconcile import reconcile
 from drift.rules import stored
 from drift.rules.judging import judge
 from drift.settings import JobSettings, RuleSettings, WindowSettings
+from drift.silence import watch_silence
 from drift.windows.metrics import WatchedMetric, watched
 from drift.windows.rollup import RolledUp, Rollup
-from drift.windows.watermark import Idleness
+from drift.windows.watermark import FAST, Idleness
 from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
 
@@ -43,7 +44,7 @@ class Jobs:
     term: Term
     metrics: Mapping[str, WatchedMetric] = field(init=False)
     _idleness: Idleness = field(default_factory=Idleness)
-    _reconciled_at: datetime | None = None
+    _slow_at: datetime | None = None
 
     def __post_init__(self) -> None:
         self.metrics = watched(self.evaluators)
@@ -53,11 +54,16 @@ class Jobs:
 
         One thread at a time. `now` is the server's time (see `server_time`).
         """
-        moved = self._reconcile(now)
+        due = self._slow_due(now)
+        # In the same thread as the roll-up, and before it: its marks must not be worked off half-way.
+        moved = reconcile(self.database, self.evaluators, self.windows.base_s, now) if due else 0
         rolled = Rollup(self.database, self.evaluators, self.windows, self.term, self._idleness).run(now)
         found = judge(self.database, self.metrics, self.rules, self.windows, self.term)
         raiser = Raiser(self.database, self.metrics, self.rules, self.windows, self.term)
         events = raiser.run(found.rules, now, {lane: mark.at for lane, mark in rolled.closing.items()})
+        if due and FAST in rolled.closing:
+            closed = rolled.closing[FAST].at
+            events += watch_silence(self.database, self.rules, self.windows.base_s, self.term, now, closed)
         stored.finish(self.database, found.position)
         for event in events:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
@@ -67,14 +73,13 @@ class Jobs:
         """The insights of the running period are stored; how many."""
         return len(state_weakest_questions(self.database, self.metrics, self.rules, self.settings, self.term, now))
 
-    def _reconcile(self, now: datetime) -> int:
-        """In the same thread as the roll-up, and before it: its marks must not be worked off half-way."""
-        at = self._reconciled_at
-        if at is not None and (now - at).total_seconds() < self.settings.reconcile_every_s:
-            return 0
-        moved = reconcile(self.database, self.evaluators, self.windows.base_s, now)
-        self._reconciled_at = now
-        return moved
+    def _slow_due(self, now: datetime) -> bool:
+        """Whether it is time again for what looks at more than the newest windows."""
+        last = self._slow_at
+        due = last is None or (now - last).total_seconds() >= self.settings.reconcile_every_s
+        if due:
+            self._slow_at = now
+        return due
 
 
 def server_time(database: Database) -> datetime:

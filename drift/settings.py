@@ -147,7 +147,9 @@ class JobSettings(BaseModel, extra="forbid", frozen=True):
 
     every_s: float = Field(default=10.0, gt=0, description="Roll-up of windows, rules and announcements.")
     reconcile_every_s: float = Field(
-        default=60.0, gt=0, description="Looks for traces that were sent again with another time or app."
+        default=60.0,
+        gt=0,
+        description="Looks for traces sent again with another time or app, and for apps that stopped.",
     )
     insights_every_s: float = Field(default=3600.0, gt=0, description="Insights.")
     insights_period_s: float = Field(default=86400.0, gt=0, description="The period an insight speaks of.")

@@ -2,7 +2,7 @@
 
 from drift.rules.series import Kind
 from drift.windows.metrics import WatchedMetric
-from evaluators.spec import ACCOUNTABLE_AND_TRANSPARENT, ONGOING_MONITORING
+from evaluators.standards import ACCOUNTABLE_AND_TRANSPARENT, ONGOING_MONITORING
 
 _TYPE_OF_METRIC = {
     "operations.latency_seconds": "efficiency",

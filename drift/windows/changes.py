@@ -17,6 +17,7 @@ _TYPES = {
     "category_counts": "Map(String, UInt64)",
     "parts": "Map(String, Float64)",
 }
+_COLUMNS = f"size_s, {', '.join(KEYS)}, {', '.join(CONTENTS)}, revision, state, incomplete, closed_at, version"
 _EXACT: tuple[str, ...] = (
     "seen",
     "sampled",
@@ -45,6 +46,15 @@ class Closing:
     incomplete: bool
 
 
+def store_new(scope: Scope, contents: str, closing: Closing) -> str:
+    """INSERT of windows of which nothing is stored yet: their first revision, without a comparison."""
+    return f"""
+INSERT INTO windows ({_COLUMNS})
+SELECT {scope.size_s}, *, 1, if({_frozen(scope, closing, "run_id", "start")}, 'frozen', 'closed'),
+    {_streamed("run_id")} AND {int(closing.incomplete)}, {_now(closing)}, {closing.version}
+FROM ({contents})"""
+
+
 def store_changes(scope: Scope, contents: str, closing: Closing) -> str:
     """INSERT of the scope's windows whose contents differ from those stored; a second run inserts nothing.
 
@@ -57,16 +67,14 @@ def store_changes(scope: Scope, contents: str, closing: Closing) -> str:
     close = " AND ".join(
         f"abs(new.{i} - old.{i}) <= 1e-9 * (abs(new.{i}) + abs(old.{i}))" for i in map(_place, ("sum", "sum_squares"))
     )
-    streamed = f"key.{KEYS.index('run_id') + 1} IN {sql.texts(STREAMED)}"
-    frozen = f"{streamed} AND toUnixTimestamp(key.{KEYS.index('start') + 1}) + {scope.size_s} <= {closing.frozen_end}"
+    run_id, start = (f"key.{KEYS.index(name) + 1}" for name in ("run_id", "start"))
     # One tuple is the key: the engine's analysis of a GROUP BY walks all of what is below it once per expression.
     return f"""
-INSERT INTO windows (size_s, {keys}, {", ".join(CONTENTS)}, revision, state, incomplete, closed_at, version)
+INSERT INTO windows ({_COLUMNS})
 SELECT {scope.size_s}, {", ".join(f"key.{i + 1}" for i in range(len(KEYS)))},
-    {", ".join(f"new.{i + 1}" for i in range(len(CONTENTS)))},
-    old_revision + 1, multiIf({frozen}, 'frozen', known, 'revised', 'closed'),
-    {streamed} AND {int(closing.incomplete)},
-    if(known, old_closed_at, fromUnixTimestamp64Milli({closing.now_ms}, 'UTC')), {closing.version}
+    {", ".join(f"new.{i + 1}" for i in range(len(CONTENTS)))}, old_revision + 1,
+    multiIf({_frozen(scope, closing, run_id, start)}, 'frozen', known, 'revised', 'closed'),
+    {_streamed(run_id)} AND {int(closing.incomplete)}, if(known, old_closed_at, {_now(closing)}), {closing.version}
 FROM (
     SELECT key, anyIf(held, fresh) AS new, anyIf(held, NOT fresh) AS old, max(NOT fresh) AS known,
         max(some_revision) AS old_revision, maxIf(some_closed_at, NOT fresh) AS old_closed_at
@@ -82,6 +90,18 @@ FROM (
 )
 WHERE NOT known OR ({exact.format("new")}) != ({exact.format("old")}) OR NOT ({close})
     OR NOT {_alike(_place("parts"))}"""
+
+
+def _streamed(run_id: str) -> str:
+    return f"{run_id} IN {sql.texts(STREAMED)}"
+
+
+def _frozen(scope: Scope, closing: Closing, run_id: str, start: str) -> str:
+    return f"({_streamed(run_id)} AND toUnixTimestamp({start}) + {scope.size_s} <= {closing.frozen_end})"
+
+
+def _now(closing: Closing) -> str:
+    return f"fromUnixTimestamp64Milli({closing.now_ms}, 'UTC')"
 
 
 def _place(name: str) -> int:

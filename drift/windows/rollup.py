@@ -14,7 +14,7 @@ from typing import get_args
 from drift.leadership import Term
 from drift.settings import WindowSettings
 from drift.windows import dirty, watermark
-from drift.windows.changes import Closing, store_changes
+from drift.windows.changes import Closing, store_changes, store_new
 from drift.windows.contents import base_contents
 from drift.windows.merged import merged_contents
 from drift.windows.metrics import lanes_of, watched
@@ -82,12 +82,13 @@ class Rollup:
     ) -> int:
         size_s = self.settings.base_s
         windows = [w for w in _same_minute(touched, size_s) if self._closed(w, size_s, closes)]
-        known = self._known(windows, size_s)
+        known = self._known(windows, size_s, others)
         metrics = watched(dict(self.evaluators))
         for revised in (False, True):
             for scope in listed([w for w in windows if (w in known) == revised], size_s, others):
                 contents = base_contents(scope, metrics, self.settings.segments, revised=revised)
-                self.database.command(store_changes(scope, contents, self._how(now, frozen, closes)))
+                store = store_changes if revised else store_new
+                self.database.command(store(scope, contents, self._how(now, frozen, closes)))
         return len(windows)
 
     def _larger(
@@ -125,10 +126,10 @@ class Rollup:
             incomplete=closes is not None and closes.incomplete,
         )
 
-    def _known(self, windows: Sequence[WindowKey], size_s: int) -> set[WindowKey]:
-        """Which of these windows closed before."""
+    def _known(self, windows: Sequence[WindowKey], size_s: int, others: Sequence[str]) -> set[WindowKey]:
+        """Which of these windows closed before, as far as the lane's evaluators go."""
         found: set[WindowKey] = set()
-        for scope in listed(windows, size_s, ()):
+        for scope in listed(windows, size_s, others):
             rows = self.database.rows(
                 "SELECT DISTINCT run_id, app, environment, toUnixTimestamp(start) AS at FROM windows "
                 f"WHERE {scope.stored(size_s)}"

@@ -158,7 +158,7 @@ def test_a_mark_that_comes_during_a_roll_up_stays(database: Database) -> None:
             super().insert(table, rows)
 
     world.jobs.database = Interrupted(database.settings)
-    world.jobs._reconciled_at = world.at(60)
+    world.jobs._slow_at = world.at(60)
     world.advance(60)
     assert pending(database) == 1
     world.watch(61)
@@ -257,7 +257,7 @@ def test_a_trace_sent_again_with_another_time_counts_once(database: Database) ->
     world.store([score_row(world.at(5), "moved", {"good": 0.5}, version=10)])
     world.advance(60)
     world.store([score_row(world.at(125), "moved", {"good": 0.5}, version=20)])
-    world.jobs._reconciled_at = None
+    world.jobs._slow_at = None
     world.advance(180)
     assert [(w["scored"], w["seen"]) for w in windows(database)] == [(0, 0), (1, 1)]
     # the slow lane hands in what it scored of the first message

@@ -1,0 +1,129 @@
+"""The roll-up of a minute of 300,000 metric values, against a plain GROUP BY over the same rows in the same run.
+
+python -m benchmarks.rollup     needs extra `local`; takes about a minute
+"""
+
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from drift.leadership import elect
+from drift.settings import WindowSettings
+from drift.windows.rollup import Rollup
+from drift.windows.watermark import Idleness
+from evaluators.outcome import Outcome
+from evaluators.spec import Evaluator, Metric, NoParams, Shared, evaluator
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.embedded import EmbeddedClickHouse
+from sinks.clickhouse.migrate import migrate
+from sinks.rows import DirtyRow, ProgressRow
+from sinks.settings import RetentionSettings
+
+TRACES = 5_000
+EVALUATORS = 12
+RUNS = 7
+SEGMENTS = {"tenant": tuple(f"t{i}" for i in range(10)), "language": ("en", "de"), "topic": ("x1", "x2", "x3")}
+TARGETS_S = {0: 0.2, 3: 0.5}
+
+
+@dataclass(frozen=True)
+class Answer:
+    answer: str | None
+
+
+def made(number: int) -> Evaluator:
+    metrics = [
+        Metric("exact", threshold=0.75, primary=True),
+        Metric("similar", threshold=0.75),
+        Metric("grade", high=10),
+        Metric("failures", better="lower", threshold=0.5),
+        Metric("seconds", high=math.inf, better="lower"),
+    ]
+
+    @evaluator(f"e{number}", version=1, domain="generation", method="rule", inputs=Answer, metrics=metrics)
+    def score(rows: Sequence[Answer], shared: Shared, params: NoParams) -> Iterable[Outcome]:
+        """Never run."""
+        return []
+
+    return score
+
+
+def fill(database: Database, start: datetime) -> None:
+    """A minute of traffic: 5,000 traces, 12 evaluators of 5 metrics, 20 tenants, 3 languages, 7 topics."""
+    trace = (
+        f"'live', 'shop', 'prod', toDateTime64('{start:%Y-%m-%d %H:%M:%S}', 3, 'UTC') + (number % 60000) / 1000., "
+        f"concat('t', toString(number), '-{start:%H%M}'), 1"
+    )
+    place = (
+        "['a', 'b'][number % 2 + 1], 'p1', map('tenant', concat('t', toString(number % 20)), "
+        "'language', ['en', 'de', 'fr'][number % 3 + 1], 'topic', concat('x', toString(number % 7)))"
+    )
+    columns = "run_id, app, environment, time, trace_id, version"
+    database.command(
+        f"INSERT INTO traces ({columns}, model, prompt_version, segments) "
+        f"SELECT {trace}, {place} FROM numbers({TRACES})"
+    )
+    database.command(
+        f"INSERT INTO scores ({columns}, evaluator, status, fingerprint, weight, metrics, "
+        "model, prompt_version, segments) "
+        f"SELECT {trace}, concat('e', toString(e)), 'scored', 'f1', 1, map("
+        "'exact', (rand(1 + e) % 101) / 100, 'similar', rand(2 + e) / 4294967295, 'grade', rand(3 + e) / 429496730, "
+        f"'failures', if(rand(4 + e) % 20 = 0, 1, 0), 'seconds', exp(randNormal(0, 1))), {place} "
+        f"FROM numbers({TRACES}) ARRAY JOIN range({EVALUATORS}) AS e"
+    )
+
+
+def measured(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    evaluators = {one.id: one for one in map(made, range(EVALUATORS))}
+    first = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
+    with tempfile.TemporaryDirectory() as folder, EmbeddedClickHouse(Path(folder)) as server:
+        database = Database(server.settings.model_copy(update={"database": "bench", "timeout_s": 300}))
+        migrate(database, RetentionSettings())
+        minute = first
+        for count, segments in ((0, {}), (3, SEGMENTS)):
+            term = elect(database, f"bench-{count}")
+            settings = WindowSettings(sizes_s=(60,), out_of_orderness_s=0, segments=segments)
+            rollup = Rollup(database, evaluators, settings, term, Idleness())
+            rolled, grouped = [], []
+            for _ in range(RUNS):
+                fill(database, minute)
+                end = minute + timedelta(minutes=1)
+                window = f"time >= '{minute:%Y-%m-%d %H:%M:%S}' AND time < '{end:%Y-%m-%d %H:%M:%S}'"
+                plain = (
+                    "SELECT evaluator, metric, fingerprint, model, prompt_version, count() AS n, sum(value) AS total, "
+                    "min(value) AS least, max(value) AS greatest FROM scores FINAL "
+                    "ARRAY JOIN mapKeys(metrics) AS metric, mapValues(metrics) AS value "
+                    f"WHERE run_id = 'live' AND {window} GROUP BY ALL"
+                )
+                grouped.append(measured(partial(database.rows, plain)))
+                database.insert("dirty_windows", [DirtyRow("live", "shop", "prod", "fast", minute, f"{minute}")])
+                database.insert("progress", [ProgressRow("fast", "rag.traces", 0, "bench", end, 1, 1)])
+                rolled.append(measured(partial(rollup.run, end)))
+                minute = end
+            values = database.rows(
+                "SELECT sum(scored) AS n FROM windows FINAL WHERE segment = '' AND version >= {since:UInt64}",
+                {"since": term.epoch << 32},
+            )[0]["n"]
+            assert values == RUNS * TRACES * EVALUATORS * 5, values
+            best, middle, plain_s = min(rolled), statistics.median(rolled), statistics.median(grouped)
+            print(
+                f"{count} segments: {TRACES * EVALUATORS * 5:,} values of a minute rolled up in {middle:.3f} s "
+                f"(best {best:.3f} s, target {TARGETS_S[count]} s); plain GROUP BY {plain_s:.3f} s; "
+                f"ratio {middle / plain_s:.1f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
