@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sinks.grafana import Grafana
+from sinks.grafana import GrafanaGateway
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ class Pushed:
 
 
 def push(
-    grafana: Grafana,
+    grafana: GrafanaGateway,
     dashboards: Mapping[str, Json],
     *,
     folder_uid: str = "ragwatch",

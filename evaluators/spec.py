@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pydantic import BaseModel
 
 from evaluators.outcome import Outcome
+from evaluators.standards import standards_of
 from evaluators.trace import Trace
 
 Vectors = npt.NDArray[np.float32]
@@ -170,21 +171,6 @@ CHECK_WITH_CONTEXTS = (
     ),
 )
 
-VALID_AND_RELIABLE = "Valid and Reliable"
-OUTCOMES_ANALYSIS = "Outcomes Analysis"
-PRIVACY_ENHANCED = "Privacy Enhanced"
-SECURE_AND_RESILIENT = "Secure and Resilient"
-FAIR = "Fair"
-SAFE = "Safe"
-CONCEPTUAL_SOUNDNESS = "Conceptual Soundness"
-ONGOING_MONITORING = "Ongoing Monitoring"
-ACCOUNTABLE_AND_TRANSPARENT = "Accountable and Transparent"
-
-_STANDARDS: dict[str, tuple[str, ...]] = {
-    "privacy": (PRIVACY_ENHANCED, SECURE_AND_RESILIENT),
-    "fairness": (FAIR, SAFE),
-}
-
 
 def evaluator(
     id: str,
@@ -214,8 +200,6 @@ def evaluator(
         raise TypeError(f"evaluator {id!r}: inputs must be a dataclass of Trace fields; a Trace has no {unknown}")
     of_trace = typing.get_type_hints(Trace)
     required = tuple(name for name, hint in hints.items() if _admits_none(of_trace[name]) and not _admits_none(hint))
-    defaults = _STANDARDS.get(domain, (VALID_AND_RELIABLE, OUTCOMES_ANALYSIS))
-    compared = (CONCEPTUAL_SOUNDNESS,) if {"expected", "labels", "relevance", "boxes"} & set(hints) else ()
 
     def made(score: Score[Row, Params]) -> Evaluator:
         return Evaluator(
@@ -232,7 +216,7 @@ def evaluator(
             embeds=embeds,
             needs=frozenset(needs),
             tasks=tuple(tasks),
-            standards=tuple(standards) or defaults + compared,
+            standards=tuple(standards) or standards_of(domain, hints),
             budget=budget or Budget(),
         )
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 import requests
@@ -35,53 +35,11 @@ class Annotation:
     end: datetime
 
 
-class Grafana(Protocol):
-    """What ragwatch asks of a Grafana. Every call raises `Transient`, `ConfigError` or `Refused`, nothing else."""
-
-    def check(self) -> str:
-        """One line that says what was reached and its version; the token was accepted."""
-        ...
-
-    def ensure_folder(self, uid: str, title: str) -> None:
-        """The folder is there afterwards; an existing one keeps its title."""
-        ...
-
-    def dashboard(self, uid: str) -> Json | None:
-        """The stored dashboard, or None."""
-        ...
-
-    def put_dashboard(self, dashboard: Json, folder_uid: str, message: str) -> None:
-        """Make or overwrite the dashboard of this `uid`."""
-        ...
-
-    def put_data_source(self, data_source: Json) -> None:
-        """Make or overwrite the data source of this `uid`."""
-        ...
-
-    def find_annotations(self, *tags: str) -> list[Annotation]:
-        """Those that carry every one of the tags, oldest id first."""
-        ...
-
-    def annotate(self, *, text: str, tags: Iterable[str], start: datetime, end: datetime) -> int:
-        """Add one annotation to the whole organisation and return its id.
-
-        After `Transient` it may be there all the same: look for it before trying again.
-        """
-        ...
-
-    def patch_annotation(
-        self, annotation_id: int, *, text: str | None = None, tags: Iterable[str] = (), end: datetime | None = None
-    ) -> bool:
-        """Change what is given; False where there is no such annotation any more."""
-        ...
-
-    def delete_annotation(self, annotation_id: int) -> None:
-        """It is gone afterwards, and was perhaps before."""
-        ...
-
-
 class GrafanaGateway:
-    """Grafana over HTTP. Not for use by several threads at once: make one for each."""
+    """Grafana over HTTP. Every call raises `Transient`, `ConfigError` or `Refused`, nothing else.
+
+    Not for use by several threads at once: make one for each.
+    """
 
     def __init__(self, settings: GrafanaSettings, sleep: Callable[[float], None] = time.sleep) -> None:
         url = _base(settings.url)
@@ -142,7 +100,10 @@ class GrafanaGateway:
         return sorted((self._annotation(each) for each in found), key=lambda each: each.id)
 
     def annotate(self, *, text: str, tags: Iterable[str], start: datetime, end: datetime) -> int:
-        """Add one annotation to the whole organisation and return its id; never sent twice by one call."""
+        """Add one annotation to the whole organisation and return its id; never sent twice by one call.
+
+        After `Transient` it may be there all the same: look for it before trying again.
+        """
         body = {"text": text, "tags": list(tags), "time": _ms(start), "timeEnd": _ms(end)}
         return self._member(self._call("POST", "/annotations", body, repeatable=False), "id", int)
 

@@ -1,0 +1,24 @@
+"""The compliance principles that evaluators and problems serve (NIST AI RMF, SR 11-7), by name."""
+
+from collections.abc import Collection
+
+# NIST AI RMF
+ACCOUNTABLE_AND_TRANSPARENT = "Accountable and Transparent"
+FAIR = "Fair"
+PRIVACY_ENHANCED = "Privacy Enhanced"
+SAFE = "Safe"
+SECURE_AND_RESILIENT = "Secure and Resilient"
+VALID_AND_RELIABLE = "Valid and Reliable"
+# SR 11-7
+CONCEPTUAL_SOUNDNESS = "Conceptual Soundness"
+ONGOING_MONITORING = "Ongoing Monitoring"
+OUTCOMES_ANALYSIS = "Outcomes Analysis"
+
+_OF_DOMAIN = {"privacy": (PRIVACY_ENHANCED, SECURE_AND_RESILIENT), "fairness": (FAIR, SAFE)}
+_GROUND_TRUTH = frozenset({"expected", "labels", "relevance", "boxes"})
+
+
+def standards_of(domain: str, inputs: Collection[str]) -> tuple[str, ...]:
+    """What an evaluator of the domain serves by default, and more where it compares with a ground truth."""
+    served = _OF_DOMAIN.get(domain, (VALID_AND_RELIABLE, OUTCOMES_ANALYSIS))
+    return (*served, CONCEPTUAL_SOUNDNESS) if _GROUND_TRUTH.intersection(inputs) else served
