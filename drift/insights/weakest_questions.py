@@ -40,7 +40,7 @@ class InsightRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Weakest:
-    """One question, by the hash of its words without case, space and punctuation at the end."""
+    """One question, by the hash of its words, whatever their case, punctuation and spaces."""
 
     app: str
     environment: str
