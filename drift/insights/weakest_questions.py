@@ -115,7 +115,7 @@ def weakest_questions(
         ) AS scored
         INNER JOIN (
             SELECT environment, trace_id, lower(hex(cityHash64(
-                replaceRegexpAll(lowerUTF8(assumeNotNull(question)), '[\\\\s\\\\p{{P}}]+', ' ')))) AS question
+                trimBoth(replaceRegexpAll(lowerUTF8(assumeNotNull(question)), '[\\\\s\\\\p{{P}}]+', ' '))))) AS question
             FROM trace_texts FINAL
             WHERE run_id = 'live' AND app = {{app:String}} AND {period} AND question IS NOT NULL AND question != ''
         ) AS asked_questions USING (environment, trace_id)
