@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from evaluators import registry, sentences
-from evaluators.encoder import Encoder, load_encoder
+from evaluators.encoder import Encoder, backend_of, load_encoder
 from evaluators.plan import prepare
 from evaluators.resources import Resources
 from evaluators.settings import EncoderSettings
@@ -84,7 +84,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
 
-    encoder = load_encoder(EncoderSettings(backend=options.backend))
+    chosen = EncoderSettings(backend=options.backend)
+    encoder = load_encoder(chosen)
     traces = traffic(encoder, options.traces)
     now_ms = int(time.time() * 1_000)
     records = [StoredRecord("rag.traces", 0, i, now_ms, None, encode(trace)) for i, trace in enumerate(traces)]
@@ -120,7 +121,7 @@ def main() -> int:
     ratio = raw_spent.wall_s / lane_spent.wall_s
     print(
         f"{len(traces)} traces, {asked_for} texts, {len(recorder.texts)} of them distinct: {tokens} tokens "
-        f"in {recorder.calls} encoder calls"
+        f"in {recorder.calls} encoder calls, backend {backend_of(chosen)}"
     )
     for name, spent in (("encoder", raw_spent), ("lane", lane_spent)):
         print(f"{name:8} {tokens / spent.wall_s:8.0f} tokens/s  {spent.wall_s:6.2f} s  {spent.cpu_s:6.2f} s CPU")
