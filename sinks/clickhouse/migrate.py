@@ -72,16 +72,16 @@ def _retain(database: Database, retention: RetentionSettings) -> list[str]:
 def lifetimes(retention: RetentionSettings) -> dict[str, str]:
     """TTL of each table that has one, spelt as ClickHouse spells it back."""
     scores, texts = (_by_run("time", "ingested_at", days) for days in (retention.traces_days, retention.texts_days))
-    sizes = {
-        "(size_s < 3600)": retention.windows_minute_days,
-        "(size_s >= 3600) AND (size_s < 86400)": retention.windows_hour_days,
-        "(size_s >= 86400)": retention.windows_day_days,
-    }
+    windows = [
+        _by_run("start", "computed_at", retention.windows_minute_days, "size_s < 3600"),
+        _by_run("start", "computed_at", retention.windows_hour_days, "size_s >= 3600", "size_s < 86400"),
+        _by_run("start", "computed_at", retention.windows_day_days, "size_s >= 86400"),
+    ]
     return {
         "traces": scores,
         "scores": scores,
         "trace_texts": texts,
-        "windows": ", ".join(_by_run("start", "computed_at", days, size) for size, days in sizes.items()),
+        "windows": ", ".join(windows),
         "verdicts": f"end + toIntervalDay({retention.windows_minute_days})",
         # A mark that comes back because only its taking-back expired costs one idempotent roll-up.
         "dirty_windows": "toDateTime(marked_at) + toIntervalDay(2) WHERE done = 1",
@@ -90,11 +90,14 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
     }
 
 
-def _by_run(event: str, written: str, days: int, rows: str = "") -> str:
+def _by_run(event: str, written: str, days: int, *which: str) -> str:
     """`live` goes by event time, other runs by when they were written: a replay of old traces stays readable."""
-    also = f"{rows} AND " if rows else ""
-    live, others = ("(run_id = 'live')", "(run_id != 'live')") if rows else ("run_id = 'live'", "run_id != 'live'")
+    live, others = _all(*which, "run_id = 'live'"), _all(*which, "run_id != 'live'")
     return (
-        f"toDateTime({event}) + toIntervalDay({days}) WHERE {also}{live}, "
-        f"toDateTime({written}) + toIntervalDay({days}) WHERE {also}{others}"
+        f"toDateTime({event}) + toIntervalDay({days}) WHERE {live}, "
+        f"toDateTime({written}) + toIntervalDay({days}) WHERE {others}"
     )
+
+
+def _all(*conditions: str) -> str:
+    return conditions[0] if len(conditions) == 1 else " AND ".join(f"({condition})" for condition in conditions)
