@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from dashboards.judged import Judged
 from dashboards.metric_panels import panels
 from dashboards.overview_panels import (
     insights,
-    judged_metrics,
     numbers,
     open_problems,
     problem_regions,
@@ -22,7 +22,7 @@ from evaluators.spec import Evaluator
 NAME = "application"
 
 
-def application(registry: Mapping[str, Evaluator], tables: Tables) -> dashboard.Dashboard:
+def application(registry: Mapping[str, Evaluator], tables: Tables, judged: Mapping[str, Judged]) -> dashboard.Dashboard:
     """Numbers, problems, traffic and quality; below, a section per evaluator that asks nothing until it is opened."""
     view = (
         board.Dashboard("RAG application")
@@ -48,12 +48,13 @@ def application(registry: Mapping[str, Evaluator], tables: Tables) -> dashboard.
     queries = [tables.quantiles(latency), tables.means({latency: "mean"})]
     says = "From question to whole answer: median, 95th and 99th percentile."
     view = view.with_panel(traffic(tables)).with_panel(lines("Latency", says, queries, "s"))
-    judged = judged_metrics(registry)
+    if shares := [each.metric for each in judged.values() if each.share]:
+        view = view.with_panel(quality_over_time(shares, tables))
     if judged:
-        view = view.with_panel(quality_over_time(judged, tables)).with_panel(quality(judged, tables))
+        view = view.with_panel(quality(list(judged.values()), tables))
     view = view.with_panel(insights(tables))
     for evaluator in sorted(registry.values(), key=lambda each: each.id):
-        view = view.with_row(section(evaluator.id, panels(evaluator, tables)))
+        view = view.with_row(section(evaluator.id, panels(evaluator, tables, judged)))
     return view.build()
 
 

@@ -1,4 +1,4 @@
-"""`build` renders every dashboard from the evaluators' specs: same specs, same bytes."""
+"""`build` renders every dashboard from the evaluators' specs and the rules: same ones, same bytes."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,19 +7,25 @@ from typing import Any
 from zlib import crc32
 
 from dashboards.application import NAME, application
+from dashboards.judged import judged
 from dashboards.sdk import JSONEncoder, dashboard
 from dashboards.sql import Tables
+from drift.settings import RuleSettings
 from evaluators.spec import Evaluator
 
 Json = dict[str, Any]
 
 
 def build(
-    registry: Mapping[str, Evaluator], *, database: str = "ragwatch", sizes_s: Sequence[int] = (60, 3600, 86400)
+    registry: Mapping[str, Evaluator],
+    *,
+    database: str = "ragwatch",
+    sizes_s: Sequence[int] = (60, 3600, 86400),
+    rules: RuleSettings | None = None,
 ) -> dict[str, Json]:
-    """Every dashboard by name. `database` and `sizes_s` (of windows, in seconds) are those of the settings."""
+    """Every dashboard by name. Database, sizes of windows in seconds, and rules are those of the settings."""
     tables = Tables(database, tuple(sizes_s))
-    return {NAME: finished(application(registry, tables))}
+    return {NAME: finished(application(registry, tables, judged(registry, rules or RuleSettings())))}
 
 
 def write(dashboards: Mapping[str, Json], directory: Path) -> list[Path]:

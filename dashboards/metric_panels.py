@@ -1,8 +1,9 @@
-"""The panels of an evaluator, from its spec alone."""
+"""The panels of an evaluator: from its spec, with the lines that the rules draw."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from dashboards.panels import lines, rows, stacked, with_threshold
+from dashboards.judged import Judged
+from dashboards.panels import lines, rows, stacked, with_line
 from dashboards.sdk import table, timeseries
 from dashboards.sql import Tables
 from evaluators.spec import Evaluator, Metric
@@ -22,14 +23,16 @@ def unit(metric: Metric) -> str:
     return "percentunit" if (metric.low, metric.high) == (0.0, 1.0) else "short"
 
 
-def panels(evaluator: Evaluator, tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
+def panels(
+    evaluator: Evaluator, tables: Tables, judged: Mapping[str, Judged]
+) -> Iterator[timeseries.Panel | table.Panel]:
     """Each primary metric, the others by unit, how many records were scored, and why the rest was not."""
     for metric in evaluator.metrics:
         if metric.primary:
-            yield _primary(evaluator, metric, tables)
+            yield _primary(evaluator, metric, tables, judged.get(name(evaluator, metric)))
     for grafana_unit in sorted({unit(metric) for metric in evaluator.metrics if not metric.primary}):
         others = [metric for metric in evaluator.metrics if not metric.primary and unit(metric) == grafana_unit]
-        says = "; ".join(f"{metric.key}: {_good(metric)}" for metric in others)
+        says = "; ".join(f"{metric.key}: {_good(metric, judged.get(name(evaluator, metric)))}" for metric in others)
         title = f"{evaluator.id}: {' and '.join(_listed([metric.key for metric in others]))}"
         yield lines(
             title,
@@ -48,21 +51,22 @@ def panels(evaluator: Evaluator, tables: Tables) -> Iterator[timeseries.Panel | 
     yield rows(f"{evaluator.id}: not scored, why", "Reasons of the records without a score.", tables.reasons(first), 8)
 
 
-def _primary(evaluator: Evaluator, metric: Metric, tables: Tables) -> timeseries.Panel:
+def _primary(evaluator: Evaluator, metric: Metric, tables: Tables, judged: Judged | None) -> timeseries.Panel:
     full = name(evaluator, metric)
     mean = tables.means({full: "mean"})
     queries = [mean] if metric.bounded else [tables.quantiles(full), mean]
     says = f"{metric.description.capitalize()}. " if metric.description else ""
-    says += f"{evaluator.description} {_good(metric).capitalize()}."
+    says += f"{evaluator.description} {_good(metric, judged).capitalize()}."
     panel = lines(full, says, queries, unit(metric), 8)
     if metric.bounded:
         panel = panel.min(metric.low).max(metric.high)
-    return panel if metric.threshold is None else with_threshold(panel, metric.threshold, metric.better)
+    return panel if judged is None else with_line(panel, judged)
 
 
-def _good(metric: Metric) -> str:
-    side = "or more" if metric.better == "higher" else "or less"
-    return f"{metric.better} is better" if metric.threshold is None else f"{metric.threshold:g} {side} is good"
+def _good(metric: Metric, judged: Judged | None) -> str:
+    if judged is None:
+        return f"{metric.better} is better"
+    return f"{judged.line:g} {'or more' if judged.least else 'or less'} is good"
 
 
 def _listed(keys: list[str]) -> list[str]:

@@ -1,14 +1,11 @@
 """What the application dashboard says first: is anything wrong, how much goes through, how good is it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from dashboards.metric_panels import name
+from dashboards.judged import Judged
 from dashboards.panels import coloured, lines, number, rows
 from dashboards.sdk import stat, steps, table, timeseries
-from dashboards.sql import TRAFFIC, Judged, Tables, chosen
-from drift.settings import RuleSettings
-from drift.windows.bins import Scale
-from evaluators.spec import Evaluator, Metric
+from dashboards.sql import TRAFFIC, Tables, chosen
 
 SEVERITIES = {"high": "red", "medium": "orange", "low": "yellow"}
 
@@ -49,9 +46,9 @@ def quality(judged: Sequence[Judged], tables: Tables) -> table.Panel:
     """Each metric with its threshold, the bad ones first."""
     panel = rows(
         "Quality",
-        "Mean of every primary metric over the time range, on how many records, and how many of those it applies to. "
-        "Good and bad are by the evaluators' own thresholds and rules: of leaks one bad record is enough, of checks a "
-        "few are not. Problems are raised window by window, as the settings say.",
+        "Mean of every watched metric over the time range, on how many records, and how many of those it applies to. "
+        "Good and bad are by the rules of the settings: of leaks one bad record is enough, of checks a few are not. "
+        "Problems are raised window by window.",
         tables.overview(judged),
         12,
         {"bad records": "percentunit", "of applicable": "percentunit", "of all": "percentunit"},
@@ -59,30 +56,11 @@ def quality(judged: Sequence[Judged], tables: Tables) -> table.Panel:
     return coloured(panel, "state", {"bad": "red", "good": "green", "no data": "text"})
 
 
-def quality_over_time(judged: Sequence[Judged], tables: Tables) -> timeseries.Panel:
-    """The same metrics as `quality`, as lines."""
-    names = {each.metric: each.metric for each in judged}
-    says = "Means of the primary metrics; their thresholds are in the table, each has its own graph below."
+def quality_over_time(metrics: Sequence[str], tables: Tables) -> timeseries.Panel:
+    """Those of the metrics of `quality` that go from 0 to 1, as lines."""
+    names = {metric: metric for metric in metrics}
+    says = "Means of the watched metrics; their thresholds are in the table, each primary one has a graph below."
     return lines("Quality over time", says, [tables.means(names)], "percentunit")
-
-
-def judged_metrics(registry: Mapping[str, Evaluator]) -> list[Judged]:
-    """The primary metrics that have a threshold."""
-    return [
-        _judged(evaluator, metric, metric.threshold)
-        for evaluator in registry.values()
-        for metric in evaluator.metrics
-        if metric.primary and metric.threshold is not None
-    ]
-
-
-def _judged(evaluator: Evaluator, metric: Metric, threshold: float) -> Judged:
-    scale, rules = Scale.of(metric), RuleSettings()
-    share = rules.fairness_share_limit if evaluator.domain == "fairness" else rules.share_limit
-    limit = {"any": 0.0, "share": share}.get(evaluator.rule_of(metric))
-    return Judged(
-        name(evaluator, metric), threshold, metric.better == "higher", scale.bin(scale.snap(threshold)), limit
-    )
 
 
 def open_problems(tables: Tables) -> table.Panel:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from dashboards.judged import Judged
 from dashboards.sdk import DATA_SOURCE, Query, board, common, dashboard, options, stat, steps, table, timeseries
 
 _GREY = "text"
@@ -53,11 +54,11 @@ def lines(title: str, description: str, queries: Iterable[str], unit: str, width
     return panel
 
 
-def with_threshold(panel: timeseries.Panel, threshold: float, better: str) -> timeseries.Panel:
+def with_line(panel: timeseries.Panel, judged: Judged) -> timeseries.Panel:
     """The line between good and bad, dashed, and the bad side in red."""
-    below, above = ("red", "green") if better == "higher" else ("green", "red")
+    below, above = ("red", "green") if judged.least else ("green", "red")
     style = options.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED_AND_AREA)
-    return panel.thresholds(steps((None, below), (threshold, above))).thresholds_style(style)
+    return panel.thresholds(steps((None, below), (judged.line, above))).thresholds_style(style)
 
 
 def stacked(title: str, description: str, sql: str, unit: str, width: int = 8) -> timeseries.Panel:

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from dashboards.judged import Judged
 from drift.rules.lines import ROUNDING
 from drift.windows.bins import LOG_ORIGIN, LOG_STEP
 from evaluators.errors import ConfigError
@@ -12,20 +12,6 @@ from evaluators.errors import ConfigError
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MIDDLE = f"if(bin = 0, 0, sign(bin) * exp((abs(bin) - {LOG_ORIGIN} + 0.5) * {LOG_STEP!r}))"  # of a logarithmic bin
 TRAFFIC = "operations.error"  # of the fast lane, scored for every trace
-
-
-class Judged(NamedTuple):
-    """How the records of a time range are judged by one metric, as the default rule judges those of a window.
-
-    `limit` is the greatest good share of records on the wrong side of the threshold; None where the mean is judged.
-    `edge` is the bin of the threshold: records in bins further on its bad side are wrong.
-    """
-
-    metric: str
-    threshold: float
-    higher_is_better: bool
-    edge: int
-    limit: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +104,8 @@ class Tables:
         def by_metric(values: Iterable[float], otherwise: str) -> str:
             return f"transform(metric, {names}, [{', '.join(map(repr, values))}], {otherwise})"
 
-        line = by_metric((each.threshold for each in judged), "0.")
-        sign = by_metric((1 if each.higher_is_better else -1 for each in judged), "1")
+        line = by_metric((each.line for each in judged), "0.")
+        sign = by_metric((1 if each.least else -1 for each in judged), "1")
         edge = by_metric((each.edge for each in judged), "0")
         most = by_metric((-1.0 if each.limit is None else each.limit for each in judged), "-1.")
         wrong = f"arraySum(mapValues(mapFilter((bin, n) -> bin * {sign} < {edge} * {sign}, bins)))"

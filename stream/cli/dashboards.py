@@ -38,7 +38,12 @@ def build(out: Path, config: Path | None) -> None:
     from dashboards import build as rendering
     from evaluators import registry
 
-    made = rendering.build(registry.load(), database=settings.clickhouse.database, sizes_s=settings.windows.all_sizes_s)
+    made = rendering.build(
+        registry.load(),
+        database=settings.clickhouse.database,
+        sizes_s=settings.windows.all_sizes_s,
+        rules=settings.rules,
+    )
     for file in rendering.write(made, out):
         click.echo(file)
 
@@ -76,7 +81,9 @@ def push(url: str | None, config: Path | None) -> None:
     source = None
     if url is not None:
         source = data_source(url, clickhouse.user, clickhouse.password.get_secret_value(), clickhouse.database)
-    made = rendered(registry.load(), database=clickhouse.database, sizes_s=settings.windows.all_sizes_s)
+    made = rendered(
+        registry.load(), database=clickhouse.database, sizes_s=settings.windows.all_sizes_s, rules=settings.rules
+    )
     done = pushed(GrafanaGateway(settings.grafana), made, folder_uid=settings.grafana.folder_uid, data_source=source)
     for what in ("made", "changed", "unchanged"):
         for name in getattr(done, what):

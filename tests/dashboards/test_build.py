@@ -10,6 +10,7 @@ import pytest
 
 from dashboards.build import build, rendered, write
 from dashboards.sdk import JSONEncoder, dashboard
+from drift.settings import RuleOverride, RuleSettings
 from evaluators.errors import ConfigError
 from evaluators.registry import load
 from tests.dashboards.lint import faults, panels, queries
@@ -76,6 +77,32 @@ def test_a_primary_metric_shows_its_threshold_and_the_side_that_is_bad(applicati
                 assert above["value"] == metric.threshold
                 assert (below["color"] == "red") == (metric.better == "higher")
                 assert (above["color"] == "red") == (metric.better == "lower")
+
+
+def test_lines_are_those_of_the_rules_in_the_settings() -> None:
+    rules = RuleSettings(
+        overrides=(
+            RuleOverride(metric="groundedness.groundedness", min=0.4),
+            RuleOverride(metric="groundedness.groundedness", min=0.9, app="one"),  # of one application: not here
+            RuleOverride(metric="operations.latency_seconds", max=1.5),
+            RuleOverride(metric="rouge.rouge_l", enabled=False),
+        )
+    )
+    built = build(load(), rules=rules)["application"]
+    shown = {panel["title"]: panel for panel in panels(built) if panel["type"] == "timeseries"}
+
+    def steps(title: str) -> list[tuple[float | None, str]]:
+        found = shown[title]["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        return [(step["value"], step["color"]) for step in found]
+
+    assert steps("groundedness.groundedness") == [(None, "red"), (0.4, "green")]
+    assert steps("operations.latency_seconds") == [(None, "green"), (1.5, "red")]
+    assert "1.5 or less is good" in shown["operations.latency_seconds"]["description"].lower()
+    assert steps("rouge.rouge_l") == [(None, "green")]
+    asked = dict(queries(built))
+    assert "'operations.latency_seconds'" in asked["table Quality A"]
+    assert "'rouge.rouge_l'" not in asked["table Quality A"]
+    assert "latency_seconds" not in asked["timeseries Quality over time A"]  # its axis is in per cent
 
 
 def test_taking_an_evaluator_away_moves_no_other_panels_id(application: Json) -> None:

@@ -165,13 +165,13 @@ def test_traffic_is_per_minute_whatever_the_windows(own: Shown) -> None:
 
 def test_the_quality_table_puts_bad_metrics_first(shown: Shown) -> None:
     found = {row["metric"]: row for row in shown.rows("table Quality A")}
-    judged = {
+    watched = {
         f"{evaluator.id}.{metric.key}"
         for evaluator in load().values()
         for metric in evaluator.metrics
         if metric.primary and metric.threshold is not None
     }
-    assert set(found) == judged
+    assert set(found) == watched
     row = found["groundedness.groundedness"]
     assert (row["state"], row["threshold"], row["scored"]) == ("bad", 0.75, 30)
     assert row["mean"] == pytest.approx(2 / 3)

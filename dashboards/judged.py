@@ -1,0 +1,44 @@
+"""How dashboards judge a metric: as the rules of the settings do, for every application alike."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from drift.rules.choose import rule_for
+from drift.rules.series import Series
+from drift.settings import RuleSettings
+from drift.windows.metrics import watched
+from evaluators.spec import Evaluator
+
+_ANYWHERE = Series(app="", environment="", metric="", model="", segment="", segment_value="")
+
+
+class Judged(NamedTuple):
+    """One metric's line between good and bad records, and how a time range is judged by it.
+
+    `limit` is the greatest good share of records on the wrong side of the line; None where the mean is judged. `edge`
+    is the bin of the line: records in bins further on its bad side are wrong.
+    """
+
+    metric: str
+    line: float
+    least: bool  # the line is the least good value, else the greatest
+    edge: int
+    limit: float | None
+    share: bool  # its values go from 0 to 1
+
+
+def judged(registry: Mapping[str, Evaluator], rules: RuleSettings) -> dict[str, Judged]:
+    """Every metric that a rule watches, by name. What settings say of one application or segment is left out."""
+    found: dict[str, Judged] = {}
+    for name, metric in watched(registry).items():
+        rule = rule_for(_ANYWHERE._replace(metric=name), metric, rules)
+        if rule is None:
+            continue
+        least = rule.least is not None and (rule.greatest is None or metric.metric.better == "higher")
+        line = rule.least if least else rule.greatest
+        if line is not None:
+            edge = metric.scale.bin(metric.scale.snap(line))
+            limit = {"any": 0.0, "share": rule.limit}.get(rule.kind)
+            share = (metric.metric.low, metric.metric.high) == (0.0, 1.0)
+            found[name] = Judged(name, line, least, edge, limit, share)
+    return found
