@@ -140,34 +140,29 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec"
 def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec") -> str:
     """Per name the entries of its metrics; segments for primary metrics only."""
     rows = _rows(scope, segments, "evaluator, metrics", " AND status = 'scored'")
-    edge = f"low + span * (position {{}}) / {BINS}"
-    up = f"position + (value >= {edge.format('+ 1')}) - (value < {edge.format('+ 0')})"
-    down = f"position + (value > {edge.format('+ 0')}) - (value <= {edge.format('- 1')})"
-    # Level upon level: an alias used twice is analysed twice, and twice again in whatever uses that.
+    edge = f"low + span * nearest / {BINS}"
+    # Level upon level: an alias used twice is analysed twice, and twice again in whatever uses that. The nearest edge
+    # decides exactly, whatever the division rounded.
     return f"""
     SELECT name, groupArray((metric, n, total, squares, least, greatest, bins, {_NO_LABELS})) AS entries
     FROM (
-        SELECT name, concat(any(some_evaluator), '.', any(some_key)) AS metric, sum(some) AS n, sum(s) AS total,
-            sum(ss) AS squares, CAST(min(lowest), 'Nullable(Float64)') AS least,
+        SELECT any(some_name) AS name, concat(any(some_evaluator), '.', any(some_key)) AS metric, sum(some) AS n,
+            sum(s) AS total, sum(ss) AS squares, CAST(min(lowest), 'Nullable(Float64)') AS least,
             CAST(max(highest), 'Nullable(Float64)') AS greatest, sumMap(map(bin, some)) AS bins
         FROM (
-            SELECT name, key_hash, bin, any(evaluator) AS some_evaluator, any(key) AS some_key, count() AS some,
-                sum(value) AS s, sum(value * value) AS ss, min(value) AS lowest, max(value) AS highest
+            SELECT cityHash64(name, key) AS id, bin, any(name) AS some_name, any(evaluator) AS some_evaluator,
+                any(key) AS some_key, count() AS some, sum(value) AS s, sum(value * value) AS ss,
+                min(value) AS lowest, max(value) AS highest
             FROM (
-                SELECT evaluator, key, value, cityHash64(key) AS key_hash, if(primary = 1, names, [names[1]]) AS named,
-                    toInt32(multiIf(
-                        span = 0, position,
-                        better > 0, least(greatest({up}, 0), {BINS}),
-                        least(greatest({down}, 0), {BINS})
+                SELECT evaluator, key, value, if(primary = 1, names, [names[1]]) AS named, toInt32(multiIf(
+                        span = 0, nearest, better > 0, nearest - (value < {edge}), nearest + (value > {edge})
                     )) AS bin
                 FROM (
-                    SELECT names, evaluator, key, value, {spec.scales("scale")},
-                        multiIf(
-                            span = 0 AND value = 0, 0,
-                            span = 0, sign(value) * ({LOG_ORIGIN} + floor(log(abs(value)) / {LOG_STEP!r})),
-                            better > 0, floor((value - low) / span * {BINS}),
-                            ceil((value - low) / span * {BINS})
-                        ) AS position
+                    SELECT names, evaluator, key, value, {spec.scales("scale")}, multiIf(
+                            span != 0, round((value - low) / span * {BINS}),
+                            value = 0, 0,
+                            sign(value) * ({LOG_ORIGIN} + floor(log(abs(value)) / {LOG_STEP!r}))
+                        ) AS nearest
                     FROM (
                         SELECT names, evaluator, key, value, {spec.scale("concat(evaluator, '.', key)")} AS scale
                         FROM ({rows}) ARRAY JOIN mapKeys(metrics) AS key, mapValues(metrics) AS value
@@ -175,8 +170,8 @@ def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec") 
                 )
             )
             ARRAY JOIN named AS name
-            GROUP BY name, key_hash, bin
-        ) GROUP BY name, key_hash
+            GROUP BY id, bin
+        ) GROUP BY id
     ) GROUP BY name"""
 
 
