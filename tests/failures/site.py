@@ -66,8 +66,7 @@ class Site:
             yield self
         finally:
             for process in self._started:
-                if process.process.poll() is None:
-                    process.kill()
+                process.kill()
 
     def worker(self, lane: str = "fast") -> Ragwatch:
         return self._start("worker", "--lane", lane)

@@ -56,9 +56,7 @@ def test_the_same_evaluator_not_named_is_off_and_listed_with_the_reason(tmp_path
     assert "pip install 'ragwatch[local]'" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("command", "setting"), [("jobs", "jobs_port"), ("worker --lane fast", "port"), ("worker --lane model", "port")]
-)
+@pytest.mark.parametrize(("command", "setting"), [("jobs", "jobs_port"), ("worker --lane fast", "port")])
 def test_a_telemetry_port_in_use_stops_the_process(tmp_path: Path, command: str, setting: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
