@@ -26,6 +26,7 @@ ODD: dict[str, tuple[bytes, str]] = {
     "large": (trace("large", answer="word " * (1 << 20)), "word " * (1 << 20)),
     "surrogates": (trace("surrogates", answer="a\ud800b \udc00"), "a\ufffdb \ufffd"),
     "raw surrogate": (trace("raw surrogate").replace(ANSWER.encode(), b"a\xed\xa0\x80b"), "a\ufffdb"),
+    "name \ufffd": (trace("name \ud800", segments={"t\udc00": "\ud83d"}, attributes={"\udfff": ["\ud800"]}), ANSWER),
     "nul": (trace("nul", answer="a\x00b"), "a\x00b"),
     "nul in a name \x00": (trace("nul in a name \x00", segments={"t\x00": "\x00"}), ANSWER),
     "unknown fields": (trace("unknown fields", thumbs="up", latency={"total_s": 1, "queue_s": 2}), ANSWER),
