@@ -45,6 +45,7 @@ class Jobs:
     metrics: Mapping[str, WatchedMetric] = field(init=False)
     _idleness: Idleness = field(default_factory=Idleness)
     _slow_at: datetime | None = None
+    _insights_at: datetime | None = None
 
     def __post_init__(self) -> None:
         self.metrics = watched(self.evaluators)
@@ -70,8 +71,13 @@ class Jobs:
         return Watched(moved, rolled, found.verdicts, len(events))
 
     def state_insights(self, now: datetime) -> int:
-        """The insights of the running period are stored; how many."""
-        return len(state_weakest_questions(self.database, self.metrics, self.rules, self.settings, self.term, now))
+        """The insights of the running period are stored where it is time for it; how many."""
+        last = self._insights_at
+        if last is not None and (now - last).total_seconds() < self.settings.insights_every_s:
+            return 0
+        found = state_weakest_questions(self.database, self.metrics, self.rules, self.settings, self.term, now)
+        self._insights_at = now
+        return len(found)
 
     def _slow_due(self, now: datetime) -> bool:
         """Whether it is time again for what looks at more than the newest windows."""

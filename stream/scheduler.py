@@ -26,6 +26,7 @@ from stream.telemetry.serving import TelemetryServer
 log = logging.getLogger(__name__)
 
 
+_LOOK_S = 60.0  # how often a new leader may find that something slow is due
 _MISFIRE_S = 3600  # a job that could not start in time starts late rather than never
 
 
@@ -182,7 +183,7 @@ def _schedule(settings: Settings, database: Database) -> list[tuple[str, float, 
     """Name, interval and work of each job."""
     jobs: list[tuple[str, float, Callable[[Jobs, datetime], object]]] = [
         ("watch", settings.jobs.every_s, Jobs.watch),
-        ("insights", settings.jobs.insights_every_s, Jobs.state_insights),
+        ("insights", min(settings.jobs.insights_every_s, _LOOK_S), Jobs.state_insights),
     ]
     if settings.grafana.url:
         jobs.append(("announce", settings.jobs.every_s, _announcing(settings, database)))
