@@ -149,6 +149,7 @@ def _client(settings: ClickHouseSettings) -> Client:
         tz_mode="aware",
         dedicated_pool=True,
     )
+    client.http_retries = 0  # whoever writes tries again, not its driver as well
     client.database = settings.database  # named with each request: it need not exist yet
     return client
 

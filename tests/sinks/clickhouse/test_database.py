@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import NewConnectionError
 
 from evaluators.errors import ConfigError, Refused, Transient
 from sinks.clickhouse.database import Database
@@ -217,6 +219,25 @@ def test_another_service_is_a_wrong_url(other_service: str) -> None:
     with pytest.raises(ConfigError, match=r"not ClickHouse.*clickhouse\.url"):
         database.rows("SELECT 1")
     database.close()
+
+
+def test_the_driver_tries_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who writes tries again, with pauses; a second layer would multiply that."""
+    opened = Database(database.settings)
+    assert opened.version()
+    tried: list[str] = []
+
+    def refused(connection: HTTPConnection) -> None:
+        tried.append(connection.host)
+        raise NewConnectionError(connection, "refused")
+
+    monkeypatch.setattr(HTTPConnection, "connect", refused)
+    assert opened._client is not None
+    opened._client.http.clear()
+    with pytest.raises(Transient):
+        opened.command("SYSTEM FLUSH LOGS")
+    assert len(tried) == 1
+    opened.close()
 
 
 def test_threads_share_one_database(pairs: Database) -> None:
