@@ -88,14 +88,14 @@ class Scheduled:
 
     def run(self, name: str, job: Callable[[Jobs, datetime], object]) -> bool:
         """Do the job if this process leads; whether it was done. Never raises."""
-        began = time.monotonic()
         try:
             term = self._leadership.term()
             self._telemetry.leader.set(term is not None)
             if term is None:
                 self._health.moved()
                 return False
-            job(self._of(term), self._now())
+            with self._telemetry.job_seconds.labels(name).time():
+                job(self._of(term), self._now())
         except RagwatchError as error:
             log.error("job %s: %s", name, error)
             self._failed(name, str(error))
@@ -104,8 +104,6 @@ class Scheduled:
             log.exception("job %s failed", name)
             self._failed(name, type(error).__name__)
             return False
-        finally:
-            self._telemetry.job_seconds.labels(name).observe(time.monotonic() - began)
         self._telemetry.job_runs.labels(name, "done").inc()
         self._telemetry.job_success_time.labels(name).set_to_current_time()
         self._health.moved()
@@ -163,6 +161,7 @@ async def _serve(settings: Settings, stop: threading.Event) -> None:
             (name, job),
             seconds=every_s,
             id=name,
+            name=name,
             max_instances=1,
             coalesce=True,
             misfire_grace_time=_MISFIRE_S,

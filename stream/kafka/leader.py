@@ -38,6 +38,7 @@ class KafkaLeadership:
         self._database = database
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self._lock = threading.Lock()
+        self._electing = threading.Lock()  # jobs ask from several threads, and one ownership takes one epoch
         self._ownership = 0  # grows with every gain and loss, so that a term never outlives the ownership it began in
         self._owns = False
         self._term: Term | None = None
@@ -50,16 +51,17 @@ class KafkaLeadership:
 
     def term(self) -> Term | None:
         """The term this process leads in; raises Transient where the database could not say."""
-        with self._lock:
-            owns, ownership, term = self._owns, self._ownership, self._term
-        if not owns or term is not None:
-            return term
-        elected = elect(self._database, self._holder)
-        with self._lock:
-            if not self._owns or self._ownership != ownership:
-                return None  # lost meanwhile; the epoch is spent
-            self._term = self._term or elected
-            return self._term
+        with self._electing:
+            with self._lock:
+                owns, ownership, term = self._owns, self._ownership, self._term
+            if not owns or term is not None:
+                return term
+            elected = elect(self._database, self._holder)
+            with self._lock:
+                if not self._owns or self._ownership != ownership:
+                    return None  # lost meanwhile; the epoch is spent
+                self._term = elected
+                return elected
 
     def stop(self) -> None:
         """Leave the group, so that another process takes over at once."""

@@ -112,5 +112,25 @@ def test_candidates_at_the_same_moment_get_different_epochs(database: Database) 
     assert min(term.epoch for term in terms) > 1
 
 
+def test_jobs_that_ask_at_once_take_one_term(database: Database) -> None:
+    leadership = KafkaLeadership(KafkaSettings(), database)
+    leadership.set_owner(True)
+    at_once = threading.Barrier(4)
+    terms: list[Term | None] = []
+
+    def asks() -> None:
+        at_once.wait(10)
+        terms.append(leadership.term())
+
+    threads = [threading.Thread(target=asks) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(terms) == 4
+    assert {id(term) for term in terms} == {id(leadership.term())}
+    assert database.rows("SELECT count() AS n FROM leaders") == [{"n": 1}]
+
+
 def _never(seconds: float) -> None:
     raise AssertionError("nobody else stood")

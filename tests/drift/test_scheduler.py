@@ -77,6 +77,7 @@ def test_a_job_that_raises_is_counted_and_the_next_one_runs(database: Database) 
     assert health.live() == ["no job finished for 101 s: job watch: the sink is away"]
     assert jobs.run("watch", Jobs.watch)
     assert count(telemetry, "watch", "done") == 1
+    assert telemetry.registry.get_sample_value("ragwatch_job_seconds_count", {"job": "watch"}) == 3
     assert health.live() == health.ready() == []
     assert telemetry.registry.get_sample_value("ragwatch_jobs_leader") == 1
 
@@ -86,6 +87,7 @@ def test_who_does_not_lead_does_nothing_and_is_well(database: Database) -> None:
     jobs, telemetry, health = scheduled(world, Leads(None), clock)
     clock.seconds = 1000
     assert not jobs.run("watch", _never)
+    assert telemetry.registry.get_sample_value("ragwatch_job_seconds_count", {"job": "watch"}) is None
     assert health.live() == health.ready() == []
     assert telemetry.registry.get_sample_value("ragwatch_jobs_leader") == 0
 
