@@ -8,7 +8,8 @@ from typing import TextIO
 
 from stream.configuration.sections import TelemetrySettings
 
-_LOUD = ("aiokafka", "faust", "mode", "abc", "stream.kafka.app", "stream.kafka.driver", "aiohttp", "apscheduler")
+_OURS = ("evaluators", "sinks", "drift", "dashboards", "stream")
+_LOUD = ("stream.kafka.app", "stream.kafka.driver")  # Faust's services log as the module of their subclass
 
 
 class JsonFormatter(logging.Formatter):
@@ -38,8 +39,11 @@ def configure(settings: TelemetrySettings, stream: TextIO | None = None) -> None
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(settings.log_level)
-    if settings.log_level != "DEBUG":
-        for name in _LOUD:
-            logging.getLogger(name).setLevel(logging.WARNING)
+    ours = logging.getLevelNamesMapping()[settings.log_level]
+    theirs = ours if ours == logging.DEBUG else max(ours, logging.WARNING)
+    root.setLevel(theirs)
+    for names, level in ((_OURS, ours), (_LOUD, theirs)):
+        for name in names:
+            logging.getLogger(name).setLevel(level)
+    if ours != logging.DEBUG:
         logging.getLogger("urllib3").setLevel(logging.ERROR)  # whoever called it says what went wrong

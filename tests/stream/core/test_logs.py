@@ -8,16 +8,18 @@ from collections.abc import Iterator
 import pytest
 
 from stream.configuration.sections import TelemetrySettings
-from stream.telemetry.logs import configure
+from stream.telemetry.logs import _LOUD, _OURS, configure
 
 
 @pytest.fixture(autouse=True)
 def _root_as_it_was() -> Iterator[None]:
     root = logging.getLogger()
-    before, level = list(root.handlers), root.level
+    known = [root, *(logging.getLogger(name) for name in (*_OURS, *_LOUD, "urllib3"))]
+    before, levels = list(root.handlers), [logger.level for logger in known]
     yield
     root.handlers[:] = before
-    root.setLevel(level)
+    for logger, level in zip(known, levels, strict=True):
+        logger.setLevel(level)
 
 
 class Terminal(io.StringIO):
@@ -54,3 +56,20 @@ def test_the_level_is_the_settings() -> None:
     logging.getLogger("stream.somewhere").info("not this")
     logging.getLogger("aiokafka.consumer").info("nor this")
     assert out.getvalue() == ""
+
+
+def test_libraries_speak_from_warning_up() -> None:
+    out = io.StringIO()
+    configure(TelemetrySettings(log_format="text"), out)
+    for name in ("sentence_transformers.base.model", "aiokafka.consumer", "stream.kafka.driver", "some_plugin"):
+        logging.getLogger(name).info("not this")
+        logging.getLogger(name).warning("%s warns", name)
+    logging.getLogger("drift.jobs").info("this")
+    assert "not this" not in out.getvalue()
+    assert [line.split(": ")[1] for line in out.getvalue().splitlines()] == [
+        "sentence_transformers.base.model warns",
+        "aiokafka.consumer warns",
+        "stream.kafka.driver warns",
+        "some_plugin warns",
+        "this",
+    ]
