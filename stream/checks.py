@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from evaluators.errors import ConfigError, RagwatchError, Transient
+from stream.kafka.brokers import counted, partitions
 from stream.settings import Loaded, Settings
 
 WAIT_S = 10.0
@@ -51,7 +52,7 @@ def _tried(name: str, attempt: Callable[[Settings], str | None], settings: Setti
 
 def _kafka(settings: Settings) -> str:
     counts = _topics(settings, *settings.kafka.topics)
-    told = ", ".join(f"{topic} ({count} partitions)" for topic, count in counts.items())
+    told = ", ".join(counted(topic, count) for topic, count in counts.items())
     return f"Kafka at {settings.kafka.bootstrap_servers}: {told}"
 
 
@@ -63,17 +64,15 @@ def _jobs_topic(settings: Settings) -> str:
             f"{topic} has {count} partitions and needs exactly 1: who owns it leads the jobs; "
             "delete it and make it anew, or name another with kafka.jobs_topic"
         )
-    return f"{topic} (1 partition)"
+    return counted(topic, count)
 
 
 def _dead_letter_topic(settings: Settings) -> str:
     topic = settings.kafka.dead_letter_topic
-    return f"{topic} ({_topics(settings, topic)[topic]} partitions)"
+    return counted(topic, _topics(settings, topic)[topic])
 
 
 def _topics(settings: Settings, *topics: str) -> dict[str, int]:
-    from stream.kafka.brokers import partitions
-
     known = _within(partitions(settings.kafka))
     servers = settings.kafka.bootstrap_servers
     for topic in topics:

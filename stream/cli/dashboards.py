@@ -28,7 +28,7 @@ def command() -> None:
 )
 @config_option
 def build(out: Path, config: Path | None) -> None:
-    """Write the dashboards as files; the same evaluators give the same bytes.
+    """Write the dashboards as files. The same evaluators give the same bytes.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def build(out: Path, config: Path | None) -> None:
 )
 @config_option
 def push(url: str | None, config: Path | None) -> None:
-    """Bring the dashboards into the Grafana of the settings; what is there already gets no new version.
+    """Bring the dashboards into the Grafana of the settings. What is there already gets no new version.
 
     Needs grafana.url and grafana.token (a service account with role Editor; with --data-source: Admin).
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import config_option, settings_from, split
+from stream.cli.options import config_option, lanes_named, settings_from
 
 if TYPE_CHECKING:
     from evaluators.describe import EvaluatorInfo, MetricInfo, ParamInfo
@@ -29,6 +29,7 @@ def command(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...], config:
       ragwatch evaluators groundedness
       ragwatch evaluators --json | jq -r '.[] | select(.available | not) | .reason'
     """
+    chosen = lanes_named(lanes)
     settings = settings_from(config).settings
     from evaluators import registry
     from evaluators.describe import describe
@@ -39,7 +40,6 @@ def command(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...], config:
     for wanted in ids:
         if wanted not in (names := [info.id for info in found]):
             raise ConfigError(f"there is no evaluator {wanted!r}; {nearest(wanted, names)}")
-    chosen = split(lanes)
     shown = [info for info in found if (not ids or info.id in ids) and (not chosen or info.lane in chosen)]
     if as_json:
         import json

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from evaluators.spec import Lane
     from stream.settings import Loaded
+
+LANES: "tuple[Lane, ...]" = ("fast", "model", "judge")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -33,3 +36,11 @@ def settings_from(config: Path | None) -> "Loaded":
 def split(values: tuple[str, ...]) -> tuple[str, ...]:
     """`--lane fast,model` and `--lane fast --lane model` are the same; each once, in order."""
     return tuple(dict.fromkeys(part.strip() for value in values for part in value.split(",") if part.strip()))
+
+
+def lanes_named(values: tuple[str, ...]) -> "list[Lane]":
+    """The lanes of `--lane`, in order; a name that is none is a usage error."""
+    wanted = split(values)
+    if unknown := [lane for lane in wanted if lane not in LANES]:
+        raise click.BadParameter(f"no such lane: {', '.join(unknown)}; there are: {', '.join(LANES)}")
+    return [lane for lane in LANES if lane in wanted]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from drift.problems import Problem
 
 STATES = ("pending", "open", "resolved")
+_WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is folded there
 
 
 @click.group()
@@ -46,24 +47,7 @@ def list_problems(states: tuple[str, ...], app: str | None, as_json: bool, confi
     if not found:
         click.echo("no problems")
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("problem", "state", "severity", "app", "metric", "since (UTC)", "what"):
-        table.add_column(column, overflow="fold")
-    for problem in found:
-        since = f"{problem.opened_at or problem.first_seen_at:%Y-%m-%d %H:%M:%S}"
-        table.add_row(
-            problem.problem_id[:8],
-            problem.state,
-            problem.severity,
-            problem.app,
-            problem.metric,
-            since,
-            problem.description,
-        )
-    Console(highlight=False, markup=False).print(table)
+    _table(found)
 
 
 @command.command("show")
@@ -71,7 +55,7 @@ def list_problems(states: tuple[str, ...], app: str | None, as_json: bool, confi
 @click.option("--json", "as_json", is_flag=True, help="A list of objects, one per episode.")
 @config_option
 def show_problem(problem_id: str, as_json: bool, config: Path | None) -> None:
-    """One problem, with its figures, example traces and what to do; every episode of it.
+    """One problem: its figures, example traces and what to do, by episode.
 
     PROBLEM_ID is as `problems list` prints it; the first characters suffice.
 
@@ -83,7 +67,10 @@ def show_problem(problem_id: str, as_json: bool, config: Path | None) -> None:
     if not found:
         from evaluators.errors import ConfigError
 
-        raise ConfigError(f"there is no problem {problem_id!r}; `ragwatch problems list --state pending` and so on")
+        raise ConfigError(
+            f"there is no problem {problem_id!r}; `ragwatch problems list` has the ids, with --state pending also "
+            "of those that may open"
+        )
     if len(distinct := {problem.problem_id for problem in found}) > 1:
         from evaluators.errors import ConfigError
 
@@ -104,6 +91,24 @@ def _load(
         return load_problems(database, states=wanted, app=app, problem=problem, every_episode=problem is not None)
     finally:
         database.close()
+
+
+def _table(problems: "list[Problem]") -> None:
+    """One line each where it goes to a file or a pipe; the description names app and metric."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = _WIDTH
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("problem", "state", "severity", "since (UTC)"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("what", overflow="fold")
+    for problem in problems:
+        since = f"{problem.opened_at or problem.first_seen_at:%Y-%m-%d %H:%M:%S}"
+        table.add_row(problem.problem_id[:8], problem.state, problem.severity, since, problem.description)
+    console.print(table)
 
 
 def _json(problems: "list[Problem]") -> str:
@@ -131,7 +136,7 @@ def _told(problem: "Problem") -> str:
     lines += [f"  acknowledged by {problem.acked_by}"] if problem.acked_by else []
     lines += [f"  muted by {problem.muted_by}"] if problem.muted_by else []
     lines += [f"  found by: {', '.join(problem.kinds)}"]
-    lines += [f"  {name}: {value}" for name, value in problem.attributes.items()]
+    lines += [f"  {name}: {value}" for name, value in problem.attributes.items() if value not in (None, "", [], [""])]
     lines += [f"  standards: {', '.join(problem.standards)}"] if problem.standards else []
     lines += ["  example traces, the worst first:", *(f"    {trace}" for trace in problem.examples)]
     lines += ["  what to do:", *(f"    {action}" for action in problem.actions)]

@@ -2,16 +2,10 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import config_option, settings_from, split
-
-if TYPE_CHECKING:
-    from evaluators.spec import Lane
-
-LANES: "tuple[Lane, ...]" = ("fast", "model", "judge")
+from stream.cli.options import config_option, lanes_named, settings_from
 
 
 @click.command()
@@ -36,10 +30,8 @@ def command(lanes: tuple[str, ...], config: Path | None) -> None:
       ragwatch worker --lane fast,model --config production.toml
       RAGWATCH_KAFKA__BOOTSTRAP_SERVERS=kafka-1:9092,kafka-2:9092 ragwatch worker --lane model
     """
-    wanted = split(lanes)
-    if unknown := [lane for lane in wanted if lane not in LANES]:
-        raise click.BadParameter(f"no such lane: {', '.join(unknown)}; there are: {', '.join(LANES)}")
+    wanted = lanes_named(lanes)
     loaded = settings_from(config)
     from stream.lanes.worker import run
 
-    sys.exit(run(loaded.settings, [lane for lane in LANES if lane in wanted]))
+    sys.exit(run(loaded.settings, wanted))

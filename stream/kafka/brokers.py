@@ -33,5 +33,10 @@ async def check_topics(kafka: KafkaSettings) -> str:
     known = await partitions(kafka)
     if missing := [topic for topic in kafka.topics if topic not in known]:
         raise Transient(f"the brokers at {kafka.bootstrap_servers} have no topic {', '.join(missing)}: create it")
-    told = ", ".join(f"{topic} ({known[topic]} partitions)" for topic in kafka.topics)
+    told = ", ".join(counted(topic, known[topic]) for topic in kafka.topics)
     return f"Kafka at {kafka.bootstrap_servers}: {told}"
+
+
+def counted(topic: str, count: int) -> str:
+    """A topic and its partitions, as people read it."""
+    return f"{topic} ({count} partition{'' if count == 1 else 's'})"

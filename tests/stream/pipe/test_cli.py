@@ -171,6 +171,7 @@ def test_an_evaluator_setting_that_names_nobody_is_an_error() -> None:
     ("args", "said"),
     [
         (("worker", "--lane", "fats"), "no such lane: fats"),
+        (("evaluators", "--lane", "fats"), "no such lane: fats"),
         (("worker",), "--lane"),
         (("replay", "--file", "x.jsonl"), "--run"),
         (("replay", "--run", "probe", "--file", "x.jsonl"), "is taken"),

@@ -103,7 +103,9 @@ def test_problems_are_listed_and_shown(database: Database) -> None:
     )
     listed = run("problems", "list", **reached(database)).output
     assert listed.index("bbbb2222") < listed.index("aaaa1111")
-    assert "groundedness fell (aaaa1111)" in listed
+    assert any("aaaa1111" in line and "groundedness fell (aaaa1111)" in line for line in listed.splitlines())
+    narrow = run("problems", "list", **reached(database), COLUMNS="60").output
+    assert narrow == listed  # a pipe gets one line each, however narrow the terminal is
     only = json.loads(run("problems", "list", "--state", "open", "--json", **reached(database)).output)
     assert [problem["problem_id"] for problem in only] == ["aaaa1111"]
     assert only[0]["attributes"] == {"value": 0.41, "baseline": 0.82}
