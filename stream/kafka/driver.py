@@ -19,8 +19,7 @@ from faust.types import TP, ConsumerMessage
 from mode import Service
 
 from stream.ingest.records import Record
-from stream.kafka.offsets import OffsetTracker, Ticket
-from stream.lanes.progress import Lag, Partition
+from stream.kafka.offsets import Lag, OffsetTracker, Partition, Ticket
 
 log = logging.getLogger(__name__)
 

@@ -2,9 +2,17 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 P = TypeVar("P", bound=Hashable)
+Partition = tuple[str, int]
+
+
+class Lag(NamedTuple):
+    """Where a partition stands: the next offset to work off, and how many records lie from there on."""
+
+    offset: int
+    records: int
 
 
 class Ticket:

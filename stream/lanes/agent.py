@@ -14,8 +14,9 @@ from sinks.refusal import SetAside
 from sinks.rows import LIVE, Block
 from stream.ingest.records import Record
 from stream.ingest.rows import dead_letter_row
+from stream.kafka.offsets import Lag, Partition
 from stream.lanes.dead_letter_limit import DeadLetterLimit
-from stream.lanes.progress import Lag, Partition, Progress
+from stream.lanes.progress import Progress
 from stream.lanes.writer import Writer
 from stream.pipeline import DeadLetter, Processed
 from stream.telemetry.registry import Telemetry

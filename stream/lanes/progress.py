@@ -8,16 +8,9 @@ from typing import NamedTuple
 
 from sinks.rows import ProgressRow
 from stream.ingest.records import Record
+from stream.kafka.offsets import Lag, Partition
 
 NOTHING_STORED = datetime(1970, 1, 1, tzinfo=UTC)
-Partition = tuple[str, int]
-
-
-class Lag(NamedTuple):
-    """Where a partition stands: the next offset to work off, and how many records lie from there on."""
-
-    offset: int
-    records: int
 
 
 class _Handed(NamedTuple):

@@ -17,11 +17,12 @@ from sinks.refusal import write_or_set_aside
 from sinks.rows import Block
 from stream.kafka.app import build_app
 from stream.kafka.brokers import check_topics
+from stream.kafka.offsets import Lag, Partition
 from stream.lanes.agent import Processes, Work
 from stream.lanes.backoff import delays
 from stream.lanes.dead_letter_limit import DeadLetterLimit
 from stream.lanes.dead_letters import DeadLetters
-from stream.lanes.progress import Lag, Partition, Progress, worker_name
+from stream.lanes.progress import Progress, worker_name
 from stream.lanes.writer import Writer
 from stream.settings import Settings
 from stream.telemetry.health import LaneHealth

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from stream.ingest.records import Record
 from stream.kafka.driver import Slice, SliceConsumer, SliceConsumerThread, _Fetched
-from stream.kafka.offsets import OffsetTracker
-from stream.lanes.progress import Lag
+from stream.kafka.offsets import Lag, OffsetTracker
 from tests.stream.core.loop import in_loop
 from tests.stream.core.rows import record
 

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 from sinks.rows import ProgressRow
-from stream.lanes.progress import NOTHING_STORED, Lag, Progress
+from stream.kafka.offsets import Lag
+from stream.lanes.progress import NOTHING_STORED, Progress
 from tests.stream.core.rows import record
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
