@@ -48,6 +48,8 @@ def assemble(
     plan = prepare(found, settings.evaluators, lane, encoder)
     for evaluator, reason in plan.unavailable.items():
         log.warning("evaluator %s is off: %s", evaluator, reason)
+    if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
+        log.warning("lane %s has no evaluator that can run: it reads the topic and scores nothing", lane)
     resources = Resources(encoder, settings.evaluators.encoder.cache_bytes)
     pipeline = Pipeline(plan.prepared, resources, settings, lane=lane, run_id=run_id, timely=timely, period=period)
     return Assembled(pipeline, plan)

@@ -19,7 +19,7 @@ def fast() -> Pipeline:
 
 
 def test_each_lane_gets_its_evaluators_and_fast_loads_no_encoder(
-    fast: Pipeline, monkeypatch: pytest.MonkeyPatch
+    fast: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def load(settings: EncoderSettings) -> None:
         raise AssertionError("loaded an encoder that nothing needs")
@@ -28,7 +28,9 @@ def test_each_lane_gets_its_evaluators_and_fast_loads_no_encoder(
     made = assemble(Settings(), "fast")
     assert {prepared.evaluator.lane for prepared in made.pipeline.plan} == {"fast"}
     assert len(made.pipeline.plan) == len(fast.plan) >= 6
+    assert not caplog.messages
     assert assemble(Settings(), "judge").pipeline.plan == ()
+    assert caplog.messages == ["lane judge has no evaluator that can run: it reads the topic and scores nothing"]
 
 
 @pytest.mark.parametrize(
