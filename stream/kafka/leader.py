@@ -102,8 +102,8 @@ class KafkaLeadership:
         )
         first = TopicPartition(self._kafka.jobs_topic, 0)
         consumer.subscribe([self._kafka.jobs_topic], listener=_Listener(self, first))
-        await consumer.start()
         try:
+            await consumer.start()
             while not self._stopping.is_set():
                 await consumer.getmany(timeout_ms=_POLL_MS)
         finally:

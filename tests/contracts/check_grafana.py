@@ -2,8 +2,7 @@
 
     python -m tests.contracts.check_grafana PATH-OF-GRAFANA-OPENAPI3.json
 
-Grafana's description is not in this repository (another licence); where the variable GRAFANA_OPENAPI holds its path,
-the tests run this too.
+Grafana's description is not in this repository (another licence): run this whenever ours or Grafana changes.
 """
 
 import json

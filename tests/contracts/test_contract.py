@@ -1,9 +1,6 @@
-"""Our description of Grafana is one, and is Grafana's where Grafana's own is at hand."""
+"""Our description of Grafana is one, and comparing it with Grafana's own sees every difference."""
 
 import copy
-import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +11,6 @@ from tests.contracts.check_grafana import differences, load
 
 def test_it_is_a_valid_description() -> None:
     OpenAPIV30SpecValidator(load()).validate()
-
-
-def test_it_is_grafanas() -> None:
-    path = os.environ.get("GRAFANA_OPENAPI")
-    if not path:
-        pytest.skip("GRAFANA_OPENAPI does not name a copy of Grafana's own description")
-    assert list(differences(load(), json.loads(Path(path).read_text()))) == []
 
 
 @pytest.mark.parametrize(
