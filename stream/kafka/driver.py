@@ -121,6 +121,11 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         offset = state.position if oldest is None else oldest
         return Lag(offset, max(0, state.highwater - offset))
 
+    @property
+    def pressed(self) -> bool:
+        """Whether half of the room for records in flight is taken: time to finish some."""
+        return self.offsets.outstanding * 2 >= self.in_flight_bytes
+
     def committed(self) -> dict[TopicPartition, int]:
         """What is committed now, by partition."""
         return dict(self._committed_offset)

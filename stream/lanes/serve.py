@@ -74,6 +74,7 @@ class LaneParts:
             self.telemetry,
             block_rows=worker.block_rows,
             block_wait_s=worker.block_wait_ms / 1000,
+            pressed=lambda: bool(self._app.consumer.pressed),
         )
         self._work = Work(
             lane,

@@ -37,8 +37,9 @@ class _Waiting:
 class Writer:
     """Stores blocks in the order given; what the sink cannot take yet is tried for ever, what it refuses set aside.
 
-    `write` blocks and runs in a thread. Blocks are written together up to `block_rows` rows or `block_wait_s`. Not more
-    than `waiting_rows` rows wait: `put` holds the caller back.
+    `write` blocks and runs in a thread. Blocks are written together up to `block_rows` rows or `block_wait_s`, or as
+    soon as `pressed` says that the source runs out of room. Not more than `waiting_rows` rows wait: `put` holds the
+    caller back.
     """
 
     write: Write
@@ -46,6 +47,7 @@ class Writer:
     block_rows: int = 10_000
     block_wait_s: float = 0.5
     waiting_rows: int = 200_000
+    pressed: Callable[[], bool] = lambda: False
     rng: random.Random = field(default_factory=random.Random)
     clock: Callable[[], float] = time.monotonic
     blocked_since: float | None = None  # by `clock`; None while the sink takes what it is given
@@ -99,7 +101,7 @@ class Writer:
             self._changed.clear()
             if self._waiting:
                 left = self._waiting[0].since + self.block_wait_s - self.clock()
-                if self._closing or self._rows >= self.block_rows or left <= 0:
+                if self._closing or self._rows >= self.block_rows or left <= 0 or self.pressed():
                     return True
             elif self._closing:
                 return False

@@ -62,6 +62,23 @@ async def test_small_blocks_are_written_together_and_in_order() -> None:
 
 
 @in_loop
+async def test_nothing_waits_where_the_source_runs_out_of_room() -> None:
+    written = Recorder()
+    one = writer(written, block_wait_s=3600)
+    room = False
+    one.pressed = lambda: not room
+    running = asyncio.create_task(one.run())
+    assert await asyncio.wait_for(one.store(block_of(1)), 10) == []
+    room = True
+    waiting = await one.put(block_of(2))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    one.close()
+    await running
+    assert written.blocks == [[1], [2]]
+
+
+@in_loop
 async def test_a_full_block_does_not_wait() -> None:
     written = Recorder()
     one = writer(written, block_rows=10, block_wait_s=3600)
