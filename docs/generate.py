@@ -35,7 +35,7 @@ def settings() -> str:
 def commands() -> str:
     """Every command's --help."""
     parts = ["# Commands\n"]
-    context = click.Context(main, info_name="ragwatch")
+    context = click.Context(main, info_name="ragwatch", help_option_names=["-h", "--help"])
     for name in main.list_commands(context):
         command = main.get_command(context, name)
         if command is None:
@@ -90,6 +90,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def _helps(command: click.Command, above: click.Context, name: str) -> Iterable[str]:
     context = click.Context(command, info_name=name, parent=above, terminal_width=100, max_content_width=100)
+    command._help_option = None  # click keeps the one of whoever asked first
     yield f"```\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
