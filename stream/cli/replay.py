@@ -122,19 +122,22 @@ def _run(
     source = _source(settings, file, topics, period, late_s)
     database = Database(settings.clickhouse)
     sink = ClickHouseSink(database)
+    runner = asyncio.Runner()
     try:
+        runner.get_loop()  # before anything is claimed: Ctrl-C inside its making would leave half a loop
         sink.check()
         made = assemble(settings, None, run_id=run_id, timely=False, period=period)
         runs = Runs(database)
         run = runs.claim(run_id, source.description, source.identity, made.plan, settings)
         with shown(run_id, resumed=run.traces if run.state != "completed" else 0) as tell:
-            done = asyncio.run(
+            done = runner.run(
                 replay(source, made.pipeline, sink, runs, run, block_rows=settings.worker.block_rows, tell=tell)
             )
     except KeyboardInterrupt:
         click.echo(f"run {run_id}: stopped; the same command goes on where it was", err=True)
         raise
     finally:
+        runner.close()
         sink.close()
     click.echo(f"run {run_id}: {done.traces:,} traces, {done.dead_letters:,} dead letters, from {source.description}")
 

@@ -93,3 +93,4 @@ def test_ctrl_c_says_how_to_go_on(
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "run c: stopped; the same command goes on where it was" in errors
+    assert "Traceback" not in errors
