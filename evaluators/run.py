@@ -145,7 +145,8 @@ def _at_most(trace: Trace) -> int:
 
 def _too_long(prepared: Prepared, view: object, size: int, shared: Batch) -> bool:
     budget = prepared.evaluator.budget
-    if size > budget.characters and sum(map(len, texts_of(view))) > budget.characters:
+    most = budget.characters
+    if most is not None and size > most and sum(map(len, texts_of(view))) > most:
         return True
     if budget.sentences is not None and sum(len(shared.sentences(text)) for text in texts_of(view)) > budget.sentences:
         return True

@@ -73,7 +73,7 @@ class Metric:
 class Budget:
     """The most input an evaluator takes; beyond it the outcome is NotApplicable("too_long"), counted."""
 
-    characters: int = 2_000_000  # over all text inputs of one record
+    characters: int | None = 2_000_000  # over all text inputs of one record; None: as many as a record can hold
     tokens: int | None = None
     sentences: int | None = None
 
@@ -128,11 +128,12 @@ class Evaluator:
     tasks: tuple[str, ...]  # empty: every task
     standards: tuple[str, ...]
     budget: Budget
+    own_lane: Lane | None  # None: the method's
 
     @property
     def lane(self) -> Lane:
         """Where it runs."""
-        return LANE_OF_METHOD[self.method]
+        return self.own_lane or LANE_OF_METHOD[self.method]
 
     def rule_of(self, metric: Metric) -> Rule:
         """How a window of this metric is judged unless settings say otherwise (catalogue's defaults)."""
@@ -186,13 +187,15 @@ def evaluator(
     tasks: Iterable[str] = (),
     standards: Iterable[str] = (),
     budget: Budget | None = None,
+    lane: Lane | None = None,
 ) -> Callable[[Score[Row, Params]], Evaluator]:
     """Turn a pure function into an `Evaluator`; the function's docstring is its description. Touches no global state.
 
     `inputs` is a frozen dataclass whose field names are `Trace` fields: the only ones the function can see. A field
     that a trace may lack and whose type here does not admit None is required: a trace without it is
     NotApplicable("missing_<field>"). `embeds` names the texts of one row that `score` will embed, so that one encoder
-    call serves every evaluator of a micro-batch.
+    call serves every evaluator of a micro-batch. `lane` is given where it is not the method's: an evaluator that a
+    judge would do best and that does without one.
     """
     hints = typing.get_type_hints(inputs)
     unknown = sorted(set(hints) - set(Trace.__struct_fields__))
@@ -218,6 +221,7 @@ def evaluator(
             tasks=tuple(tasks),
             standards=tuple(standards) or standards_of(domain, hints),
             budget=budget or Budget(),
+            own_lane=lane,
         )
 
     return made

@@ -6,7 +6,7 @@ from math import inf
 from evaluators.languages import language_of
 from evaluators.outcome import NotApplicable, Outcome, Scored
 from evaluators.recorded import recorded_texts
-from evaluators.spec import Metric, NoParams, Shared, evaluator
+from evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
 from evaluators.trace import Chunk
 
 
@@ -27,7 +27,16 @@ METRICS = (
 )
 
 
-@evaluator("inputs", version=1, domain="generation", method="rule", inputs=Inputs, params=NoParams, metrics=METRICS)
+@evaluator(
+    "inputs",
+    version=1,
+    domain="generation",
+    method="rule",
+    inputs=Inputs,
+    params=NoParams,
+    metrics=METRICS,
+    budget=Budget(characters=10_000_000),
+)
 def inputs(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
     """Size and make of question, contexts and answer: words and characters, number of contexts, language of question
     and answer as categories. Nothing is judged; baselines and drift rules watch it.

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from math import inf
 
 from evaluators.outcome import Outcome, Scored
-from evaluators.spec import Metric, NoParams, Shared, evaluator
+from evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
 from evaluators.trace import AppError, Chunk, Latency, Tokens
 
 
@@ -49,7 +49,16 @@ METRICS = (
 )
 
 
-@evaluator("operations", version=1, domain="generation", method="rule", inputs=Inputs, params=NoParams, metrics=METRICS)
+@evaluator(
+    "operations",
+    version=1,
+    domain="generation",
+    method="rule",
+    inputs=Inputs,
+    params=NoParams,
+    metrics=METRICS,
+    budget=Budget(characters=None),  # of a text it only looks whether it is blank
+)
 def operations(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
     """What the trace says of its own making: latency, time to first token, tokens, cost, error, empty answer, empty
     contexts; each only where it was recorded.

@@ -58,3 +58,10 @@ def test_a_language_that_cannot_be_told_is_unknown(text: str) -> None:
 def test_only_the_head_of_a_text_is_read() -> None:
     english = "The quick brown fox jumps over the lazy dog. " * 8
     assert language_of(english + "フランスの首都はどこですか" * 10_000) == "en"
+
+
+def test_the_longest_texts_are_counted() -> None:
+    metrics = scored(
+        "inputs", question="Why?", answer="word " * 600_000, contexts=chunks("two words " * 200_000)
+    ).metrics
+    assert metrics == {"question_words": 1.0, "answer_words": 600_000.0, "contexts": 1.0, "context_words": 400_000.0}

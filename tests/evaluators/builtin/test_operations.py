@@ -42,3 +42,9 @@ def test_chunks_of_ids_only_are_not_empty_contexts() -> None:
 
 def test_an_error_of_the_application_counts() -> None:
     assert scored("operations", question="Why?", error=AppError("Timeout")).metrics["error"] == 1.0
+
+
+def test_however_long_the_texts_the_rest_is_told() -> None:
+    long = "word " * 1_000_000
+    metrics = scored("operations", answer=long, contexts=chunks(long), latency=Latency(total_s=2.0)).metrics
+    assert metrics == {"latency_seconds": 2.0, "error": 0.0, "empty_answer": 0.0, "empty_contexts": 0.0}
