@@ -68,7 +68,10 @@ def _evidence(evidence: tuple[Evidence, ...]) -> str | None:
 
 
 def _findings(findings: tuple[Finding, ...]) -> str | None:
-    return next((wrong for finding in findings if (wrong := _slug("finding's kind", finding.kind))), None)
+    for finding in findings:
+        if wrong := _slug("finding's kind", finding.kind):
+            return wrong
+    return None
 
 
 def _slug(what: str, value: object) -> str | None:

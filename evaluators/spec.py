@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -119,6 +120,7 @@ class Evaluator:
     domain: Domain
     method: Method
     inputs: type[Any]
+    fields: Callable[[Trace], tuple[Any, ...]]  # of a trace, what `inputs` is made from
     required: tuple[str, ...]
     params: type[BaseModel]
     metrics: tuple[Metric, ...]
@@ -149,11 +151,10 @@ class Evaluator:
 
     def project(self, trace: Trace) -> Any | str:
         """The evaluator's own view of a trace, or the name of the required field that was not recorded."""
-        view = {name: getattr(trace, name) for name in self.inputs.__dataclass_fields__}
         for name in self.required:
-            if view[name] is None:
+            if getattr(trace, name) is None:
                 return name
-        return self.inputs(**view)
+        return self.inputs(*self.fields(trace))
 
 
 CHECK = (
@@ -212,6 +213,7 @@ def evaluator(
             domain=domain,
             method=method,
             inputs=inputs,
+            fields=_fields_of(inputs),
             required=required,
             params=params,
             metrics=tuple(metrics),
@@ -225,6 +227,14 @@ def evaluator(
         )
 
     return made
+
+
+def _fields_of(inputs: type[Any]) -> Callable[[Trace], tuple[Any, ...]]:
+    """Reads the fields in the order of the dataclass, in one call: every evaluator does so for every trace."""
+    names = [field.name for field in dataclasses.fields(inputs)]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda trace: tuple(getattr(trace, name) for name in names)
 
 
 def _admits_none(hint: Any) -> bool:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import NamedTuple
 
 from evaluators.errors import BadRecord
@@ -22,6 +23,8 @@ from stream.ingest.records import Record
 from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
 from stream.ingest.sampling import by_rate, sampled
 from stream.settings import Settings
+
+_STATUS = attrgetter("status")
 
 
 class DeadLetter(NamedTuple):
@@ -105,7 +108,8 @@ class Pipeline:
 
     def _placed(self, records: Sequence[Record], done: Processed) -> list[Placed]:
         """The traces to work on: of several messages about one trace the newest, where its key is the same."""
-        latest: dict[tuple[str, str, str, int, str], Placed] = {}
+        first: dict[str, Placed] = {}
+        again: list[Placed] = []
         newest_s = 0.0
         limits, own_run = self._limits, self.run_id
         live = own_run == LIVE
@@ -118,16 +122,17 @@ class Pipeline:
             if self._period is not None and not self._period.holds(seconds):
                 done.skipped["out_of_period"] += 1
                 continue
-            known_s = min(seconds, record.timestamp / 1000) if record.timestamp > 0 else seconds
-            newest_s = max(newest_s, known_s)
+            broker_s = record.timestamp / 1000
+            known_s = broker_s if 0 < broker_s < seconds else seconds
+            if known_s > newest_s:
+                newest_s = known_s
             place = placed(trace, record, PROBE if live and trace.probe else own_run, int(seconds))
-            identity = (place.run_id, trace.app, trace.environment, place.second // 60, trace.trace_id)
-            if place.version >= latest.setdefault(identity, place).version:
-                latest[identity] = place
+            if first.setdefault(trace.trace_id, place) is not place:
+                again.append(place)
             done.decoded += 1
         if newest_s:
             done.newest = datetime.fromtimestamp(newest_s, UTC)
-        return list(latest.values())
+        return _newest([*first.values(), *again]) if again else list(first.values())
 
     def _set_aside(self, record: Record, bad: BadRecord, done: Processed) -> None:
         if self._period is not None and record.timestamp > 0 and not self._period.holds(record.timestamp / 1000):
@@ -174,7 +179,7 @@ class Pipeline:
                 scored = score_rows(chosen, prepared, column, weight)
                 scored += sampled_out_rows(left, prepared, weight)
                 rows += scored
-                for status, number in Counter([row.status for row in scored]).items():
+                for status, number in Counter(map(_STATUS, scored)).items():
                     done.outcomes[prepared.evaluator.id, status] += number
 
     def _mark(self, places: list[Placed], block: Block) -> None:
@@ -189,3 +194,14 @@ class Pipeline:
             for run_id, app, environment, start in sorted(touched)
             for lane in self._lanes
         ]
+
+
+def _newest(places: Sequence[Placed]) -> list[Placed]:
+    """One per key of the tables; where versions are equal, the later message."""
+    latest: dict[tuple[str, str, str, int, str], Placed] = {}
+    for place in places:
+        trace = place.trace
+        identity = (place.run_id, trace.app, trace.environment, place.second // 60, trace.trace_id)
+        if place.version >= latest.setdefault(identity, place).version:
+            latest[identity] = place
+    return list(latest.values())

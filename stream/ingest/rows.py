@@ -35,7 +35,6 @@ class Placed(NamedTuple):
     version: int
     model: str  # served, else requested
     prompt_version: str
-    chunk_ids: Sequence[str]
 
 
 def placed(trace: Trace, record: Record, run_id: str, second: int) -> Placed:
@@ -49,8 +48,12 @@ def placed(trace: Trace, record: Record, run_id: str, second: int) -> Placed:
         pack(record.timestamp, record.offset),
         model.served or model.requested or "",
         model.prompt_version or "",
-        [chunk.id for chunk in trace.contexts] if trace.contexts else (),
     )
+
+
+def chunk_ids(trace: Trace) -> Sequence[str]:
+    """Of the chunks retrieved, in order."""
+    return [chunk.id for chunk in trace.contexts] if trace.contexts else ()
 
 
 def trace_row(place: Placed, user_key: bytes | None) -> TraceRow:
@@ -81,7 +84,7 @@ def trace_row(place: Placed, user_key: bytes | None) -> TraceRow:
         tokens.input if tokens is not None else None,
         tokens.output if tokens is not None else None,
         error.type if error is not None else "",
-        place.chunk_ids,
+        chunk_ids(trace),
         trace.categories,
         trace.segments,
         _encode(trace.relationships).decode() if trace.relationships else "[]",
@@ -104,7 +107,7 @@ def text_row(place: Placed) -> TextRow:
         place.version,
         trace.question,
         trace.answer,
-        place.chunk_ids,
+        chunk_ids(trace),
         [chunk.text or "" for chunk in trace.contexts] if trace.contexts else (),
         trace.expected or (),
         (trace.error.message or "") if trace.error is not None else "",

@@ -4,7 +4,6 @@ No exception leaves it towards Faust, whose agents acknowledge what they drop: w
 """
 
 import asyncio
-import logging
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +16,10 @@ from stream.ingest.rows import dead_letter_row
 from stream.kafka.offsets import Lag, Partition
 from stream.lanes.dead_letter_limit import DeadLetterLimit
 from stream.lanes.progress import Progress
+from stream.lanes.refused import dead_letters_of
 from stream.lanes.writer import Writer
 from stream.pipeline import DeadLetter, Processed
 from stream.telemetry.registry import Telemetry
-
-log = logging.getLogger(__name__)
-
-_OFFSET_SHIFT, _OFFSET_MASK = 32, (1 << 48) - 1  # where `sinks.version` packs the offset
 
 
 class Processes(Protocol):
@@ -166,17 +162,11 @@ class Work:
 
     async def _set_aside(self, refused: Sequence[SetAside], records: Sequence[Record]) -> None:
         """What the sink will never take: its record goes to the dead letters, once, however many rows it had."""
-        by_offset = {record.offset: record for record in records}
-        letters: dict[int, DeadLetter] = {}
-        for row in refused:
-            offset = _offset_of(row)
-            log.error("the sink refused a row of table %s (offset %s): %s", row.table, offset, row.reason)
-            if offset is not None and offset in by_offset:
-                letters[offset] = DeadLetter(by_offset[offset], "refused", "sink", f"{row.table}: {row.reason}")
+        letters = dead_letters_of(refused, records)
         if self._dead_letters is None or not letters:
             return
-        rows = [dead_letter_row(made.record, LIVE, made.reason, made.detail, made.stage) for made in letters.values()]
-        await self._send(list(letters.values()))
+        rows = [dead_letter_row(made.record, LIVE, made.reason, made.detail, made.stage) for made in letters]
+        await self._send(letters)
         await self._writer.store(Block(dead_letters=rows))
 
     def _finished(self, task: "asyncio.Task[None]") -> None:
@@ -186,9 +176,3 @@ class Work:
         error = task.exception()
         if error is not None and not self._failure.done():
             self._failure.set_exception(error)
-
-
-def _offset_of(refused: SetAside) -> int | None:
-    """Of the record that a refused row came from; None: a row about a dead letter, which is one already."""
-    version = getattr(refused.row, "version", None)
-    return None if version is None else version >> _OFFSET_SHIFT & _OFFSET_MASK

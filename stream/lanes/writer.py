@@ -13,6 +13,7 @@ from evaluators.errors import Transient
 from sinks.refusal import SetAside
 from sinks.rows import Block
 from stream.lanes.backoff import delays
+from stream.lanes.refused import by_block
 from stream.telemetry.registry import Telemetry
 
 log = logging.getLogger(__name__)
@@ -89,9 +90,8 @@ class Writer:
                 started = self.clock()
                 set_aside = await self._durable(executor, block)
                 self._count(block, set_aside, self.clock() - started)
-                owners = _owners(together) if set_aside else {}
-                for waiting in together:
-                    mine = [found for found in set_aside if owners.get(id(found.row)) is waiting]
+                refused = by_block(set_aside, [waiting.block for waiting in together])
+                for waiting, mine in zip(together, refused, strict=True):
                     if not waiting.stored.done():
                         waiting.stored.set_result(mine)
 
@@ -160,12 +160,3 @@ def _merged(together: Sequence[_Waiting]) -> Block:
         block.extend(waiting.block)
     block.progress = list({(row.lane, row.topic, row.partition): row for row in block.progress}.values())
     return block
-
-
-def _owners(together: Sequence[_Waiting]) -> dict[int, _Waiting]:
-    return {
-        id(row): waiting
-        for waiting in together
-        for rows in (waiting.block.traces, waiting.block.texts, waiting.block.scores, waiting.block.dead_letters)
-        for row in rows
-    }

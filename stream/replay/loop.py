@@ -18,10 +18,10 @@ from evaluators.errors import Transient
 from sinks.protocol import Sink
 from sinks.refusal import SetAside, write_or_set_aside
 from sinks.rows import Block, DeadLetterRow
-from sinks.version import pack
 from stream.ingest.records import Record
 from stream.ingest.rows import dead_letter_row
 from stream.lanes.backoff import delays
+from stream.lanes.refused import by_block, dead_letters_of
 from stream.pipeline import Pipeline
 from stream.replay.runs import COMPLETED, STARTED, Position, RunRow, Runs
 
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 class Batch(NamedTuple):
-    """Records, the position after them, and how far that is (`done` of `total`, in units of the source)."""
+    """Records of one partition, the position after them, and how far that is: `done` of `total`, as the source counts."""
 
     records: Sequence[Record]
     position: Position
@@ -101,7 +101,7 @@ class _Replay:
         self._sink = sink
         self._runs = runs
         self._rng = rng
-        self._records: dict[int, Record] = {}  # of the block, by version without the evaluator's
+        self._taken: list[tuple[Block, Sequence[Record]]] = []  # what the block is made of, batch by batch
         self._traces = 0
 
     @property
@@ -117,7 +117,7 @@ class _Replay:
         processed = await asyncio.to_thread(self._pipeline.process, batch.records)
         self.block.extend(processed.block)
         self._traces += processed.decoded
-        self._records.update({pack(record.timestamp, record.offset) >> 32: record for record in batch.records})
+        self._taken.append((processed.block, batch.records))
 
     async def store(self, position: Position, state: str = STARTED) -> None:
         """The block, then the position after it."""
@@ -134,19 +134,16 @@ class _Replay:
         )
         await self._durably(lambda: self._runs.store(row))
         self.run = row
-        self.block, self._records, self._traces = Block(), {}, 0
+        self.block, self._taken, self._traces = Block(), [], 0
 
     def _dead_letters(self, refused: Sequence[SetAside]) -> list[DeadLetterRow]:
         """A record whose row the sink will never take is a dead letter of the run, once, however many rows it had."""
-        letters: dict[int, DeadLetterRow] = {}
-        for found in refused:
-            log.error("the sink refused a row of table %s: %s", found.table, found.reason)
-            version = getattr(found.row, "version", None)
-            record = None if version is None else self._records.get(version >> 32)
-            if version is not None and record is not None:
-                detail = f"{found.table}: {found.reason}"
-                letters.setdefault(version >> 32, dead_letter_row(record, self._run_id, "refused", detail, "sink"))
-        return list(letters.values())
+        by_batch = by_block(refused, [block for block, _ in self._taken])
+        return [
+            dead_letter_row(made.record, self._run_id, made.reason, made.detail, made.stage)
+            for (_, records), found in zip(self._taken, by_batch, strict=True)
+            for made in dead_letters_of(found, records)
+        ]
 
     async def _durably(self, call: Callable[[], Result]) -> Result:
         """The result, once the other side is there to give it."""

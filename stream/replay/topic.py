@@ -54,7 +54,7 @@ class TopicSource:
         return {**position, "next": position.get("begin", {})}
 
     async def read(self, position: Position) -> AsyncGenerator[Batch, None]:
-        """From `position` to the end of the range; `done` and `total` are offsets."""
+        """From `position` to the end of the range, in batches of a partition; `done` and `total` are offsets."""
         found = await self._partitions()
         consumer = AIOKafkaConsumer(
             group_id=None,
@@ -87,11 +87,11 @@ class TopicSource:
                 yield Batch([], _position(begin, until, following), done, total)
                 return
             fetched = await consumer.getmany(*open_ends, timeout_ms=_POLL_MS, max_records=self._records)
-            records = [record for at, found in fetched.items() for record in found if record.offset < until[at]]
             for at in open_ends:
                 following[at] = await consumer.position(at)  # past compacted records and transaction marks
-            done = sum(min(following[at], until[at]) - begin[at] for at in until)
-            yield Batch(records, _position(begin, until, following), done, total)
+                done = sum(min(following[end], until[end]) - begin[end] for end in until)
+                if records := [record for record in fetched.get(at, ()) if record.offset < until[at]]:
+                    yield Batch(records, _position(begin, until, following), done, total)
 
     async def _range(
         self, consumer: AIOKafkaConsumer, position: Position

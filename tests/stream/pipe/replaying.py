@@ -10,6 +10,7 @@ from typing import Any
 
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.sink import ClickHouseSink
+from sinks.protocol import Sink
 from stream.assembly import assemble
 from stream.pipeline import Period
 from stream.replay.file import FileSource
@@ -58,7 +59,7 @@ def go(
     block_rows: int = 20,
     tell: Callable[[Progress], None] = lambda progress: None,
     period: Period | None = None,
-    sink: ClickHouseSink | None = None,
+    sink: Sink | None = None,
 ) -> RunRow:
     chosen = chosen or settings()
     made = assemble(chosen, None, run_id=run_id, timely=False, period=period)

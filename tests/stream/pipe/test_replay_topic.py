@@ -4,11 +4,14 @@ import asyncio
 import json
 import uuid
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 
 import pytest
 
-from evaluators.errors import ConfigError, Transient
+from evaluators.errors import ConfigError, Refused, Transient
 from sinks.clickhouse.database import Database
+from sinks.clickhouse.sink import ClickHouseSink
+from sinks.rows import Block
 from stream.pipeline import Period
 from stream.replay.loop import Progress, Source
 from tests.infra.kafka_node import KafkaNode
@@ -75,6 +78,34 @@ def test_a_topic_becomes_a_run(database: Database, bootstrap: str) -> None:
     assert {row["partition"] for row in before["traces"]} == {0, 1}
     assert go(database, source()).traces == 50
     assert everything(database) == before
+
+
+class Fastidious(ClickHouseSink):
+    """Refuses the texts and scores of one trace, which do not tell their partition."""
+
+    def __init__(self, database: Database, refused: str) -> None:
+        super().__init__(database)
+        self._refused = refused
+
+    def write(self, block: Block) -> None:
+        if any(row.trace_id == self._refused for row in (*block.texts, *block.scores)):
+            raise Refused("odd")
+        super().write(block)
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_records_of_two_partitions_with_one_offset_and_one_timestamp_are_told_apart(
+    database: Database, bootstrap: str, partition: int
+) -> None:
+    """In one block, both traces lie at offset 0 and came in the same millisecond."""
+    values = [(BASE_MS, json.dumps(trace).encode()) for trace in traces(2)]
+    source = on_topic(bootstrap, f"t-{uuid.uuid4().hex}", values)
+    done = go(database, source(), sink=Fastidious(database, f"t-{partition}"), block_rows=1000)
+    assert (done.traces, done.dead_letters) == (2, 1)
+    [letter] = rows(database, "dead_letters")
+    assert (letter["partition"], letter["offset"], letter["reason"]) == (partition, 0, "refused")
+    assert letter["sha256"] == sha256(values[partition][1]).hexdigest()
+    assert {row["trace_id"] for row in rows(database, "trace_texts")} == {f"t-{1 - partition}"}
 
 
 def test_a_period_of_a_topic_is_by_event_time(database: Database, bootstrap: str) -> None:
