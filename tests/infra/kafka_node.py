@@ -1,18 +1,12 @@
 """Apache Kafka 4.1 as a test's own process, through deploy/kafka/kafka.sh."""
 
-import socket
 import subprocess
 from pathlib import Path
 from types import TracebackType
 
+from tests.infra.ports import free_ports
+
 SCRIPT = Path(__file__).parents[2] / "deploy" / "kafka" / "kafka.sh"
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class KafkaNode:
@@ -20,7 +14,7 @@ class KafkaNode:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.port = free_port()
+        self.port = free_ports(2)  # the second is its controller's
 
     @property
     def bootstrap(self) -> str:
@@ -34,7 +28,7 @@ class KafkaNode:
 
     def start(self) -> None:
         """Bring the jars if need be, format, run; returns when the node listens."""
-        self._script("start", str(self.directory), str(self.port), str(free_port()))
+        self._script("start", str(self.directory), str(self.port))
 
     def stop(self) -> None:
         """SIGTERM and wait."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from tests.infra.ports import free_ports
 from tests.stream.core.traffic import ROOT, Broker, committed, eventually, make_topics, send, trace
 
 if TYPE_CHECKING:
@@ -70,23 +71,6 @@ heartbeat_s = 1.0
 
 def told(directory: Path) -> str:
     return (directory / "log").read_text()[-6000:]
-
-
-def free_ports(count: int) -> int:
-    """The first of `count` neighbours that were free a moment ago."""
-    for first in range(21000, 29000, 10):
-        with_all = [socket.socket() for _ in range(count)]
-        try:
-            for number, probe in enumerate(with_all):
-                probe.bind(("127.0.0.1", first + number))
-        except OSError:
-            continue
-        else:
-            return first
-        finally:
-            for probe in with_all:
-                probe.close()
-    raise AssertionError("no free ports")
 
 
 def get(port: int, path: str) -> str | None:
