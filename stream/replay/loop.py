@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 class Batch(NamedTuple):
-    """Records of one partition, the position after them, and how far that is: `done` of `total`, as the source counts."""
+    """Records of one partition, the position after them, and how far it is: `done` of `total`, as the source counts."""
 
     records: Sequence[Record]
     position: Position

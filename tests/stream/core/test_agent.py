@@ -10,6 +10,8 @@ import pytest
 from evaluators.errors import ConfigError, Transient
 from sinks.refusal import SetAside
 from sinks.rows import Block
+from sinks.sample import text
+from sinks.version import pack
 from stream.ingest.records import Record
 from stream.kafka.offsets import Ticket
 from stream.lanes.agent import Work
@@ -38,7 +40,10 @@ class Event:
 
 
 class Rows:
-    """A pipeline of one row per record; a record whose value is b"dead" is a dead letter, b"crash" raises."""
+    """A pipeline of one row per record; a record whose value is b"dead" is a dead letter, b"crash" raises.
+
+    The row of b"odd" is a text, which does not tell its partition.
+    """
 
     def __init__(self) -> None:
         self.seen: list[int] = []
@@ -51,6 +56,9 @@ class Rows:
                 raise RuntimeError("a bug")
             if found.value == b"dead":
                 done.dead.append(DeadLetter(found, "not_json", "decode", ""))
+            if found.value == b"odd":
+                done.block.texts.append(text("t", version=pack(found.timestamp, found.offset)))
+                continue
             done.block.dead_letters.append(dead(found.offset))
         return done
 
@@ -61,9 +69,11 @@ class Letters:
     def __init__(self) -> None:
         self.open = asyncio.Event()
         self.sent: list[int] = []
+        self.partitions: list[int] = []
 
     async def send(self, letters: Sequence[DeadLetter]) -> None:
         await self.open.wait()
+        self.partitions += [letter.record.partition for letter in letters]
         self.sent += [letter.record.offset for letter in letters]
 
 
@@ -72,6 +82,7 @@ class Stage:
 
     def __init__(self, *, run: int = 100, lane: str = "fast") -> None:
         self.away = False
+        self.refused = 0  # of the texts of a block, this one and those after it
         self.stored: list[int] = []
         self.rows = Rows()
         self.letters = Letters()
@@ -93,7 +104,7 @@ class Stage:
         if self.away:
             raise Transient("away")
         self.stored += [row.offset for row in block.dead_letters]
-        return []
+        return [SetAside("trace_texts", row, "odd") for row in block.texts[self.refused :]]
 
     async def until(self, done: Any) -> None:
         for _ in range(500):
@@ -149,6 +160,23 @@ async def test_dead_letters_are_safe_before_the_acknowledgement() -> None:
         assert stage.letters.sent == [1]
         labels = {"lane": "fast", "stage": "decode", "reason": "not_json"}
         assert stage.telemetry.registry.get_sample_value("ragwatch_dead_letters_total", labels) == 1
+
+
+@in_loop
+async def test_of_two_partitions_in_one_block_the_one_whose_row_was_refused_has_a_dead_letter() -> None:
+    async with Stage() as stage:
+        stage.letters.open.set()
+        stage.away, stage.refused = True, 1
+        events = [Event(record(7, b"odd", partition=partition)) for partition in (0, 1)]
+        stage.work.offer(Event(record(1)))
+        await stage.until(lambda: stage.writer.blocked_since is not None)
+        for event in events:
+            stage.work.offer(event)
+        await stage.until(lambda: stage.rows.seen == [1, 7, 7])
+        stage.away = False
+        await stage.until(lambda: all(event.acknowledged for event in events))
+        assert (stage.letters.sent, stage.letters.partitions) == ([7], [1])
+        assert stage.stored == [1, 7]
 
 
 @in_loop

@@ -1,0 +1,45 @@
+"""Refused rows lead back to their own records, however alike the rows of two partitions are."""
+
+import pytest
+
+from sinks.identity import Row
+from sinks.refusal import SetAside
+from sinks.rows import Block
+from sinks.sample import score, text, trace
+from sinks.version import pack
+from stream.lanes.refused import by_block, dead_letters_of
+from stream.pipeline import DeadLetter
+from tests.stream.core.rows import dead, progress, record
+
+
+def refused(*rows: Row) -> list[SetAside]:
+    return [SetAside("traces", row, "odd") for row in rows]
+
+
+def test_equal_rows_of_two_blocks_belong_to_their_own() -> None:
+    first, second = (Block(texts=[text("t", version=pack(1, 7))], progress=[progress(0, 8)]) for _ in range(2))
+    assert first.texts == second.texts
+    (aside,) = refused(second.texts[0])
+    assert by_block([aside], [first, second]) == [[], [aside]]
+    (mark,) = refused(first.progress[0])
+    assert by_block([mark], [first, second]) == [[mark], []]
+    assert by_block([], [first, second]) == [[], []]
+
+
+def test_a_record_is_one_dead_letter_however_many_rows_were_refused() -> None:
+    records = [record(number) for number in (6, 7, 8)]
+    rows = [trace("t", version=pack(1, 7)), score("t", version=pack(1, 7, 0, 3)), score("u", version=pack(1, 8, 0, 3))]
+    letters = dead_letters_of(refused(*rows), records)
+    assert letters == [
+        DeadLetter(records[1], "refused", "sink", "traces: odd"),
+        DeadLetter(records[2], "refused", "sink", "traces: odd"),
+    ]
+
+
+def test_rows_about_dead_letters_and_progress_become_none() -> None:
+    assert dead_letters_of(refused(dead(7), progress(0, 7)), [record(7)]) == []
+
+
+def test_records_of_several_partitions_are_not_guessed_at() -> None:
+    with pytest.raises(ValueError, match="several partitions"):
+        dead_letters_of(refused(trace("t", version=pack(1, 7))), [record(7), record(7, partition=1)])
