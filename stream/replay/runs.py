@@ -10,6 +10,7 @@ from evaluators.errors import ConfigError
 from evaluators.plan import Plan
 from sinks.clickhouse.database import Database
 from sinks.rows import LIVE
+from sinks.settings import PrivacySettings
 from stream.settings import Settings
 
 Position = Mapping[str, Mapping[str, int]]  # what a source needs to go on; JSON in the table
@@ -81,9 +82,15 @@ def settings_hash(identity: str, plan: Plan, settings: Settings) -> str:
         "ingest": settings.ingest.model_dump(),
         "sampling": settings.sampling.model_dump(),
         "texts": settings.privacy.store_texts,
-        "users": settings.privacy.hash_users,
+        "users": _users(settings.privacy),
     }
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+
+
+def _users(privacy: PrivacySettings) -> str | bool:
+    """How user ids are stored: False, or under which key, of which only a hash is told."""
+    key = privacy.hash_key.get_secret_value()
+    return hashlib.sha256(f"privacy.hash_key {key}".encode()).hexdigest() if privacy.hash_users else False
 
 
 def _difference(before: RunRow, new: RunRow) -> str:

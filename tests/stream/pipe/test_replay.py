@@ -110,6 +110,21 @@ def test_a_name_with_other_settings_is_refused(database: Database, tmp_path: Pat
     assert len(rows(database, "traces")) == 3
 
 
+def test_rows_of_a_run_hold_user_ids_under_one_key(database: Database, tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(lines(fields(user_id="u-1")))
+    one, other = (settings(privacy={"hash_users": True, "hash_key": key}) for key in ("first secret", "second secret"))
+    go(database, file_source(file), chosen=one)
+    for changed in (other, settings()):
+        with pytest.raises(ConfigError, match="privacy") as told:
+            go(database, file_source(file), chosen=changed)
+        assert "secret" not in str(told.value)
+    assert go(database, file_source(file), chosen=one).traces == 1
+    assert "secret" not in str(database.rows("SELECT * FROM runs"))
+    go(database, file_source(file), "plain", chosen=settings(privacy={"hash_key": "first secret"}))
+    assert go(database, file_source(file), "plain", chosen=settings()).traces == 1  # a key that is not used
+
+
 def test_backfills_of_live_are_told_apart_and_mark_live_windows(database: Database, tmp_path: Path) -> None:
     for name, number in (("a", 3), ("b", 4)):
         file = tmp_path / f"{name}.jsonl"
