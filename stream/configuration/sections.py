@@ -66,6 +66,12 @@ class WorkerSettings(BaseModel, extra="forbid", frozen=True):
     )
     drain_s: float = Field(default=30.0, ge=0, description="Longest a stopping worker works off what it holds.")
     heartbeat_s: float = Field(default=5.0, gt=0, description="How often progress is written, idle or not.")
+    live_after_s: float = Field(
+        default=300.0,
+        gt=0,
+        description="/live fails where records wait and nothing was committed for so long; a slice of a slow lane "
+        "takes minutes.",
+    )
     dead_letter_ratio: Rate = Field(
         default=0.5, description="Stop where more of the latest 1,000 records are dead letters."
     )

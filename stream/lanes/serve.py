@@ -60,7 +60,7 @@ class LaneParts:
     def __init__(self, settings: Settings, lane: Lane, pipeline: Processes, sink: Sink, port: int) -> None:
         worker = settings.worker
         self.telemetry = Telemetry()
-        self.health = LaneHealth(time.monotonic)
+        self.health = LaneHealth(time.monotonic, worker.live_after_s)
         self._settings = settings
         self._lane = lane
         self._sink = sink

@@ -21,11 +21,11 @@ class Verdict(Protocol):
 class LaneHealth:
     """A lane lives while commits go on, nothing waits, or the sink is known to be away.
 
-    `clock` is monotonic, in seconds. `stuck_after_s` is generous: a slice of a model lane on a CPU takes minutes.
+    `clock` is monotonic, in seconds.
     """
 
     clock: Callable[[], float]
-    stuck_after_s: float = 300.0
+    live_after_s: float
     _committed: object = None
     _moved_at: float | None = None
     _waits_for: dict[str, str] = field(default_factory=lambda: {"start": "the worker is starting"})
@@ -46,7 +46,7 @@ class LaneHealth:
     def live(self) -> list[str]:
         """Empty unless records wait, the sink is there, and nothing was committed for long."""
         stuck = 0.0 if self._moved_at is None else self.clock() - self._moved_at
-        if stuck < self.stuck_after_s:
+        if stuck < self.live_after_s:
             return []
         return [f"records wait and nothing was committed for {stuck:.0f} s"]
 

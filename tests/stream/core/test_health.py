@@ -13,7 +13,7 @@ class Clock:
 
 def test_a_lane_without_commits_while_records_wait_is_stuck() -> None:
     clock = Clock()
-    health = LaneHealth(clock, stuck_after_s=60)
+    health = LaneHealth(clock, live_after_s=60)
     health.observe({0: 5}, work_waits=True, sink_away=False)
     clock.now += 59
     health.observe({0: 5}, work_waits=True, sink_away=False)
@@ -26,7 +26,7 @@ def test_a_lane_without_commits_while_records_wait_is_stuck() -> None:
 
 def test_an_idle_lane_lives_for_ever_and_so_does_one_whose_sink_is_away() -> None:
     clock = Clock()
-    health = LaneHealth(clock, stuck_after_s=60)
+    health = LaneHealth(clock, live_after_s=60)
     for waits, away in [(False, False), (True, True)] * 5:
         health.observe({0: 5}, work_waits=waits, sink_away=away)
         clock.now += 55
@@ -35,14 +35,14 @@ def test_an_idle_lane_lives_for_ever_and_so_does_one_whose_sink_is_away() -> Non
 
 def test_a_watch_that_stopped_looking_is_stuck() -> None:
     clock = Clock()
-    health = LaneHealth(clock, stuck_after_s=60)
+    health = LaneHealth(clock, live_after_s=60)
     health.observe({}, work_waits=False, sink_away=False)
     clock.now += 61
     assert health.live()
 
 
 def test_ready_says_what_it_waits_for() -> None:
-    health = LaneHealth(Clock())
+    health = LaneHealth(Clock(), 60)
     assert health.ready() == ["the worker is starting"]
     health.waits_for("start", None)
     assert health.ready() == []

@@ -192,6 +192,14 @@ def test_a_topic_of_nothing_but_poison_stops_the_worker_and_stays(broker: Broker
 
 
 @pytest.mark.broker
+def test_live_says_for_how_long_nothing_was_committed(broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(broker, 1)
+    send(broker, topic, traces(1))
+    with Lane(broker, tmp_path, topic, worker={"live_after_s": 2}, nap_s=600) as lane:
+        eventually(lambda: "records wait and nothing was committed" in lane.asked("/live"), 40, lane.logs)
+
+
+@pytest.mark.broker
 def test_another_lane_skips_what_it_cannot_read(broker: Broker, tmp_path: Path) -> None:
     topic = topic_of(broker, 1)
     send(broker, topic, [(None, b"poison"), *traces(5)])

@@ -21,7 +21,7 @@ def server(telemetry: Telemetry, health: LaneHealth, port: int = 0) -> Telemetry
 @in_loop
 async def test_metrics_live_and_ready_are_served() -> None:
     telemetry, now = Telemetry(), [0.0]
-    health = LaneHealth(lambda: now[0], stuck_after_s=10)
+    health = LaneHealth(lambda: now[0], live_after_s=10)
     telemetry.records.labels("fast").inc(3)
     served = server(telemetry, health)
     await served.start()
@@ -52,7 +52,7 @@ async def test_a_port_in_use_is_said_with_the_setting_to_change() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=rf"telemetry.port: cannot listen on 127.0.0.1:{port}.*another port"):
-            await server(Telemetry(), LaneHealth(lambda: 0.0), port).start()
+            await server(Telemetry(), LaneHealth(lambda: 0.0, 60), port).start()
 
 
 def test_every_metric_is_named_once_with_a_meaning_and_what_to_do() -> None:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -174,10 +175,20 @@ class Lane:
 
     def metric(self, name: str) -> float:
         """The sum of a metric's samples, from /metrics of this process."""
-        port = re.findall(r"telemetry at http://127.0.0.1:(\d+)", self.logs())[-1]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-            families = list(text_string_to_metric_families(answer.read().decode()))
+        families = list(text_string_to_metric_families(self.asked("/metrics")))
         return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+    def asked(self, path: str) -> str:
+        """What this process answers over HTTP, whatever the status; empty before it listens."""
+        ports = re.findall(r"telemetry at http://127.0.0.1:(\d+)", self.logs())
+        if not ports:
+            return ""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{ports[-1]}{path}", timeout=10) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.read().decode()
 
     def terminate(self, timeout_s: float = 30.0) -> int:
         assert self.process is not None
