@@ -3,6 +3,7 @@
 python -m benchmarks.rollup     needs extra `local`; takes about a minute
 """
 
+import argparse
 import math
 import statistics
 import tempfile
@@ -106,6 +107,7 @@ def settle(database: Database) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     evaluators = {one.id: one for one in map(made, range(EVALUATORS))}
     first = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     with tempfile.TemporaryDirectory() as folder, EmbeddedClickHouse(Path(folder)) as server:
