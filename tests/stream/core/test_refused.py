@@ -28,8 +28,8 @@ def test_equal_rows_of_two_blocks_belong_to_their_own() -> None:
 
 def test_a_record_is_one_dead_letter_however_many_rows_were_refused() -> None:
     records = [record(number) for number in (6, 7, 8)]
-    rows = [trace("t", version=pack(1, 7)), score("t", version=pack(1, 7, 0, 3)), score("u", version=pack(1, 8, 0, 3))]
-    letters = dead_letters_of(refused(*rows), records)
+    scores = (score(trace_id, version=pack(1, offset, 0, 3)) for trace_id, offset in (("t", 7), ("u", 8)))
+    letters = dead_letters_of(refused(trace("t", version=pack(1, 7)), *scores), records)
     assert letters == [
         DeadLetter(records[1], "refused", "sink", "traces: odd"),
         DeadLetter(records[2], "refused", "sink", "traces: odd"),
