@@ -14,6 +14,7 @@ from evaluators.contract import held
 from evaluators.outcome import Failed, NotApplicable, Outcome
 from evaluators.plan import Prepared
 from evaluators.resources import Batch
+from evaluators.spec import Budget
 from evaluators.trace import Artifact, Chunk, Trace
 
 _log = logging.getLogger(__name__)
@@ -47,7 +48,8 @@ class _Run:
         self._halved: Failed | None = None
         self.settled: list[Outcome | None] = [None] * len(traces)
         self.rows: dict[int, Any] = {}
-        evaluator = prepared.evaluator
+        evaluator, budget = prepared.evaluator, prepared.evaluator.budget
+        counted = budget.sentences is not None or budget.tokens is not None
         for i, trace in enumerate(traces):
             if not prepared.selects(trace):
                 continue
@@ -55,7 +57,7 @@ class _Run:
                 view = evaluator.project(trace)
                 if isinstance(view, str):
                     self.settled[i] = NotApplicable(f"missing_{view}")
-                elif _too_long(prepared, view, sizes[i], shared):
+                elif (counted or sizes[i] > budget.characters) and _too_long(budget, view, shared):
                     self.settled[i] = NotApplicable("too_long")
                 else:
                     self.rows[i] = view
@@ -81,7 +83,9 @@ class _Run:
         outcomes = list(self.settled)
         for i, outcome in zip(self.rows, self._scored(list(self.rows.values()), shared), strict=True):
             outcomes[i] = outcome
-        failures = Counter(f"{o.kind}: {o.detail}" for o in outcomes if isinstance(o, Failed))
+        failures: Counter[str] = Counter()
+        if Failed in set(map(type, outcomes)):
+            failures.update(f"{o.kind}: {o.detail}" for o in outcomes if isinstance(o, Failed))
         if self._halved and not failures:
             _log.warning("evaluator %s failed on records together and on none alone: %s", self._id, self._halved)
         for why, count in failures.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from evaluators.errors import ConfigError, RagwatchError, Transient
-from stream.kafka.brokers import counted, partitions
+from stream.kafka.brokers import check_jobs_topic, counted, partitions
 from stream.settings import Loaded, Settings
 
 WAIT_S = 10.0
@@ -59,11 +59,7 @@ def _kafka(settings: Settings) -> str:
 def _jobs_topic(settings: Settings) -> str:
     topic = settings.kafka.jobs_topic
     count = _topics(settings, topic)[topic]
-    if count != 1:
-        raise ConfigError(
-            f"{topic} has {count} partitions and needs exactly 1: who owns it leads the jobs; "
-            "delete it and make it anew, or name another with kafka.jobs_topic"
-        )
+    check_jobs_topic(topic, count)
     return counted(topic, count)
 
 

@@ -34,11 +34,12 @@ _MISFIRE_S = 3600  # a job that could not start in time starts late rather than 
 class JobHealth:
     """The process lives while a leader finishes jobs; one that does not lead has nothing to finish.
 
-    `clock` is monotonic, in seconds.
+    `clock` is monotonic, in seconds. `no_election` says why nobody can be elected; empty where somebody can.
     """
 
     clock: Callable[[], float]
     live_after_s: float
+    no_election: Callable[[], str]
     _moved_at: float = field(init=False)
     _trouble: str = "the jobs are starting"
 
@@ -59,8 +60,8 @@ class JobHealth:
         return [f"no job finished for {silent:.0f} s: {self._trouble}"] if silent > self.live_after_s else []
 
     def ready(self) -> list[str]:
-        """Empty unless the last job failed."""
-        return [self._trouble] if self._trouble else []
+        """Empty unless the last job failed, or nobody can be elected to do the next one."""
+        return [why for why in (self.no_election(), self._trouble) if why]
 
 
 class Scheduled:
@@ -146,12 +147,13 @@ async def _serve(settings: Settings, stop: threading.Event) -> None:
 
     evaluators = registry.load()
     check(settings.rules, evaluators)
-    telemetry, health = Telemetry(), JobHealth(time.monotonic, settings.jobs.live_after_s)
+    database = Database(settings.clickhouse)
+    leadership = KafkaLeadership(settings.kafka, database, ended=stop.set)
+    telemetry = Telemetry()
+    health = JobHealth(time.monotonic, settings.jobs.live_after_s, leadership.trouble)
     where = settings.telemetry
     server = TelemetryServer(telemetry, health, where.host, where.jobs_port, "telemetry.jobs_port")
     await server.start()
-    database = Database(settings.clickhouse)
-    leadership = KafkaLeadership(settings.kafka, database)
     scheduled = Scheduled(settings, evaluators, database, leadership, telemetry, health, lambda: server_time(database))
     scheduler = BackgroundScheduler(timezone="UTC")
     for name, every_s, job in _schedule(settings, database):
@@ -176,6 +178,8 @@ async def _serve(settings: Settings, stop: threading.Event) -> None:
         await asyncio.to_thread(leadership.stop)
         await server.stop()
         database.close()
+    if leadership.failure is not None:
+        raise leadership.failure
 
 
 def _schedule(settings: Settings, database: Database) -> list[tuple[str, float, Callable[[Jobs, datetime], object]]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
-from evaluators.errors import Transient
+from evaluators.errors import ConfigError, Transient
 from stream.configuration.sections import KafkaSettings
 from stream.kafka.client import client_options
 
@@ -18,9 +18,7 @@ async def partitions(kafka: KafkaSettings) -> Mapping[str, int]:
         cluster = await client.fetch_all_metadata()
         return {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in cluster.topics()}
     except KafkaError as error:
-        raise Transient(
-            f"no broker answers at {kafka.bootstrap_servers} (kafka.bootstrap_servers): {type(error).__name__}"
-        ) from None
+        raise Transient(no_answer(kafka, error)) from None
     finally:
         await client.close()
 
@@ -35,6 +33,20 @@ async def check_topics(kafka: KafkaSettings) -> str:
         raise Transient(f"the brokers at {kafka.bootstrap_servers} have no topic {', '.join(missing)}: create it")
     told = ", ".join(counted(topic, known[topic]) for topic in kafka.topics)
     return f"Kafka at {kafka.bootstrap_servers}: {told}"
+
+
+def check_jobs_topic(topic: str, count: int) -> None:
+    """Raises `ConfigError` where a topic of so many partitions cannot decide who leads."""
+    if count > 1:
+        raise ConfigError(
+            f"{topic} has {count} partitions and needs exactly 1: who owns it leads the jobs; "
+            "delete it and make it anew, or name another with kafka.jobs_topic"
+        )
+
+
+def no_answer(kafka: KafkaSettings, error: BaseException) -> str:
+    """What is said where none of the brokers answers."""
+    return f"no broker answers at {kafka.bootstrap_servers} (kafka.bootstrap_servers): {type(error).__name__}"
 
 
 def counted(topic: str, count: int) -> str:

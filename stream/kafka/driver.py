@@ -95,7 +95,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
 
     slice_records = 500
     slice_bytes = 4 << 20
-    in_flight_bytes = 64 << 20
+    in_flight_bytes = 16 << 20
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.offsets: OffsetTracker[TopicPartition] = OffsetTracker()

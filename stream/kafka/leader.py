@@ -6,8 +6,9 @@ import logging
 import os
 import socket
 import threading
+import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
@@ -15,13 +16,16 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from drift.leadership import Term, elect
+from evaluators.errors import Transient
 from sinks.clickhouse.database import Database
 from stream.configuration.sections import KafkaSettings
+from stream.kafka.brokers import check_jobs_topic, no_answer, partitions
 from stream.kafka.client import client_options
 
 logger = logging.getLogger(__name__)
 _POLL_MS = 500
 _RETRY_S = 2.0
+_LOOK_S = 5.0  # how often brokers are asked whether they are there: a member of a group is not told when they go
 _STOP_S = 10.0
 _REPLICAS = 3  # of the topic, where there are so many brokers
 
@@ -31,9 +35,11 @@ class KafkaLeadership:
 
     Being elected costs a row in `leaders`, so the term is taken at the first question after the partition came. A
     process that lost the partition without noticing goes on with an epoch that loses against its successor's.
+
+    `ended` is called where standing for election ends other than by `stop`; `failure` then says why.
     """
 
-    def __init__(self, kafka: KafkaSettings, database: Database) -> None:
+    def __init__(self, kafka: KafkaSettings, database: Database, ended: Callable[[], None] = lambda: None) -> None:
         self._kafka = kafka
         self._database = database
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
@@ -42,6 +48,9 @@ class KafkaLeadership:
         self._ownership = 0  # grows with every gain and loss, so that a term never outlives the ownership it began in
         self._owns = False
         self._term: Term | None = None
+        self._trouble = "Kafka has not answered yet"
+        self._ended = ended
+        self.failure: BaseException | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leadership", daemon=True)
 
@@ -63,6 +72,10 @@ class KafkaLeadership:
                 self._term = elected
                 return elected
 
+    def trouble(self) -> str:
+        """Why nobody can be elected, as far as this process sees; empty: nothing stands in the way."""
+        return f"no leader of the jobs can be elected: {self._trouble}" if self._trouble else ""
+
     def stop(self) -> None:
         """Leave the group, so that another process takes over at once."""
         self._stopping.set()
@@ -78,13 +91,22 @@ class KafkaLeadership:
         logger.info("this process %s the jobs' partition", "owns" if owns else "does not own")
 
     def _run(self) -> None:
-        asyncio.run(self._stand())
+        asyncio.run(self._watched())
+
+    async def _watched(self) -> None:
+        standing = asyncio.create_task(self._stand())
+        await asyncio.wait({standing})
+        self.failure = standing.exception()
+        if self.failure is not None:
+            self._trouble = str(self.failure)
+            self._ended()
 
     async def _stand(self) -> None:
         while not self._stopping.is_set():
             try:
                 await self._member()
-            except (KafkaError, OSError) as error:
+            except (Transient, KafkaError, OSError) as error:
+                self._trouble = str(error) if isinstance(error, Transient) else no_answer(self._kafka, error)
                 logger.warning("leadership: %s: %s; standing again in %g s", type(error).__name__, error, _RETRY_S)
             self.set_owner(False)
             if not self._stopping.is_set():
@@ -104,12 +126,25 @@ class KafkaLeadership:
         consumer.subscribe([self._kafka.jobs_topic], listener=_Listener(self, first))
         try:
             await consumer.start()
+            self._trouble, looked_at = "", time.monotonic()
             while not self._stopping.is_set():
                 await consumer.getmany(timeout_ms=_POLL_MS)
+                if time.monotonic() - looked_at > _LOOK_S:
+                    await self._look(consumer)
+                    looked_at = time.monotonic()
         finally:
             self.set_owner(False)
             with contextlib.suppress(KafkaError):
                 await consumer.stop()
+
+    async def _look(self, consumer: AIOKafkaConsumer) -> None:
+        try:
+            async with asyncio.timeout(self._kafka.session_timeout_s):
+                await consumer.topics()
+        except (TimeoutError, KafkaError, OSError) as error:
+            self._trouble = no_answer(self._kafka, error)
+        else:
+            self._trouble = ""
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -125,12 +160,14 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 async def _ensure_topic(kafka: KafkaSettings) -> None:
-    """The topic exists; its number of partitions does not matter, only the first one counts."""
+    """The topic exists and has one partition; raises `ConfigError` where it has more."""
+    count = (await partitions(kafka)).get(kafka.jobs_topic)
+    if count is not None:
+        check_jobs_topic(kafka.jobs_topic, count)
+        return
     admin = AIOKafkaAdminClient(**client_options(kafka))
     await admin.start()
     try:
-        if kafka.jobs_topic in await admin.list_topics():
-            return
         brokers = len((await admin.describe_cluster())["brokers"])
         made = await admin.create_topics([NewTopic(kafka.jobs_topic, 1, min(_REPLICAS, brokers))])
         for _, code, *_ in made.topic_errors:
