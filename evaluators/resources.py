@@ -1,6 +1,8 @@
 """The work that evaluators share: done once, for all of them."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from evaluators.encoder import Encoder
 from evaluators.errors import Unavailable
 from evaluators.sentences import split
 from evaluators.settings import CACHE_BYTES
-from evaluators.spec import Sentence, Vectors
+from evaluators.spec import Made, Sentence, Vectors
 from evaluators.vector_cache import VectorCache
 
 
@@ -39,20 +41,25 @@ class Resources:
 
 
 class Batch:
-    """The `Shared` of one micro-batch: remembers every sentence and vector for as long as the batch lives."""
+    """The `Shared` of one micro-batch: remembers every sentence, token and vector for as long as it lives."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._sentences: dict[str, tuple[Sentence, ...]] = {}
+        self._made: defaultdict[Callable[[str], Any], dict[str, Any]] = defaultdict(dict)
         self._rows: dict[str, int] = {}
         self._matrix: Vectors | None = None
 
     def sentences(self, text: str) -> tuple[Sentence, ...]:
         """The text's sentences by the one shared splitter; never an empty or letterless one."""
-        known = self._sentences.get(text)
-        if known is None:
-            known = self._sentences[text] = split(text)
-        return known
+        return self.once(split, text)
+
+    def once(self, make: Callable[[str], Made], text: str) -> Made:
+        """`make(text)`, made once per micro-batch: `make` is a pure function of a module, its result is not changed."""
+        known = self._made[make]
+        if text not in known:
+            known[text] = make(text)
+        made: Made = known[text]
+        return made
 
     def prefetch(self, texts: Iterable[str]) -> None:
         """Have the vectors of all texts at hand, with at most one encoder call."""

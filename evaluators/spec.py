@@ -88,6 +88,9 @@ class Sentence:
     end: int
 
 
+Made = TypeVar("Made")
+
+
 class Shared(Protocol):
     """Work done once per micro-batch: batched, de-duplicated, memoised by content."""
 
@@ -97,6 +100,10 @@ class Shared(Protocol):
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, one row per text, in order: float32 [len(texts), dimension]."""
+        ...
+
+    def once(self, make: Callable[[str], Made], text: str) -> Made:
+        """`make(text)`, made once per micro-batch: `make` is a pure function of a module, its result is not changed."""
         ...
 
 

@@ -125,3 +125,17 @@ def test_sentences_of_a_batch_are_split_once() -> None:
     batch = Resources().batch()
     assert batch.sentences("One. Two.") is batch.sentences("One. Two.")
     assert [s.text for s in batch.sentences("One. Two.")] == ["One.", "Two."]
+
+
+def test_what_is_made_of_a_text_is_made_once_in_a_batch_by_each_function() -> None:
+    made: list[str] = []
+
+    def words(text: str) -> list[str]:
+        made.append(text)
+        return text.split()
+
+    batch = Resources().batch()
+    assert batch.once(words, "a b") is batch.once(words, "a b") == ["a", "b"]
+    assert batch.once(len, "a b") == 3
+    assert Resources().batch().once(words, "a b") == ["a", "b"]
+    assert made == ["a b", "a b"]
