@@ -34,7 +34,7 @@ def outcomes(
 ) -> list[Outcome]:
     """What the evaluator says of each trace, all in one micro-batch."""
     encoder = encoder or HashingEncoder()
-    settings = EvaluatorSettings(enabled=(id,), params={id: dict(params or {})})
+    settings = EvaluatorSettings(enabled=(id,), params={id: dict(params or {})}, tasks={id: ("*",)})
     plan = prepare(_registry(), settings, None, encoder)
     [given] = run_all(plan.prepared, traces, Resources(encoder).batch())
     return [outcome for outcome in given if outcome is not None]
