@@ -147,10 +147,8 @@ def _at_most(trace: Trace) -> int:
         return sum(map(len, texts_of(trace)))
 
 
-def _too_long(prepared: Prepared, view: object, size: int, shared: Batch) -> bool:
-    budget = prepared.evaluator.budget
-    most = budget.characters
-    if most is not None and size > most and sum(map(len, texts_of(view))) > most:
+def _too_long(budget: Budget, view: object, shared: Batch) -> bool:
+    if sum(map(len, texts_of(view))) > budget.characters:
         return True
     if budget.sentences is not None and sum(len(shared.sentences(text)) for text in texts_of(view)) > budget.sentences:
         return True

@@ -74,7 +74,7 @@ class Metric:
 class Budget:
     """The most input an evaluator takes; beyond it the outcome is NotApplicable("too_long"), counted."""
 
-    characters: int | None = 2_000_000  # over all text inputs of one record; None: as many as a record can hold
+    characters: int = 2_000_000  # over all text inputs of one record; sys.maxsize: as many as it can hold
     tokens: int | None = None
     sentences: int | None = None
 
