@@ -40,6 +40,10 @@ class Leadership(Protocol):
         """The term this process leads in, or None where another one leads. Ask before every job."""
         ...
 
+    def trouble(self) -> str:
+        """Why nobody can be elected, as far as this process sees; empty: nothing stands in the way."""
+        ...
+
     def stop(self) -> None:
         """Give leadership up, so that another process takes over at once."""
         ...

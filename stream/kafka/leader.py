@@ -134,7 +134,7 @@ class KafkaLeadership:
                     looked_at = time.monotonic()
         finally:
             self.set_owner(False)
-            with contextlib.suppress(KafkaError):
+            with contextlib.suppress(KafkaError, asyncio.CancelledError):  # of its fetcher, where the brokers are away
                 await consumer.stop()
 
     async def _look(self, consumer: AIOKafkaConsumer) -> None:

@@ -1,21 +1,26 @@
 """Kafka decides who leads; every term has an epoch of its own."""
 
+import asyncio
 import threading
 import time
 import uuid
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
 from drift.leadership import Term, elect
+from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
 from stream.configuration.sections import KafkaSettings
 from stream.kafka.leader import KafkaLeadership
 from stream.local.broker import EmbeddedBroker
+from stream.local.topics import create_topics
 from tests.infra.kafka_node import KafkaNode
 
 pytestmark = pytest.mark.clickhouse
 _PATIENCE_S = 60.0
+Found = TypeVar("Found")
 
 
 def _settings(bootstrap: str) -> KafkaSettings:
@@ -30,14 +35,14 @@ def _settings(bootstrap: str) -> KafkaSettings:
     )
 
 
-def _until(found: Callable[[], Term | None]) -> Term:
+def _until(found: Callable[[], Found | None]) -> Found:
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        term = found()
-        if term is not None:
-            return term
+        result = found()
+        if result is not None and result is not False:
+            return result
         time.sleep(0.1)
-    raise AssertionError(f"nobody led within {_PATIENCE_S:g} s")
+    raise AssertionError(f"not within {_PATIENCE_S:g} s")
 
 
 def _one_leads_and_another_takes_over(settings: KafkaSettings, database: Database) -> None:
@@ -69,6 +74,42 @@ def test_leadership_on_the_embedded_broker(broker: EmbeddedBroker, database: Dat
 @pytest.mark.kafka
 def test_leadership_on_apache_kafka(kafka: KafkaNode, database: Database) -> None:
     _one_leads_and_another_takes_over(_settings(kafka.bootstrap), database)
+
+
+@pytest.mark.broker
+def test_while_the_brokers_are_away_nobody_can_be_elected(database: Database) -> None:
+    with EmbeddedBroker() as broker:
+        leadership = KafkaLeadership(_settings(broker.bootstrap), database)
+        assert "has not answered yet" in leadership.trouble()
+        leadership.start()
+        try:
+            _until(leadership.term)
+            assert leadership.trouble() == ""
+            broker.stop()
+            _until(lambda: leadership.trouble() != "")
+            for said in ("no leader of the jobs can be elected", broker.bootstrap, "kafka.bootstrap_servers"):
+                assert said in leadership.trouble()
+            with EmbeddedBroker(broker.port):
+                _until(lambda: leadership.trouble() == "")
+        finally:
+            leadership.stop()
+
+
+@pytest.mark.kafka
+def test_a_topic_of_several_partitions_ends_the_election_with_what_to_do(kafka: KafkaNode, database: Database) -> None:
+    settings = _settings(kafka.bootstrap)
+    asyncio.run(create_topics(kafka.bootstrap, {settings.jobs_topic: 2}))
+    ended = threading.Event()
+    leadership = KafkaLeadership(settings, database, ended.set)
+    leadership.start()
+    try:
+        assert ended.wait(_PATIENCE_S)
+        assert isinstance(leadership.failure, ConfigError)
+        assert f"{settings.jobs_topic} has 2 partitions and needs exactly 1" in str(leadership.failure)
+        assert "name another with kafka.jobs_topic" in leadership.trouble()
+        assert leadership.term() is None
+    finally:
+        leadership.stop()
 
 
 def test_an_epoch_is_the_highest_plus_one(database: Database) -> None:

@@ -1,17 +1,21 @@
 """Jobs run for whoever leads; one that raises is counted and logged, and the next one runs."""
 
+import asyncio
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,12 +24,15 @@ from drift.leadership import Term
 from evaluators.errors import Transient
 from sinks.clickhouse.database import Database
 from stream.local.broker import EmbeddedBroker
+from stream.local.topics import create_topics
 from stream.scheduler import JobHealth, Scheduled
 from stream.settings import Settings
 from stream.telemetry.registry import Telemetry
 from tests.drift.world import EVALUATORS, World
+from tests.infra.kafka_node import KafkaNode
 
 pytestmark = pytest.mark.clickhouse
+Found = TypeVar("Found")
 
 
 class Leads:
@@ -33,11 +40,15 @@ class Leads:
 
     def __init__(self, term: Term | None) -> None:
         self.now = term
+        self.in_the_way = ""
 
     def start(self) -> None: ...
 
     def term(self) -> Term | None:
         return self.now
+
+    def trouble(self) -> str:
+        return self.in_the_way
 
     def stop(self) -> None: ...
 
@@ -50,7 +61,7 @@ class Clock:
 
 
 def scheduled(world: World, leads: Leads, clock: Clock) -> tuple[Scheduled, Telemetry, JobHealth]:
-    telemetry, health = Telemetry(), JobHealth(clock, 100)
+    telemetry, health = Telemetry(), JobHealth(clock, 100, leads.trouble)
     made = Scheduled(Settings(), EVALUATORS, world.database, leads, telemetry, health, lambda: world.at(60))
     return made, telemetry, health
 
@@ -92,6 +103,16 @@ def test_who_does_not_lead_does_nothing_and_is_well(database: Database) -> None:
     assert telemetry.registry.get_sample_value("ragwatch_jobs_leader") == 0
 
 
+def test_where_nobody_can_be_elected_it_lives_and_is_not_ready(database: Database) -> None:
+    world, clock, leads = World(database), Clock(), Leads(None)
+    jobs, _, health = scheduled(world, leads, clock)
+    leads.in_the_way = "no broker answers"
+    clock.seconds = 1000
+    assert not jobs.run("watch", _never)
+    assert health.ready() == ["no broker answers"]
+    assert health.live() == []
+
+
 def test_a_new_term_begins_with_an_empty_memory(database: Database) -> None:
     world = World(database)
     leads = Leads(world.term)
@@ -121,45 +142,91 @@ def test_the_jobs_process_opens_a_problem_and_ends_in_order(
     world.scores(0, [0.1] * 40, evaluator="groundedness", key="groundedness", lane="model")
     for lane in ("fast", "model"):
         world.progress(60, lane=lane, heartbeat_s=110)
+    with _jobs(database, broker.bootstrap, tmp_path) as process:
+        problems: list[Any] = process.wait_for(world.open)
+        assert [p.metric for p in problems] == ["groundedness.groundedness"]
+        assert process.asked("/live") == "ok\n"
+        assert process.asked("/ready") == "ok\n"
+        assert "ragwatch_jobs_leader 1.0" in process.asked("/metrics")
+        process.process.send_signal(signal.SIGTERM)
+        assert process.process.wait(60) == 0, process.said()
+
+
+def test_the_jobs_process_is_not_ready_while_no_broker_answers(database: Database, tmp_path: Path) -> None:
+    with _jobs(database, "127.0.0.1:9", tmp_path) as process:
+        process.wait_for(lambda: "no broker answers at 127.0.0.1:9" in process.asked("/ready"))
+        assert process.asked("/ready").startswith("no leader of the jobs can be elected")
+        assert process.asked("/live") == "ok\n"
+
+
+@pytest.mark.kafka
+def test_a_jobs_topic_of_several_partitions_stops_the_process(
+    database: Database, kafka: KafkaNode, tmp_path: Path
+) -> None:
+    topic = f"jobs-{uuid.uuid4().hex[:8]}"
+    asyncio.run(create_topics(kafka.bootstrap, {topic: 3}))
+    with _jobs(database, kafka.bootstrap, tmp_path, topic) as process:
+        assert process.process.wait(60) == 2, process.said()
+        assert f"jobs stop: {topic} has 3 partitions and needs exactly 1" in process.said()
+        assert "Traceback" not in process.said()
+
+
+@dataclass
+class _Process:
+    """`ragwatch jobs` and its log."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def asked(self, path: str) -> str:
+        """What it answers over HTTP, whatever the status; empty before it listens."""
+        ports = re.findall(r"telemetry on port (\d+)", self.said())
+        if not ports:
+            return ""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{ports[0]}{path}", timeout=10) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.read().decode()
+
+    def wait_for(self, found: Callable[[], Found]) -> Found:
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline and self.process.poll() is None:
+            result = found()
+            if result:
+                return result
+            time.sleep(0.2)
+        raise AssertionError(self.said())
+
+
+@contextmanager
+def _jobs(database: Database, bootstrap: str, directory: Path, topic: str = "") -> Iterator[_Process]:
     name = uuid.uuid4().hex[:8]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAGWATCH_")} | {
-        "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": broker.bootstrap,
-        "RAGWATCH_KAFKA__JOBS_TOPIC": f"jobs-{name}",
+        "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": bootstrap,
+        "RAGWATCH_KAFKA__JOBS_TOPIC": topic or f"jobs-{name}",
         "RAGWATCH_KAFKA__GROUP_PREFIX": f"ragwatch-{name}",
         "RAGWATCH_CLICKHOUSE__URL": database.settings.url,
         "RAGWATCH_CLICKHOUSE__PASSWORD": database.settings.password.get_secret_value(),
         "RAGWATCH_CLICKHOUSE__USER": database.settings.user,
         "RAGWATCH_CLICKHOUSE__DATABASE": database.settings.database,
         "RAGWATCH_TELEMETRY__JOBS_PORT": "0",
+        "RAGWATCH_TELEMETRY__LOG_FORMAT": "text",
         "RAGWATCH_JOBS__EVERY_S": "1",
         "RAGWATCH_WINDOWS__OUT_OF_ORDERNESS_S": "0",
         "RAGWATCH_RULES__K": "1",
     }
-    log = tmp_path / "log"
+    log = directory / "log"
     with log.open("w") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "stream.cli", "jobs"], env=environment, stderr=out, stdout=out
         )
     try:
-        problems: list[Any] = _wait(lambda: world.open(), process, log)
-        assert [p.metric for p in problems] == ["groundedness.groundedness"]
-        port = re.findall(r"telemetry on port (\d+)", log.read_text())[0]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/live", timeout=10) as answer:
-            assert answer.read() == b"ok\n"
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-            assert b"ragwatch_jobs_leader 1.0" in answer.read()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0, log.read_text()
+        yield _Process(process, log)
     finally:
         process.kill()
         process.wait(10)
-
-
-def _wait(found: Callable[[], list[Any]], process: subprocess.Popen[bytes], log: Path) -> list[Any]:
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and process.poll() is None:
-        result = found()
-        if result:
-            return result
-        time.sleep(0.2)
-    raise AssertionError(log.read_text())
