@@ -42,7 +42,6 @@ def inputs(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator
     and answer as categories. Nothing is judged; baselines and drift rules watch it.
     """
     words = cache(lambda text: len(text.split()))  # retrieved chunks repeat within a batch
-    language = cache(language_of)
     for row in rows:
         metrics: dict[str, float] = {}
         parts: dict[str, float] = {}
@@ -51,7 +50,7 @@ def inputs(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator
             if text is not None:
                 metrics[f"{name}_words"] = float(words(text))
                 parts[f"{name}_characters"] = float(len(text))
-                categories[f"{name}_language"] = language(text)
+                categories[f"{name}_language"] = language_of(text)
         if row.contexts is not None:
             metrics["contexts"] = float(len(row.contexts))
         texts = recorded_texts(row.contexts)

@@ -38,6 +38,7 @@ CHECK = (
     Line("retrieval_failures", 0, 1, "lower", 0.5),
     Line("generation_failures", 0, 1, "lower", 0.5),
 )
+CHECK_WITHOUT_CONTEXTS = tuple(line for line in CHECK if line.key != "retrieval_failures")
 
 CATALOGUE = {
     "answer_relevancy_sentence": Entry(
@@ -77,6 +78,26 @@ CATALOGUE = {
             Line("longest_repeated_substring", 0, 1, "lower", 0.75),
             Line("compression_ratio", 0, inf, "higher", None),
         ),
+    ),
+    "agent_sanity": Entry(
+        "generation",
+        "rule",
+        "mean",
+        {"artifacts"},
+        (Line("agent_sanity", 0, 1, "higher", 0.75, True),),
+        more_params=("schemas",),
+    ),
+    "json_schema": Entry("generation", "rule", "share", {"answer"}, CHECK_WITHOUT_CONTEXTS, {"json_schema": {}}),
+    "language_mismatch": Entry(
+        "generation", "judge", "share", {"question", "answer"}, CHECK_WITHOUT_CONTEXTS, {"method": "auto"}
+    ),
+    "unsuccessful_requests": Entry(
+        "generation",
+        "judge",
+        "mean",
+        {"question", "answer"},
+        (Line("unsuccessful", 0, 1, "lower", 0.1, True),),
+        more_params=("phrases", "longest_words"),
     ),
     "text_matching": Entry("generation", "rule", "share", {"answer"}, CHECK),  # and condition or constraints
     "pii_leakage": Entry(

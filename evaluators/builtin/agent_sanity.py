@@ -1,0 +1,160 @@
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from evaluators.html_page import is_blank
+from evaluators.json_schemas import SoundSchemas, compiled
+from evaluators.json_text import NotJson, TooDeep, read
+from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
+from evaluators.spec import Metric, Shared, evaluator
+from evaluators.trace import Artifact
+
+POINTED_AT = 100  # unsound artifacts named in the evidence, at most
+Form = Literal["directory", "html", "json", "json_lines", "pages", "other"]
+FORMS: Mapping[str, Form] = {
+    "application/json": "json",
+    "application/jsonl": "json_lines",
+    "application/pdf": "pages",
+    "application/x-directory": "directory",
+    "application/x-ndjson": "json_lines",
+    "application/xhtml+xml": "html",
+    "inode/directory": "directory",
+    "text/html": "html",
+    "geojson": "json",
+    "htm": "html",
+    "html": "html",
+    "ipynb": "json",
+    "json": "json",
+    "jsonl": "json_lines",
+    "ndjson": "json_lines",
+    "pdf": "pages",
+}
+REMARKS = {
+    "blank_page": "An artifact has a page on which nothing stands.",
+    "empty": "An artifact is empty.",
+    "invalid_json": "An artifact that should be JSON does not parse.",
+    "missing_file": "A directory lacks a file that it declares.",
+    "no_name": "An artifact has no name.",
+    "schema_violation": "An artifact lacks a required field or holds a value that is not allowed.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What the agent left behind."""
+
+    artifacts: tuple[Artifact, ...]
+
+
+class Params(BaseModel, frozen=True, extra="forbid"):
+    """What artifacts must hold."""
+
+    schemas: SoundSchemas = Field(
+        default={}, description="JSON Schema by artifact name; * and ? in a name stand for any characters."
+    )
+
+
+@evaluator(
+    "agent_sanity",
+    version=1,
+    domain="generation",
+    method="rule",
+    inputs=Inputs,
+    params=Params,
+    metrics=[Metric("agent_sanity", threshold=0.75, primary=True, description="sound artifacts / artifacts")],
+)
+def agent_sanity(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """Share of the artifacts an agent left behind that are sound: named, not empty, JSON (also by lines) that parses
+    and satisfies the schema configured for its name, HTML and PDF pages that are not blank, directories with the files
+    they declare. An artifact of which neither text nor size was recorded is not counted.
+    """
+    schemas = {name: compiled(schema) for name, schema in params.schemas.items()}
+    for row in rows:
+        yield _judged(row.artifacts, schemas)
+
+
+def _judged(artifacts: tuple[Artifact, ...], schemas: Mapping[str, Any]) -> Outcome:
+    if not artifacts:
+        return NotApplicable("no_artifacts")
+    names = {_path(artifact.name) for artifact in artifacts}
+    faults: dict[int, str] = {}
+    judged = 0
+    for index, artifact in enumerate(artifacts):
+        if artifact.text is None and artifact.size is None:
+            continue
+        try:
+            fault = _fault(artifact, names, schemas)
+        except TooDeep:
+            continue
+        judged += 1
+        if fault is not None:
+            faults[index] = fault
+    if not judged:
+        return NotApplicable("artifacts_not_recorded")
+    counted = Counter(faults.values())
+    return Scored(
+        {"agent_sanity": (judged - len(faults)) / judged},
+        parts={"artifacts": float(judged), **{fault: float(times) for fault, times in sorted(counted.items())}},
+        evidence=tuple(
+            Evidence("artifacts", index, index + 1, kind=fault) for index, fault in list(faults.items())[:POINTED_AT]
+        ),
+        findings=tuple(Finding(f"artifact_{fault}", REMARKS[fault]) for fault in sorted(counted)),
+    )
+
+
+def _fault(artifact: Artifact, names: Set[str], schemas: Mapping[str, Any]) -> str | None:
+    """Why the artifact is unsound, a key of `REMARKS`; None where nothing that was recorded speaks against it."""
+    text = artifact.text
+    if not artifact.name.strip():
+        return "no_name"
+    if not text or not text.strip():
+        return "empty" if text is not None or not artifact.size else None
+    validators = [schema for pattern, schema in schemas.items() if fnmatchcase(artifact.name, pattern)]
+    form = _form(artifact)
+    if form == "json_lines":
+        return next(filter(None, (_json(line, validators) for line in text.splitlines() if line.strip())), None)
+    if form == "json" or validators:
+        return _json(text, validators)
+    if form == "directory":
+        return None if _declared(artifact.name, text) <= names else "missing_file"
+    blank = is_blank(text) if form == "html" else form == "pages" and _has_blank_page(text)
+    return "blank_page" if blank else None
+
+
+def _form(artifact: Artifact) -> Form:
+    """By media type; by the ending of its name where the media type says nothing of its make."""
+    media_type = (artifact.media_type or "").partition(";")[0].strip().lower()
+    if artifact.name.endswith("/"):
+        return "directory"
+    if media_type.endswith("+json"):
+        return "json"
+    return FORMS.get(media_type) or FORMS.get(artifact.name.rpartition(".")[2].lower(), "other")
+
+
+def _json(text: str, validators: Sequence[Any]) -> str | None:
+    try:
+        value = read(text)
+    except NotJson:
+        return "invalid_json"
+    return None if all(validator.is_valid(value) for validator in validators) else "schema_violation"
+
+
+def _declared(directory: str, listing: str) -> set[str]:
+    """The paths that a directory's listing declares, a name a line."""
+    within = _path(directory)
+    paths = {_path(line) for line in listing.splitlines()} - {"", within}
+    return {path if path.startswith(f"{within}/") else f"{within}/{path}" for path in paths}
+
+
+def _path(name: str) -> str:
+    return name.strip().removeprefix("./").strip("/")
+
+
+def _has_blank_page(text: str) -> bool:
+    """Whether a page holds nothing; pages end with a form feed, as tools that extract a document's text write them."""
+    pages = text.removesuffix("\f").split("\f")
+    return not all(page.strip() for page in pages)

@@ -1,0 +1,49 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from evaluators.json_schemas import SoundSchema, compiled
+from evaluators.json_text import NotJson, TooDeep, read
+from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.spec import CHECK, Shared, evaluator
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The answer alone."""
+
+    answer: str
+
+
+class Params(BaseModel, frozen=True, extra="forbid"):
+    """What the answer must be."""
+
+    json_schema: SoundSchema = Field({}, description="JSON Schema that the answer must satisfy; {} takes any JSON.")
+
+
+@evaluator("json_schema", version=1, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=CHECK)
+def json_schema(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """Whether the answer as a whole (no code fence, no words around it) parses as JSON and satisfies the configured
+    JSON Schema; with {} only parsing is checked. What fails is the category `failure`: "not_json" or a keyword.
+    """
+    validator = compiled(params.json_schema)
+    for row in rows:
+        yield _checked(row.answer, validator)
+
+
+def _checked(answer: str, validator: Any) -> Outcome:
+    try:
+        value = read(answer)
+    except TooDeep:
+        return NotApplicable("too_deep")
+    except NotJson:
+        return _fails("not_json")
+    if validator.is_valid(value):
+        return Scored({"passes": 1.0, "failures": 0.0, "generation_failures": 0.0})
+    return _fails(next(validator.iter_errors(value)).kind.name)
+
+
+def _fails(why: str) -> Scored:
+    return Scored({"passes": 0.0, "failures": 1.0, "generation_failures": 1.0}, {"failure": why})

@@ -1,0 +1,57 @@
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from evaluators.languages import UNKNOWN, language_of, same_language
+from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.spec import CHECK, Budget, Shared, evaluator
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What was asked, what was answered, and whether another language was wanted."""
+
+    question: str
+    answer: str
+    task: str | None
+
+
+class Params(BaseModel, frozen=True, extra="forbid"):
+    """How languages are told."""
+
+    method: Literal["auto", "library"] = Field(
+        "auto", description="What tells the languages; auto: the best there is, which is the library."
+    )
+
+
+@evaluator(
+    "language_mismatch",
+    version=1,
+    domain="generation",
+    method="judge",
+    inputs=Inputs,
+    params=Params,
+    metrics=CHECK,
+    budget=Budget(characters=sys.maxsize),  # the first 300 characters are read
+    lane="fast",
+)
+def language_mismatch(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """Whether question and answer are in the same language, as a library tells them; both are kept as categories. Texts
+    too short to tell are not applicable, nor are translations. Languages that no short text tells apart are one.
+    """
+    for row in rows:
+        yield _compared(row)
+
+
+def _compared(row: Inputs) -> Outcome:
+    if row.task == "translation":
+        return NotApplicable("translation")
+    asked, answered = language_of(row.question), language_of(row.answer)
+    if UNKNOWN in (asked, answered):
+        return NotApplicable("unknown_language")
+    differs = not same_language(asked, answered)
+    metrics = {"passes": float(not differs), "failures": float(differs), "generation_failures": float(differs)}
+    return Scored(metrics, {"question_language": asked, "answer_language": answered})

@@ -1,0 +1,44 @@
+"""JSON in texts that anybody may have written: read strictly, and never deeper than a stack can bear."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from evaluators.surrogates import replaced
+
+DEEPEST = 500  # arrays and objects within each other
+# A string without its end reaches to the end of the text, so that no quote is looked at twice.
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{\]}]', re.DOTALL)
+
+
+class NotJson(Exception):
+    """The text is not JSON (RFC 8259); NaN, a lone surrogate and a number that no double holds are not."""
+
+
+class TooDeep(Exception):
+    """Nested in more than `DEEPEST` levels: whether it is JSON was not looked at."""
+
+
+def read(text: str) -> Any:
+    """The value that the whole text says; of a name given twice, the last. Raises `NotJson` or `TooDeep`."""
+    if text.count("[") + text.count("{") > DEEPEST and _depth(text) > DEEPEST:
+        raise TooDeep
+    try:
+        return msgspec.json.decode(replaced(text))
+    except msgspec.DecodeError:
+        raise NotJson from None
+
+
+def _depth(text: str) -> int:
+    """The deepest level, or the first beyond `DEEPEST`."""
+    depth = deepest = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+            if depth > DEEPEST:
+                break
+        elif token[0] in "]}":
+            depth -= 1
+    return deepest

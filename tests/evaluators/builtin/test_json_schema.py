@@ -1,0 +1,124 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from evaluators.errors import ConfigError
+from evaluators.json_text import DEEPEST, NotJson, TooDeep, read
+from evaluators.outcome import NotApplicable
+from tests.evaluators.builtin.scoring import chunks, outcome, scored
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "minLength": 1}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        ('{"name": "Ada", "age": 36}', None),
+        (' \n{"name": "Ada"}\t', None),
+        ('{"name": "Ada", "age": 1.0}', None),  # an integer to JSON Schema since draft 6
+        ("{}", "required"),
+        ('{"name": ""}', "minLength"),
+        ('{"name": "Ada", "age": -1}', "minimum"),
+        ('{"name": "Ada", "city": "London"}', "additionalProperties"),
+        ("[]", "type"),
+        ("", "not_json"),
+        ("Ada", "not_json"),
+        ('{"name": "Ada",}', "not_json"),
+        ('```json\n{"name": "Ada"}\n```', "not_json"),
+    ],
+)
+def test_worked_examples(answer: str, failure: str | None) -> None:
+    given = scored("json_schema", {"json_schema": PERSON}, answer=answer)
+    passes = float(failure is None)
+    assert given.metrics == {"passes": passes, "failures": 1 - passes, "generation_failures": 1 - passes}
+    assert given.categories == ({"failure": failure} if failure else {})
+
+
+@pytest.mark.parametrize(
+    ("answer", "passes"),
+    [("{}", 1), ("null", 1), ('"text"', 1), ("[1, 2", 0), ("NaN", 0), ("1e999", 0), ('"\\ud800"', 0), ("{} {}", 0)],
+)
+def test_without_a_schema_only_parsing_is_checked(answer: str, passes: float) -> None:
+    assert scored("json_schema", answer=answer).metrics["passes"] == passes
+
+
+def test_contexts_are_not_looked_at() -> None:
+    assert "retrieval_failures" not in scored("json_schema", answer="{}", contexts=chunks("no JSON")).metrics
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"type": "strnig"}, 'at /type: "strnig" is not valid'),
+        ({"properties": {"zip": {"pattern": "^(?=1)\\d+$"}}}, "at /properties/zip/pattern: .* linear time"),
+        ({"pattern": "(a)\\1"}, "linear time"),
+        ({"pattern": "(a{1000}){1000}"}, "linear time"),
+        ({"patternProperties": {"(?!x)": {}}}, "linear time"),
+        ({"$ref": "http://127.0.0.1:9/person.json"}, "Retrieval is disabled"),
+        ({"$ref": "file:///etc/hostname"}, "Retrieval is disabled"),
+        ({"$ref": "#/$defs/missing"}, "does not exist"),
+    ],
+)
+def test_a_schema_that_cannot_work_is_refused_at_start(schema: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=rf"evaluators\.params\.json_schema\..*no JSON Schema: .*{says}"):
+        outcome("json_schema", {"json_schema": schema}, answer="{}")
+
+
+def test_a_hostile_text_meets_a_pattern_in_linear_time() -> None:
+    schema = {"pattern": "^(a+)+$"}
+    assert scored("json_schema", {"json_schema": schema}, answer='"' + "a" * 1_000_000 + '!"').metrics["passes"] == 0
+
+
+def test_json_nested_too_deep_is_not_judged() -> None:
+    assert scored("json_schema", answer="[" * DEEPEST + "]" * DEEPEST).metrics["passes"] == 1
+    assert outcome("json_schema", answer="[" * (DEEPEST + 1) + "]" * (DEEPEST + 1)) == NotApplicable("too_deep")
+    assert outcome("json_schema", answer='{"a":' * 200_000) == NotApplicable("too_deep")
+    recursive = {"items": {"$ref": "#"}, "type": "array"}
+    deep = "[" * DEEPEST + "]" * DEEPEST
+    assert scored("json_schema", {"json_schema": recursive}, answer=deep).metrics["passes"] == 1
+
+
+@pytest.mark.parametrize("text", ['"' + "[" * 1_000 + '"', "[" + "[]," * 1_000 + "{}]", '["\\"' + "{" * 1_000 + '"]'])
+def test_brackets_in_strings_and_beside_each_other_are_not_deep(text: str) -> None:
+    assert read(text) == json.loads(text)
+
+
+def test_a_string_without_an_end_is_no_json() -> None:
+    with pytest.raises(NotJson):
+        read('"' + "[" * 1_000)
+    with pytest.raises(TooDeep):
+        read("[" * 1_000 + '"')
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+SCHEMAS = st.sampled_from(
+    [
+        {},
+        {"type": ["object", "array"]},
+        {"type": "array", "items": {"type": "number"}, "minItems": 1, "uniqueItems": True},
+        {"type": "object", "properties": {"a": {"type": "string", "maxLength": 2}}, "required": ["a"]},
+        {"anyOf": [{"type": "null"}, {"type": "integer", "multipleOf": 2}, {"type": "string", "pattern": "^[a-z]+$"}]},
+        {"type": "object", "patternProperties": {"^a": {"type": "boolean"}}, "additionalProperties": False},
+        {"not": {"enum": [None, 0, "", [], {}]}},
+    ]
+)
+
+
+@given(JSON, SCHEMAS)
+def test_agrees_with_the_reference_implementation(value: Any, schema: dict[str, Any]) -> None:
+    """jsonschema (Python) is the reference."""
+    expected = Draft202012Validator(schema).is_valid(value)
+    assert scored("json_schema", {"json_schema": schema}, answer=json.dumps(value)).metrics["passes"] == expected
