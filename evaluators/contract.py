@@ -16,13 +16,13 @@ _FIELDS = frozenset(Trace.__struct_fields__)
 def held(evaluator: Evaluator, outcome: object) -> Outcome:
     """The outcome with plain floats, or the `Failed("contract")` that says what is wrong and quotes nothing."""
     wrong: str | None
-    if isinstance(outcome, Scored):
+    if isinstance(outcome, NotApplicable):
+        wrong = _slug("reason", outcome.reason) or _findings(outcome.findings)
+    elif isinstance(outcome, Scored):
         wrong = _metrics(evaluator, outcome.metrics) or _labels(outcome) or _evidence(outcome.evidence)
         wrong = wrong or _findings(outcome.findings)
         if wrong is None:
             return _plain(outcome)
-    elif isinstance(outcome, NotApplicable):
-        wrong = _slug("reason", outcome.reason) or _findings(outcome.findings)
     elif isinstance(outcome, Failed):
         wrong = _slug("kind", outcome.kind)
     else:

@@ -239,9 +239,10 @@ def evaluator(
 def _fields_of(inputs: type[Any]) -> Callable[[Trace], tuple[Any, ...]]:
     """Reads the fields in the order of the dataclass, in one call: every evaluator does so for every trace."""
     names = [field.name for field in dataclasses.fields(inputs)]
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda trace: tuple(getattr(trace, name) for name in names)
+    if len(names) != 1:
+        return attrgetter(*names) if names else lambda _: ()
+    read = attrgetter(*names)
+    return lambda trace: (read(trace),)
 
 
 def _admits_none(hint: Any) -> bool:

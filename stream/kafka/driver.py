@@ -7,9 +7,8 @@ names are private to Faust and aiokafka: tests/stream/core/test_driver_contract.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import faust
@@ -146,7 +145,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         slices = {}
         for partition, records in fetched.records.items():
             self._follow(partition, records[0].offset)
-            slices[partition] = [self._slice(partition, assignment, part) for part in self._parts(records)]
+            slices[partition] = list(self._slices(partition, assignment, records))
         return slices
 
     def _follow(self, partition: TopicPartition, first: int) -> None:
@@ -161,23 +160,15 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
             self._committed_offset[partition] = None
             self.offsets.forget([partition])
 
-    def _parts(self, records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-        """`records` cut so that no part has more than `slice_records` records or much more than `slice_bytes`."""
-        for start in range(0, len(records), self.slice_records):
-            part = records[start : start + self.slice_records]
-            if _size(part) <= self.slice_bytes:
-                yield part
-                continue
-            numbers, filled = [], 0
-            for record in part:
-                filled += _size([record])
-                numbers.append(filled // self.slice_bytes)
-            for _, group in groupby(zip(numbers, part, strict=True), key=lambda pair: pair[0]):
-                yield [record for _, record in group]
-
-    def _slice(self, partition: TopicPartition, generation: object, records: Sequence[Record]) -> Slice:
-        first, last = records[0].offset, records[-1].offset
-        return Slice(records, self.offsets.take(partition, generation, first, last, _size(records)))
+    def _slices(self, partition: TopicPartition, generation: object, records: Sequence[Any]) -> Iterator[Slice]:
+        """`records` cut so that no slice has more than `slice_records` records or much more than `slice_bytes`."""
+        start, filled = 0, 0
+        for end, record in enumerate(records, 1):
+            filled += record.serialized_value_size + _RECORD_OVERHEAD_BYTES
+            if filled >= self.slice_bytes or end - start == self.slice_records or end == len(records):
+                part = records[start:end]
+                yield Slice(part, self.offsets.take(partition, generation, part[0].offset, part[-1].offset, filled))
+                start, filled = end, 0
 
     async def _wait_for_room(self, timeout: float) -> None:
         self._room.clear()
@@ -244,7 +235,3 @@ def _assignment(consumer: AIOKafkaConsumer) -> Any:
     """The object that stands for the current assignment of partitions: a new one after every rebalance."""
     subscription = consumer._subscription.subscription
     return subscription.assignment if subscription is not None else None
-
-
-def _size(records: Iterable[Any]) -> int:
-    return sum(record.serialized_value_size + _RECORD_OVERHEAD_BYTES for record in records)

@@ -167,13 +167,14 @@ async def test_nothing_is_fetched_once_draining() -> None:
     slice_records=st.integers(1, 20),
     slice_bytes=st.integers(500, 20_000),
 )
-def test_parts_hold_every_record_once_in_order_and_stay_within_bounds(
+def test_slices_hold_every_record_once_in_order_and_stay_within_bounds(
     sizes: list[int], slice_records: int, slice_bytes: int
 ) -> None:
     records = [record(number, b"x" * size) for number, size in enumerate(sizes)]
-    made = SliceConsumer.__new__(SliceConsumer)
-    made.slice_records, made.slice_bytes = slice_records, slice_bytes
-    parts: list[Sequence[Record]] = list(made._parts(records))
+    made = consumer(SimpleNamespace(), slice_records=slice_records, slice_bytes=slice_bytes)
+    slices = list(made._slices(AT, Assignment(), records))
+    parts: list[Sequence[Record]] = [made.records for made in slices]
+    assert made.offsets.outstanding == sum(sizes) + 400 * len(sizes)
     assert [found.offset for part in parts for found in part] == list(range(len(sizes)))
     assert all(part and len(part) <= slice_records for part in parts)
     largest = max(sizes) + 400
