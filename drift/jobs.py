@@ -12,7 +12,7 @@ from drift.reconcile import reconcile
 from drift.rules import stored
 from drift.rules.judging import judge
 from drift.settings import JobSettings, RuleSettings, WindowSettings
-from drift.silence import watch_silence
+from drift.silence import LastSeen, watch_silence
 from drift.windows.metrics import WatchedMetric, watched
 from drift.windows.rollup import RolledUp, Rollup
 from drift.windows.watermark import FAST, Idleness
@@ -34,7 +34,7 @@ class Watched:
 
 @dataclass(slots=True)
 class Jobs:
-    """Holds what one term remembers: how long partitions have been idle."""
+    """Holds what one term remembers: how long partitions have been idle, when apps last sent anything."""
 
     database: Database
     evaluators: Mapping[str, Evaluator]
@@ -44,6 +44,7 @@ class Jobs:
     term: Term
     metrics: Mapping[str, WatchedMetric] = field(init=False)
     _idleness: Idleness = field(default_factory=Idleness)
+    _last_seen: LastSeen = field(default_factory=LastSeen)
     _slow_at: datetime | None = None
     _insights_at: datetime | None = None
 
@@ -64,7 +65,8 @@ class Jobs:
         events = raiser.run(found.rules, now, {lane: mark.at for lane, mark in rolled.closing.items()})
         if due and FAST in rolled.closing:
             closed = rolled.closing[FAST].at
-            events += watch_silence(self.database, self.rules, self.windows.base_s, self.term, now, closed)
+            known, base_s = self.evaluators.values(), self.windows.base_s
+            events += watch_silence(self.database, self._last_seen, known, self.rules, base_s, self.term, now, closed)
         stored.finish(self.database, found.position)
         for event in events:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)

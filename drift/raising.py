@@ -1,6 +1,5 @@
 """Turns verdicts into problem events: each happening once, whoever leads and however often it runs."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,6 +7,7 @@ from typing import Any
 
 from drift import facts
 from drift.actions import actions_for
+from drift.events import Account, Happening, Place, event_row, last_account, place_of
 from drift.leadership import Term
 from drift.lifecycle import Step, disappeared, next_step
 from drift.problems import Aspect, EventRow, Problem, load_problems, problem_id
@@ -67,7 +67,7 @@ class Raiser:
             step = next_step(id_, rule, found, known, self.settings, now, closed)
             if step is not None:
                 before = known[-1] if known else None
-                events.append(self._event(before, step, (series, rule, aspect, id_), now))
+                events.append(self._event(before, step, (series, rule, aspect), now))
         self.database.insert("problem_events", events)
         return events
 
@@ -117,73 +117,38 @@ class Raiser:
         self,
         before: Problem | None,
         step: Step,
-        what: tuple[Series, Rule, Aspect, str] | None,
+        what: tuple[Series, Rule, Aspect] | None,
         now: datetime,
     ) -> EventRow:
         if what is None or step.event in _WITHOUT_FIGURES:
             assert before is not None  # only a known problem ends
             return self._end(before, step, now)
-        series, rule, aspect, id_ = what
+        series, rule, aspect = what
         figures = facts.figures(self.database, series, rule, step.bad, step.since)
         type_ = type_of(rule.watched, rule.kind)
-        return EventRow(
-            problem_id=id_,
-            event_id=step.event_id,
-            event=step.event,
-            episode=step.episode,
-            at=now,
-            app=series.app,
-            environment=series.environment,
-            model=series.model,
-            aspect=aspect,
-            metric=series.metric,
-            segment=series.segment,
-            segment_value=series.segment_value,
+        account = Account(
             kind="coverage" if aspect == "coverage" else "threshold",
             type=type_,
             severity=self._severity(rule, type_, figures),
             code=code_of(rule.watched, type_),
             standards=standards_of(rule.watched, rule.kind),
             description=describe(series, rule, figures, step.since),
-            attributes=json.dumps(self._attributes(series, rule, figures, step), sort_keys=True),
+            attributes=self._attributes(series, rule, figures, step),
             examples=facts.examples(self.database, series, rule, self.windows.segments, step.since, step.until),
             actions=actions_for(type_, rule.watched.evaluator.id, aspect),
             rule_id=rule.rule_id,
-            actor="",
-            epoch=self.term.epoch,
         )
+        return event_row(_place(series, aspect), self._happening(step, now), account)
 
     def _end(self, before: Problem, step: Step, now: datetime) -> EventRow:
         """The problem's last words stay; only how long it lasted is added."""
-        attributes = dict(before.attributes) | {"until": step.until.isoformat()}
+        added: dict[str, object] = {"until": step.until.isoformat()}
         if step.newest is not None:
-            attributes["last_value"] = step.newest.value
-        return EventRow(
-            problem_id=before.problem_id,
-            event_id=step.event_id,
-            event=step.event,
-            episode=step.episode,
-            at=now,
-            app=before.app,
-            environment=before.environment,
-            model=before.model,
-            aspect=before.aspect,
-            metric=before.metric,
-            segment=before.segment,
-            segment_value=before.segment_value,
-            kind=before.kinds[-1] if before.kinds else "threshold",
-            type=before.type,
-            severity=before.severity,
-            code=before.code,
-            standards=before.standards,
-            description=before.description,
-            attributes=json.dumps(attributes, sort_keys=True),
-            examples=before.examples,
-            actions=before.actions,
-            rule_id=before.rule_id,
-            actor="",
-            epoch=self.term.epoch,
-        )
+            added["last_value"] = step.newest.value
+        return event_row(place_of(before), self._happening(step, now), last_account(before, **added))
+
+    def _happening(self, step: Step, now: datetime) -> Happening:
+        return Happening(step.event, step.event_id, step.episode, now, self.term.epoch)
 
     def _attributes(self, series: Series, rule: Rule, figures: Figures, step: Step) -> dict[str, Any]:
         newest = step.bad[-1]
@@ -229,8 +194,8 @@ class Raiser:
         return "medium" if share >= self.settings.severity_medium else "low"
 
 
-def _place(series: Series, aspect: Aspect) -> tuple[str, str, str, Aspect, str, str, str]:
-    return (series.app, series.environment, series.model, aspect, series.metric, series.segment, series.segment_value)
+def _place(series: Series, aspect: Aspect) -> Place:
+    return Place(aspect=aspect, **series._asdict())
 
 
 def _series(problem: Problem) -> Series:

@@ -1,4 +1,8 @@
-"""A trace that was sent again with another minute or app stands under two keys; the older one is taken out."""
+"""A trace that was sent again with another minute or app stands under two keys; the older one is taken out.
+
+Nothing but a look at every id of the retention tells whether a trace was there before. So each look searches the days
+around the traces that are new, and only once an hour all days.
+"""
 
 import uuid
 from collections.abc import Iterable
@@ -12,6 +16,9 @@ from sinks.clickhouse.database import Database
 from sinks.rows import DirtyRow
 
 _CURSOR = "reconcile"
+_CURSOR_FAR = "reconcile:far"
+_FAR_EVERY = timedelta(hours=1)
+_NEAR = timedelta(days=1)
 _OVERLAP = timedelta(seconds=60)  # of ingest times: an insert shows up a little after its rows' time
 _FIRST_LOOK = timedelta(days=1)
 
@@ -59,8 +66,9 @@ def reconcile(database: Database, evaluators: Iterable[str], base_s: int, now: d
     Marks come first and the trace's own row last, so that whoever takes over after a crash finds either the trace still
     doubled or its windows marked. An evaluator that has not written yet finds its tombstone there: all get one.
     """
-    since = _since(database, now)
-    moved = _moved(database, since)
+    far_since = _since(database, _CURSOR_FAR, now)
+    far = now - far_since >= _FAR_EVERY
+    moved = _moved(database, far_since, None) if far else _moved(database, _since(database, _CURSOR, now), _NEAR)
     database.insert("dirty_windows", _marks(moved, base_s))
     ids = sorted(set(evaluators))
     database.insert(
@@ -76,22 +84,50 @@ def reconcile(database: Database, evaluators: Iterable[str], base_s: int, now: d
     ]
     database.insert("trace_texts", tombstones)
     database.insert("traces", tombstones)
-    database.insert("cursors", [CursorRow(_CURSOR, int(now.timestamp() * 1000))])
+    looked = int(now.timestamp() * 1000)
+    database.insert("cursors", [CursorRow(name, looked) for name in (_CURSOR, *([_CURSOR_FAR] if far else []))])
     return len(moved)
 
 
-def _moved(database: Database, since: datetime) -> list[_Moved]:
-    rows = database.rows(
-        """
-        SELECT run_id, trace_id, max(version) AS newest,
-            groupArray((toString(app), toString(environment), time, version)) AS places
-        FROM traces FINAL
-        WHERE (run_id, trace_id) IN (
-            SELECT run_id, trace_id FROM traces WHERE ingested_at >= {since:DateTime64(3, 'UTC')}
+def _moved(database: Database, since: datetime, near: timedelta | None) -> list[_Moved]:
+    """Of traces ingested since then the older places: all of them, or those that are as near to any new one."""
+    new = database.rows(
+        "SELECT count() AS n, min(time) AS first, max(time) AS last FROM traces "
+        "WHERE ingested_at >= {since:DateTime64(3, 'UTC')}",
+        {"since": since},
+    )[0]
+    if not new["n"]:
+        return []
+    within, bounds = "1", {"since": since}
+    if near is not None:
+        within = "time >= {first:DateTime64(3, 'UTC')} AND time <= {last:DateTime64(3, 'UTC')}"
+        bounds |= {"first": new["first"] - near, "last": new["last"] + near}
+    doubled = f"""
+        SELECT run_id, trace_id FROM traces
+        WHERE {within} AND trace_id IN (
+            SELECT trace_id FROM traces WHERE {within} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
         )
+        GROUP BY run_id, trace_id
+        HAVING min(cityHash64(app, environment, toStartOfMinute(time)))
+            != max(cityHash64(app, environment, toStartOfMinute(time)))"""
+    # A trace whose older place was taken out is among the doubled until the engine has merged it away.
+    if not database.rows(f"{doubled} LIMIT 1", bounds):
+        return []
+    rows = database.rows(
+        f"""
+        SELECT run_id, trace_id, max(newest_here) AS newest,
+            groupArray((app, environment, there, newest_here)) AS places
+        FROM (
+            SELECT run_id, trace_id, toString(app) AS app, toString(environment) AS environment,
+                argMax(time, version) AS there, max(version) AS newest_here, argMax(is_deleted, version) AS gone
+            FROM traces
+            WHERE {within} AND trace_id IN (SELECT trace_id FROM ({doubled}))
+            GROUP BY run_id, app, environment, toStartOfMinute(time), trace_id
+        )
+        WHERE gone = 0
         GROUP BY run_id, trace_id HAVING count() > 1
         """,
-        {"since": since},
+        bounds,
     )
     return [
         _Moved(row["run_id"], app, environment, time, row["trace_id"], row["newest"])
@@ -111,7 +147,7 @@ def _marks(moved: Iterable[_Moved], base_s: int) -> list[DirtyRow]:
     ]
 
 
-def _since(database: Database, now: datetime) -> datetime:
-    rows = database.rows("SELECT max(position) AS position FROM cursors WHERE name = {name:String}", {"name": _CURSOR})
+def _since(database: Database, cursor: str, now: datetime) -> datetime:
+    rows = database.rows("SELECT max(position) AS position FROM cursors WHERE name = {name:String}", {"name": cursor})
     position = rows[0]["position"]
     return datetime.fromtimestamp(position / 1000, UTC) - _OVERLAP if position else now - _FIRST_LOOK

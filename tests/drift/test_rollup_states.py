@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from drift.jobs import server_time
+from drift.reconcile import reconcile
 from drift.settings import WindowSettings
 from sinks.clickhouse.database import Database
 from tests.drift.world import World, score_row, trace_row
@@ -294,3 +295,21 @@ def test_seen_counts_traces_and_not_versions(database: Database) -> None:
     database.insert("traces", [trace_row(row)._replace(version=row.version + 1)])
     world.advance(60)
     assert windows(database)[0]["seen"] == 1
+
+
+def test_a_trace_that_moved_far_is_found_within_the_hour(database: Database) -> None:
+    world = World(database)
+    database.command(
+        "INSERT INTO traces (run_id, app, environment, time, trace_id, version, ingested_at) VALUES "
+        "('live', 'shop', 'prod', {old:DateTime64(3, 'UTC')}, 'moved', 10, {old:DateTime64(3, 'UTC')}), "
+        "('live', 'other', 'prod', {near:DateTime64(3, 'UTC')}, 'shared', 11, {near:DateTime64(3, 'UTC')})",
+        {"old": world.at(-5 * 86400), "near": world.at(-600)},
+    )
+    assert reconcile(database, world.evaluators, 60, world.at(0)) == 0
+    world.store([score_row(world.at(5), name, {"good": 0.5}, version=20) for name in ("moved", "shared")])
+    assert reconcile(database, world.evaluators, 60, world.at(60)) == 1  # another app, the same day
+    assert reconcile(database, world.evaluators, 60, world.at(120)) == 0
+    assert reconcile(database, world.evaluators, 60, world.at(3600)) == 1
+    assert reconcile(database, world.evaluators, 60, world.at(3 * 3600)) == 0
+    left = database.rows("SELECT app, trace_id, time FROM traces FINAL ORDER BY trace_id")
+    assert [tuple(row.values()) for row in left] == [("shop", "moved", world.at(5)), ("shop", "shared", world.at(5))]
