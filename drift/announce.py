@@ -24,7 +24,7 @@ Action = Literal["open", "close"]
 
 _TARGET = "grafana"
 _ACTIONS: dict[str, Action] = {"opened": "open", "reopened": "open", "resolved": "close"}
-_OLDEST = timedelta(days=7)  # a Grafana that is configured later does not get years of history
+OLDEST = timedelta(days=7)  # a Grafana that is configured later does not get years of history
 _LONGEST_TAG = 80  # bytes; Grafana takes 100 a tag, and 500 for all tags of an annotation
 _SHORTEST_REGION = timedelta(seconds=1)  # without an extent it is a point, and closing it would show nothing
 
@@ -78,7 +78,7 @@ def announce(database: Database, grafana: GrafanaGateway, epoch: int, clock: Cal
     Does nothing where a newer leader than `epoch` was elected. Raises `Transient` or `ConfigError` where Grafana or the
     database is away or refuses us; what is left is sent by the next run.
     """
-    _enqueue(database, epoch, clock() - _OLDEST)
+    _enqueue(database, epoch, clock() - OLDEST)
     done = Announced()
     for message in _pending(database):
         if _superseded(database, epoch):

@@ -24,6 +24,9 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True):
     windows_hour_days: int = Field(default=365, ge=1, description="Windows of an hour.")
     windows_day_days: int = Field(default=1825, ge=1, description="Windows of a day.")
     dead_letters_days: int = Field(default=90, ge=1, description="Rows about dead letters.")
+    outbox_days: int = Field(
+        default=90, ge=8, description="Messages to Grafana, also those that it never took; events a week old make none."
+    )
 
 
 class PrivacySettings(BaseModel, extra="forbid", frozen=True):

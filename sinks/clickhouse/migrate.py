@@ -86,6 +86,8 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         # A mark that comes back because only its taking-back expired costs one idempotent roll-up.
         "dirty_windows": "toDateTime(marked_at) + toIntervalDay(2) WHERE done = 1",
         "progress": "toDateTime(heartbeat_at) + toIntervalDay(30)",
+        # Whatever its state: were sent messages to go first, an older row of one might come to light as pending.
+        "outbox": f"toDateTime(updated_at) + toIntervalDay({retention.outbox_days})",
         "dead_letters": f"toDateTime(ingested_at) + toIntervalDay({retention.dead_letters_days})",
     }
 

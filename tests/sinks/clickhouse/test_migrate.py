@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+from drift.announce import OLDEST
 from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
@@ -115,6 +117,25 @@ def test_windows_of_a_replay_live_from_when_they_were_computed(database: Databas
     database.command("OPTIMIZE TABLE windows FINAL")
     kept = database.rows("SELECT run_id, count() AS n FROM windows FINAL GROUP BY run_id ORDER BY run_id")
     assert {row["run_id"]: row["n"] for row in kept} == {"probe": 3, "replay": 3}
+
+
+def test_messages_live_from_their_last_change_whatever_became_of_them(database: Database) -> None:
+    migrate(database, RetentionSettings(outbox_days=8))
+    for age_days in (7, 9):
+        for state in ("pending", "sent", "refused"):
+            database.command(
+                "INSERT INTO outbox (message_id, state, updated_at) "
+                "SELECT {id:String}, {state:String}, now() - toIntervalDay({age:UInt32})",
+                {"id": f"{state}{age_days}", "age": age_days, "state": state},
+            )
+    database.command("OPTIMIZE TABLE outbox FINAL")
+    kept = database.rows("SELECT message_id FROM outbox ORDER BY message_id")
+    assert [row["message_id"] for row in kept] == ["pending7", "refused7", "sent7"]
+
+
+def test_a_message_outlives_the_event_that_would_make_it_anew() -> None:
+    with pytest.raises(ValidationError, match="outbox_days"):
+        RetentionSettings(outbox_days=OLDEST.days)
 
 
 @pytest.mark.parametrize("row_type", TABLES, ids=lambda row_type: row_type.__name__)
