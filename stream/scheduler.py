@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from drift.job_runs import record_run
 from drift.jobs import Jobs, server_time
 from drift.leadership import Leadership, Term
 from drift.rules.choose import check
@@ -97,6 +98,7 @@ class Scheduled:
                 return False
             with self._telemetry.job_seconds.labels(name).time():
                 job(self._of(term), self._now())
+                record_run(self._database, name, term)
         except RagwatchError as error:
             log.error("job %s: %s", name, error)
             self._failed(name, str(error))

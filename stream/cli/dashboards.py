@@ -9,11 +9,12 @@ from stream.cli.options import config_option, settings_from
 
 @click.group()
 def command() -> None:
-    """The Grafana dashboards, rendered from the evaluators that are installed.
+    """The Grafana dashboards, rendered from the evaluators that are installed, and the alert rules.
 
     \b
     Examples:
       ragwatch dashboards build --out dashboards/
+      ragwatch dashboards alerts
       ragwatch dashboards push
     """
 
@@ -46,6 +47,34 @@ def build(out: Path, config: Path | None) -> None:
     )
     for file in rendering.write(made, out):
         click.echo(file)
+
+
+@command.command()
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write instead of printing, in Grafana's provisioning/alerting.",
+)
+@config_option
+def alerts(out: Path | None, config: Path | None) -> None:
+    """Write Grafana's alert rules: one fires where the jobs stopped. It needs the data source, and nothing else.
+
+    \b
+    Examples:
+      ragwatch dashboards alerts
+      ragwatch dashboards alerts --out /etc/grafana/provisioning/alerting/ragwatch.yaml
+    """
+    settings = settings_from(config).settings
+    from dashboards.alerts import alerts as rules
+    from dashboards.alerts import provisioning
+
+    made = provisioning(rules(database=settings.clickhouse.database, silent_after_s=settings.jobs.live_after_s))
+    if out is None:
+        click.echo(made, nl=False)
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(made, encoding="utf-8")
+    click.echo(out)
 
 
 @command.command()

@@ -105,7 +105,7 @@ class Telemetry:
         )
         self.job_success_time = self._gauge(
             "job_last_success_timestamp_seconds",
-            "When a job last succeeded; the dead-man's switch watches it.",
+            "When a job last succeeded; table job_runs says the same, and an alert in Grafana watches it.",
             "Older than a few intervals: no `ragwatch jobs` process leads, or the sink is away.",
             "job",
         )

@@ -84,10 +84,12 @@ def test_a_job_that_raises_is_counted_and_the_next_one_runs(database: Database) 
     assert not jobs.run("watch", fails(Transient("the sink is away")))
     assert health.ready() == ["job watch: the sink is away"]
     assert count(telemetry, "watch", "failed") == 2
+    assert database.rows("SELECT job FROM job_runs") == []
     clock.seconds = 101
     assert health.live() == ["no job finished for 101 s: job watch: the sink is away"]
     assert jobs.run("watch", Jobs.watch)
     assert count(telemetry, "watch", "done") == 1
+    assert database.rows("SELECT job, epoch FROM job_runs") == [{"job": "watch", "epoch": world.term.epoch}]
     assert telemetry.registry.get_sample_value("ragwatch_job_seconds_count", {"job": "watch"}) == 3
     assert health.live() == health.ready() == []
     assert telemetry.registry.get_sample_value("ragwatch_jobs_leader") == 1
@@ -98,6 +100,7 @@ def test_who_does_not_lead_does_nothing_and_is_well(database: Database) -> None:
     jobs, telemetry, health = scheduled(world, Leads(None), clock)
     clock.seconds = 1000
     assert not jobs.run("watch", _never)
+    assert database.rows("SELECT job FROM job_runs") == []
     assert telemetry.registry.get_sample_value("ragwatch_job_seconds_count", {"job": "watch"}) is None
     assert health.live() == health.ready() == []
     assert telemetry.registry.get_sample_value("ragwatch_jobs_leader") == 0

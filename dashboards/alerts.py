@@ -1,0 +1,82 @@
+"""`alerts` are the rules that Grafana keeps itself: they call where ragwatch cannot, since it stopped.
+
+They ask the data source of the dashboards, so nothing else has to run. A problem is no rule here: it is a row.
+"""
+
+from typing import Any
+
+from dashboards.build import rendered
+from dashboards.data_source import DATA_SOURCE_UID, PLUGIN
+from dashboards.sql import Tables
+
+Json = dict[str, Any]
+
+_FOLDER = "ragwatch alerts"  # such files name it by title alone: by that of the dashboards' there might come to be two
+_EVERY = "1m"
+_OF_GRAFANA = "__expr__"  # the data source of what Grafana computes itself
+_HEADER = "# Written by `ragwatch dashboards alerts`, not by hand. JSON, which YAML includes.\n"
+
+
+def alerts(*, database: str = "ragwatch", silent_after_s: float = 120.0) -> Json:
+    """For Grafana's file provisioning: the jobs' dead-man's switch, which fires where they were silent for so long.
+
+    It fires as well where no job ever ran, where Grafana gets no data, and where the database cannot be asked.
+    """
+    rule = {
+        "uid": "ragwatch-jobs-stopped",
+        "title": "The jobs of ragwatch stopped",
+        "condition": "B",
+        "data": [_query("A", _silence(Tables(database))), _above("B", "A", silent_after_s)],
+        "noDataState": "Alerting",
+        "execErrState": "Alerting",
+        "for": _EVERY,
+        "labels": {"service": "ragwatch", "severity": "high"},
+        "annotations": {
+            "summary": "No ragwatch jobs process does its work: windows are not closed and no problem is found.",
+            "description": f"The job watch succeeded last more than {silent_after_s:g} s ago, or ClickHouse cannot be "
+            "asked. /ready of the jobs processes and their logs say why.",
+        },
+    }
+    group = {"orgId": 1, "name": "ragwatch", "folder": _FOLDER, "interval": _EVERY, "rules": [rule]}
+    return {"apiVersion": 1, "groups": [group]}
+
+
+def provisioning(document: Json) -> str:
+    """The file as Grafana reads it from `provisioning/alerting`: same rules, same bytes."""
+    return _HEADER + rendered(document)
+
+
+def _silence(tables: Tables) -> str:
+    """Seconds since the jobs last did their work, one row whatever there is; since 1970 where they never did."""
+    return (
+        "SELECT toFloat64(dateDiff('second', max(finished_at), now64(3))) AS silent_s "
+        f"FROM {tables.name('job_runs')} WHERE job = 'watch'"
+    )
+
+
+def _query(ref: str, sql: str) -> Json:
+    model = {
+        "refId": ref,
+        "datasource": {"type": PLUGIN, "uid": DATA_SOURCE_UID},
+        "editorType": "sql",
+        "queryType": "table",
+        "format": 1,
+        "rawSql": sql,
+    }
+    return {
+        "refId": ref,
+        "datasourceUid": DATA_SOURCE_UID,
+        "relativeTimeRange": {"from": 600, "to": 0},
+        "model": model,
+    }
+
+
+def _above(ref: str, of: str, limit: float) -> Json:
+    model = {
+        "refId": ref,
+        "datasource": {"type": _OF_GRAFANA, "uid": _OF_GRAFANA},
+        "type": "threshold",
+        "expression": of,
+        "conditions": [{"evaluator": {"type": "gt", "params": [limit]}}],
+    }
+    return {"refId": ref, "datasourceUid": _OF_GRAFANA, "relativeTimeRange": {"from": 0, "to": 0}, "model": model}

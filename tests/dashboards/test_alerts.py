@@ -1,0 +1,113 @@
+"""The alert rules are what Grafana reads from files, and fire where the jobs stopped and nowhere else."""
+
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from dashboards.alerts import alerts, provisioning
+from drift.job_runs import record_run
+from drift.jobs import server_time
+from drift.leadership import elect
+from drift.settings import JobSettings
+from sinks.clickhouse.database import Database
+from stream.cli import main
+
+Json = dict[str, Any]
+FOLDER = Path(__file__).parents[2] / "deploy" / "grafana" / "provisioning"
+# What Grafana knows in these places (its pkg/services/provisioning/alerting/rules_types.go); it ignores anything else.
+OF_A_GROUP = {"orgId", "name", "folder", "interval", "rules"}
+OF_A_RULE = {
+    "uid", "title", "condition", "data", "dashboardUid", "panelId", "noDataState", "execErrState", "for",
+    "keepFiringFor", "missing_series_evals_to_resolve", "annotations", "labels", "isPaused", "notification_settings",
+    "record",
+}  # fmt: skip
+OF_A_QUERY = {"refId", "queryType", "relativeTimeRange", "datasourceUid", "model"}
+
+
+class OldRun(NamedTuple):
+    """A row of `job_runs` with its time."""
+
+    job: str
+    epoch: int
+    finished_at: datetime
+
+
+def read() -> Json:
+    found: Json = yaml.safe_load((FOLDER / "alerting" / "ragwatch.yaml").read_text())
+    return found
+
+
+def fires(database: Database, rule: Json) -> bool:
+    """As Grafana decides: the query's one number against the threshold of the condition."""
+    query, threshold = rule["data"]
+    assert (threshold["refId"], threshold["model"]["expression"]) == (rule["condition"], query["refId"])
+    [[value]] = [list(row.values()) for row in database.rows(query["model"]["rawSql"])]
+    [condition] = threshold["model"]["conditions"]
+    assert condition["evaluator"]["type"] == "gt"
+    [limit] = condition["evaluator"]["params"]
+    return bool(value > limit)
+
+
+def test_the_file_is_the_rendered_one(tmp_path: Path) -> None:
+    committed = (FOLDER / "alerting" / "ragwatch.yaml").read_text()
+    assert committed == provisioning(alerts())
+    out = tmp_path / "alerts.yaml"
+    environment = {
+        "RAGWATCH_CONFIG": None,
+        "RAGWATCH_CLICKHOUSE__DATABASE": "other",
+        "RAGWATCH_JOBS__LIVE_AFTER_S": "7",
+    }
+    told = CliRunner().invoke(main, ["dashboards", "alerts", "--out", str(out)], env=environment)
+    assert (told.exit_code, told.output) == (0, f"{out}\n")
+    assert yaml.safe_load(out.read_text()) == alerts(database="other", silent_after_s=7.0)
+    printed = CliRunner().invoke(main, ["dashboards", "alerts"], env={"RAGWATCH_CONFIG": None})
+    assert printed.output == committed
+
+
+def test_grafana_knows_every_word_of_it() -> None:
+    document = read()
+    assert document["apiVersion"] == 1
+    [group] = document["groups"]
+    assert set(group) <= OF_A_GROUP
+    assert int(re.fullmatch(r"(\d+)m", group["interval"])[1]) > 0  # type: ignore[index]
+    for rule in group["rules"]:
+        assert set(rule) <= OF_A_RULE
+        assert re.fullmatch(r"[A-Za-z0-9_-]{1,40}", rule["uid"])
+        assert rule["condition"] in [query["refId"] for query in rule["data"]]
+        for query in rule["data"]:
+            assert set(query) <= OF_A_QUERY
+            assert query["model"]["refId"] == query["refId"]
+            assert query["model"]["datasource"]["uid"] == query["datasourceUid"]
+        # In these Grafana puts variables of its own environment.
+        expanded = [rule["uid"], rule["title"], group["name"], group["folder"], *rule["labels"].values()]
+        assert not [text for text in (*expanded, *rule["annotations"].values()) if "$" in text]
+
+
+def test_it_asks_the_data_source_of_the_dashboards_and_silence_alerts() -> None:
+    [source] = yaml.safe_load((FOLDER / "datasources" / "ragwatch.yaml").read_text())["datasources"]
+    [rule] = read()["groups"][0]["rules"]
+    query, threshold = rule["data"]
+    assert query["datasourceUid"] == source["uid"]
+    assert query["model"]["datasource"]["type"] == source["type"]
+    assert f"FROM {source['jsonData']['defaultDatabase']}.job_runs" in query["model"]["rawSql"]
+    assert threshold["datasourceUid"] == "__expr__"
+    assert threshold["model"]["conditions"][0]["evaluator"]["params"] == [JobSettings().live_after_s]
+    assert (rule["noDataState"], rule["execErrState"]) == ("Alerting", "Alerting")
+
+
+@pytest.mark.clickhouse
+def test_it_fires_where_the_jobs_are_silent_and_not_where_they_work(database: Database) -> None:
+    [rule] = alerts(database=database.name)["groups"][0]["rules"]
+    assert fires(database, rule), "no job ever ran"
+    term, now = elect(database, "me"), server_time(database)
+    database.insert("job_runs", [OldRun("watch", term.epoch, now - timedelta(hours=1))])
+    assert fires(database, rule)
+    record_run(database, "insights", term)
+    assert fires(database, rule), "another job is no sign that windows are judged"
+    record_run(database, "watch", term)
+    assert not fires(database, rule)
