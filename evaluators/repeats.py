@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 # Up to here sorting the suffixes as strings is as fast as a suffix array and starts no OpenMP threads; its cost is
 # quadratic in the worst case, about 1 ms at this length.
@@ -55,9 +56,7 @@ def _starts(text: str) -> Sequence[int]:
 def _by_suffix_array(text: str) -> tuple[int, int]:
     from pydivsufsort import divsufsort, kasai
 
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    alphabet, ranks = np.unique(codes, return_inverse=True)
-    symbols = ranks.astype(np.uint8 if len(alphabet) <= 256 else np.uint16 if len(alphabet) <= 65_536 else np.uint32)
+    symbols = _symbols(text)
     suffixes = divsufsort(symbols)
     shared = kasai(symbols, suffixes)[: len(suffixes) - 1]  # [i]: of suffixes i and i + 1; the last has no next
     longest = int(shared.max(initial=0))
@@ -65,3 +64,15 @@ def _by_suffix_array(text: str) -> tuple[int, int]:
         return 0, 0
     at = np.flatnonzero(shared == longest)
     return int(min(suffixes[at].min(), suffixes[at + 1].min())), longest
+
+
+def _symbols(text: str) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """The characters as numbers in their order, as narrow as the distinct ones let: the sorting is faster on bytes."""
+    if text.isascii():
+        return np.frombuffer(bytearray(text, "ascii"), dtype=np.uint8)  # writable, as the native code demands
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    rank = np.zeros(int(codes.max()) + 1, np.uint32)
+    rank[codes] = 1
+    distinct = int(rank.sum())
+    np.cumsum(rank, out=rank)
+    return (rank - 1)[codes].astype(np.uint8 if distinct <= 256 else np.uint16 if distinct <= 65_536 else np.uint32)

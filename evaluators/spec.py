@@ -10,6 +10,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any, Literal, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
@@ -79,8 +80,7 @@ class Budget:
     sentences: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(msgspec.Struct, frozen=True, gc=False):
     """A sentence and where it stands in its text (character offsets)."""
 
     text: str
