@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluators.conditions import Condition, Malformed, Subject, broken, from_constraints, holds, parse
+from evaluators.conditions import Condition, Malformed, Subject, broken, from_constraints, holds, parse, steps
 from evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
 from evaluators.recorded import recorded_texts
 from evaluators.spec import CHECK_WITH_CONTEXTS, NoParams, Shared, evaluator
@@ -10,6 +10,8 @@ from evaluators.trace import Chunk
 
 POINTED_AT = 10  # unmet terms named in the evidence, at most
 JOINT = "\n"
+# Where RE2 has to leave its automaton it takes 5 to 7 ns for each state and byte.
+MOST_STEPS = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,15 @@ def _condition(row: Inputs) -> Condition | str:
 
 def _matched(row: Inputs, condition: Condition) -> Outcome:
     answer = Subject(row.answer)
+    texts = recorded_texts(row.contexts)
+    joined = Subject(JOINT.join(texts)) if texts else None
+    if steps(condition) * (len(answer.data) + (len(joined.data) if joined else 0)) > MOST_STEPS:
+        return NotApplicable("too_long")
     answered = holds(condition, answer)
     passes = answered
     metrics = {"generation_failures": float(not answered)}
     evidence = [] if answered else _unmet(condition, answer, row, "answer")
-    texts = recorded_texts(row.contexts)
-    if texts:
-        joined = Subject(JOINT.join(texts))
+    if joined:
         retrieved = holds(condition, joined)
         metrics["retrieval_failures"] = float(not retrieved)
         passes = answered and retrieved

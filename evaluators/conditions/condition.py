@@ -50,11 +50,12 @@ Condition = Contains | Finds | Not | All | AnyOf
 
 
 class Subject:
-    """A text to try conditions on, encoded once."""
+    """A text to try conditions on: encoded once, and searched once for each string and expression."""
 
     def __init__(self, text: str) -> None:
         self.text = replaced(text)
         self._data: bytes | None = None
+        self._told: dict[Contains | Finds, bool] = {}
 
     @property
     def data(self) -> bytes:
@@ -63,14 +64,33 @@ class Subject:
             self._data = self.text.encode()
         return self._data
 
+    def has(self, term: Contains | Finds) -> bool:
+        """Whether the string or the regular expression is found."""
+        told = self._told.get(term)
+        if told is None:
+            found = term.needle in self.text if isinstance(term, Contains) else term.pattern.search(self.data)
+            told = self._told[term] = bool(found)
+        return told
+
+
+def steps(condition: Condition) -> int:
+    """The most work that a character of a text can make, in states of an automaton; a string counts as one."""
+    match condition:
+        case Contains():
+            return 1
+        case Finds(pattern):
+            return int(pattern.programsize)
+        case Not(inner):
+            return steps(inner)
+        case All(conditions) | AnyOf(conditions):
+            return sum(map(steps, conditions))
+
 
 def holds(condition: Condition, subject: Subject) -> bool:
     """Whether the text satisfies the condition."""
     match condition:
-        case Contains(needle):
-            return needle in subject.text
-        case Finds(pattern):
-            return pattern.search(subject.data) is not None
+        case Contains() | Finds():
+            return subject.has(condition)
         case Not(inner):
             return not holds(inner, subject)
         case All(conditions):

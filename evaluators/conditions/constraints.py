@@ -8,11 +8,14 @@ from evaluators.conditions.patterns import Malformed, Patterns
 from evaluators.surrogates import replaced
 
 REGEXP = "REGEXP:"
+MOST = 1_000  # strings and regular expressions, those of inner lists too
 
 
 def from_constraints(items: Sequence[Any]) -> Condition:
     """The older form: each item must hold; "REGEXP:..." is a regular expression, an inner list means any of them."""
     patterns = Patterns()
+    if sum(len(item) if isinstance(item, list | tuple) else 1 for item in items) > MOST:
+        raise Malformed(f"more than {MOST:,} constraints")
 
     def one(item: Any, index: int) -> Condition:
         if not isinstance(item, str):

@@ -19,7 +19,7 @@ LONGEST = 10_000  # characters
 DEEPEST = 50  # parentheses within parentheses
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def parse(expression: str) -> Condition:
     """The condition that an expression says; raises `Malformed` with the position of what is wrong."""
     if len(expression) > LONGEST:

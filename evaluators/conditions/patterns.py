@@ -4,9 +4,8 @@ from typing import Any
 
 from evaluators.surrogates import replaced
 
-# States of all regular expressions of one condition. Where RE2 has to leave its automaton it takes some 5 ns for each
-# state and character, so that 2,000 stay within ten seconds on 1 MB of hostile text.
-STATES = 2_000
+STATES = 2_000  # of all regular expressions of one condition
+MEMORY = 1 << 20  # bytes of one automaton; beyond, RE2 goes on without, and slower
 
 
 class Malformed(Exception):
@@ -25,6 +24,7 @@ class Patterns:
 
         options = re2.Options()
         options.log_errors = False
+        options.max_mem = MEMORY
         try:
             made = re2.compile(replaced(pattern).encode(), options)
         except re2.error as error:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.conditions import Malformed, Subject, from_constraints, holds, parse
+from evaluators.builtin.text_matching import MOST_STEPS
+from evaluators.conditions import Malformed, Subject, from_constraints, holds, parse, steps
 from evaluators.outcome import Failed, NotApplicable
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
@@ -88,6 +89,24 @@ def test_a_malformed_constraint_says_which(constraints: tuple[object, ...]) -> N
 
 def test_a_condition_has_a_longest_length() -> None:
     assert isinstance(outcome("text_matching", answer="a", condition='"a" OR ' * 2_000 + '"a"'), Failed)
+
+
+def test_constraints_have_a_greatest_number() -> None:
+    assert scored("text_matching", answer="a", constraints=("a",) * 1_000).metrics["passes"] == 1.0
+    for constraints in (("a",) * 1_001, (["a"] * 600, ["a"] * 401)):
+        assert outcome("text_matching", answer="a", constraints=constraints) == Failed(
+            "condition", "more than 1,000 constraints"
+        )
+
+
+def test_more_work_than_the_budget_is_too_long() -> None:
+    slow = 'regexp("[ab]*a[ab]{200}c")'  # some 200 states, and no automaton small enough for them
+    states = steps(parse(slow))
+    fits = "ab" * (MOST_STEPS // states // 2)
+    assert scored("text_matching", answer=fits, condition=slow).metrics["passes"] == 0.0
+    assert outcome("text_matching", answer=fits + "abab", condition=slow) == NotApplicable("too_long")
+    assert outcome("text_matching", answer=fits, contexts=chunks("abab"), condition=slow) == NotApplicable("too_long")
+    assert scored("text_matching", answer=fits + "abab", condition='"c"').metrics["passes"] == 0.0
 
 
 @pytest.mark.parametrize(
