@@ -45,6 +45,6 @@ def actions_for(type_: str, evaluator: str, aspect: str) -> tuple[str, ...]:
     if aspect == "coverage":
         return (
             f"Look at why {evaluator} failed (reasons in the attributes), in the worker's logs and in table scores.",
-            "Check the model or endpoint that the evaluator needs.",
+            "Check that workers of its lane run, and the model or endpoint that the evaluator needs.",
         )
     return _OF_EVALUATOR.get(evaluator, ()) or _OF_TYPE[type_]

@@ -17,7 +17,7 @@ def figures(database: Database, series: Series, rule: Rule, stretch: Sequence[Ve
     """The numbers of the verdicts since then; `stretch` are the bad ones among them, at least one."""
     counted = database.rows(
         """
-        SELECT sum(samples) AS n, sum(wrong) AS n_wrong FROM verdicts FINAL
+        SELECT sum(samples) AS n, sum(wrong) AS n_wrong, sumIf(wrong, revision = 0) AS n_missing FROM verdicts FINAL
         WHERE run_id = 'live' AND rule_id = {rule:String} AND app = {app:String} AND environment = {environment:String}
             AND metric = {metric:String} AND model = {model:String} AND segment = {segment:String}
             AND segment_value = {segment_value:String} AND fingerprint = {fingerprint:String}
@@ -29,6 +29,11 @@ def figures(database: Database, series: Series, rule: Rule, stretch: Sequence[Ve
     weight = sum(v.samples for v in stretch)
     value = sum(v.value * v.samples for v in stretch) / weight
     until = max(v.end for v in stretch)
+    reasons: tuple[str, ...] = ()
+    if rule.kind == "coverage":
+        reasons = _reasons(database, series, since, until)
+        # A verdict on windows that are not closed: there is no row of these traces, neither scored nor failed.
+        reasons += (f"missing {counted['n_missing']}",) if counted["n_missing"] else ()
     return Figures(
         value=value if rule.kind != "any" else float(counted["n_wrong"]),
         threshold=stretch[-1].threshold,
@@ -37,7 +42,7 @@ def figures(database: Database, series: Series, rule: Rule, stretch: Sequence[Ve
         samples=counted["n"],
         wrong=counted["n_wrong"],
         traffic=traffic(database, series, since, until),
-        reasons=_reasons(database, series, since, until) if rule.kind == "coverage" else (),
+        reasons=reasons,
     )
 
 
@@ -62,21 +67,7 @@ def examples(
 ) -> tuple[str, ...]:
     """Ids of traces on the wrong side, worst first; of coverage problems, of traces without a score, latest first."""
     if rule.kind == "coverage":
-        rows = database.rows(
-            "SELECT trace_id FROM scores FINAL WHERE run_id = 'live' AND app = {app:String} "
-            "AND environment = {environment:String} AND evaluator = {evaluator:String} AND model = {model:String} "
-            "AND status = 'failed' AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')} "
-            f"ORDER BY time DESC, trace_id LIMIT {_EXAMPLES}",
-            {
-                "app": series.app,
-                "environment": series.environment,
-                "evaluator": rule.watched.evaluator.id,
-                "model": series.model,
-                "since": since,
-                "until": until,
-            },
-        )
-        return tuple(row["trace_id"] for row in rows)
+        return _without_score(database, series, rule, since, until)
     records = records_of(series, segments, int(since.timestamp()), math.ceil(until.timestamp()))
     worst_first = "metrics[{key:String}]" if rule.greatest is None else "-metrics[{key:String}]"
     if rule.least is not None and rule.greatest is not None:  # the further beyond its line the worse
@@ -86,6 +77,28 @@ def examples(
         f"ORDER BY {worst_first}, time DESC, trace_id LIMIT {_EXAMPLES}",
         records.parameters | lines(rule),
     )
+    return tuple(row["trace_id"] for row in rows)
+
+
+def _without_score(database: Database, series: Series, rule: Rule, since: datetime, until: datetime) -> tuple[str, ...]:
+    """Those that failed or, where there are none, those that no row speaks of."""
+    asked = {
+        "app": series.app,
+        "environment": series.environment,
+        "evaluator": rule.watched.evaluator.id,
+        "model": series.model,
+        "since": since,
+        "until": until,
+    }
+    place = (
+        "run_id = 'live' AND app = {app:String} AND environment = {environment:String} "
+        "AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')} AND model = {model:String}"
+    )
+    rows_of = f"scores FINAL WHERE {place} AND evaluator = {{evaluator:String}}"
+    latest = f"ORDER BY time DESC, trace_id LIMIT {_EXAMPLES}"
+    rows = database.rows(f"SELECT trace_id FROM {rows_of} AND status = 'failed' {latest}", asked)
+    unknown = f"trace_id NOT IN (SELECT trace_id FROM {rows_of})"
+    rows = rows or database.rows(f"SELECT trace_id FROM traces FINAL WHERE {place} AND {unknown} {latest}", asked)
     return tuple(row["trace_id"] for row in rows)
 
 

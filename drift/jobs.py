@@ -11,6 +11,8 @@ from drift.raising import Raiser
 from drift.reconcile import reconcile
 from drift.rules import stored
 from drift.rules.judging import judge
+from drift.rules.missing import SilentLanes
+from drift.rules.open_windows import OpenWindows
 from drift.settings import JobSettings, RuleSettings, WindowSettings
 from drift.silence import LastSeen, watch_silence
 from drift.windows.metrics import WatchedMetric, watched
@@ -34,7 +36,7 @@ class Watched:
 
 @dataclass(slots=True)
 class Jobs:
-    """Holds what one term remembers: how long partitions have been idle, when apps last sent anything."""
+    """Holds what one term remembers from round to round."""
 
     database: Database
     evaluators: Mapping[str, Evaluator]
@@ -45,11 +47,15 @@ class Jobs:
     metrics: Mapping[str, WatchedMetric] = field(init=False)
     _idleness: Idleness = field(default_factory=Idleness)
     _last_seen: LastSeen = field(default_factory=LastSeen)
+    _open: OpenWindows = field(init=False)
+    _silent: SilentLanes = field(init=False)
     _slow_at: datetime | None = None
     _insights_at: datetime | None = None
 
     def __post_init__(self) -> None:
         self.metrics = watched(self.evaluators)
+        self._open = OpenWindows(self.metrics, self.rules, self.windows, self.term)
+        self._silent = SilentLanes(self.metrics, self.rules, self.windows, self.term)
 
     def watch(self, now: datetime) -> Watched:
         """Closed windows are stored and judged, and what follows for problems is recorded, when this returns.
@@ -61,8 +67,12 @@ class Jobs:
         moved = reconcile(self.database, self.evaluators, self.windows.base_s, now) if due else 0
         rolled = Rollup(self.database, self.evaluators, self.windows, self.term, self._idleness).run(now)
         found = judge(self.database, self.metrics, self.rules, self.windows, self.term)
+        rules = {**self._open.judge(self.database, now, rolled.closing), **found.rules}
+        if due:
+            for series, more in self._silent.judge(self.database, now, rolled.closing).items():
+                rules[series] = (*rules.get(series, ()), *more)
         raiser = Raiser(self.database, self.metrics, self.rules, self.windows, self.term)
-        events = raiser.run(found.rules, now, {lane: mark.at for lane, mark in rolled.closing.items()})
+        events = raiser.run(rules, now, {lane: mark.at for lane, mark in rolled.closing.items()})
         if due and FAST in rolled.closing:
             closed = rolled.closing[FAST].at
             known, base_s = self.evaluators.values(), self.windows.base_s

@@ -149,7 +149,7 @@ class JobSettings(BaseModel, extra="forbid", frozen=True):
     reconcile_every_s: float = Field(
         default=60.0,
         gt=0,
-        description="Looks for traces sent again with another time or app, and for apps that stopped.",
+        description="Looks for traces sent again with another time or app, and for apps and lanes that stopped.",
     )
     insights_every_s: float = Field(default=3600.0, gt=0, description="Insights.")
     insights_period_s: float = Field(default=86400.0, gt=0, description="The period an insight speaks of.")

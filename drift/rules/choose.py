@@ -40,9 +40,8 @@ def rule_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> R
 
 def coverage_rule_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> Rule | None:
     """The rule on how many records got a score at all: one per evaluator, on its first primary metric, on the whole."""
-    primary = next((m for m in metric.evaluator.metrics if m.primary), None)
     said = _said(series, settings)
-    if metric.metric is not primary or series.segment or not said.enabled:
+    if not stands_for_evaluator(metric) or series.segment or not said.enabled:
         return None
     return Rule(
         kind="coverage",
@@ -56,6 +55,31 @@ def coverage_rule_for(series: Series, metric: WatchedMetric, settings: RuleSetti
         resolve_after=said.resolve_after or settings.resolve_after,
         severity=None,
     )
+
+
+def stands_for_evaluator(metric: WatchedMetric) -> bool:
+    """Whether coverage of its evaluator is told of this metric: the first primary one."""
+    return metric.metric is next((one for one in metric.evaluator.metrics if one.primary), None)
+
+
+def loosest_any_rules(metrics: Mapping[str, WatchedMetric], settings: RuleSettings) -> list[Rule]:
+    """A rule for each metric that rule `any` may watch in some series: what breaches there breaches this one."""
+    found = []
+    for metric in metrics.values():
+        said = [one for one in settings.overrides if one.metric == metric.name]
+        kinds = {metric.evaluator.rule_of(metric.metric), *(one.rule for one in said)}
+        if "any" not in kinds or (settings.primary_only and not metric.metric.primary and not said):
+            continue
+        spec, higher = metric.metric, metric.metric.better == "higher"
+        leasts = [spec.threshold if higher else None, *(one.min for one in said)]
+        greatests = [None if higher else spec.threshold, *(one.max for one in said)]
+        least = max((line for line in leasts if line is not None), default=None)
+        greatest = min((line for line in greatests if line is not None), default=None)
+        if least is not None or greatest is not None:
+            found.append(
+                Rule("any", metric, least, greatest, 0.0, min_sample=1, k=1, m=1, resolve_after=1, severity=None)
+            )
+    return found
 
 
 def check(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) -> None:

@@ -9,7 +9,7 @@ from drift.rules import any as any_record
 from drift.rules import coverage, mean, share, stored, value
 from drift.rules.allowed import allowed_records
 from drift.rules.choose import coverage_rule_for, rule_for
-from drift.rules.series import Judgement, Rule, Series, Verdict, Window
+from drift.rules.series import NOTHING, Judgement, Rule, Series, Verdict, Window
 from drift.rules.stretches import Judged, to_judge
 from drift.settings import RuleSettings, WindowSettings
 from drift.windows.metrics import WatchedMetric
@@ -97,30 +97,34 @@ def _verdicts(
     samples: Callable[[Window], int] = _applicable if rule.kind in _BY_APPLICABLE else _scored
     recent = [window for window in windows if window.start >= look.first]
     for window in to_judge(recent, look.stretches, rule.min_sample, samples):
-        found = _judgement(database, rule, one, segments, window) if samples(window) else None
-        if found is None:
-            found = Judgement(0.0, 0.0, False, 0, 0)  # nothing left to judge: neither good nor bad
-        yield Verdict(
-            rule.rule_id,
-            LIVE,
-            *one.series,
-            one.fingerprint,
-            datetime.fromtimestamp(window.start, UTC),
-            datetime.fromtimestamp(window.end, UTC),
-            window.revision,
-            int(found.breached and found.samples >= rule.min_sample),
-            found.value,
-            found.threshold,
-            found.samples,
-            found.wrong,
-            int(window.incomplete),
-            term.next_version(),
-        )
+        found = judgement(database, rule, one.series, segments, window) if samples(window) else None
+        yield verdict_of(rule, one.series, one.fingerprint, window, found or NOTHING, term)
 
 
-def _judgement(
-    database: Database, rule: Rule, one: stored.Touched, segments: Mapping[str, Sequence[str]], window: Window
+def verdict_of(rule: Rule, series: Series, fingerprint: str, window: Window, found: Judgement, term: Term) -> Verdict:
+    """The row that says so; never a breach on too few records."""
+    return Verdict(
+        rule.rule_id,
+        LIVE,
+        *series,
+        fingerprint,
+        datetime.fromtimestamp(window.start, UTC),
+        datetime.fromtimestamp(window.end, UTC),
+        window.revision,
+        int(found.breached and found.samples >= rule.min_sample),
+        found.value,
+        found.threshold,
+        found.samples,
+        found.wrong,
+        int(window.incomplete),
+        term.next_version(),
+    )
+
+
+def judgement(
+    database: Database, rule: Rule, series: Series, segments: Mapping[str, Sequence[str]], window: Window
 ) -> Judgement | None:
+    """What the rule says of the window; None where there is nothing to judge."""
     match rule.kind:
         case "mean":
             return mean.judge(window, rule)
@@ -133,7 +137,7 @@ def _judgement(
         case "any":
             excused = 0
             if (rule.allow_kinds or rule.allow_texts) and rule.wrong(window):
-                excused = allowed_records(database, rule, one.series, segments, window.start, window.end)
+                excused = allowed_records(database, rule, series, segments, window.start, window.end)
             return any_record.judge(window, rule, excused)
 
 

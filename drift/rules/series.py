@@ -88,6 +88,9 @@ class Judgement:
     wrong: int
 
 
+NOTHING = Judgement(0.0, 0.0, False, 0, 0)  # nothing left to judge: neither good nor bad
+
+
 class Verdict(NamedTuple):
     """Table `verdicts`: one rule's word on one stretch of a series."""
 

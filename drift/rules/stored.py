@@ -1,8 +1,8 @@
 """What the rules read: windows that changed, the stretches that have verdicts, and how far they looked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from drift.rules.series import Series, Window
 from drift.rules.stretches import Judged
@@ -11,6 +11,10 @@ from sinks.clickhouse.database import Database
 
 _CURSOR = "rules"
 _SERIES = ", ".join(Series._fields)
+_SUMS = (
+    "sum(seen) AS n_seen, sum(applicable) AS n_applicable, sum(scored) AS n_scored, sum(failed) AS n_failed, "
+    "sum(windows.sum) AS total, sumMap(windows.bins) AS all_bins, sumMap(windows.parts) AS all_parts"
+)
 
 
 class CursorRow(NamedTuple):
@@ -100,16 +104,33 @@ def windows(
     """Base windows from `first` on, prompt versions together."""
     rows = database.rows(
         f"""
-        SELECT {_SERIES}, fingerprint, toUnixTimestamp(start) AS at, sum(seen) AS n_seen,
-            sum(applicable) AS n_applicable, sum(scored) AS n_scored, sum(failed) AS n_failed,
-            sum(windows.sum) AS total, sumMap(windows.bins) AS all_bins, sumMap(windows.parts) AS all_parts,
-            sum(windows.revision) AS revisions, min(state = 'frozen') AS frozen,
-            maxIf(version, state != 'frozen') > {since} AS changed, max(incomplete) AS some_incomplete
+        SELECT {_SERIES}, fingerprint, toUnixTimestamp(start) AS at, {_SUMS},
+            sum(windows.revision) AS revisions, min(state = 'frozen') AS all_frozen,
+            maxIf(version, state != 'frozen') > {since} AS some_changed, max(incomplete) AS some_incomplete
         FROM windows FINAL
         WHERE run_id = 'live' AND size_s = {base_s} AND start >= toDateTime({first}, 'UTC') AND {_among(touched)}
         GROUP BY {_SERIES}, fingerprint, start
         """
     )
+    return _by_series(rows, base_s)
+
+
+def open_windows(
+    database: Database, contents: str, metrics: Iterable[str], base_s: int
+) -> dict[tuple[Series, str], list[Window]]:
+    """The same of windows that are not stored yet: `contents` is a SELECT as the roll-up stores it."""
+    rows = database.rows(
+        f"""
+        SELECT {_SERIES}, fingerprint, windows.start AS at, {_SUMS},
+            0 AS revisions, 0 AS all_frozen, 1 AS some_changed, 0 AS some_incomplete
+        FROM ({contents}) AS windows WHERE metric IN {sql.texts(metrics)}
+        GROUP BY {_SERIES}, fingerprint, at
+        """
+    )
+    return _by_series(rows, base_s)
+
+
+def _by_series(rows: Iterable[Mapping[str, Any]], base_s: int) -> dict[tuple[Series, str], list[Window]]:
     found: dict[tuple[Series, str], list[Window]] = {}
     for row in rows:
         series = Series(*(row[name] for name in Series._fields))
@@ -125,8 +146,8 @@ def windows(
                 bins=row["all_bins"],
                 parts=row["all_parts"],
                 revision=row["revisions"],
-                frozen=bool(row["frozen"]),
-                changed=bool(row["changed"]),
+                frozen=bool(row["all_frozen"]),
+                changed=bool(row["some_changed"]),
                 incomplete=bool(row["some_incomplete"]),
             )
         )

@@ -1,0 +1,158 @@
+"""Rule `coverage` where a lane writes nothing at all: traces that `fast` counted and that no evaluator's row speaks of.
+
+Such a lane's windows stay open, so that what it works off later closes them in order and is judged. Until then a
+verdict of revision 0 says what is missing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from drift.leadership import Term
+from drift.rules import coverage, stored
+from drift.rules.choose import coverage_rule_for, stands_for_evaluator
+from drift.rules.judging import verdict_of
+from drift.rules.series import Rule, Series, Window
+from drift.rules.stretches import to_judge
+from drift.settings import RuleSettings, WindowSettings
+from drift.windows import sql
+from drift.windows.counted import among, counted, counters, live_windows
+from drift.windows.metrics import WatchedMetric
+from drift.windows.watermark import FAST, Mark
+from evaluators.spec import Evaluator
+from sinks.clickhouse.database import Database
+
+_HORIZON_S = 3600  # before the lane stopped: what was recorded then was on; before now: older windows say nothing new
+
+
+class _Known(NamedTuple):
+    """What an evaluator of the lane did with a series' traces while it worked."""
+
+    fingerprint: str
+    share: float  # of the traces seen, those that it scored or should have scored
+
+
+@dataclass(slots=True)
+class SilentLanes:
+    """Remembers, for one leader's term, since when each lane's watermark stands still."""
+
+    metrics: Mapping[str, WatchedMetric]
+    settings: RuleSettings
+    frames: WindowSettings
+    term: Term
+    _stands: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+
+    def judge(self, database: Database, now: datetime, closing: Mapping[str, Mark]) -> dict[Series, tuple[Rule, ...]]:
+        """The coverage rules of series that a silent lane owes rows; their verdicts are stored when this returns."""
+        rules: dict[Series, tuple[Rule, ...]] = {}
+        for lane, mark in closing.items():
+            if lane != FAST and self._is_silent(lane, mark.at, now):
+                rules |= self._judge_lane(database, lane, mark.at, closing[FAST].at)
+        return rules
+
+    def _is_silent(self, lane: str, at: datetime, now: datetime) -> bool:
+        """It stands for longer than one stuck partition can hold it, twice over."""
+        stood, since = self._stands.get(lane, (at, now))
+        self._stands[lane] = (at, since if stood == at else now)
+        wait = timedelta(seconds=self.frames.heartbeat_timeout_s + 2 * self.frames.stuck_wait_s)
+        return stood == at and now - since >= wait
+
+    def _judge_lane(
+        self, database: Database, lane: str, stopped: datetime, seen_until: datetime
+    ) -> dict[Series, tuple[Rule, ...]]:
+        base_s = self.frames.base_s
+        until = int(seen_until.timestamp()) // base_s * base_s
+        first = max(int(stopped.timestamp()) // base_s * base_s, until - _HORIZON_S)
+        known = self._known(database, lane, int(stopped.timestamp()))
+        owed = self._owed(database, known, first, until)
+        rules = {series: rule for series in owed if (rule := self._rule(series)) is not None}
+        if not rules:
+            return {}
+        touched = [stored.Touched(series, known[series].fingerprint, first) for series in rules]
+        judged = stored.judged_stretches(database, {rule.rule_id for rule in rules.values()}, touched)
+        verdicts = []
+        for series, rule in rules.items():
+            fingerprint = known[series].fingerprint
+            stretches = judged.get((rule.rule_id, series, fingerprint), [])
+            for window in to_judge(owed[series], stretches, rule.min_sample, lambda window: window.applicable):
+                found = coverage.judge(window, rule)
+                verdicts.append(verdict_of(rule, series, fingerprint, window, found, self.term))
+        database.insert("verdicts", verdicts)
+        return {series: (rule,) for series, rule in rules.items()}
+
+    def _rule(self, series: Series) -> Rule | None:
+        return coverage_rule_for(series, self.metrics[series.metric], self.settings)
+
+    def _known(self, database: Database, lane: str, stopped: int) -> dict[Series, _Known]:
+        """What the lane's evaluators recorded of late, by the metric that coverage is told of."""
+        names = [name for name, one in self.metrics.items() if one.evaluator.lane == lane and stands_for_evaluator(one)]
+        rows = database.rows(
+            f"""
+            SELECT app, environment, metric, model, argMax(fingerprint, start) AS newest,
+                sum(applicable) / sum(seen) AS share
+            FROM windows FINAL WHERE {live_windows(self.frames.base_s, names, stopped - _HORIZON_S, stopped)}
+            GROUP BY app, environment, metric, model HAVING sum(applicable) > 0 AND sum(seen) > 0
+            """
+        )
+        return {
+            Series(row["app"], row["environment"], row["metric"], row["model"], "", ""): _Known(
+                row["newest"], min(row["share"], 1.0)
+            )
+            for row in rows
+        }
+
+    def _owed(
+        self, database: Database, known: Mapping[Series, _Known], first: int, until: int
+    ) -> dict[Series, list[Window]]:
+        """Windows in which traces were seen and an evaluator has no row at all; so many rows as it used to have."""
+        if not known or first >= until:
+            return {}
+        apps = sorted({(series.app, series.environment) for series in known})
+        traces = self._traces(database, apps, first, until)
+        written = self._written(database, known, first, until)
+        owed: dict[Series, list[Window]] = {}
+        for series, habit in known.items():
+            total = 0
+            for start, seen in traces.get((series.app, series.environment, series.model), ()):
+                due = int((total + seen) * habit.share) - int(total * habit.share)
+                total += seen
+                if (series, start) not in written:
+                    window = Window(start, start + self.frames.base_s, seen=seen, applicable=due, failed=due)
+                    owed.setdefault(series, []).append(window)
+        return owed
+
+    def _evaluators(self) -> Iterable[Evaluator]:
+        return {one.evaluator.id: one.evaluator for one in self.metrics.values()}.values()
+
+    def _traces(
+        self, database: Database, apps: Sequence[tuple[str, str]], first: int, until: int
+    ) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
+        """Start and count of each window in order of time, by app, environment and model."""
+        found: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+        for metrics in counters(self._evaluators()):
+            windows = f"{live_windows(self.frames.base_s, metrics, first, until)} AND {among(apps)}"
+            for row in database.rows(f"{counted(windows)} ORDER BY at"):
+                key = (row["app"], row["environment"], row["model"])
+                found.setdefault(key, []).append((row["at"], row["n"]))
+            if found:
+                break
+        return found
+
+    def _written(self, database: Database, known: Iterable[Series], first: int, until: int) -> set[tuple[Series, int]]:
+        """Series and windows of which there are rows: the lane stopped in their midst, or one partition is further."""
+        metric_of = {self.metrics[series.metric].evaluator.id: series.metric for series in known}
+        base_s = self.frames.base_s
+        rows = database.rows(
+            f"""
+            SELECT DISTINCT app, environment, evaluator, model,
+                toUInt32(intDiv(toUnixTimestamp(time), {base_s}) * {base_s}) AS start
+            FROM scores WHERE run_id = 'live' AND evaluator IN {sql.texts(sorted(metric_of))} AND is_deleted = 0
+                AND time >= {{first:DateTime64(3, 'UTC')}} AND time < {{until:DateTime64(3, 'UTC')}}
+            """,
+            {"first": datetime.fromtimestamp(first, UTC), "until": datetime.fromtimestamp(until, UTC)},
+        )
+        return {
+            (Series(row["app"], row["environment"], metric_of[row["evaluator"]], row["model"], "", ""), row["start"])
+            for row in rows
+        }
