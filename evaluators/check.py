@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from evaluators.check_windows import window_faults
 from evaluators.encoder import Encoder
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.fingerprint import fingerprint
@@ -96,6 +97,7 @@ class _Check:
                 faults.append(f"trace {trace.trace_id}: {outcome.kind}: {outcome.detail}")
             if CANARY in repr(outcome).lower():
                 faults.append(f"trace {trace.trace_id}: the outcome quotes the trace")
+        faults += window_faults(self._prepared.evaluator, [one for one in whole if isinstance(one, Scored)])
         backwards = list(reversed(self._run(tuple(reversed(self._traces)))))
         one_by_one = [self._run((trace,))[0] for trace in self._traces]
         again = self._run(self._traces)

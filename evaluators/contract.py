@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from numbers import Real
 
 from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+from evaluators.parts import wrong_parts
 from evaluators.slugs import PATTERN, is_slug
 from evaluators.spec import Evaluator
 from evaluators.trace import Trace
@@ -21,6 +22,8 @@ def held(evaluator: Evaluator, outcome: object) -> Outcome:
     elif isinstance(outcome, Scored):
         wrong = _metrics(evaluator, outcome.metrics) or _labels(outcome) or _evidence(outcome.evidence)
         wrong = wrong or _findings(outcome.findings)
+        if wrong is None and evaluator.combine is not None:
+            wrong = wrong_parts(outcome.parts)
         if wrong is None:
             return _plain(outcome)
     elif isinstance(outcome, Failed):
@@ -35,7 +38,7 @@ def _metrics(evaluator: Evaluator, metrics: Mapping[str, float]) -> str | None:
     for metric in evaluator.metrics:
         value = metrics.get(metric.key)
         if value is None:
-            if metric.key in metrics or not metric.optional:
+            if metric.key in metrics or not (metric.optional or evaluator.combine):
                 return f"metric {metric.key} is missing"
             continue
         seen += 1

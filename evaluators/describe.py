@@ -40,6 +40,7 @@ class MetricInfo:
     primary: bool
     optional: bool
     rule: Rule
+    per: tuple[str, ...]  # of a window: one series for each combination of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ def _metric(evaluator: Evaluator, metric: Metric) -> MetricInfo:
         primary=metric.primary,
         optional=metric.optional,
         rule=evaluator.rule_of(metric),
+        per=metric.per,
     )
 
 

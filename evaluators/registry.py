@@ -58,10 +58,26 @@ def unsound(evaluator: Evaluator) -> list[str]:
             faults.append(f"metric {metric.key!r} has the range [{metric.low}, {metric.high}]")
         elif metric.threshold is not None and not metric.low <= metric.threshold <= metric.high:
             faults.append(f"metric {metric.key!r} has its threshold {metric.threshold} outside its range")
+    faults += _unsound_window(evaluator)
     try:
         evaluator.params()
     except ValidationError:
         faults.append("every parameter must have a valid default")
+    return faults
+
+
+def _unsound_window(evaluator: Evaluator) -> list[str]:
+    per = [metric for metric in evaluator.metrics if metric.per]
+    if (evaluator.method == "window") != (evaluator.combine is not None):
+        return ["method window has combine, and no other method has"]
+    if per and evaluator.combine is None:
+        return [f"metric {per[0].key!r} has `per`, which is for method window"]
+    faults = [f"metric {metric.key!r} has `per`: it cannot be primary" for metric in per if metric.primary]
+    faults += [
+        f"metric {m.key!r} has `per` {m.per}: they must match {PATTERN}" for m in per if not all(map(is_slug, m.per))
+    ]
+    if evaluator.combine is not None and evaluator.carrier is None:
+        faults.append("method window needs a primary metric")
     return faults
 
 

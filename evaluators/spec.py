@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pydantic import BaseModel
 
 from evaluators.outcome import Outcome
+from evaluators.parts import Combine
 from evaluators.standards import standards_of
 from evaluators.trace import Trace
 
@@ -63,6 +64,7 @@ class Metric:
     rule: Rule | None = None  # None: the default of domain and method, see `Evaluator.rule_of`
     optional: bool = False  # may be absent from a Scored (a cost that was not recorded)
     unit: str | None = None  # "s", "usd", "words", ...
+    per: tuple[str, ...] = ()  # of a window: one series for each combination of these, e.g. ("class",)
     description: str = ""
 
     @property
@@ -138,6 +140,7 @@ class Evaluator:
     standards: tuple[str, ...]
     budget: Budget
     own_lane: Lane | None  # None: the method's
+    combine: Combine | None  # of method `window`: its metrics from the summed parts of a window, see `evaluators.parts`
 
     @property
     def lane(self) -> Lane:
@@ -155,6 +158,11 @@ class Evaluator:
         if self.domain == "fairness" or any(m.key == "passes" for m in self.metrics):
             return "share"
         return "mean"
+
+    @property
+    def carrier(self) -> Metric | None:
+        """Of method `window`: the first primary metric, whose windows hold the parts that all its metrics come from."""
+        return next((metric for metric in self.metrics if metric.primary), None) if self.combine else None
 
     def project(self, trace: Trace) -> Any | str:
         """The evaluator's own view of a trace, or the name of the required field that was not recorded."""
@@ -196,6 +204,7 @@ def evaluator(
     standards: Iterable[str] = (),
     budget: Budget | None = None,
     lane: Lane | None = None,
+    combine: Combine | None = None,
 ) -> Callable[[Score[Row, Params]], Evaluator]:
     """Turn a pure function into an `Evaluator`; the function's docstring is its description. Touches no global state.
 
@@ -203,7 +212,8 @@ def evaluator(
     that a trace may lack and whose type here does not admit None is required: a trace without it is
     NotApplicable("missing_<field>"). `embeds` names the texts of one row that `score` will embed, so that one encoder
     call serves every evaluator of a micro-batch. `lane` is given where it is not the method's: an evaluator that a
-    judge would do best and that does without one.
+    judge would do best and that does without one. `combine` belongs to method `window`: `evaluators.parts` tells what
+    such an evaluator gives.
     """
     hints = typing.get_type_hints(inputs)
     unknown = sorted(set(hints) - set(Trace.__struct_fields__))
@@ -231,6 +241,7 @@ def evaluator(
             standards=tuple(standards) or standards_of(domain, hints),
             budget=budget or Budget(),
             own_lane=lane,
+            combine=combine,
         )
 
     return made
