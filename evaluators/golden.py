@@ -1,0 +1,117 @@
+"""`check_golden`: what an evaluator must say of traces chosen by hand, in a JSON file beside its test.
+
+{"version": 1,
+ "cases": {"a_case": {"trace": {"answer": "..."}, "scored": {"metrics": {"shout": 1.0}}},
+           "another": {"trace": {"answer": ""}, "not_applicable": {"reason": "empty_answer"}}}}
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel
+
+from evaluators.check import same
+from evaluators.encoder import Encoder
+from evaluators.encoder.hashing import HashingEncoder
+from evaluators.errors import ConfigError
+from evaluators.fingerprint import fingerprint
+from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
+from evaluators.plan import Prepared
+from evaluators.resources import Resources
+from evaluators.run import run_all
+from evaluators.spec import Evaluator
+from evaluators.trace import Trace
+
+_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)  # of a trace that states no time
+
+
+class _Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A trace's recorded fields, and what is said of it: one of the three, or none while it is being written."""
+
+    trace: Mapping[str, Any]
+    scored: Scored | None = None
+    not_applicable: NotApplicable | None = None
+    failed: Failed | None = None
+
+    def __post_init__(self) -> None:
+        if sum(said is not None for said in (self.scored, self.not_applicable, self.failed)) > 1:
+            raise ValueError("a case has one outcome: scored, not_applicable or failed")
+
+    def outcome(self) -> Outcome | None:
+        return self.scored or self.not_applicable or self.failed
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The version of the evaluator that the outcomes are of, and the cases by name."""
+
+    version: int
+    cases: Mapping[str, _Case]
+
+
+def golden_traces(file: Path) -> tuple[Trace, ...]:
+    """The traces of a golden file, in order, for `check_evaluator`; raises `ConfigError` for a file it cannot read."""
+    return tuple(_traces(file, _read(file)))
+
+
+def check_golden(
+    evaluator: Evaluator, file: Path, params: BaseModel | None = None, encoder: Encoder | None = None
+) -> None:
+    """Raises `AssertionError` with every case of the file of which the evaluator says something else.
+
+    Numbers may differ by rounding; evidence, categories, parts and findings that a case leaves out must be empty. The
+    encoder is a fake one unless given. A file that cannot be read is a `ConfigError`.
+    """
+    golden = _read(file)
+    faults = [] if golden.cases else ["it has no cases"]
+    if golden.version != evaluator.version:
+        faults.append(
+            f"it is of version {golden.version}, the evaluator is {evaluator.version}: look through the outcomes, "
+            "then set its version"
+        )
+    said = _said(evaluator, _traces(file, golden), params or evaluator.params(), encoder or HashingEncoder())
+    for (name, case), outcome in zip(golden.cases.items(), said, strict=True):
+        expected = case.outcome()
+        if not same(outcome, expected):
+            faults.append(f"{name}: the evaluator says {_shown(outcome)}, the file {_shown(expected)}")
+    if faults:
+        listed = "".join(f"\n- {fault}" for fault in faults)
+        raise AssertionError(
+            f"evaluator {evaluator.id!r} differs from {file.name}:{listed}\n"
+            "Where a score moved on purpose, raise the evaluator's version: stored ones of a version stay comparable."
+        )
+
+
+def _said(evaluator: Evaluator, traces: list[Trace], params: BaseModel, encoder: Encoder) -> list[Outcome | None]:
+    prepared = Prepared(evaluator, params, fingerprint(evaluator, params, encoder.revision), tasks=())
+    [outcomes] = run_all([prepared], traces, Resources(encoder).batch())
+    return outcomes
+
+
+def _read(file: Path) -> _File:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_File)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the golden file {file} cannot be read: {error}") from error
+
+
+def _traces(file: Path, golden: _File) -> list[Trace]:
+    traces = []
+    for name, case in golden.cases.items():
+        try:
+            fields = {"trace_id": name, "time": _NOON, "app": "golden", **case.trace}
+            traces.append(msgspec.convert(fields, Trace))
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"the golden file {file} has no sound trace in {name!r}: {error}") from error
+    return traces
+
+
+def _shown(outcome: Outcome | None) -> str:
+    """As the file has it, to be copied there once it is found right."""
+    key = {Scored: "scored", NotApplicable: "not_applicable", Failed: "failed"}.get(type(outcome))
+    if key is None:
+        return "nothing"
+    stated = {name: value for name, value in msgspec.to_builtins(outcome).items() if value}
+    return msgspec.json.encode({key: stated}).decode()
