@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 __all__ = ["Budget", "Chunk", "Evaluator", "Evidence", "Failed", "Finding", "Metric", "Need", "NoParams"]
 __all__ += ["NotApplicable", "Outcome", "Scored", "Sentence", "Shared", "Trace", "Vectors"]
 __all__ += ["check_evaluator", "check_golden", "evaluator", "golden_traces"]
+__all__ += ["ClassValue", "Combined", "class_label", "name_and_labels", "part_key"]
 
 if TYPE_CHECKING:
     from evaluators.check import check_evaluator
     from evaluators.golden import check_golden, golden_traces
     from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+    from evaluators.parts import ClassValue, Combined, class_label, name_and_labels, part_key
     from evaluators.spec import Budget, Evaluator, Metric, Need, NoParams, Sentence, Shared, Vectors, evaluator
     from evaluators.trace import Chunk, Trace
 else:
@@ -24,7 +26,7 @@ else:
     def __getattr__(name: str) -> object:
         """The public name, from the first module that has it."""
         if name in __all__:
-            for home in ("outcome", "trace", "spec", "check", "golden"):  # the lightest first
+            for home in ("outcome", "trace", "parts", "spec", "check", "golden"):  # the lightest first
                 found = getattr(import_module(f"evaluators.{home}"), name, None)
                 if found is not None:
                     return found
