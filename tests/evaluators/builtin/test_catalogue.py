@@ -110,6 +110,9 @@ CATALOGUE = {
         ("region", "allow"),
         ("question_failures",),
     ),
+    "sensitive_data_leakage": Entry(
+        "privacy", "rule", "any", {"answer"}, CHECK, {"kinds": "all", "scan_contexts": True}
+    ),
     "rouge": Entry(
         "summarization",
         "ngram",

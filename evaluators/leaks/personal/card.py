@@ -1,10 +1,11 @@
 """Payment card numbers: an issuer's prefix, one of its lengths, and a right check digit."""
 
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
 
-from evaluators.personal_data.formatted import Formatted, Span, stands_alone
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.formatted import Formatted, Span, stands_alone
+from evaluators.leaks.labels import compiled, is_something_else
+from evaluators.leaks.personal.checks import luhn
 
 # First and last prefix, and how long such numbers are (ISO/IEC 7812; the schemes' own published ranges).
 _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
@@ -27,29 +28,22 @@ _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
 )
 # How the digits are grouped where they are not in one piece.
 _GROUPINGS = ((4, 4, 4, 4, 3), (4, 4, 4, 4, 2), (4, 4, 4, 4, 1), (4, 4, 4, 4), (4, 4, 4, 1), (4, 6, 5), (4, 6, 4))
-_DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
-
-
-@lru_cache(maxsize=1)
-def _digit_runs() -> Any:
-    import re2
-
-    return re2.compile(rb"[0-9]+(?:[ -][0-9]+)*")
-
-
-@lru_cache(maxsize=1)
-def _groups() -> Any:
-    import re2
-
-    return re2.compile(rb"[0-9]+")
+# Shorter numbers in one piece are mostly of articles, longer ones ids: only a label makes them a card's.
+_USUAL = range(14, 17)
+_LABEL = r"(?i)\b(?:card|visa|mastercard|maestro|amex|cc|pan|payment|credit|debit)\b[^\n]{0,24}$"
+_ID = r"(?i)\bids?\b[\"']?[ :#=]*$"
+_BEFORE = 40
 
 
 def find(shape: Formatted) -> Iterator[Span]:
     """Numbers in one piece or grouped as on a card, also within a longer row of numbers."""
-    for run in _digit_runs().finditer(shape.data):
+    for run in compiled(r"[0-9]+(?:[ -][0-9]+)*").finditer(shape.data):
         if run.end() - run.start() < 12:
             continue
-        groups = [Span(group.start(), group.end()) for group in _groups().finditer(shape.data, run.start(), run.end())]
+        groups = [
+            Span(group.start(), group.end())
+            for group in compiled(r"[0-9]+").finditer(shape.data, run.start(), run.end())
+        ]
         index = 0
         while index < len(groups):
             taken = _card_at(shape, groups, index)
@@ -68,9 +62,23 @@ def _card_at(shape: Formatted, groups: list[Span], index: int) -> int:
             continue
         start, end = groups[index].start, groups[index + count - 1].end
         digits = shape.text[start:end].replace(" ", "").replace("-", "")
-        if is_card(digits) and stands_alone(shape.text, start, end, joints="."):
+        if (
+            is_card(digits)
+            and stands_alone(shape.text, start, end, joints=".")
+            and _is_meant(shape, start, count, digits)
+        ):
             return count
     return 0
+
+
+def _is_meant(shape: Formatted, start: int, count: int, digits: str) -> bool:
+    """Whether a number in one piece is not some other one that happens to fit."""
+    if count > 1:
+        return True
+    if len(digits) not in _USUAL:
+        return compiled(_LABEL).search(shape.data[max(start - _BEFORE, 0) : start]) is not None
+    before = shape.data[max(start - _BEFORE, 0) : start]
+    return not is_something_else(shape, start) and not compiled(_ID).search(before)
 
 
 def is_card(digits: str) -> bool:
@@ -81,7 +89,6 @@ def is_card(digits: str) -> bool:
     return False
 
 
-def luhn(digits: str) -> bool:
-    """Whether the last digit checks the others (ISO/IEC 7812-1, annex B)."""
-    values = [int(digit) for digit in reversed(digits)]
-    return (sum(values[::2]) + sum(_DOUBLED[value] for value in values[1::2])) % 10 == 0
+DETECTORS: tuple[Detector, ...] = (
+    Detector("card", "a payment card number", (r"[0-9]{4}[ -]?[0-9]{4}", r"[0-9]{4}[ -][0-9]{6}"), find),
+)

@@ -1,10 +1,10 @@
 """International bank account numbers with their country's length and right check digits."""
 
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
 
-from evaluators.personal_data.formatted import Formatted, Span
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.labels import compiled
 
 # Characters of an IBAN by country (SWIFT's IBAN registry).
 _LENGTHS: dict[str, int] = {
@@ -33,23 +33,19 @@ _LENGTHS: dict[str, int] = {
 }
 
 
-@lru_cache(maxsize=1)
-def _heads() -> Any:
-    import re2
-
-    return re2.compile(rb"[A-Z][A-Z][0-9][0-9]")
+_HEAD = r"(?i)[A-Z][A-Z][0-9][0-9] ?[A-Z0-9]"
 
 
 def find(shape: Formatted) -> Iterator[Span]:
     """Numbers in one piece or with single blanks or hyphens between their groups."""
     text = shape.text
-    for head in _heads().finditer(shape.data):
+    for head in compiled(_HEAD).finditer(shape.data):
         start = head.start()
-        length = _LENGTHS.get(text[start : start + 2])
+        length = _LENGTHS.get(text[start : start + 2].upper())
         if length is None or (start and text[start - 1].isalnum()):
             continue
         end = _end(text, start, length)
-        if end and is_iban(text[start:end].replace(" ", "").replace("-", "")):
+        if end and is_iban(text[start:end].replace(" ", "").replace("-", "").upper()):
             yield Span(start, end)
 
 
@@ -58,7 +54,7 @@ def _end(text: str, start: int, length: int) -> int:
     position, count = start, 0
     while count < length and position < len(text):
         character = text[position]
-        if character.isascii() and (character.isdigit() or character.isupper()):
+        if character.isascii() and character.isalnum():
             count += 1
         elif character not in " -" or text[position - 1] in " -":
             return 0
@@ -72,3 +68,6 @@ def is_iban(text: str) -> bool:
     if len(text) != _LENGTHS.get(text[:2]):
         return False
     return int("".join(str(int(character, 36)) for character in text[4:] + text[:4])) % 97 == 1
+
+
+DETECTORS: tuple[Detector, ...] = (Detector("iban", "an IBAN", (_HEAD,), find),)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from evaluators.personal_data.kinds import Kind
-
 
 class Allowed:
     """Holds e-mail addresses, whole mail domains ("@example.com"), numbers and IP addresses, however spaced."""
@@ -11,7 +9,10 @@ class Allowed:
     def __init__(self, values: Iterable[str]) -> None:
         self._values = frozenset(form for value in values for form in (value.strip().lower(), _bare(value)))
 
-    def holds(self, kind: Kind, value: str) -> bool:
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def holds(self, kind: str, value: str) -> bool:
         """Whether this value may be shown."""
         if kind == "ip":
             return value.lower() in self._values

@@ -1,0 +1,34 @@
+"""What belongs to a person: numbers, addresses, dates, in the formats of many countries."""
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.personal import (
+    americas,
+    asia_africa_pacific,
+    bank_account,
+    card,
+    crypto_wallet,
+    documents,
+    email,
+    europe,
+    network_address,
+    social_security,
+    telephone,
+)
+
+_BEFORE_TELEPHONES: tuple[Detector, ...] = (
+    *bank_account.DETECTORS,
+    *card.DETECTORS,
+    *crypto_wallet.DETECTORS,
+    *email.DETECTORS,
+    *social_security.DETECTORS,
+    *europe.DETECTORS,
+    *americas.DETECTORS,
+    *asia_africa_pacific.DETECTORS,
+    *documents.DETECTORS,
+    *network_address.DETECTORS,
+)
+
+
+def detectors(region: str) -> tuple[Detector, ...]:
+    """The surest first: what has been taken by one is not another's. `region`: see `telephone.find`."""
+    return (*_BEFORE_TELEPHONES, telephone.detector(region))

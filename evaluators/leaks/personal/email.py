@@ -1,0 +1,74 @@
+"""E-mail addresses: local part, "@", a domain with a top level of letters."""
+
+import re
+from collections.abc import Iterator
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.labels import compiled
+
+_LOCAL_LENGTH, _DOMAIN_LENGTH = 64, 253  # RFC 5321
+_LOCAL_REVERSED = re.compile(r"[\w.!#$&*+/=?^`{|}~%'-]+")
+_DOMAIN = re.compile(r"[\w.-]+")
+_LABEL = re.compile(r"[^\W_](?:[\w-]{0,61}[^\W_])?")
+_VERSION = re.compile(r"[0-9]+\.[0-9]")  # react@18.2.0-beta.rc
+# icon@2x.png, getty@tty1.service, and labels in code.
+_ENDINGS = frozenset(
+    (
+        *("png", "jpg", "jpeg", "gif", "svg", "webp", "service", "socket", "timer", "mount", "target", "js", "ts"),
+        *("jsx", "tsx", "css", "json", "yaml", "yml", "xml", "toml", "txt", "java"),
+    )
+)
+_OPENING = "!#$&*+/=?^`{|}~%'-."
+_REPOSITORY = frozenset({"git", "svn", "hg"})  # git@host.example:team/project
+# Written out for people, not for robots.
+_SPELT = (
+    r"(?i)[a-z0-9_.+-]{1,64} ?[\[({] ?at ?[\])}] ?[a-z0-9-]{1,63}"
+    r"(?: ?(?:\.|[\[({] ?(?:dot|\.) ?[\])}]) ?[a-z0-9-]{2,63}){1,4}"
+)
+
+
+def find(shape: Formatted) -> Iterator[Span]:
+    """Addresses as people write them; no quoted local parts, no bare host names."""
+    text = shape.text
+    at = text.find("@")
+    while at >= 0:
+        local = _LOCAL_REVERSED.match(text[max(at - _LOCAL_LENGTH, 0) : at][::-1])
+        name = _name(local[0][::-1]) if local else ""
+        if name and not name.endswith(".") and ".." not in name:
+            domain = _domain(text[at + 1 : at + 1 + _DOMAIN_LENGTH])
+            end = at + 1 + len(domain)
+            if domain and not (name in _REPOSITORY and text[end : end + 1] in (":", "/")):
+                yield Span(at - len(name), end)
+        at = text.find("@", at + 1)
+
+
+def _name(local: str) -> str:
+    """The local part without what stands before it: a mailbox in a query, in quotes or behind a slash."""
+    for joint in "=/|&?":
+        local = local.rpartition(joint)[2]
+    return local.lstrip(_OPENING)
+
+
+def _domain(text: str) -> str:
+    run = _DOMAIN.match(text)
+    labels = run[0].rstrip(".-_").split(".") if run else []
+    while labels and not (labels[-1].isalpha() and len(labels[-1]) > 1) and not labels[-1].lower().startswith("xn--"):
+        labels.pop()  # "write to a@b.org.2 days later"
+    if len(labels) < 2 or labels[-1].lower() in _ENDINGS or not all(map(_LABEL.fullmatch, labels)):
+        return ""
+    domain = ".".join(labels)
+    return "" if _VERSION.match(domain) else domain
+
+
+def _find_spelt(shape: Formatted) -> Iterator[Span]:
+    """Addresses whose "@" and points are spelt in brackets."""
+    for match in compiled(_SPELT).finditer(shape.data):
+        yield Span(*match.span())
+
+
+_NAME = "an e-mail address"
+DETECTORS: tuple[Detector, ...] = (
+    Detector("email", _NAME, (r"@",), find),
+    Detector("email", _NAME, (r"(?i)[\[({] ?at ?[\])}]",), _find_spelt),
+)

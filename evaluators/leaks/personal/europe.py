@@ -1,0 +1,237 @@
+"""National numbers of European countries. Rules of their check digits as the issuing offices publish them."""
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.personal.checks import has_date, is_date, luhn, mod_11_10, weighted
+from evaluators.leaks.personal.numbered import any_number, free, told
+
+_DNI = "TRWAGMYFPDXBNJZSQVHLCKE"
+_NOBODYS_NINO = {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
+_ELEVEN = r"[0-9]{2}[ -]?[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}"
+_NINE = r"[0-9]{3}[ .-]?[0-9]{3}[ .-]?[0-9]{3}|[0-9]{4}[. ][0-9]{2}[. ][0-9]{3}"
+# Values of the characters of a codice fiscale in odd places; in even ones letters and digits count from 0.
+_ODD = dict(
+    zip(
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        (
+            *(1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6),
+            *(8, 12, 14, 16, 10, 22, 25, 24, 23),
+        ),
+        strict=True,
+    )
+)
+
+
+def _nino(text: str) -> bool:
+    return text[:2] not in _NOBODYS_NINO
+
+
+def _nhs(digits: str) -> bool:
+    return len(set(digits)) > 1 and weighted(digits, range(10, 0, -1)) % 11 == 0
+
+
+def _steuer_id(digits: str) -> bool:
+    return digits[0] != "0" and mod_11_10(digits)
+
+
+def _nir(text: str) -> bool:
+    number = text[:13].replace("2A", "19").replace("2B", "18") if text[5] == "2" else text[:13]
+    return number.isdigit() and 97 - int(number) % 97 == int(text[13:])
+
+
+def _dni(text: str) -> bool:
+    return _DNI[int(text[:8]) % 23] == text[8]
+
+
+def _nie(text: str) -> bool:
+    return _DNI[int(str("XYZ".index(text[0])) + text[1:8]) % 23] == text[8]
+
+
+def codice_fiscale(text: str) -> bool:
+    """Whether the last letter checks the others (decree of 23 December 1976)."""
+    odd = sum(_ODD[character] for character in text[:15:2])
+    even = sum(int(c) if c.isdigit() else ord(c) - 65 for c in text[1:15:2])
+    return chr(65 + (odd + even) % 26) == text[15]
+
+
+def _bsn(digits: str) -> bool:
+    return int(digits) > 0 and (weighted(digits, range(9, 1, -1)) - int(digits[8])) % 11 == 0
+
+
+def _belgian(digits: str) -> bool:
+    return any(97 - int(century + digits[:9]) % 97 == int(digits[9:]) for century in ("", "2"))
+
+
+def _pesel(digits: str) -> bool:
+    dated = is_date(int(digits[2:4]) % 20, int(digits[4:6]))
+    return dated and weighted(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
+
+
+def _personnummer(digits: str) -> bool:
+    return is_date(int(digits[-8:-6]), int(digits[-6:-4]) % 60) and luhn(digits[-10:])
+
+
+def _hetu(text: str) -> bool:
+    number = int(text[:6] + text[-4:-1])
+    return is_date(int(text[2:4]), int(text[:2])) and "0123456789ABCDEFHJKLMNPRSTUVWXY"[number % 31] == text[-1]
+
+
+def _fodselsnummer(digits: str) -> bool:
+    first = weighted(digits, (3, 7, 6, 1, 8, 9, 4, 5, 2, 1)) % 11
+    return first == 0 and weighted(digits, (5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+
+
+def _cpr(digits: str) -> bool:
+    return is_date(int(digits[2:4]), int(digits[:2]))  # no check digit since 2007
+
+
+def _pps(text: str) -> bool:
+    extra = (ord(text[8]) - 64) * 9 if len(text) > 8 and text[8] != "W" else 0
+    return "WABCDEFGHIJKLMNOPQRSTUV"[(weighted(text[:7], range(8, 1, -1)) + extra) % 23] == text[7]
+
+
+def _nif(digits: str) -> bool:
+    check = 11 - weighted(digits[:8], range(9, 1, -1)) % 11
+    return digits[0] in "1235689" and int(digits[8]) == (check if check < 10 else 0)
+
+
+def _austrian(digits: str) -> bool:
+    return digits[0] != "0" and weighted(digits[:3] + digits[4:], (3, 7, 9, 5, 8, 4, 2, 1, 6)) % 11 == int(digits[3])
+
+
+def _ahv(digits: str) -> bool:
+    return (weighted(digits, (1, 3) * 6) + int(digits[12])) % 10 == 0
+
+
+def _rodne_cislo(digits: str) -> bool:
+    month = int(digits[2:4]) % 50
+    dated = is_date(month - 20 if month > 20 else month, int(digits[4:6]))
+    return dated and (int(digits) % 11 == 0 or int(digits[:9]) % 11 == int(digits[9]) + 10)
+
+
+def _cnp(digits: str) -> bool:
+    check = weighted(digits, (2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9)) % 11
+    return has_date(digits[1:]) and int(digits[12]) == (1 if check == 10 else check)
+
+
+def _egn(digits: str) -> bool:
+    dated = is_date(int(digits[2:4]) % 20, int(digits[4:6]))
+    return dated and weighted(digits, (2, 4, 8, 5, 10, 9, 7, 3, 6)) % 11 % 10 == int(digits[9])
+
+
+def _amka(digits: str) -> bool:
+    return is_date(int(digits[2:4]), int(digits[:2])) and luhn(digits)
+
+
+def _tckn(digits: str) -> bool:
+    odd, even = sum(map(int, digits[:9:2])), sum(map(int, digits[1:8:2]))
+    tenth = (odd * 7 - even) % 10
+    return int(digits[9]) == tenth and int(digits[10]) == sum(map(int, digits[:10])) % 10
+
+
+def _isikukood(digits: str) -> bool:
+    check = weighted(digits, (1, 2, 3, 4, 5, 6, 7, 8, 9, 1)) % 11
+    if check == 10:
+        check = weighted(digits, (3, 4, 5, 6, 7, 8, 9, 1, 2, 3)) % 11 % 10
+    return has_date(digits[1:]) and int(digits[10]) == check
+
+
+def _snils(digits: str) -> bool:
+    return weighted(digits, range(9, 0, -1)) % 101 % 100 == int(digits[9:])
+
+
+DETECTORS: tuple[Detector, ...] = (
+    free(
+        *("gb_nino", "a British National Insurance number"),
+        *(r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2} ?[A-D]", _nino),
+    ),
+    told(
+        *("gb_nino", "a British National Insurance number", r"national insurance|\bnino\b|\bNI (?:no|num)"),
+        *(r"[A-Z]{2} ?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2} ?[A-D]?", any_number),
+    ),
+    told("gb_nhs", "an NHS number", r"\bnhs", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", _nhs),
+    told(
+        *("de_steuer_id", "a German tax number"),
+        r"steuer-?id|steuerliche identi|identifikationsnummer|steuernummer|idnr|tax (?:id|number)|\btin\b",
+        *(_ELEVEN, _steuer_id),
+    ),
+    told(
+        *(
+            "de_social_insurance",
+            "a German social insurance number",
+            r"sozialversicherung|rentenversicherung|\brvnr|\bsvnr",
+        ),
+        *(r"[0-9]{2} ?[0-9]{6} ?[A-Z] ?[0-9]{3}", any_number),
+    ),
+    free(
+        *("fr_nir", "a French social security number"),
+        r"[12][0-9]{2}(?:0[1-9]|1[0-2])(?:[0-9]{2}|2[ABab])[0-9]{8}|"
+        r"[12][ .][0-9]{2}[ .](?:0[1-9]|1[0-2]|[2-9][0-9])[ .](?:[0-9]{2}|2[ABab])[ .][0-9]{3}[ .][0-9]{3}"
+        r"[ .-][0-9]{2}",
+        _nir,
+    ),
+    free(
+        "es_dni",
+        "a Spanish identity number",
+        r"[0-9]{8}[ -]?[A-HJ-NP-TV-Z]|[0-9]{2}\.[0-9]{3}\.[0-9]{3}[ -]?[A-HJ-NP-TV-Z]",
+        _dni,
+    ),
+    free("es_nie", "a Spanish foreigner's number", r"[XYZ][ -]?[0-9]{7}[ -]?[A-HJ-NP-TV-Z]", _nie),
+    free(
+        *("it_codice_fiscale", "an Italian tax code"),
+        r"(?i:[A-Z]{3} ?[A-Z]{3} ?[0-9LMNPQRSTUV]{2}[ABCDEHLMPRST][0-9LMNPQRSTUV]{2} ?[A-Z][0-9LMNPQRSTUV]{3}[A-Z])",
+        codice_fiscale,
+    ),
+    told("nl_bsn", "a Dutch citizen service number", r"\bbsn|burger ?service|sofi-?n", _NINE, _bsn),
+    free("be_national", "a Belgian national number", r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", _belgian),
+    told(
+        "be_national",
+        "a Belgian national number",
+        r"rijksregister|registre national|national (?:register|number)|\bniss\b|\binsz\b",
+        r"[0-9]{11}",
+        _belgian,
+    ),
+    told("pl_pesel", "a Polish identity number", r"pesel", r"[0-9]{11}", _pesel),
+    free("se_personnummer", "a Swedish identity number", r"(?:19|20)?[0-9]{6}[-+][0-9]{4}", _personnummer),
+    told(
+        "se_personnummer",
+        "a Swedish identity number",
+        r"person(?:al identity |al )?num|samordningsn",
+        r"(?:19|20)?[0-9]{6}[-+]?[0-9]{4}",
+        _personnummer,
+    ),
+    free("fi_hetu", "a Finnish identity code", r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-FHJ-NPR-Y]", _hetu),
+    told(
+        "no_fodselsnummer",
+        "a Norwegian identity number",
+        r"f.dselsn|f..dselsn|person(?:al )?n|national id|norwegian",
+        r"[0-9]{6} ?[0-9]{5}",
+        _fodselsnummer,
+    ),
+    told("dk_cpr", "a Danish identity number", r"\bcpr|person(?:al identification )?n", r"[0-9]{6}-?[0-9]{4}", _cpr),
+    told("ie_pps", "an Irish public service number", r"\bpps|personal public service", r"[0-9]{7}[A-W][A-IW]?", _pps),
+    told("pt_nif", "a Portuguese tax number", r"\bnif\b|contribuinte|tax (?:id|number)", _NINE, _nif),
+    told(
+        "at_social_insurance",
+        "an Austrian insurance number",
+        r"sozialversicherung|\bsvnr|\bsv-n|versicherungsn",
+        r"[0-9]{4}[ -]?[0-9]{6}",
+        _austrian,
+    ),
+    free("ch_ahv", "a Swiss insurance number", r"756\.?[0-9]{4}\.?[0-9]{4}\.?[0-9]{2}", _ahv),
+    free("cz_rodne_cislo", "a Czech or Slovak birth number", r"[0-9]{6}/[0-9]{4}", _rodne_cislo),
+    told("ro_cnp", "a Romanian identity number", r"\bcnp|cod numeric", r"[1-9][0-9]{12}", _cnp),
+    told("bg_egn", "a Bulgarian identity number", r"\begn\b|unified civil", r"[0-9]{10}", _egn),
+    told("hr_oib", "a Croatian identity number", r"\boib\b|osobni identifikacijski", r"[0-9]{11}", mod_11_10),
+    told("gr_amka", "a Greek insurance number", r"\bamka\b", r"[0-9]{11}", _amka),
+    told(
+        "tr_tckn", "a Turkish identity number", r"\btckn?\b|t\.?c\.? kimlik|kimlik|turkish id", r"[1-9][0-9]{10}", _tckn
+    ),
+    told(
+        "ee_isikukood",
+        "an Estonian or Lithuanian identity code",
+        r"isikukood|asmens kod|personal (?:id )?code",
+        r"[1-6][0-9]{10}",
+        _isikukood,
+    ),
+    free("ru_snils", "a Russian insurance number", r"[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}", _snils),
+)

@@ -1,0 +1,39 @@
+"""United States social security numbers, written with hyphens, blanks or points, or with a label."""
+
+from collections.abc import Iterator
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.formatted import Formatted, Span, stands_alone
+from evaluators.leaks.labels import compiled, is_something_else, labelled
+
+_WRITTEN = r"([0-9]{3})(?:-([0-9]{2})-| ([0-9]{2}) |\.([0-9]{2})\.)([0-9]{4})"
+_LABELS = r"\bssn|social[ _-]?security|\bss ?(?:#|no\b|num)"
+
+
+def find(shape: Formatted) -> Iterator[Span]:
+    """Numbers that the Social Security Administration can have given out: no 000, 666 or 9xx, no 00, no 0000."""
+    for match in compiled(_WRITTEN).finditer(shape.data):
+        start, end = match.span()
+        alone = stands_alone(shape.text, start, end, joints="-.")
+        if alone and _given_out(shape.text[start:end]) and not is_something_else(shape, start):
+            yield Span(start, end)
+
+
+def _find_bare(shape: Formatted) -> Iterator[Span]:
+    """Nine digits with a label."""
+    for start, end in labelled(_LABELS, r"[0-9]{9}")(shape):
+        if _given_out(shape.text[start:end]):
+            yield Span(start, end)
+
+
+def _given_out(number: str) -> bool:
+    digits = "".join(filter(str.isdigit, number))
+    area, group, serial = digits[:3], digits[3:5], digits[5:]
+    return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
+
+
+_NAME = "a social security number"
+DETECTORS: tuple[Detector, ...] = (
+    Detector("ssn", _NAME, (r"[0-9]{3}[ .-][0-9]{2}[ .-][0-9]",), find),
+    Detector("ssn", _NAME, (rf"(?i:{_LABELS})",), _find_bare),
+)

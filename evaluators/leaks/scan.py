@@ -1,0 +1,87 @@
+"""One pass over a text for every kind of personal data and secret."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+from evaluators.leaks import personal, secrets
+from evaluators.leaks.allowed import Allowed
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.formatted import formatted
+from evaluators.leaks.gate import Gate
+from evaluators.leaks.personal.telephone import TooMany
+
+DEFAULT_REGION = "US"
+INCOMPLETE = "phone"  # the kind that may not have been looked for everywhere
+
+_PERSONAL = personal.detectors(DEFAULT_REGION)
+PERSONAL: tuple[str, ...] = tuple(dict.fromkeys(detector.kind for detector in _PERSONAL))
+SECRETS: tuple[str, ...] = tuple(dict.fromkeys(detector.kind for detector in secrets.DETECTORS))
+NAMES: Mapping[str, str] = {detector.kind: detector.name for detector in (*secrets.DETECTORS, *_PERSONAL)}
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something of one kind at `start` to `end` (character offsets)."""
+
+    kind: str
+    start: int
+    end: int
+
+
+class Scan(NamedTuple):
+    """What a text holds, by position; `complete` is false where too much in it looks like a telephone number."""
+
+    hits: tuple[Hit, ...]
+    complete: bool
+
+
+@lru_cache(maxsize=8)
+def scanner(region: str = DEFAULT_REGION) -> Callable[[str], Scan]:
+    """Gives every place of every kind, in order; no two overlap: of two claims on one the surer kind's stands.
+
+    `region` is the country whose telephone numbers are known without a leading "+" or 0. The same function each time:
+    who asks `Shared.once` for what it makes shares it.
+    """
+    detectors = (*secrets.DETECTORS, *personal.detectors(region))
+    return partial(_scan, detectors, Gate(detectors))
+
+
+def _scan(detectors: Sequence[Detector], gate: Gate, text: str) -> Scan:
+    shape = formatted(text)
+    taken = bytearray(len(text))
+    hits: list[Hit] = []
+    complete = True
+    for index in gate.open_for(shape):
+        detector = detectors[index]
+        try:
+            for start, end in detector.find(shape):
+                if 1 not in taken[start:end]:
+                    taken[start:end] = b"\x01" * (end - start)
+                    hits.append(Hit(detector.kind, start, end))
+        except TooMany:
+            complete = False
+    return Scan(tuple(sorted(hits, key=lambda hit: hit.start)), complete)
+
+
+class Leaks(NamedTuple):
+    """What one text gives away of the kinds asked for; see `Scan`."""
+
+    hits: tuple[Hit, ...]
+    complete: bool
+
+    @property
+    def any(self) -> bool | None:
+        """Whether there are some; None where none was found and not everything looked at."""
+        return True if self.hits else False if self.complete else None
+
+
+def leaks_of(text: str, scanned: Scan, kinds: Collection[str], allowed: Allowed | None = None) -> Leaks:
+    """What `scan` found in the text, of these kinds, without what may be shown."""
+    hits = tuple(
+        hit
+        for hit in scanned.hits
+        if hit.kind in kinds and not (allowed and allowed.holds(hit.kind, text[hit.start : hit.end]))
+    )
+    return Leaks(hits, scanned.complete or INCOMPLETE not in kinds)

@@ -1,0 +1,13 @@
+"""What opens something: keys, tokens, passwords."""
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.secrets import api_key, credentials, key_block, password, product_key, provider_token
+
+DETECTORS: tuple[Detector, ...] = (
+    *key_block.DETECTORS,
+    *provider_token.DETECTORS,
+    *credentials.DETECTORS,
+    *product_key.DETECTORS,
+    *password.DETECTORS,
+    *api_key.DETECTORS,
+)

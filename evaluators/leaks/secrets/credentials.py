@@ -1,0 +1,51 @@
+"""Credentials where protocols put them: in a URL, in an authorization header, on a command line."""
+
+from collections.abc import Iterator
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.labels import compiled
+from evaluators.leaks.secrets.placeholder import is_made_up
+
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://"
+_IN_URL = rf"{_SCHEME}([^\s/@:\"'<>]{{0,100}}:([^\s/@\"'<>]{{1,200}}))@[A-Za-z0-9\[_-]"
+_HEADER = (
+    r"(?i:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"'`]?(?:basic|bearer|token|digest|apikey)\s+|\bbearer\s+|\bbasic\s+)"
+    r"([A-Za-z0-9+/=._~-]{8,1000})"
+)
+_ON_COMMAND_LINE = (
+    r"(?:\bcurl\b[^\n]{0,120}? (?:-u|--user)[ =]|\bsshpass -p ?)[\"']?([^\s\"':]{0,100}:?[^\s\"':]{3,100})"
+)
+_SHORT = 16  # a word behind "bearer" or "basic" is not a token
+
+
+def _in_url(shape: Formatted) -> Iterator[Span]:
+    for match in compiled(_IN_URL).finditer(shape.data):
+        start, end = match.span(1)
+        password = match[2].decode("latin-1")
+        if password[0] not in "$<{%*[" and len(set(password)) > 1 and "xxx" not in password.lower():
+            yield Span(start, end)
+
+
+def _in_header(shape: Formatted) -> Iterator[Span]:
+    for match in compiled(_HEADER).finditer(shape.data):
+        value = match[1].decode("latin-1").rstrip(".")
+        named = match[0][:13].lower() == b"authorization"
+        looks_random = any(map(str.isdigit, value)) or (value != value.lower() and value.endswith("="))
+        if not is_made_up(value) and (looks_random and (named or len(value) >= _SHORT)):
+            start = match.start(1)
+            yield Span(start, start + len(value))
+
+
+def _on_command_line(shape: Formatted) -> Iterator[Span]:
+    for match in compiled(_ON_COMMAND_LINE).finditer(shape.data):
+        value = match[1].decode("latin-1")
+        if value[0] not in "$<{*" and ":$" not in value and not is_made_up(value):
+            yield Span(*match.span(1))
+
+
+DETECTORS: tuple[Detector, ...] = (
+    Detector("url_credentials", "credentials in a URL", (r"://[^\s/@]{0,100}:[^\s/@]{1,100}@",), _in_url),
+    Detector("authorization", "an authorization header", (r"(?i)authorization|\bbearer\s|\bbasic\s",), _in_header),
+    Detector("authorization", "credentials of a command", (r"\bcurl\b|\bsshpass\b",), _on_command_line),
+)
