@@ -2,13 +2,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
+from evaluators.ngrams import common
 from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.porter import stem
 from evaluators.spec import Metric, Shared, evaluator
 from evaluators.subsequence import lcs_length, lcs_positions
 
@@ -49,6 +50,8 @@ class Text(NamedTuple):
 
     tokens: list[str]
     lines: list[list[str]]
+    words: Counter[str]
+    pairs: Counter[tuple[str, str]]
 
 
 def _metric(key: RougeType, description: str) -> Metric:
@@ -70,16 +73,17 @@ def rouge(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Ou
     are kept as parts. Lines are the sentences of ROUGE-Lsum.
     """
     for row in rows:
-        yield _rouge(row, params)
+        yield _rouge(row, shared, params)
 
 
-def _rouge(row: Inputs, params: Params) -> Outcome:
-    answer = read(row.answer, params.use_stemmer)
-    references = [text for text in (read(text, params.use_stemmer) for text in row.expected) if text.tokens]
+def _rouge(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    made = read_stems if params.use_stemmer else read
+    answer = shared.once(made, row.answer)
+    references = [text for text in (shared.once(made, text) for text in row.expected) if text.tokens]
     if not references:
         # A reference in another script has no token that ROUGE knows: a 0 would be invented.
         return NotApplicable("reference_without_words" if row.expected else "empty_expected")
-    if any(_too_long(answer, reference, params.rouge_types) for reference in references):
+    if _too_long(answer, references, params.rouge_types):
         return NotApplicable("too_long")
     metrics: dict[str, float] = {}
     parts: dict[str, float] = {}
@@ -91,29 +95,26 @@ def _rouge(row: Inputs, params: Params) -> Outcome:
     return Scored(metrics, parts=parts)
 
 
-def read(text: str, use_stemmer: bool) -> Text:
+def read(text: str) -> Text:
     """Tokens as rouge_score 0.1.2 makes them."""
-    lines = [TOKEN.findall(line) for line in text.lower().split("\n")]
-    if use_stemmer:
-        lines = [[_stem(token) if len(token) > 3 else token for token in line] for line in lines]
-    return Text([token for line in lines for token in line], [line for line in lines if line])
+    return _text([TOKEN.findall(line) for line in text.lower().split("\n")])
 
 
-@lru_cache(maxsize=1)
-def _stemmer() -> Callable[[str], str]:
-    from nltk.stem.porter import PorterStemmer
-
-    return PorterStemmer().stem  # type: ignore[no-any-return]
+def read_stems(text: str) -> Text:
+    """The stems of those of more than three letters in their place, as with its use_stemmer."""
+    return _text([[stem(token) if len(token) > 3 else token for token in line] for line in read(text).lines])
 
 
-@lru_cache(maxsize=20_000)
-def _stem(token: str) -> str:
-    return _stemmer()(token)
+def _text(lines: Sequence[list[str]]) -> Text:
+    tokens = [token for line in lines for token in line]
+    return Text(tokens, [line for line in lines if line], Counter(tokens), Counter(pairwise(tokens)))
 
 
-def _too_long(answer: Text, reference: Text, types: Sequence[RougeType]) -> bool:
-    cells = len(answer.tokens) * len(reference.tokens)
-    steps = len(answer.tokens) * len(reference.lines) + len(reference.tokens) * len(answer.lines)
+def _too_long(answer: Text, references: Sequence[Text], types: Sequence[RougeType]) -> bool:
+    cells = steps = 0
+    for reference in references:
+        cells += len(answer.tokens) * len(reference.tokens)
+        steps += len(answer.tokens) * len(reference.lines) + len(reference.tokens) * len(answer.lines)
     return ("rouge_l" in types and cells > CELLS) or ("rouge_lsum" in types and (cells > CELLS or steps > LINE_STEPS))
 
 
@@ -125,12 +126,12 @@ def _overlap(hits: int, answer: int, reference: int) -> Overlap:
 
 
 def _single_words(answer: Text, reference: Text) -> Overlap:
-    hits = (Counter(answer.tokens) & Counter(reference.tokens)).total()
+    hits = common(answer.words, reference.words)
     return _overlap(hits, len(answer.tokens), len(reference.tokens))
 
 
 def _word_pairs(answer: Text, reference: Text) -> Overlap:
-    hits = (Counter(pairwise(answer.tokens)) & Counter(pairwise(reference.tokens))).total()
+    hits = common(answer.pairs, reference.pairs)
     return _overlap(hits, len(answer.tokens) - 1, len(reference.tokens) - 1)
 
 
@@ -142,7 +143,7 @@ def _longest_of_lines(answer: Text, reference: Text) -> Overlap:
     """ROUGE-Lsum (Lin 2004, section 3.2), each token counted as often as both texts hold it, as in ROUGE-1.5.5."""
     if len(answer.lines) == 1 and len(reference.lines) == 1:
         return _longest(answer, reference)  # the same number
-    left = Counter(answer.tokens) & Counter(reference.tokens)
+    left = answer.words & reference.words
     vocabularies = [(line, frozenset(line)) for line in answer.lines]
     hits = 0
     for line in reference.lines:

@@ -126,6 +126,74 @@ CATALOGUE = {
         ),
         {"use_stemmer": False, "rouge_types": ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")},
     ),
+    "bleu": Entry(
+        "summarization",
+        "ngram",
+        "mean",
+        {"answer", "expected"},
+        (
+            Line("bleu_1", 0, 1, "higher", 0.75, True),
+            Line("bleu_2", 0, 1, "higher", 0.75),
+            Line("bleu_3", 0, 1, "higher", 0.75),
+            Line("bleu_4", 0, 1, "higher", 0.75),
+        ),
+        {"max_order": 4, "smooth": True},
+    ),
+    "sari": Entry(
+        "summarization",
+        "ngram",
+        "mean",
+        {"question", "answer", "expected"},
+        (Line("sari", 0, 100, "higher", None, True),),
+    ),
+    "meteor": Entry(
+        "summarization",
+        "ngram",
+        "mean",
+        {"answer", "expected"},
+        (Line("meteor", 0, 1, "higher", None, True),),
+        {"alpha": 0.9, "beta": 3.0, "gamma": 0.5},
+    ),
+    "readability": Entry(
+        "summarization",
+        "ngram",
+        "mean",
+        {"answer"},
+        (Line("flesch_reading_ease", -inf, 121.22, "higher", 60, True),),
+    ),
+    "content_analysis": Entry(
+        "summarization",
+        "ngram",
+        "mean",
+        {"answer"},
+        (
+            Line("coverage", 0, 1, "higher", None, True),
+            Line("density", 0, inf, "lower", None),
+            Line("compression", 0, inf, "higher", None),
+            Line("abstractness", 0, 1, "lower", None),
+            Line("repetitiveness", 0, 1, "lower", None),
+        ),
+        {"ngram": 3},
+    ),
+    "exact_match": Entry(
+        "generation",
+        "ngram",
+        "mean",
+        {"answer", "expected"},
+        (Line("exact_match", 0, 1, "higher", 0.8, True),),
+        {"regexes_to_ignore": (), "ignore_case": False, "ignore_punctuation": False, "ignore_numbers": False},
+    ),
+    "text_quality": Entry(
+        "generation",
+        "ngram",
+        "mean",
+        {"answer", "expected"},
+        (
+            Line("f1", 0, 1, "higher", 0.8, True),
+            Line("precision", 0, 1, "higher", 0.8),
+            Line("recall", 0, 1, "higher", 0.8),
+        ),
+    ),
     "inputs": Entry(
         "generation",
         "rule",
@@ -198,3 +266,10 @@ def test_standards_follow_domain_and_inputs() -> None:
 def test_lanes_follow_the_method(id: str) -> None:
     evaluator = load()[id]
     assert evaluator.lane == ("model" if evaluator.method == "embedding" else "fast")
+
+
+def test_summaries_are_all_that_some_evaluators_look_at() -> None:
+    assert {id for id, evaluator in load().items() if evaluator.tasks == ("summarization",)} >= {
+        "content_analysis",
+        "sari",
+    }

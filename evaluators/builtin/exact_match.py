@@ -1,0 +1,121 @@
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, Field, field_validator
+
+from evaluators.conditions.patterns import Malformed, Patterns
+from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.spec import Budget, Metric, Shared, evaluator
+from evaluators.surrogates import replaced
+
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+DIGITS = str.maketrans("", "", string.digits)
+# Each search costs RE2 at worst 5 ns for each byte that is left and each state of its automaton, and there is one after
+# each match: taking out all of them can be quadratic, whatever the engine.
+STEPS = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The answer and what it should have been."""
+
+    answer: str
+    expected: tuple[str, ...]
+
+
+class Params(BaseModel, frozen=True, extra="forbid"):
+    """What is taken out of both texts before they are compared, in this order."""
+
+    regexes_to_ignore: tuple[str, ...] = Field((), description="Regular expressions (RE2) whose matches are taken out.")
+    ignore_case: bool = Field(False, description="Compare in lower case.")
+    ignore_punctuation: bool = Field(False, description="Take out ASCII punctuation.")
+    ignore_numbers: bool = Field(False, description="Take out the digits 0 to 9.")
+
+    @field_validator("regexes_to_ignore")
+    @classmethod
+    def _linear(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            _compiled(given)
+        except Malformed as refused:
+            raise ValueError(str(refused)) from None
+        return given
+
+
+METRICS = (Metric("exact_match", threshold=0.8, primary=True, description="1 where answer and a reference are equal"),)
+
+
+@evaluator(
+    "exact_match",
+    version=1,
+    domain="generation",
+    method="ngram",
+    inputs=Inputs,
+    params=Params,
+    metrics=METRICS,
+    budget=Budget(characters=1_000_000),
+)
+def exact_match(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """Whether the answer equals one of the references after the configured normalisation, as Hugging Face's exact_match
+    does it; white space counts.
+    """
+    for row in rows:
+        yield _exact_match(row, params)
+
+
+def _exact_match(row: Inputs, params: Params) -> Outcome:
+    if not row.expected:
+        return NotApplicable("empty_expected")
+    eraser = _Eraser(params.regexes_to_ignore)
+    try:
+        answer, *references = (_normalised(text, eraser, params) for text in (row.answer, *row.expected))
+    except _TooLong:
+        return NotApplicable("too_long")
+    return Scored({"exact_match": float(answer in references)})
+
+
+def _normalised(text: str, eraser: "_Eraser", params: Params) -> str:
+    text = eraser.erased(text)
+    if params.ignore_case:
+        text = text.lower()
+    if params.ignore_punctuation:
+        text = text.translate(PUNCTUATION)
+    return text.translate(DIGITS) if params.ignore_numbers else text
+
+
+class _TooLong(Exception):
+    """More steps than are bearable."""
+
+
+class _Eraser:
+    """Takes what regular expressions match out of the texts of one record."""
+
+    def __init__(self, expressions: tuple[str, ...]) -> None:
+        self._patterns = _compiled(expressions)
+        self._left = STEPS
+
+    def erased(self, text: str) -> str:
+        """What is left. Raises `_TooLong` where the record could take more than `STEPS`."""
+        if not self._patterns:
+            return text
+        data = replaced(text).encode()
+        for pattern in self._patterns:
+            kept, end = [], 0
+            matches = pattern.finditer(data)
+            self._left -= len(data) * pattern.programsize
+            while self._left >= 0 and (match := next(matches, None)):
+                self._left -= (len(data) - match.end()) * pattern.programsize
+                kept.append(data[end : match.start()])
+                end = match.end()
+            if self._left < 0:
+                raise _TooLong
+            data = b"".join((*kept, data[end:]))
+        return data.decode()
+
+
+@lru_cache(maxsize=64)
+def _compiled(expressions: tuple[str, ...]) -> tuple[Any, ...]:
+    patterns = Patterns()
+    return tuple(patterns.compiled(each, f"expression {place}") for place, each in enumerate(expressions))

@@ -1,0 +1,89 @@
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evaluators.ngrams import Ngrams, ngrams
+from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
+from evaluators.tokenisers import folded_mteval
+
+ORDERS = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The source text, what the answer made of it, and what it should have made of it."""
+
+    question: str
+    answer: str
+    expected: tuple[str, ...]
+
+
+METRICS = (Metric("sari", high=100.0, primary=True, description="mean of kept (F1), added (F1), deleted (precision)"),)
+
+
+@evaluator(
+    "sari",
+    version=1,
+    domain="summarization",
+    method="ngram",
+    inputs=Inputs,
+    params=NoParams,
+    metrics=METRICS,
+    tasks=("summarization",),
+    budget=Budget(characters=500_000),
+)
+def sari(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
+    """SARI (Xu 2016) of the answer against the source text (the question) and the references: how well it keeps, adds
+    and deletes n-grams of one to four tokens. Of the published variants this is Hugging Face's: lower case, tokens of
+    mteval-v13a, a share of nothing is 1, deletion by precision alone. The three are kept as parts.
+    """
+    for row in rows:
+        yield _sari(row, shared)
+
+
+def _sari(row: Inputs, shared: Shared) -> Outcome:
+    source, answer = shared.once(folded_mteval, row.question), shared.once(folded_mteval, row.answer)
+    references = [tokens for tokens in (shared.once(folded_mteval, text) for text in row.expected) if tokens]
+    if not source:
+        return NotApplicable("empty_question")
+    if not references:
+        return NotApplicable("reference_without_words" if row.expected else "empty_expected")
+    kept = added = deleted = 0.0
+    for order in ORDERS:
+        before, after = ngrams(source, order), ngrams(answer, order)
+        wanted: Ngrams = Counter()
+        for reference in references:
+            wanted.update(ngrams(reference, order))
+        kept += _kept(before, after, wanted, len(references)) / len(ORDERS)
+        added += _added(before, after, wanted) / len(ORDERS)
+        deleted += _deleted(before, after, wanted, len(references)) / len(ORDERS)
+    score = 100 * (kept + added + deleted) / 3
+    return Scored({"sari": min(score, 100.0)}, parts={"kept": kept, "added": added, "deleted": deleted})
+
+
+def _kept(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) -> float:
+    """F1: counts of source and answer are taken as often as there are references, as each reference is worth one."""
+    kept = {gram: references * min(before[gram], after[gram]) for gram in before.keys() & after.keys()}
+    good = {gram: min(count, wanted[gram]) for gram, count in kept.items()}
+    to_keep = sum(min(references * before[gram], wanted[gram]) for gram in before.keys() & wanted.keys())
+    precision = sum(good[gram] / kept[gram] for gram in kept) / len(kept) if kept else 1.0
+    return _f1(precision, sum(good.values()) / to_keep if to_keep else 1.0)
+
+
+def _deleted(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) -> float:
+    """Precision."""
+    gone = {gram: references * (count - after[gram]) for gram, count in before.items() if count > after[gram]}
+    good = sum(max(count - wanted[gram], 0) / count for gram, count in gone.items())
+    return good / len(gone) if gone else 1.0
+
+
+def _added(before: Ngrams, after: Ngrams, wanted: Ngrams) -> float:
+    """F1 of distinct n-grams."""
+    added, to_add = after.keys() - before.keys(), wanted.keys() - before.keys()
+    good = len(added & to_add)
+    return _f1(good / len(added) if added else 1.0, good / len(to_add) if to_add else 1.0)
+
+
+def _f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0

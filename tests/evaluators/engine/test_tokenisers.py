@@ -1,0 +1,102 @@
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from evaluators.tokenisers import folded_mteval, mteval, treebank
+
+
+@cache
+def theirs_mteval() -> Any:
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    return Tokenizer13a()
+
+
+@cache
+def theirs_treebank() -> Any:
+    from nltk.tokenize.destructive import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(st.sampled_from("ab.,1-2'\"(&;<\n é東")))
+@example("1..5 ...5 a.,5 1.,.5 -2--3 &quot;&amp;lt; x-\ny <skip<skipped>ped>")
+def test_mteval_is_sacrebleus(text: str) -> None:
+    assert mteval(text) == theirs_mteval()(text).split()
+
+
+@given(st.text())
+def test_mteval_is_sacrebleus_in_any_script(text: str) -> None:
+    assert folded_mteval(text) == theirs_mteval()(text.lower()).split()
+
+
+WORDS = (
+    *("the", "cat", "it's", "dogs'", "don't", "we'll", "they've", "I'm", "'tis", "cannot", "gonna", "wanna,", "d'ye"),
+    *(
+        "$5.00",
+        "15,969",
+        "e.g.",
+        "etc...",
+        "U.S.",
+        "a:b",
+        "x,y",
+        "10:30",
+        "end.",
+        "(see",
+        "below)",
+        "[1]",
+        "{x}",
+        "<b>",
+    ),
+    *(
+        '"quoted"',
+        '"open',
+        'close"',
+        "“curly”",
+        "\u2018one\u2019",
+        "«two»",
+        "`tick`",
+        "semi;colon",
+        "50%",
+        "a&b",
+        "#1",
+        "me@x.org",
+    ),
+    *(
+        "well--known",
+        "5\u20136",
+        "why?",
+        "stop!",
+        "*bold*",
+        "-",
+        "naïve",
+        "東京は",
+        "rock'n'roll",
+        "more'n",
+        "can't.",
+        "O'Neil",
+    ),
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.sampled_from(WORDS), max_size=12))
+def test_treebank_is_nltks(words: list[str]) -> None:
+    text = " ".join(words)
+    assert treebank(text) == [token.lower() for token in theirs_treebank().tokenize(text)]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(st.sampled_from("abst .,:'?!()[]$&-…é1"), max_size=20))
+def test_treebank_is_nltks_on_anything_but_doubled_single_quotes(text: str) -> None:
+    assume("''" not in text)
+    assert treebank(text) == [token.lower() for token in theirs_treebank().tokenize(text)]
+
+
+@pytest.mark.parametrize("tokens", [mteval, folded_mteval, treebank])
+def test_a_blank_text_has_no_tokens(tokens: Any) -> None:
+    assert tokens("") == tokens(" \n\u00a0") == []
