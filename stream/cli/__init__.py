@@ -14,7 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "jobs": ("stream.cli.jobs", "Close windows, judge rules, open and resolve problems."),
     "replay": ("stream.cli.replay", "Evaluate a range of a topic, or a file, into a run of its own."),
     "problems": ("stream.cli.problems", "List problems, or show one with its examples and actions."),
-    "evaluators": ("stream.cli.evaluators", "Every evaluator: metrics, lane, parameters, whether it can run."),
+    "evaluators": ("stream.cli.evaluators", "Every evaluator, and whether it can run; begin one of your own."),
     "dashboards": ("stream.cli.dashboards", "Build the Grafana dashboards, or push them."),
     "migrate": ("stream.cli.migrate", "Create or update the tables in ClickHouse."),
     "check": ("stream.cli.check", "Try every connection and say what is wrong and what to do."),

@@ -13,21 +13,45 @@ if TYPE_CHECKING:
 _WIDTH = 120  # of the table where it goes to a file or a pipe
 
 
-@click.command()
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--json", "as_json", is_flag=True, help="A list of objects with everything known of each.")
-@click.option("--lane", "lanes", multiple=True, metavar="LANE[,LANE]", help="Only these lanes.")
-@config_option
-def command(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...], config: Path | None) -> None:
-    """Every evaluator: what it measures, in which lane it runs, and whether it can run here.
+class TableUnlessCommand(click.Group):
+    """`ragwatch evaluators ...` is `ragwatch evaluators list ...` where the first word is no command."""
 
-    With ids: those in full, with parameters and metrics. No model is loaded.
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, `list` put before ids and its own options."""
+        own = {*self.commands, *ctx.help_option_names}
+        return super().parse_args(ctx, args if args[:1] and args[0] in own else ["list", *args])
+
+
+@click.group(cls=TableUnlessCommand)
+def command() -> None:
+    """The evaluators that are installed, and how to begin one of your own.
+
+    Ids and options without a command are those of `list`.
 
     \b
     Examples:
       ragwatch evaluators
       ragwatch evaluators groundedness
       ragwatch evaluators --json | jq -r '.[] | select(.available | not) | .reason'
+      ragwatch evaluators new short_answers
+    """
+
+
+@command.command("list", short_help="What each measures, in which lane, whether it can run here.")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--json", "as_json", is_flag=True, help="A list of objects with everything known of each.")
+@click.option("--lane", "lanes", multiple=True, metavar="LANE[,LANE]", help="Only these lanes.")
+@config_option
+def list_evaluators(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...], config: Path | None) -> None:
+    """Every evaluator: what it measures, in which lane it runs, and whether it can run here.
+
+    With ids: those in full, with parameters and metrics. No model is loaded.
+
+    \b
+    Examples:
+      ragwatch evaluators --lane fast,model
+      ragwatch evaluators groundedness rouge
+      ragwatch evaluators list --json
     """
     chosen = lanes_named(lanes)
     settings = settings_from(config).settings
@@ -52,6 +76,43 @@ def command(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...], config:
             click.echo(_told(info))
     else:
         _table(shown)
+
+
+@command.command(short_help="Write the files that one of your own begins with.")
+@click.argument("name")
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    show_default=True,
+    help="Folder for the files, made where it is not there.",
+)
+def new(name: str, directory: Path) -> None:
+    """Begin an evaluator of your own: write NAME.py, its test and its golden file.
+
+    NAME is its id and the first half of its metrics' names: lower-case letters, digits and underscores. The files work
+    as they are, with an evaluator that tells whether an answer is short: make it yours. The golden file holds traces
+    and what the evaluator must say of each, worked out by hand. Nothing that is there is overwritten.
+
+    ragwatch finds an evaluator by the entry point of the package that it is installed from; the command prints the
+    lines for its pyproject.toml. docs/custom-evaluators.md goes through it step by step.
+
+    \b
+    Examples:
+      ragwatch evaluators new short_answers
+      ragwatch evaluators new short_answers --directory our-evaluators
+      cd our-evaluators && python -m pytest
+    """
+    from evaluators import registry
+    from stream.new_evaluator import write
+
+    for file in write(name, directory, registry.load()):
+        click.echo(f"wrote {file}")
+    click.echo(
+        "Try it with: python -m pytest\n"
+        "ragwatch finds it once its package, with these lines in pyproject.toml, is installed beside ragwatch:\n\n"
+        f'[project.entry-points."{registry.GROUP}"]\n{name} = "{name}"'
+    )
 
 
 def _table(infos: "list[EvaluatorInfo]") -> None:
