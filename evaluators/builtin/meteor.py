@@ -3,15 +3,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from evaluators.outcome import NotApplicable, Outcome, Scored
 from evaluators.porter import stem
 from evaluators.spec import Budget, Metric, Shared, evaluator
+from evaluators.synonyms import synonyms, what_is_missing
 from evaluators.tokenisers import treebank
 
 STEPS = 1_000_000  # tokens of the answer x references: some 0.5 s
 Match = tuple[int, int]  # places of a token in the answer and in the reference
+Form = tuple[int, str]  # a place, and the token or the stem there
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,15 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     alpha: float = Field(0.9, gt=0, lt=1, description="Weight of recall against precision.")
     beta: float = Field(3.0, ge=0, description="Exponent of the penalty for matches in pieces.")
     gamma: float = Field(0.5, ge=0, le=1, description="Greatest penalty for matches in pieces.")
+    synonyms: bool = Field(False, description="Match synonyms too; needs NLTK and its WordNet on this machine.")
+
+    @field_validator("synonyms")
+    @classmethod
+    def _at_hand(cls, wanted: bool) -> bool:
+        missing = what_is_missing() if wanted else None
+        if missing:
+            raise ValueError(missing)
+        return wanted
 
 
 METRICS = (
@@ -47,8 +58,9 @@ METRICS = (
 )
 def meteor(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """METEOR of the answer against the best of the references, with the parameters alpha, beta and gamma. Equal tokens
-    are matched, then equal Porter stems, each from the text's end, as NLTK 3.10 does; synonyms are not, which the
-    category `synonyms` says. An answer equal to its reference is not 1 (0.5 for one word): that is METEOR's penalty.
+    are matched, then equal Porter stems, each from the text's end, as NLTK 3.10 does; synonyms of WordNet only where
+    they are switched on, and the category `synonyms` says which (none, wordnet). An answer equal to its reference is
+    not 1 (0.5 for one word): that is METEOR's penalty.
     """
     for row in rows:
         yield _meteor(row, shared, params)
@@ -62,11 +74,11 @@ def _meteor(row: Inputs, shared: Shared, params: Params) -> Outcome:
     if len(answer) * len(references) > STEPS:
         return NotApplicable("too_long")
     best = max(_score(answer, reference, params) for reference in references)
-    return Scored({"meteor": best}, categories={"synonyms": "none"})
+    return Scored({"meteor": best}, categories={"synonyms": "wordnet" if params.synonyms else "none"})
 
 
 def _score(answer: Sequence[str], reference: Sequence[str], params: Params) -> float:
-    matches = _aligned(answer, reference)
+    matches = _aligned(answer, reference, params.synonyms)
     if not matches:
         return 0.0
     precision, recall = len(matches) / len(answer), len(matches) / len(reference)
@@ -76,18 +88,44 @@ def _score(answer: Sequence[str], reference: Sequence[str], params: Params) -> f
     return (1 - penalty) * mean
 
 
-def _aligned(answer: Sequence[str], reference: Sequence[str]) -> list[Match]:
+def _aligned(answer: Sequence[str], reference: Sequence[str], by_sense: bool) -> list[Match]:
     """Which token of the answer is which of the reference, in the order of the answer."""
     equal = _matched(list(enumerate(answer)), enumerate(reference))
-    met, meant = {match[0] for match in equal}, {match[1] for match in equal}
+    left, right = _others(equal, answer, reference)
+    found = equal + _matched(left, right)
+    if by_sense:
+        left, right = _others(found, answer, reference)
+        found += _matched_by_sense(left, right)
+    return sorted(found)
+
+
+def _others(found: Sequence[Match], answer: Sequence[str], reference: Sequence[str]) -> tuple[list[Form], list[Form]]:
+    """Stems of the tokens not yet matched. NLTK looks synonyms of stems up too, not of words."""
+    met, meant = {match[0] for match in found}, {match[1] for match in found}
     left = [(place, stem(token)) for place, token in enumerate(answer) if place not in met]
     right = [(place, stem(token)) for place, token in enumerate(reference) if place not in meant]
-    return sorted(equal + _matched(left, right))
+    return left, right
 
 
-def _matched(answer: Sequence[tuple[int, str]], reference: Iterable[tuple[int, str]]) -> list[Match]:
+def _matched(answer: Sequence[Form], reference: Iterable[Form]) -> list[Match]:
     """Pairs of equal forms, the last of the answer with the last of the reference."""
-    places = defaultdict[str, list[int]](list)
-    for place, form in reference:
-        places[form].append(place)
+    places = _places(reference)
     return [(place, places[form].pop()) for place, form in reversed(answer) if places.get(form)]
+
+
+def _matched_by_sense(answer: Sequence[Form], reference: Iterable[Form]) -> list[Match]:
+    """Pairs of synonyms, the last of the answer with the last of the reference that is one."""
+    places = _places(reference)
+    found = []
+    for place, form in reversed(answer):
+        candidates = [each for each in synonyms(form) if places.get(each)]
+        if candidates:
+            found.append((place, places[max(candidates, key=lambda each: places[each][-1])].pop()))
+    return found
+
+
+def _places(forms: Iterable[Form]) -> defaultdict[str, list[int]]:
+    places = defaultdict[str, list[int]](list)
+    for place, form in forms:
+        places[form].append(place)
+    return places

@@ -52,7 +52,7 @@ def _readability(answer: str, shared: Shared) -> Outcome:
     sentences = len(shared.sentences(answer))
     if not sentences:
         return NotApplicable("no_words" if answer.strip() else "empty_answer")
-    if shared.once(language_of, answer) not in ("en", UNKNOWN):
+    if language_of(answer) not in ("en", UNKNOWN):
         return NotApplicable("not_english")
     counts = [count for count in map(syllables, answer.split()) if count]
     if not counts:

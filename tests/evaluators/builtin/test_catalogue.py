@@ -110,6 +110,7 @@ CATALOGUE = {
         ("region", "allow"),
         ("question_failures",),
     ),
+    "encoding_guardrail": Entry("privacy", "rule", "any", {"answer"}, CHECK, {"evaluate_retrieved_context": True}),
     "sensitive_data_leakage": Entry(
         "privacy", "rule", "any", {"answer"}, CHECK, {"kinds": "all", "scan_contexts": True}
     ),
@@ -153,6 +154,7 @@ CATALOGUE = {
         {"answer", "expected"},
         (Line("meteor", 0, 1, "higher", None, True),),
         {"alpha": 0.9, "beta": 3.0, "gamma": 0.5},
+        ("synonyms",),
     ),
     "readability": Entry(
         "summarization",

@@ -1,9 +1,14 @@
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from evaluators import synonyms
+from evaluators.errors import ConfigError
 from evaluators.outcome import NotApplicable
 from tests.evaluators.builtin.pairs import PAIRS
 from tests.evaluators.builtin.scoring import outcome, scored
@@ -125,6 +130,84 @@ def test_the_best_reference_counts() -> None:
 
 def test_the_result_says_that_synonyms_were_not_matched() -> None:
     assert scored("meteor", answer="a", expected=("a",)).categories == {"synonyms": "none"}
+
+
+SENSES = {
+    "n": [["car", "automobile"], ["car", "railcar"], ["physician", "doctor"]],
+    "v": [["buy", "purchase"], ["get"]],
+}
+PARTS_OF_SPEECH = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+
+
+@pytest.fixture
+def small_wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A WordNet of five senses, in the format of the real one, where NLTK looks for it."""
+    from nltk.corpus import LazyCorpusLoader, WordNetCorpusReader
+
+    folder = tmp_path / "corpora" / "wordnet"
+    folder.mkdir(parents=True)
+    for name, text in (("cntlist.rev", ""), ("index.sense", ""), ("lexnames", "00 all 0\n")):
+        (folder / name).write_text(text)
+    for letter, name in PARTS_OF_SPEECH.items():
+        data = "  1 WordNet 3.0 Copyright\n"
+        offsets = defaultdict(list)
+        for words in SENSES.get(letter, []):
+            for word in words:
+                offsets[word].append(f"{len(data):08d}")
+            frames = " 00" if letter == "v" else ""
+            listed = " ".join(f"{word} 0" for word in words)
+            data += f"{len(data):08d} 00 {letter} {len(words):02x} {listed} 000{frames} | a sense\n"
+        index = [f"{word} {letter} {len(at)} 0 {len(at)} 0 {' '.join(at)}\n" for word, at in sorted(offsets.items())]
+        (folder / f"data.{name}").write_text(data)
+        (folder / f"index.{name}").write_text("".join(index))
+        (folder / f"{name}.exc").write_text("bought buy\n" if name == "verb" else "")
+    monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
+    monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, object()))
+    forget()
+    yield
+    forget()
+
+
+def forget() -> None:
+    for remembered in (synonyms.synonyms, synonyms._wordnet):
+        remembered.cache_clear()
+
+
+TOLD = st.lists(
+    st.sampled_from(["car", "cars", "automobile", "railcar", "doctor", "physician", "buy", "bought", "purchase", "a"]),
+    min_size=1,
+    max_size=15,
+).map(" ".join)
+
+
+@pytest.mark.usefixtures("small_wordnet")
+def test_equals_nltk_with_wordnet() -> None:
+    from nltk.corpus import wordnet
+    from nltk.translate.meteor_score import single_meteor_score
+
+    @settings(deadline=None)
+    @given(TOLD, TOLD)
+    @example("a doctor bought cars", "a physician purchase automobile")
+    def equal(answer: str, reference: str) -> None:
+        theirs = single_meteor_score(reference.split(), answer.split(), wordnet=wordnet)
+        given = scored("meteor", {"synonyms": True}, answer=answer, expected=(reference,))
+        assert given.metrics["meteor"] == pytest.approx(theirs, abs=1e-12)
+        assert given.categories == {"synonyms": "wordnet"}
+
+    equal()
+    with_them = scored("meteor", {"synonyms": True}, answer="a doctor", expected=("a physician",)).metrics["meteor"]
+    assert with_them == 1 - 0.5 * (1 / 2) ** 3  # both tokens, in one piece
+    assert meteor("a doctor", "a physician") == 0.5 * 0.5  # one of two tokens
+
+
+def test_synonyms_without_a_wordnet_end_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nltk.corpus import LazyCorpusLoader, WordNetCorpusReader
+
+    monkeypatch.setattr("nltk.data.path", [])
+    monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
+    forget()
+    with pytest.raises(ConfigError, match=r"meteor\.synonyms.*no WordNet.*nltk\.downloader wordnet"):
+        outcome("meteor", {"synonyms": True}, answer="a", expected=("a",))
 
 
 @pytest.mark.parametrize(("expected", "reason"), [((), "empty_expected"), ((" ",), "reference_without_words")])
