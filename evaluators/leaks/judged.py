@@ -35,7 +35,7 @@ def judged(
     for chunk, leaks in chunks:
         evidence += _evidence("contexts", leaks.hits, chunk.id)
     evidence += _evidence("question", asked.hits if asked else ())
-    leaked = sorted({hit.kind for hit in generation.hits}, key=tuple(NAMES).index)
+    leaked = sorted({hit.kind for hit in generation.hits} & NAMES.keys(), key=tuple(NAMES).index)
     findings = tuple(Finding(f"leaked_{kind}", f"The answer holds {NAMES[kind]}.") for kind in leaked)
     return Scored(metrics, evidence=tuple(evidence), findings=findings)
 

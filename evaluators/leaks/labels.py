@@ -1,10 +1,9 @@
 """What the words beside a number say that it is: many numbers are personal only by their label."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
-from typing import Any
 
 from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.patterns import compiled
 
 _GAP = r"[^0-9\n]{0,40}?"  # "passport number of the second traveller: "
 _BEFORE = 32  # characters that a label of something else and its number take
@@ -17,17 +16,6 @@ _OTHER = (
     r"(?:order|user|item|tweet|post|video|channel|row)[_ -]?id|[\"']id)s?"
     r"(?:[ _-]?(?:id|no|nr|num|number|code|is|was|key)\b\.?){0,2}[\"']?[ :#=\"'(-]*$"
 )
-
-
-@cache
-def compiled(pattern: str) -> Any:
-    """An RE2 pattern for the bytes of a `Formatted`."""
-    import re2
-
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    return re2.compile(pattern.encode("latin-1"), options)
 
 
 def labelled(labels: str, value: str) -> Callable[[Formatted], Iterator[Span]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 
 # Characters of an IBAN by country (SWIFT's IBAN registry).
 _LENGTHS: dict[str, int] = {

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import compiled, is_something_else
+from evaluators.leaks.labels import is_something_else
+from evaluators.leaks.patterns import compiled
 from evaluators.leaks.personal.checks import luhn
 
 # First and last prefix, and how long such numbers are (ISO/IEC 7812; the schemes' own published ranges).

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _SHAPE = r"\b(?:0x[0-9a-fA-F]{40}|bc1[ac-hj-np-z02-9]{25,87}|[13][1-9A-HJ-NP-Za-km-z]{25,34})\b"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 
 _LOCAL_LENGTH, _DOMAIN_LENGTH = 64, 253  # RFC 5321
 _LOCAL_REVERSED = re.compile(r"[\w.!#$&*+/=?^`{|}~%'-]+")

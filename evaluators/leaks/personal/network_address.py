@@ -5,7 +5,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 
 _LONGEST = 45  # characters of an IPv6 address that ends in an IPv4 one
 _FOUR = r"[0-9]+(?:\.[0-9]+)+"

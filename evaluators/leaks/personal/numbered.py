@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import compiled, is_something_else, labelled
+from evaluators.leaks.labels import is_something_else, labelled
+from evaluators.leaks.patterns import compiled
 
 Check = Callable[[str], bool]  # takes letters (upper case) and digits without separators
 

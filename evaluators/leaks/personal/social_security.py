@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import compiled, is_something_else, labelled
+from evaluators.leaks.labels import is_something_else, labelled
+from evaluators.leaks.patterns import compiled
 
 _WRITTEN = r"([0-9]{3})(?:-([0-9]{2})-| ([0-9]{2}) |\.([0-9]{2})\.)([0-9]{4})"
 _LABELS = r"\bssn|social[ _-]?security|\bss ?(?:#|no\b|num)"

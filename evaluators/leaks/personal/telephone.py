@@ -6,7 +6,8 @@ from functools import partial
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import compiled, is_something_else
+from evaluators.leaks.labels import is_something_else
+from evaluators.leaks.patterns import compiled
 
 _DIGITS = 7  # shorter numbers are anything
 _DIALLED_ABROAD = 12  # digits behind 00, at least

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from evaluators.leaks.formatted import Formatted
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 
 SIGN = r"[\"'`*\])]{0,3}\s{0,4}(?::=|=>|==?|:|\|)\s{0,4}"
 QUOTED = r"\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|`([^`\n]{1,200})`"
@@ -14,7 +14,7 @@ IS = (
     rf"(?:{QUOTED}|{BARE})"
 )
 _QUOTES = "\"'`"
-_CLOSING = ".:!?)]}"  # of the sentence or the call around a bare value
+_CLOSING = ".:)]}"  # of the sentence or the call around a bare value
 
 
 class Assigned(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 from evaluators.leaks.secrets.placeholder import is_made_up
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://"

@@ -5,7 +5,7 @@ from functools import partial
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 
 _LONGEST = 8_000  # characters between the first and the last line
 _DASHES = "-----"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 from evaluators.leaks.secrets.assigned import BARE, IS, QUOTED, SIGN, assigned
 from evaluators.leaks.secrets.placeholder import is_code
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 
 _SHAPE = r"\b[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}\b"
 _FEW = 6  # different characters; fewer are a filler

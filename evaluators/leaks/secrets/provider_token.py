@@ -5,7 +5,7 @@ from functools import partial
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import compiled
+from evaluators.leaks.patterns import compiled
 
 _FEW = 6  # different characters behind the mark; fewer are a filler such as xxxxxxxx
 _URL_SAFE = r"[A-Za-z0-9_-]"

@@ -1,0 +1,26 @@
+"""Hexadecimal: in one piece, or byte by byte with blanks, colons, commas, 0x or backslash-x before each."""
+
+from collections.abc import Iterator
+
+from evaluators.encodings.run import Encoding, Run, is_meant, readable
+from evaluators.leaks.formatted import Formatted
+from evaluators.leaks.patterns import compiled
+
+_BYTE = r"[0-9A-Fa-f]{2}"
+_MARK = r"(?:0x|\\x)"
+_RUN = (
+    rf"\b(?:0x)?(?:{_BYTE}){{%d,}}\b|{_MARK}{_BYTE}(?:[ ,;]{{0,2}}{_MARK}{_BYTE}){{3,}}|"
+    rf"\b{_BYTE}(?:[ :,-]{_BYTE}){{3,}}\b"
+)
+
+
+def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
+    for match in compiled(_RUN % shortest).finditer(shape.data):
+        marked = match[0].replace(b"0x", b"").replace(b"\\x", b"")
+        digits = bytes(byte for byte in marked if byte not in b" ,;:-")
+        text = readable(bytes.fromhex(digits.decode()))
+        if text is not None and len(text) >= shortest and is_meant(text):
+            yield Run(match.start(), match.end(), text)
+
+
+ENCODING = Encoding(("base16", "hex", "hexadecimal"), 12, _find)

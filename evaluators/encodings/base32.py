@@ -1,0 +1,26 @@
+"""Base32 (RFC 4648, section 6): capitals and 2 to 7, its padding optional."""
+
+from base64 import b32decode
+from binascii import Error
+from collections.abc import Iterator
+
+from evaluators.encodings.run import Encoding, Run, readable
+from evaluators.leaks.formatted import Formatted
+from evaluators.leaks.patterns import compiled
+
+_RUN = r"\b[A-Z2-7]{%d,}\b={0,6}"
+_GROUP = 8
+
+
+def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
+    for match in compiled(_RUN % (shortest * 8 // 5)).finditer(shape.data):
+        digits = match[0].rstrip(b"=")
+        try:
+            text = readable(b32decode(digits + b"=" * (-len(digits) % _GROUP)))
+        except Error:
+            continue
+        if text is not None and len(text) >= shortest:
+            yield Run(match.start(), match.end(), text)
+
+
+ENCODING = Encoding(("base32",), 12, _find)

@@ -1,0 +1,84 @@
+"""Puts what encoded runs say in their place."""
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from evaluators.encodings import base16, base32, base64, character_codes, percent, rot13
+from evaluators.encodings.run import Encoding, Run
+from evaluators.leaks.formatted import Span, formatted
+
+DEPTH = 3  # encodings within encodings; each makes the text shorter, so that all together stay linear
+_SHORTEST_NAMED = {"url": 1, "rot13": 1}
+_SHORTEST = 4  # what a run says at least where the trace names its encoding
+
+# The surest first: what one has decoded is not another's.
+_ENCODINGS: tuple[Encoding, ...] = (
+    *(percent.ENCODING, character_codes.ENCODING, base16.ENCODING, base32.ENCODING, base64.ENCODING, rot13.ENCODING),
+)
+NAMES: tuple[str, ...] = tuple(encoding.names[0] for encoding in _ENCODINGS)
+
+
+class Piece(NamedTuple):
+    """An encoded run of the original and where in the decoded text stands what it says."""
+
+    encoding: str
+    original: Span
+    decoded: Span
+
+
+class Decoded(NamedTuple):
+    """The text with every run decoded; `pieces` is empty where there was none."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+
+    def original(self, start: int, end: int) -> Span:
+        """Where in the original stands what stands from `start` to `end` here; in a run, the whole run."""
+        return Span(self._original(start, 0), self._original(max(end - 1, start), 1))
+
+    def _original(self, position: int, side: int) -> int:
+        index = bisect_right(self.pieces, position, key=lambda piece: piece.decoded.start) - 1
+        if index < 0:
+            return position + side
+        piece = self.pieces[index]
+        if position < piece.decoded.end:
+            return piece.original[side]
+        return position - piece.decoded.end + piece.original.end + side
+
+
+def named(categories: Iterable[str]) -> frozenset[str]:
+    """The encodings that a trace's categories name, by their first names."""
+    words = {category.strip().lower().replace("_", "-") for category in categories}
+    return frozenset(each.names[0] for each in _ENCODINGS if words & set(each.names))
+
+
+def decoded(text: str, expected: Collection[str] = (), depth: int = DEPTH) -> Decoded:
+    """The text with long encoded runs decoded, and short ones too of the encodings that are `expected`."""
+    runs = _runs(text, expected)
+    parts: list[str] = []
+    pieces: list[Piece] = []
+    position = length = 0
+    for name, run in runs:
+        said = decoded(run.text, expected, depth - 1).text if depth > 1 else run.text
+        parts += (text[position : run.start], said)
+        start = length + run.start - position
+        length = start + len(said)
+        position = run.end
+        pieces.append(Piece(name, Span(run.start, run.end), Span(start, length)))
+    return Decoded("".join((*parts, text[position:])), tuple(pieces))
+
+
+def _runs(text: str, expected: Collection[str]) -> list[tuple[str, Run]]:
+    """What the encodings find, in order, without overlaps."""
+    shape = formatted(text)
+    taken = bytearray(len(text))
+    runs: list[tuple[str, Run]] = []
+    for encoding in _ENCODINGS:
+        name = encoding.names[0]
+        shortest = _SHORTEST_NAMED.get(name, _SHORTEST) if name in expected else encoding.shortest
+        for run in encoding.find(shape, shortest):
+            if 1 not in taken[run.start : run.end]:
+                taken[run.start : run.end] = b"\x01" * (run.end - run.start)
+                runs.append((name, run))
+    return sorted(runs, key=lambda found: found[1].start)

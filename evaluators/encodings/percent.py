@@ -1,0 +1,21 @@
+"""Percent-encoding (RFC 3986, section 2.1), as in URLs."""
+
+from collections.abc import Iterator
+from urllib.parse import unquote_to_bytes
+
+from evaluators.encodings.run import Encoding, Run, readable
+from evaluators.leaks.formatted import Formatted
+from evaluators.leaks.patterns import compiled
+
+_RUN = r"[A-Za-z0-9_.~+-]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9_.~+-]*)+"
+
+
+def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
+    """`shortest` counts escapes: an ordinary address has a few."""
+    for match in compiled(_RUN).finditer(shape.data):
+        text = readable(unquote_to_bytes(match[0]))
+        if text is not None and match[0].count(b"%") >= shortest:
+            yield Run(match.start(), match.end(), text)
+
+
+ENCODING = Encoding(("url", "percent", "urlencode", "url-encoding"), 8, _find)

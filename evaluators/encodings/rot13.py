@@ -1,0 +1,30 @@
+"""ROT13: lines in which common English words stand moved by thirteen letters."""
+
+import codecs
+from collections.abc import Iterator
+
+from evaluators.encodings.run import Encoding, Run
+from evaluators.leaks.formatted import Formatted
+from evaluators.leaks.patterns import compiled
+
+_COMMON = (
+    "the|and|that|this|with|from|your|you|have|for|are|not|was|will|can|password|secret|email|mail|phone|name|number|"
+    "address|contact|please|here|his|her|their|which|token|account"
+)
+_PLAIN = rf"(?i)\b(?:{_COMMON})\b"
+_MOVED = rf"(?i)\b(?:{codecs.encode(_COMMON, 'rot13')})\b"
+_LINE = r"[^\n:]+"
+
+
+def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
+    """`shortest` counts moved words in one line."""
+    if compiled(_MOVED).search(shape.data) is None:
+        return
+    for match in compiled(_LINE).finditer(shape.data):
+        moved = len(compiled(_MOVED).findall(match[0]))
+        if moved >= shortest and moved > len(compiled(_PLAIN).findall(match[0])):
+            start, end = match.span()
+            yield Run(start, end, codecs.encode(shape.text[start:end], "rot13"))
+
+
+ENCODING = Encoding(("rot13",), 2, _find)
