@@ -4,6 +4,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+LONGEST = 64  # characters: WordNet's longest word has 45, so longer ones need not be looked for, nor remembered
 _one_at_a_time = Lock()  # NLTK's reader seeks in files that it keeps open
 
 
@@ -18,9 +19,13 @@ def what_is_missing() -> str | None:
     return None
 
 
-@lru_cache(maxsize=20_000)
 def synonyms(word: str) -> frozenset[str]:
     """The word, and every single word that shares one of its senses; raises where `what_is_missing` tells something."""
+    return _looked_up(word) if len(word) <= LONGEST else frozenset({word})
+
+
+@lru_cache(maxsize=20_000)
+def _looked_up(word: str) -> frozenset[str]:
     with _one_at_a_time:
         lemmas = {name for sense in _wordnet().synsets(word) for name in sense.lemma_names() if "_" not in name}
     return frozenset({word, *lemmas})

@@ -12,6 +12,7 @@ from evaluators.synonyms import synonyms, what_is_missing
 from evaluators.tokenisers import treebank
 
 STEPS = 1_000_000  # tokens of the answer x references: some 0.5 s
+LOOKED_UP = 20_000  # tokens of an answer whose synonyms are looked for, at some 50 µs
 Match = tuple[int, int]  # places of a token in the answer and in the reference
 Form = tuple[int, str]  # a place, and the token or the stem there
 
@@ -71,7 +72,7 @@ def _meteor(row: Inputs, shared: Shared, params: Params) -> Outcome:
     references = [tokens for tokens in (shared.once(treebank, text) for text in row.expected) if tokens]
     if not references:
         return NotApplicable("reference_without_words" if row.expected else "empty_expected")
-    if len(answer) * len(references) > STEPS:
+    if len(answer) * len(references) > STEPS or (params.synonyms and len(answer) > LOOKED_UP):
         return NotApplicable("too_long")
     best = max(_score(answer, reference, params) for reference in references)
     return Scored({"meteor": best}, categories={"synonyms": "wordnet" if params.synonyms else "none"})

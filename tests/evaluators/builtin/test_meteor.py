@@ -169,7 +169,7 @@ def small_wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 
 def forget() -> None:
-    for remembered in (synonyms.synonyms, synonyms._wordnet):
+    for remembered in (synonyms._looked_up, synonyms._wordnet):
         remembered.cache_clear()
 
 
@@ -195,6 +195,8 @@ def test_equals_nltk_with_wordnet() -> None:
         assert given.categories == {"synonyms": "wordnet"}
 
     equal()
+    too_many = "x " * 20_001
+    assert outcome("meteor", {"synonyms": True}, answer=too_many, expected=("x",)) == NotApplicable("too_long")
     with_them = scored("meteor", {"synonyms": True}, answer="a doctor", expected=("a physician",)).metrics["meteor"]
     assert with_them == 1 - 0.5 * (1 / 2) ** 3  # both tokens, in one piece
     assert meteor("a doctor", "a physician") == 0.5 * 0.5  # one of two tokens
