@@ -1,4 +1,4 @@
-"""Fixtures for the real components: one ClickHouse, one embedded broker and one Kafka node per test run."""
+"""Fixtures for the real components: one ClickHouse, one embedded broker and one Kafka node per worker of a run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,28 @@ import pytest
 
 from tests.infra.fresh_database import fresh_database
 from tests.infra.kafka_node import KafkaNode
+from tests.infra.workers import ByFile, turn_of
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+
     from sinks.clickhouse.database import Database
     from sinks.clickhouse.embedded import EmbeddedClickHouse
     from stream.local.broker import EmbeddedBroker
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    """Called where a run has several workers."""
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In the order in which they are dealt out, where a run has several workers."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: turn_of(item.nodeid))
 
 
 @pytest.fixture(scope="session")
