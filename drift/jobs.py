@@ -66,12 +66,12 @@ class Jobs:
         # In the same thread as the roll-up, and before it: its marks must not be worked off half-way.
         moved = reconcile(self.database, self.evaluators, self.windows.base_s, now) if due else 0
         rolled = Rollup(self.database, self.evaluators, self.windows, self.term, self._idleness).run(now)
-        found = judge(self.database, self.metrics, self.rules, self.windows, self.term)
-        rules = {**self._open.judge(self.database, now, rolled.closing), **found.rules}
+        found = judge(self.database, self.metrics, self.rules, self.windows.base_s, rolled.segments, self.term)
+        rules = {**self._open.judge(self.database, now, rolled.closing, rolled.segments), **found.rules}
         if due:
             for series, more in self._silent.judge(self.database, now, rolled.closing).items():
                 rules[series] = (*rules.get(series, ()), *more)
-        raiser = Raiser(self.database, self.metrics, self.rules, self.windows, self.term)
+        raiser = Raiser(self.database, self.metrics, self.rules, rolled.segments, self.term)
         events = raiser.run(rules, now, {lane: mark.at for lane, mark in rolled.closing.items()})
         if due and FAST in rolled.closing:
             closed = rolled.closing[FAST].at

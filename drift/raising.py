@@ -13,10 +13,11 @@ from drift.lifecycle import Step, disappeared, next_step
 from drift.problems import Aspect, EventRow, Problem, load_problems, problem_id
 from drift.rules.choose import coverage_rule_for, rule_for
 from drift.rules.series import Rule, Series, Verdict
-from drift.settings import RuleSettings, Severity, WindowSettings
+from drift.settings import RuleSettings, Severity
 from drift.taxonomy import code_of, standards_of, type_of
 from drift.windows import sql
 from drift.windows.metrics import WatchedMetric
+from drift.windows.segments import SegmentValues
 from drift.wording import Figures, describe
 from sinks.clickhouse.database import Database
 
@@ -32,7 +33,7 @@ class Raiser:
     database: Database
     metrics: Mapping[str, WatchedMetric]
     settings: RuleSettings
-    windows: WindowSettings
+    segments: SegmentValues
     term: Term
 
     def run(
@@ -134,7 +135,7 @@ class Raiser:
             standards=standards_of(rule.watched, rule.kind),
             description=describe(series, rule, figures, step.since),
             attributes=self._attributes(series, rule, figures, step),
-            examples=facts.examples(self.database, series, rule, self.windows.segments, step.since, step.until),
+            examples=facts.examples(self.database, series, rule, self.segments, step.since, step.until),
             actions=actions_for(type_, rule.watched.evaluator.id, aspect),
             rule_id=rule.rule_id,
         )

@@ -46,7 +46,11 @@ class WindowSettings(BaseModel, extra="forbid", frozen=True):
     )
     segments: dict[str, tuple[str, ...]] = Field(
         default={},
-        description="Segments that primary metrics are cut by: name = values; the others count as __other__.",
+        description="Segments that primary metrics are cut by: name = values, the others count as __other__; an empty "
+        "list: those with most traces, chosen once a day.",
+    )
+    segment_values: int = Field(
+        default=20, ge=1, le=1000, description="How many values of a segment without listed ones are chosen, per app."
     )
 
     @model_validator(mode="after")

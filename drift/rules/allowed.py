@@ -8,12 +8,13 @@ from typing import Any
 
 from drift.rules.records import beyond, lines, records_of
 from drift.rules.series import Rule, Series
+from drift.windows.segments import SegmentValues
 from evaluators.outcome import Evidence
 from sinks.clickhouse.database import Database
 
 
 def allowed_records(
-    database: Database, rule: Rule, series: Series, segments: Mapping[str, Sequence[str]], start: int, end: int
+    database: Database, rule: Rule, series: Series, segments: SegmentValues, start: int, end: int
 ) -> int:
     """Records of [start, end) beyond the rule's lines whose evidence is all allowed, by its kind or by its text.
 

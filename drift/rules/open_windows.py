@@ -19,6 +19,7 @@ from drift.windows import sql
 from drift.windows.contents import base_contents
 from drift.windows.metrics import WatchedMetric
 from drift.windows.scope import WindowKey, listed
+from drift.windows.segments import SegmentValues
 from drift.windows.watermark import Mark
 from sinks.clickhouse.database import Database
 from sinks.rows import LIVE
@@ -55,7 +56,9 @@ class OpenWindows:
     def __post_init__(self) -> None:
         self._loosest = loosest_any_rules(self.metrics, self.settings)
 
-    def judge(self, database: Database, now: datetime, closing: Mapping[str, Mark]) -> dict[Series, tuple[Rule, ...]]:
+    def judge(
+        self, database: Database, now: datetime, closing: Mapping[str, Mark], segments: SegmentValues
+    ) -> dict[Series, tuple[Rule, ...]]:
         """The rules of series with a bad record in an open window; their verdicts are stored when this returns.
 
         To be asked after closed windows were judged: of a window that closed nothing more is said here, but that it
@@ -67,7 +70,7 @@ class OpenWindows:
         gone, said, verdicts = dict(before), {}, []
         rules: dict[Series, tuple[Rule, ...]] = {}
         windows = self._leaking(database, now, closing) | {place.window for place in before}
-        for (series, fingerprint), found in self._contents(database, windows).items():
+        for (series, fingerprint), found in self._contents(database, windows, segments).items():
             rule = rule_for(series, self.metrics[series.metric], self.settings)
             if rule is None or rule.kind != "any":
                 continue
@@ -76,7 +79,7 @@ class OpenWindows:
                 last = gone.pop(place, None)
                 if self._is_closed(place, closing):
                     continue
-                judged = judgement(database, rule, series, self.frames.segments, window) or NOTHING
+                judged = judgement(database, rule, series, segments, window) or NOTHING
                 if last is None and not judged.breached:
                     continue
                 if judged != last:
@@ -122,15 +125,19 @@ class OpenWindows:
         )
         return {WindowKey(LIVE, row["app"], row["environment"], row["start"]) for row in rows}
 
-    def _contents(self, database: Database, windows: Iterable[WindowKey]) -> dict[tuple[Series, str], list[Window]]:
+    def _contents(
+        self, database: Database, windows: Iterable[WindowKey], segments: SegmentValues
+    ) -> dict[tuple[Series, str], list[Window]]:
         watched = {rule.watched.evaluator.id for rule in self._loosest}
         metrics = {name: metric for name, metric in self.metrics.items() if metric.evaluator.id in watched}
         others = sorted({metric.evaluator.id for metric in self.metrics.values()} - watched)
         found: dict[tuple[Series, str], list[Window]] = {}
-        for scope in listed(windows, self.frames.base_s, others):
-            contents = base_contents(scope, metrics, self.frames.segments, revised=False)
+        cut = segments.alike(windows)
+        base_s = self.frames.base_s
+        for values, scope in [(values, scope) for values, alike in cut for scope in listed(alike, base_s, others)]:
+            contents = base_contents(scope, metrics, values, revised=False)
             names = [rule.watched.name for rule in self._loosest]
-            for key, open_ in stored.open_windows(database, contents, names, self.frames.base_s).items():
+            for key, open_ in stored.open_windows(database, contents, names, base_s).items():
                 found.setdefault(key, []).extend(open_)
         return found
 

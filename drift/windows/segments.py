@@ -1,0 +1,116 @@
+"""Which values of a segment have series of their own: listed in settings, or chosen once a day from the traffic.
+
+Values chosen window by window would jump, and one series per tenant would be 110,000 rows a minute for 2,000 tenants.
+A choice holds from a base window on until the next one; every other value counts as `__other__`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from drift.leadership import Term
+from drift.settings import WindowSettings
+from drift.windows import sql
+from drift.windows.scope import WindowKey
+from sinks.clickhouse.database import Database
+
+_DAY = timedelta(days=1)
+_AGAIN = timedelta(minutes=10)  # until a segment that no trace had is looked for again
+_STAY = 2  # a value chosen before stays while it ranks among so many times the number chosen
+
+
+class Choice(NamedTuple):
+    """Table `segment_values`: the values of one segment from a base window on."""
+
+    segment: str
+    holds_from: datetime
+    values: Sequence[str]
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentValues:
+    """The values of every configured segment at any time; before the first choice that one holds."""
+
+    listed: Mapping[str, Sequence[str]]
+    choices: Sequence[Choice] = ()  # by time, of the other segments
+
+    def at(self, start: int) -> Mapping[str, Sequence[str]]:
+        """By segment, the values of a window that starts then (seconds since 1970)."""
+        held: dict[str, Choice] = {}
+        for choice in self.choices:
+            if choice.segment not in held or choice.holds_from.timestamp() <= start:
+                held[choice.segment] = choice
+        return {**self.listed, **{name: choice.values for name, choice in held.items()}}
+
+    def alike(self, windows: Iterable[WindowKey]) -> Iterator[tuple[Mapping[str, Sequence[str]], list[WindowKey]]]:
+        """The windows, together where the same values hold."""
+        changes = [int(choice.holds_from.timestamp()) for choice in self.choices]
+        stretches: dict[int, list[WindowKey]] = {}
+        for window in windows:
+            stretches.setdefault(sum(change <= window.start for change in changes), []).append(window)
+        for _, alike in sorted(stretches.items()):
+            yield self.at(alike[0].start), alike
+
+
+def segment_values(database: Database, settings: WindowSettings, term: Term, now: datetime) -> SegmentValues:
+    """What holds; where a segment's values are not listed and today's are not chosen yet, they are when this returns.
+
+    A choice holds from the next base window on, so that no window is cut in two ways.
+    """
+    listed = {name: values for name, values in settings.segments.items() if values}
+    names = sorted(set(settings.segments) - set(listed))
+    if not names:
+        return SegmentValues(listed)
+    choices = _stored(database, names)
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    held = {choice.segment for choice in choices if choice.holds_from > (today if choice.values else now - _AGAIN)}
+    if due := sorted(set(names) - held):
+        start = datetime.fromtimestamp((int(now.timestamp()) // settings.base_s + 1) * settings.base_s, UTC)
+        chosen = _chosen(database, due, settings.segment_values, choices, now)
+        made = [Choice(name, start, chosen.get(name, ()), term.epoch) for name in due]
+        database.insert("segment_values", made)
+        choices += made
+    return SegmentValues(listed, [choice for choice in choices if choice.values])
+
+
+def _stored(database: Database, names: Sequence[str]) -> list[Choice]:
+    rows = database.rows(
+        f"SELECT {', '.join(Choice._fields)} FROM segment_values FINAL WHERE segment IN {sql.texts(names)} "
+        "ORDER BY holds_from, segment"
+    )
+    return [Choice(*(row[name] for name in Choice._fields)) for row in rows]
+
+
+def _chosen(
+    database: Database, names: Sequence[str], most: int, before: Sequence[Choice], now: datetime
+) -> dict[str, list[str]]:
+    """By segment: of each app the values with most traces of the last day, and earlier choices that still rank high.
+
+    Segments that no trace had are left out.
+    """
+    rows = database.rows(
+        """
+        SELECT segment, value, min(rank) AS best
+        FROM (
+            SELECT segment, value,
+                row_number() OVER (PARTITION BY app, environment, segment ORDER BY traces DESC, value) AS rank
+            FROM (
+                SELECT app, environment, segment, segments[segment] AS value, count() AS traces
+                FROM traces ARRAY JOIN {names:Array(String)} AS segment
+                WHERE run_id = 'live' AND time >= {since:DateTime64(3, 'UTC')} AND mapContains(segments, segment)
+                GROUP BY app, environment, segment, value
+            )
+        )
+        WHERE rank <= {most:UInt32}
+        GROUP BY segment, value ORDER BY segment, best, value
+        """,
+        {"names": names, "since": now - _DAY, "most": most * _STAY},
+    )
+    last = {choice.segment: set(choice.values) for choice in before}
+    chosen: dict[str, list[str]] = {}
+    for row in rows:
+        if row["best"] <= most or row["value"] in last.get(row["segment"], ()):
+            chosen.setdefault(row["segment"], []).append(row["value"])
+    return chosen
