@@ -91,5 +91,5 @@ def test_repetitions_need_no_source() -> None:
     ("answer", "reason"), [(" ", "empty_answer"), ("a b", "nothing_to_compare"), ("a " * 20_000, "too_long")]
 )
 def test_what_cannot_be_told_is_no_score(answer: str, reason: str) -> None:
-    contexts = chunks("a b " * 10_000) if reason == "too_long" else None
+    contexts = chunks("a b " * 20_000) if reason == "too_long" else None
     assert outcome("content_analysis", answer=answer, contexts=contexts) == NotApplicable(reason)
