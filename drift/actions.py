@@ -17,6 +17,14 @@ _OF_EVALUATOR = {
         "Open the examples and find where the data came from: an indexed document, the question, or the model.",
         "Take the document out of the index, or mask it; allow-list addresses that are meant to be public.",
     ),
+    "sensitive_data_leakage": (
+        "Revoke the key or change the password, then open the examples and find where it came from.",
+        "Take the document out of the index, or mask it, and look for other copies.",
+    ),
+    "encoding_guardrail": (
+        "Open the examples and decode what the answer says: who asked for it, and what let it through?",
+        "Refuse such requests before the model sees them, and mend the source as for a plain leak.",
+    ),
     "text_matching": ("Compare the condition that failed with the answers of the examples.",),
     "rouge": ("Compare answers and references of the examples; check that the references are still true.",),
 }

@@ -48,7 +48,7 @@ class TraceRow(NamedTuple):
 
 
 class TextRow(NamedTuple):
-    """Table `trace_texts`: what users wrote, full or not at all."""
+    """Table `trace_texts`: what users wrote, in full, masked, or not at all."""
 
     run_id: str
     app: str

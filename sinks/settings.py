@@ -32,9 +32,15 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True):
 class PrivacySettings(BaseModel, extra="forbid", frozen=True):
     """What is stored of what users wrote."""
 
-    store_texts: Literal["full", "off"] = Field(default="full", description="Texts of questions, answers and chunks.")
+    store_texts: Literal["full", "masked", "hashed", "off"] = Field(
+        default="full",
+        description="Texts of questions, answers, chunks, references, errors and attributes; masked: a kind in the "
+        "place of what pii_leakage and sensitive_data_leakage find; hashed: with a keyed hash of it.",
+    )
     hash_users: bool = Field(default=False, description="Store a keyed hash instead of the user id.")
-    hash_key: SecretStr = Field(default=SecretStr(""), description="Key of that hash; required with hash_users.")
+    hash_key: SecretStr = Field(
+        default=SecretStr(""), description="Key of those hashes; required with hash_users and hashed."
+    )
 
 
 class GrafanaSettings(BaseModel, extra="forbid", frozen=True):

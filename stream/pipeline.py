@@ -12,13 +12,16 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from evaluators.errors import BadRecord
 from evaluators.plan import Prepared
-from evaluators.resources import Resources
+from evaluators.resources import Batch, Resources
 from evaluators.run import run_all
 from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow
 from stream.ingest.decoding import Limits, decoded
+from stream.ingest.masking import masking_of
 from stream.ingest.records import Record
 from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
 from stream.ingest.sampling import by_rate, sampled
@@ -89,7 +92,8 @@ class Pipeline:
         self._limits = Limits.of(settings.ingest, timely=timely)
         self._batch = (settings.worker.batch_records, settings.worker.batch_bytes)
         self._base_s = settings.windows.base_s
-        self._texts = settings.privacy.store_texts == "full"
+        self._texts = settings.privacy.store_texts != "off"
+        self._masking = masking_of(settings.privacy, settings.evaluators)
         key = settings.privacy.hash_key.get_secret_value().encode()
         self._user_key = key if settings.privacy.hash_users else None
         self._period = period
@@ -100,9 +104,10 @@ class Pipeline:
         done = Processed()
         places = self._placed(records, done)
         for batch in self._batches(places):
+            shared = self._resources.batch()
             if self._keeps:
-                self._tabulate(batch, done.block)
-            self._evaluate(batch, done)
+                self._tabulate(batch, done.block, shared)
+            self._evaluate(batch, done, shared)
         self._mark(places, done.block)
         return done
 
@@ -158,14 +163,16 @@ class Pipeline:
         if batch:
             yield batch
 
-    def _tabulate(self, batch: list[Placed], block: Block) -> None:
+    def _tabulate(self, batch: list[Placed], block: Block, shared: Batch) -> None:
         user_key = self._user_key
         block.traces += [trace_row(place, user_key) for place in batch]
+        masking = self._masking
+        if masking is not None:
+            batch = [replace(place, trace=masking.masked(place.trace, shared)) for place in batch]
         if self._texts:
             block.texts += [text_row(place) for place in batch]
 
-    def _evaluate(self, batch: list[Placed], done: Processed) -> None:
-        shared = self._resources.batch()
+    def _evaluate(self, batch: list[Placed], done: Processed, shared: Batch) -> None:
         rows = done.block.scores
         for rate, plan in self._groups.items():
             chosen, left = batch, []

@@ -51,6 +51,8 @@ class Settings(BaseModel, extra="forbid", frozen=True):
     def _fits_together(self) -> Self:
         if self.privacy.hash_users and not self.privacy.hash_key.get_secret_value():
             raise ValueError("privacy.hash_users needs privacy.hash_key: any long random text, kept secret")
+        if self.privacy.store_texts == "hashed" and not self.privacy.hash_key.get_secret_value():
+            raise ValueError("privacy.store_texts = hashed needs privacy.hash_key: any long random text, kept secret")
         if self.kafka.heartbeat_s * 2 > self.kafka.session_timeout_s:
             raise ValueError("kafka.heartbeat_s must be at most half of kafka.session_timeout_s")
         return self
