@@ -1,12 +1,12 @@
 """What a problem tells beside its verdicts: the level before, the app's traffic, worst examples, why scores lack."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from drift.rules.records import beyond, lines, records_of
+from drift.rules.records import beyond, lines, of_class, records_of
 from drift.rules.series import Rule, Series, Verdict
-from drift.windows.segments import SegmentValues
+from drift.rules.value import records_behind
 from drift.wording import Figures
 from sinks.clickhouse.database import Database
 
@@ -62,21 +62,24 @@ def examples(
     database: Database,
     series: Series,
     rule: Rule,
-    segments: SegmentValues,
+    segments: Mapping[str, Sequence[str]],
     since: datetime,
     until: datetime,
 ) -> tuple[str, ...]:
     """Ids of traces on the wrong side, worst first; of coverage problems, of traces without a score, latest first."""
     if rule.kind == "coverage":
         return _without_score(database, series, rule, since, until)
+    class_ = ""
+    if rule.kind == "value":
+        series, rule, class_ = records_behind(series, rule)
     records = records_of(series, segments, int(since.timestamp()), math.ceil(until.timestamp()))
     worst_first = "metrics[{key:String}]" if rule.greatest is None else "-metrics[{key:String}]"
     if rule.least is not None and rule.greatest is not None:  # the further beyond its line the worse
         worst_first = "-greatest({least:Float64} - metrics[{key:String}], metrics[{key:String}] - {greatest:Float64})"
     rows = database.rows(
-        f"SELECT trace_id FROM {records.rows} AND {beyond()} "
+        f"SELECT trace_id FROM {records.rows} AND {beyond()} AND {of_class()} "
         f"ORDER BY {worst_first}, time DESC, trace_id LIMIT {_EXAMPLES}",
-        records.parameters | lines(rule),
+        records.parameters | lines(rule) | {"class": class_},
     )
     return tuple(row["trace_id"] for row in rows)
 

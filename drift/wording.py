@@ -41,10 +41,9 @@ def describe(series: Series, rule: Rule, figures: Figures, since: datetime) -> s
             below = rule.least is not None and figures.threshold == rule.least
             said = f"{'the mean of ' if rule.kind == 'mean' else ''}{series.metric} {_change(figures, unit)}, "
             said += "below " if below else "above "
-            said += (
-                f"{_number(figures.threshold, unit)}, on {_traces(figures.samples)}, {figures.wrong} of them on the "
-            )
-            said += "wrong side"
+            said += f"{_number(figures.threshold, unit)}, on {_traces(figures.samples)}"
+            # Of a class of a window it is not known which records are wrong.
+            said += "" if rule.watched.metric.per else f", {figures.wrong} of them on the wrong side"
     return f"{_place(series)}: {said}; since {since:%Y-%m-%d %H:%M:%S} UTC."
 
 

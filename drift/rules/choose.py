@@ -91,7 +91,14 @@ def check(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) -> None:
             own = said.metric.partition(".")[0]
             near = [name for name in metrics if name.startswith(f"{own}.")] or sorted(evaluators)
             raise ConfigError(f"rules.overrides: no metric {said.metric!r}; known: {', '.join(near)}")
-        spec = metric.metric
+        spec, of_window = metric.metric, metric.evaluator.combine is not None
+        if said.rule is not None and of_window != (said.rule == "value"):
+            kind = (
+                "of a whole window, which rule value judges" if of_window else "of records; rule value is for windows"
+            )
+            raise ConfigError(
+                f"rules.overrides: rule = {said.rule!r} does not fit {said.metric}: it is a metric {kind}"
+            )
         for name, line in (("min", said.min), ("max", said.max)):
             if line is not None and not spec.low <= line <= spec.high:
                 raise ConfigError(

@@ -1,6 +1,6 @@
 """The score rows that a series is made of, for the few questions that windows cannot answer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 from drift.rules.series import Rule, Series
 from drift.windows.contents import OTHER
 from drift.windows.scope import MINUTE
-from drift.windows.segments import SegmentValues
 
 _FAR = 1e308
 
@@ -21,7 +20,7 @@ class Records:
     parameters: dict[str, Any]
 
 
-def records_of(series: Series, segments: SegmentValues, start: int, end: int) -> Records:
+def records_of(series: Series, segments: Mapping[str, Sequence[str]], start: int, end: int) -> Records:
     """De-duplicated scored rows of a live series in [start, end), seconds since 1970.
 
     The index sees whole minutes only (see `Scope.minutes`).
@@ -36,7 +35,7 @@ def records_of(series: Series, segments: SegmentValues, start: int, end: int) ->
         )
     rows = f"""
         (
-            SELECT trace_id, time, metrics, evidence, segments, model FROM scores FINAL
+            SELECT trace_id, time, metrics, evidence, parts, segments, model FROM scores FINAL
             WHERE run_id = 'live' AND app = {{app:String}} AND environment = {{environment:String}}
                 AND evaluator = {{evaluator:String}} AND status = 'scored'
                 AND time >= {{from_minute:DateTime64(3, 'UTC')}} AND time < {{to_minute:DateTime64(3, 'UTC')}}
@@ -56,14 +55,20 @@ def records_of(series: Series, segments: SegmentValues, start: int, end: int) ->
     }
     if series.segment:
         parameters |= {"segment": series.segment, "segment_value": series.segment_value}
-        if series.segment_value == OTHER:
-            parameters["known"] = list(segments.at(start).get(series.segment, ()))
+        parameters |= {"known": list(segments.get(series.segment, ()))} if series.segment_value == OTHER else {}
     return Records(rows, parameters)
 
 
 def beyond() -> str:
     """Condition: the record is on the wrong side of the rule's lines, snapped as the windows' bins are."""
     return "(metrics[{key:String}] < {least:Float64} OR metrics[{key:String}] > {greatest:Float64})"
+
+
+def of_class() -> str:
+    """Condition: a part of the record has the label that parameter `class` begins with, see `segment_value_of`."""
+    fits = "arrayExists(label -> startsWith(concat({class:String}, '/'), concat(label, '/')), arraySlice(key, 2))"
+    keys = r"arrayMap(key -> splitByChar('\t', key), mapKeys(parts))"
+    return f"({{class:String}} = '' OR arrayExists(key -> {fits}, {keys}))"
 
 
 def lines(rule: Rule) -> dict[str, float]:

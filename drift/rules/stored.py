@@ -1,12 +1,13 @@
 """What the rules read: windows that changed, the stretches that have verdicts, and how far they looked."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from drift.rules.series import Series, Window
 from drift.rules.stretches import Judged
 from drift.windows import sql
+from drift.windows.metrics import WatchedMetric
 from sinks.clickhouse.database import Database
 
 _CURSOR = "rules"
@@ -74,18 +75,19 @@ def judged_stretches(
     if not rule_ids:
         return {}
     changed_from = min(one.changed_from for one in touched)
+    among = _among([one.series for one in touched])
     key = f"rule_id, {_SERIES}, fingerprint"
     rows = database.rows(
         f"""
         SELECT {key}, toUnixTimestamp(start) AS first, toUnixTimestamp(end) AS last, revision
         FROM verdicts FINAL
-        WHERE run_id = 'live' AND rule_id IN {sql.texts(sorted(rule_ids))} AND {_among(touched)}
+        WHERE run_id = 'live' AND rule_id IN {sql.texts(sorted(rule_ids))} AND {among}
         ORDER BY end DESC
         LIMIT 1 BY {key}
         UNION ALL
         SELECT {key}, toUnixTimestamp(start) AS first, toUnixTimestamp(end) AS last, revision
         FROM verdicts FINAL
-        WHERE run_id = 'live' AND rule_id IN {sql.texts(sorted(rule_ids))} AND {_among(touched)}
+        WHERE run_id = 'live' AND rule_id IN {sql.texts(sorted(rule_ids))} AND {among}
             AND end > toDateTime({changed_from}, 'UTC')
         """
     )
@@ -99,20 +101,46 @@ def judged_stretches(
 
 
 def windows(
-    database: Database, base_s: int, first: int, touched: Sequence[Touched], since: int
+    database: Database,
+    metrics: Mapping[str, WatchedMetric],
+    base_s: int,
+    first: int,
+    touched: Sequence[Touched],
+    since: int,
 ) -> dict[tuple[Series, str], list[Window]]:
-    """Base windows from `first` on, prompt versions together."""
+    """Base windows from `first` on, prompt versions together; those of window metrics with their carriers' parts."""
+    carriers = {one.series: _carrier(one.series, metrics) for one in touched}
     rows = database.rows(
         f"""
         SELECT {_SERIES}, fingerprint, toUnixTimestamp(start) AS at, {_SUMS},
             sum(windows.revision) AS revisions, min(state = 'frozen') AS all_frozen,
             maxIf(version, state != 'frozen') > {since} AS some_changed, max(incomplete) AS some_incomplete
         FROM windows FINAL
-        WHERE run_id = 'live' AND size_s = {base_s} AND start >= toDateTime({first}, 'UTC') AND {_among(touched)}
+        WHERE run_id = 'live' AND size_s = {base_s} AND start >= toDateTime({first}, 'UTC')
+            AND {_among([*carriers, *carriers.values()])}
         GROUP BY {_SERIES}, fingerprint, start
         """
     )
-    return _by_series(rows, base_s)
+    found = _by_series(rows, base_s)
+    carried = {(key, window.start): window for key in found for window in found[key]}
+    for one in touched:
+        if carriers[one.series] != one.series:
+            own, key = (one.series, one.fingerprint), (carriers[one.series], one.fingerprint)
+            found[own] = [_with_parts(window, carried.get((key, window.start))) for window in found.get(own, ())]
+    return found
+
+
+def _carrier(series: Series, metrics: Mapping[str, WatchedMetric]) -> Series:
+    """The series whose windows have the parts, and how each record did, of this one: itself unless it is a window's."""
+    metric = metrics.get(series.metric)
+    if metric is None or metric.carrier is None:
+        return series
+    cut = ("", "") if metric.metric.per else (series.segment, series.segment_value)
+    return series._replace(metric=metric.carrier.name, segment=cut[0], segment_value=cut[1])
+
+
+def _with_parts(window: Window, carrier: Window | None) -> Window:
+    return window if carrier is None else replace(window, parts=carrier.parts, bins=carrier.bins)
 
 
 def open_windows(
@@ -154,8 +182,8 @@ def _by_series(rows: Iterable[Mapping[str, Any]], base_s: int) -> dict[tuple[Ser
     return found
 
 
-def _among(touched: Sequence[Touched]) -> str:
-    tuples = sorted({(one.series.app, one.series.environment, one.series.metric) for one in touched})
+def _among(some: Iterable[Series]) -> str:
+    tuples = sorted({(series.app, series.environment, series.metric) for series in some})
     listed = ", ".join(f"({', '.join(sql.text(part) for part in key)})" for key in tuples)
     return f"(app, environment, metric) IN ({listed})"
 

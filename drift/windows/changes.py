@@ -1,5 +1,6 @@
 """SQL that stores what changed: new windows, changed ones, and zero rows for keys that a window had and has no more."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from drift.windows import sql
@@ -55,11 +56,13 @@ SELECT {scope.size_s}, *, 1, if({_frozen(scope, closing, "run_id", "start")}, 'f
 FROM ({contents})"""
 
 
-def store_changes(scope: Scope, contents: str, closing: Closing) -> str:
+def store_changes(scope: Scope, contents: str, closing: Closing, per: Iterable[str]) -> str:
     """INSERT of the scope's windows whose contents differ from those stored; a second run inserts nothing.
 
-    Sums are compared to nine digits: the engine adds in no fixed order.
+    Sums are compared to nine digits: the engine adds in no fixed order. Series of the metrics `per` are not made here
+    (see `values`), and so are not missed.
     """
+    stored = f"{scope.stored(scope.size_s)} AND metric NOT IN {sql.texts(per)}"
     keys, columns = ", ".join(KEYS), ", ".join(_column(name) for name in CONTENTS)
     fresh_keys = ", ".join("toDateTime(start, 'UTC')" if name == "start" else name for name in KEYS)
     typed = ", ".join(f"CAST({_column(name)}, '{_TYPES.get(name, 'UInt64')}')" for name in CONTENTS)
@@ -84,7 +87,7 @@ FROM (
         FROM ({contents})
         UNION ALL
         SELECT tuple({keys}), tuple({typed}), false, revision, closed_at
-        FROM (SELECT {keys}, {columns}, revision, closed_at FROM windows FINAL WHERE {scope.stored(scope.size_s)})
+        FROM (SELECT {keys}, {columns}, revision, closed_at FROM windows FINAL WHERE {stored})
     )
     GROUP BY key
 )

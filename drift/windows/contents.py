@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from drift.windows import sql
 from drift.windows.bins import BINS, LOG_ORIGIN, LOG_STEP
-from drift.windows.metrics import WatchedMetric
+from drift.windows.metrics import WatchedMetric, own_metrics
+from drift.windows.pooled import pooled
 from drift.windows.scope import Scope
 
 OTHER = "__other__"
@@ -49,19 +50,23 @@ def base_contents(
     """
     spec = _Spec(metrics)
     dimension = {name: f"place.{i + 1}" for i, name in enumerate(_DIMENSIONS)}
+    # A metric of the whole window rests on all scored records, whether or not they alone have a value of it.
+    scored = f"if(entry.1 IN {sql.texts(sorted(spec.own.plain))}, scored_rows, entry.2)"
+    not_here = f"{dimension['evaluator']} IN {sql.texts(sorted(spec.own.evaluators))}"
+    not_here += f" AND entry.1 NOT IN {sql.texts(sorted(spec.own.carriers))}"
     keys = dimension | {"metric": "entry.1", "segment": "cut.1", "segment_value": "cut.2"}
     counted = {
         "seen": "seen",
         "sampled": "total - sampled_out",
-        "applicable": "entry.2 + failed",
-        "scored": "entry.2",
+        "applicable": f"{scored} + failed",
+        "scored": scored,
         "failed": "failed",
-        "skipped": "if(scored_rows > entry.2, "
-        "mapAdd(skipped, map('not_recorded', toUInt64(scored_rows - entry.2))), skipped)",
+        "skipped": f"if(scored_rows > {scored}, "
+        f"mapAdd(skipped, map('not_recorded', toUInt64(scored_rows - {scored}))), skipped)",
         "failures": "failures",
         **{name: f"entry.{i}" for i, name in enumerate(("sum", "sum_squares", "min", "max", "bins"), start=3)},
         "category_counts": "entry.8",
-        "parts": "parts",
+        "parts": f"if({not_here}, CAST(map(), 'Map(String, Float64)'), parts)",
         "late": "late",
     }
     selected = ", ".join(f"{expression} AS `{name}`" for name, expression in _in_order(keys | counted))
@@ -117,10 +122,8 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec"
             AND place.5 = start"""
         late = "countIf(first_closed > toDateTime64(0, 3, 'UTC') AND ingested_at > first_closed)"
     trace_place = ", ".join(f"place.{_DIMENSIONS.index(name) + 1}" for name in _TRACE_DIMENSIONS)
-    return f"""
-    SELECT *, cityHash64({trace_place}, cut) AS trace_place,
-        {spec.declared(f"place.{_DIMENSIONS.index('evaluator') + 1}", "cut.1")} AS declared
-    FROM (
+    evaluator = f"place.{_DIMENSIONS.index('evaluator') + 1}"
+    counted = f"""
         SELECT name, any(some_place) AS place, any(some_cut) AS cut, sum(n) AS total,
             sumIf(n, status = 'sampled_out') AS sampled_out, sumIf(n, status = 'scored') AS scored_rows,
             sumIf(n, status = 'failed') AS failed,
@@ -133,8 +136,12 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec"
                 sumMap(CAST(parts, 'Map(String, Float64)')) AS some_parts, {late} AS some_late
             FROM ({rows}) ARRAY JOIN cuts AS cut, names AS name
             GROUP BY name, status, reason
-        ) GROUP BY name
-    )"""
+        ) GROUP BY name"""
+    if spec.own.evaluators:
+        counted = pooled(counted, evaluator, sorted(spec.own.evaluators))
+    return f"""
+    SELECT *, cityHash64({trace_place}, cut) AS trace_place, {spec.declared(evaluator, "cut.1")} AS declared
+    FROM ({counted})"""
 
 
 def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec") -> str:
@@ -211,6 +218,7 @@ class _Spec:
         found = {name: _scale(metric) for name, metric in self.metrics}
         self.kinds = [_UNDECLARED, *dict.fromkeys(scale for scale in found.values() if scale != _UNDECLARED)]
         self.kind_of = {name: self.kinds.index(scale) + 1 for name, scale in found.items()}
+        self.own = own_metrics(metrics.values())
 
     def scale(self, metric: str) -> str:
         """Expression: which of the different scales a metric has, from 1."""
@@ -229,7 +237,7 @@ class _Spec:
     def declared(self, evaluator: str, segment: str) -> str:
         """Expression: the names of an evaluator's metrics, in a segment those of its primary ones."""
         groups: dict[str, list[WatchedMetric]] = {}
-        for _, found in self.metrics:
+        for found in (found for _, found in self.metrics if not found.metric.per):
             groups.setdefault(found.evaluator.id, []).append(found)
         ids = sql.array((sql.text(id_) for id_ in groups), "String")
 

@@ -17,9 +17,9 @@ from drift.windows import dirty, watermark
 from drift.windows.changes import Closing, store_changes, store_new
 from drift.windows.contents import base_contents
 from drift.windows.merged import merged_contents
-from drift.windows.metrics import lanes_of, watched
+from drift.windows.metrics import OwnMetrics, lanes_of, own_metrics, watched
 from drift.windows.scope import MINUTE, STREAMED, Scope, WindowKey, listed
-from drift.windows.segments import SegmentValues, segment_values
+from drift.windows.values import store_values
 from drift.windows.watermark import FAST, Idleness, Mark
 from evaluators.spec import Evaluator, Lane
 from sinks.clickhouse.database import Database
@@ -31,13 +31,12 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """What a roll-up did; `closing`: up to when each lane's live windows are closed; `segments`: how they are cut."""
+    """What a roll-up did; `closing` says up to when each lane's live windows are closed."""
 
     windows: int
     marks: int
     waiting: int
     closing: Mapping[str, Mark]
-    segments: SegmentValues
 
 
 @dataclass(slots=True)
@@ -59,7 +58,6 @@ class Rollup:
         after = watermark.closing(marks)
         marked = dirty.pending(self.database, self.term)
         lanes = lanes_of(self.evaluators.values())
-        segments = segment_values(self.database, self.settings, self.term, now)
         count, done = 0, []
         for lane in sorted({*after, *lanes, *(one.lane for one in marked)}):
             closes = after.get(lane)
@@ -69,16 +67,15 @@ class Rollup:
             done += [one for one in ready if one.lane == lane]
             others = [id_ for other, ids in lanes.items() if other != lane for id_ in ids]
             frozen = before[lane].at if lane in before else _NEVER
-            count += self._base(touched, segments, others, now, frozen, closes)
+            count += self._base(touched, others, now, frozen, closes)
             self._larger(touched, others, now, frozen, closes)
         dirty.take_back(self.database, self.term, done)
         watermark.store(self.database, marks)
-        return RolledUp(count, sum(len(m.mark_ids) for m in done), len(marked) - len(done), after, segments)
+        return RolledUp(count, sum(len(m.mark_ids) for m in done), len(marked) - len(done), after)
 
     def _base(
         self,
         touched: set[WindowKey],
-        segments: SegmentValues,
         others: Sequence[str],
         now: datetime,
         frozen: datetime,
@@ -87,13 +84,14 @@ class Rollup:
         size_s = self.settings.base_s
         windows = [w for w in _same_minute(touched, size_s) if self._closed(w, size_s, closes)]
         known = self._known(windows, size_s, others)
-        metrics = watched(dict(self.evaluators))
+        metrics = watched(self.evaluators)
+        own = own_metrics(metrics.values())
         for revised in (False, True):
-            cut = segments.alike(w for w in windows if (w in known) == revised)
-            for values, scope in [(values, scope) for values, alike in cut for scope in listed(alike, size_s, others)]:
-                contents = base_contents(scope, metrics, values, revised=revised)
-                store = store_changes if revised else store_new
-                self.database.command(store(scope, contents, self._how(now, frozen, closes)))
+            for scope in listed([w for w in windows if (w in known) == revised], size_s, others):
+                contents = base_contents(scope, metrics, self.settings.segments, revised=revised)
+                how = self._how(now, frozen, closes)
+                changed = store_changes(scope, contents, how, own.per) if revised else store_new(scope, contents, how)
+                self._store(scope, changed, how, own)
         return len(windows)
 
     def _larger(
@@ -105,6 +103,7 @@ class Rollup:
         closes: Mark | None,
     ) -> None:
         """Larger windows in which a base window changed, and those that the watermark passed since the last roll-up."""
+        own = own_metrics(watched(self.evaluators).values())
         for smaller_s, size_s in pairwise(self.settings.all_sizes_s):
             changed = {w._replace(start=w.start // size_s * size_s) for w in touched}
             changed = {w for w in changed if self._closed(w, size_s, closes)}
@@ -114,8 +113,14 @@ class Rollup:
                 if first < end:
                     scopes.append(Scope(size_s, STREAMED, first, end, tuple(others)))
             for scope in scopes:
-                contents = merged_contents(scope, smaller_s)
-                self.database.command(store_changes(scope, contents, self._how(now, frozen, closes)))
+                how = self._how(now, frozen, closes)
+                self._store(scope, store_changes(scope, merged_contents(scope, smaller_s, own), how, own.per), how, own)
+
+    def _store(self, scope: Scope, changed: str, how: Closing, own: OwnMetrics) -> None:
+        """Contents first, then what is made of them: who stops between finds the numbers missing and makes them."""
+        self.database.command(changed)
+        if evaluators := {id_: self.evaluators[id_] for id_ in sorted(own.evaluators - {*scope.others})}:
+            store_values(self.database, evaluators, scope, how, self.term.next_version())
 
     def _closed(self, window: WindowKey, size_s: int, closes: Mark | None) -> bool:
         if window.run_id not in STREAMED:

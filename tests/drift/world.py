@@ -11,6 +11,7 @@ from drift.leadership import Term, elect
 from drift.problems import Problem, load_problems
 from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators.outcome import Outcome
+from evaluators.parts import Combine
 from evaluators.spec import Domain, Evaluator, Lane, Method, Metric, NoParams, Shared, evaluator
 from sinks.clickhouse.database import Database
 from sinks.rows import LIVE, DirtyRow, ScoreRow, TextRow, TraceRow
@@ -24,10 +25,17 @@ class _Answer:
     answer: str | None
 
 
-def made(id_: str, metrics: Iterable[Metric], *, method: Method = "rule", domain: Domain = "generation") -> Evaluator:
+def made(
+    id_: str,
+    metrics: Iterable[Metric],
+    *,
+    method: Method = "rule",
+    domain: Domain = "generation",
+    combine: Combine | None = None,
+) -> Evaluator:
     """An evaluator of that shape; nobody runs it here."""
 
-    @evaluator(id_, version=1, domain=domain, method=method, inputs=_Answer, metrics=metrics)
+    @evaluator(id_, version=1, domain=domain, method=method, inputs=_Answer, metrics=metrics, combine=combine)
     def score(rows: Sequence[_Answer], shared: Shared, params: NoParams) -> Iterable[Outcome]:
         """Of no use."""
         raise AssertionError("not run in these tests")
