@@ -1,12 +1,13 @@
 """What a problem tells beside its verdicts: the level before, the app's traffic, worst examples, why scores lack."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from drift.rules.records import beyond, lines, of_class, records_of
 from drift.rules.series import Rule, Series, Verdict
 from drift.rules.value import records_behind
+from drift.windows.segments import SegmentValues
 from drift.wording import Figures
 from sinks.clickhouse.database import Database
 
@@ -62,7 +63,7 @@ def examples(
     database: Database,
     series: Series,
     rule: Rule,
-    segments: Mapping[str, Sequence[str]],
+    segments: SegmentValues,
     since: datetime,
     until: datetime,
 ) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ from drift.rules.allowed import allowed_records
 from drift.rules.choose import coverage_rule_for, rule_for
 from drift.rules.series import NOTHING, Judgement, Rule, Series, Verdict, Window
 from drift.rules.stretches import Judged, to_judge
-from drift.settings import RuleSettings, WindowSettings
+from drift.settings import RuleSettings
 from drift.windows.metrics import WatchedMetric
+from drift.windows.segments import SegmentValues
 from sinks.clickhouse.database import Database
 from sinks.rows import LIVE
 
@@ -33,7 +34,8 @@ def judge(
     database: Database,
     metrics: Mapping[str, WatchedMetric],
     settings: RuleSettings,
-    frames: WindowSettings,
+    base_s: int,
+    segments: SegmentValues,
     term: Term,
 ) -> Round:
     """The rules of every series that changed, whose verdicts are stored when this returns.
@@ -41,7 +43,7 @@ def judge(
     Asked again before `stored.finish`, it gives the same rules and judges nothing twice.
     """
     since = stored.position(database)
-    touched, position = stored.news(database, frames.base_s, since)
+    touched, position = stored.news(database, base_s, since)
     rules = {
         one.series: tuple(
             rule
@@ -56,7 +58,7 @@ def judge(
     }
     judged = stored.judged_stretches(database, {rule.rule_id for found in rules.values() for rule in found}, touched)
     looks = [
-        _Look(rule, one, stretches, _needed(stretches, one, frames.base_s * rule.m))
+        _Look(rule, one, stretches, _needed(stretches, one, base_s * rule.m))
         for one in touched
         for rule in rules.get(one.series, ())
         for stretches in [judged.get((rule.rule_id, one.series, one.fingerprint), [])]
@@ -66,12 +68,12 @@ def judge(
         hours.setdefault(look.first // _HOUR * _HOUR, []).append(look)
     count = 0
     for hour, some in hours.items():
-        windows = stored.windows(database, metrics, frames.base_s, hour, [look.one for look in some], since)
+        windows = stored.windows(database, metrics, base_s, hour, [look.one for look in some], since)
         rows = [
             verdict
             for look in some
             for verdict in _verdicts(
-                database, look, windows.get((look.one.series, look.one.fingerprint), []), frames.segments, term
+                database, look, windows.get((look.one.series, look.one.fingerprint), []), segments, term
             )
         ]
         database.insert("verdicts", rows)
@@ -90,7 +92,7 @@ class _Look:
 
 
 def _verdicts(
-    database: Database, look: _Look, windows: Sequence[Window], segments: Mapping[str, Sequence[str]], term: Term
+    database: Database, look: _Look, windows: Sequence[Window], segments: SegmentValues, term: Term
 ) -> Iterable[Verdict]:
     rule, one = look.rule, look.one
     samples: Callable[[Window], int] = _applicable if rule.kind == "coverage" else _scored
@@ -121,7 +123,7 @@ def verdict_of(rule: Rule, series: Series, fingerprint: str, window: Window, fou
 
 
 def judgement(
-    database: Database, rule: Rule, series: Series, segments: Mapping[str, Sequence[str]], window: Window
+    database: Database, rule: Rule, series: Series, segments: SegmentValues, window: Window
 ) -> Judgement | None:
     """What the rule says of the window; None where there is nothing to judge."""
     match rule.kind:

@@ -1,6 +1,5 @@
 """The score rows that a series is made of, for the few questions that windows cannot answer."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from drift.rules.series import Rule, Series
 from drift.windows.contents import OTHER
 from drift.windows.scope import MINUTE
+from drift.windows.segments import SegmentValues
 
 _FAR = 1e308
 
@@ -20,7 +20,7 @@ class Records:
     parameters: dict[str, Any]
 
 
-def records_of(series: Series, segments: Mapping[str, Sequence[str]], start: int, end: int) -> Records:
+def records_of(series: Series, segments: SegmentValues, start: int, end: int) -> Records:
     """De-duplicated scored rows of a live series in [start, end), seconds since 1970.
 
     The index sees whole minutes only (see `Scope.minutes`).
@@ -55,7 +55,8 @@ def records_of(series: Series, segments: Mapping[str, Sequence[str]], start: int
     }
     if series.segment:
         parameters |= {"segment": series.segment, "segment_value": series.segment_value}
-        parameters |= {"known": list(segments.get(series.segment, ()))} if series.segment_value == OTHER else {}
+        if series.segment_value == OTHER:
+            parameters["known"] = list(segments.at(start).get(series.segment, ()))
     return Records(rows, parameters)
 
 

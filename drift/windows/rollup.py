@@ -19,6 +19,7 @@ from drift.windows.contents import base_contents
 from drift.windows.merged import merged_contents
 from drift.windows.metrics import OwnMetrics, lanes_of, own_metrics, watched
 from drift.windows.scope import MINUTE, STREAMED, Scope, WindowKey, listed
+from drift.windows.segments import SegmentValues, segment_values
 from drift.windows.values import store_values
 from drift.windows.watermark import FAST, Idleness, Mark
 from evaluators.spec import Evaluator, Lane
@@ -31,12 +32,13 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """What a roll-up did; `closing` says up to when each lane's live windows are closed."""
+    """What a roll-up did; `closing`: up to when each lane's live windows are closed; `segments`: how they are cut."""
 
     windows: int
     marks: int
     waiting: int
     closing: Mapping[str, Mark]
+    segments: SegmentValues
 
 
 @dataclass(slots=True)
@@ -58,6 +60,7 @@ class Rollup:
         after = watermark.closing(marks)
         marked = dirty.pending(self.database, self.term)
         lanes = lanes_of(self.evaluators.values())
+        segments = segment_values(self.database, self.settings, self.term, now)
         count, done = 0, []
         for lane in sorted({*after, *lanes, *(one.lane for one in marked)}):
             closes = after.get(lane)
@@ -67,15 +70,16 @@ class Rollup:
             done += [one for one in ready if one.lane == lane]
             others = [id_ for other, ids in lanes.items() if other != lane for id_ in ids]
             frozen = before[lane].at if lane in before else _NEVER
-            count += self._base(touched, others, now, frozen, closes)
+            count += self._base(touched, segments, others, now, frozen, closes)
             self._larger(touched, others, now, frozen, closes)
         dirty.take_back(self.database, self.term, done)
         watermark.store(self.database, marks)
-        return RolledUp(count, sum(len(m.mark_ids) for m in done), len(marked) - len(done), after)
+        return RolledUp(count, sum(len(m.mark_ids) for m in done), len(marked) - len(done), after, segments)
 
     def _base(
         self,
         touched: set[WindowKey],
+        segments: SegmentValues,
         others: Sequence[str],
         now: datetime,
         frozen: datetime,
@@ -87,8 +91,9 @@ class Rollup:
         metrics = watched(self.evaluators)
         own = own_metrics(metrics.values())
         for revised in (False, True):
-            for scope in listed([w for w in windows if (w in known) == revised], size_s, others):
-                contents = base_contents(scope, metrics, self.settings.segments, revised=revised)
+            cut = segments.alike(w for w in windows if (w in known) == revised)
+            for values, scope in [(values, scope) for values, alike in cut for scope in listed(alike, size_s, others)]:
+                contents = base_contents(scope, metrics, values, revised=revised)
                 how = self._how(now, frozen, closes)
                 changed = store_changes(scope, contents, how, own.per) if revised else store_new(scope, contents, how)
                 self._store(scope, changed, how, own)
