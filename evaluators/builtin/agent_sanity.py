@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from evaluators.html_page import is_blank
 from evaluators.json_schemas import SoundSchemas, compiled
-from evaluators.json_text import NotJson, TooDeep, read
+from evaluators.json_text import NotJson, TooDeep, check, read
 from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
 from evaluators.spec import Metric, Shared, evaluator
 from evaluators.trace import Artifact
@@ -137,6 +137,9 @@ def _form(artifact: Artifact) -> Form:
 
 def _json(text: str, validators: Sequence[Any]) -> str | None:
     try:
+        if not validators:
+            check(text)
+            return None
         value = read(text)
     except NotJson:
         return "invalid_json"

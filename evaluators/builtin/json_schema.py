@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from evaluators.json_schemas import SoundSchema, compiled
-from evaluators.json_text import NotJson, TooDeep, read
+from evaluators.json_text import NotJson, TooDeep, check, read
 from evaluators.outcome import NotApplicable, Outcome, Scored
 from evaluators.spec import CHECK, Shared, evaluator
 
@@ -28,21 +28,22 @@ def json_schema(rows: Sequence[Inputs], shared: Shared, params: Params) -> Itera
     """Whether the answer as a whole (no code fence, no words around it) parses as JSON and satisfies the configured
     JSON Schema; with {} only parsing is checked. What fails is the category `failure`: "not_json" or a keyword.
     """
-    validator = compiled(params.json_schema)
+    validator = compiled(params.json_schema) if params.json_schema not in ({}, True) else None
     for row in rows:
         yield _checked(row.answer, validator)
 
 
 def _checked(answer: str, validator: Any) -> Outcome:
     try:
-        value = read(answer)
+        if validator is None:
+            check(answer)
+        elif not validator.is_valid(value := read(answer)):
+            return _fails(next(validator.iter_errors(value)).kind.name)
     except TooDeep:
         return NotApplicable("too_deep")
     except NotJson:
         return _fails("not_json")
-    if validator.is_valid(value):
-        return Scored({"passes": 1.0, "failures": 0.0, "generation_failures": 0.0})
-    return _fails(next(validator.iter_errors(value)).kind.name)
+    return Scored({"passes": 1.0, "failures": 0.0, "generation_failures": 0.0})
 
 
 def _fails(why: str) -> Scored:

@@ -8,6 +8,7 @@ from evaluators.repeats import longest_repeat
 from evaluators.spec import Metric, NoParams, Sentence, Shared, evaluator
 
 SHORTEST_SENTENCE = 10  # characters; "Yes." twice is no loop
+COMPRESSED = 500_000  # bytes; zlib's level 9 takes up to 3 s for 1 MB: random letters of a small alphabet
 POINTED_AT = 10  # repeated sentences named in the evidence, at most
 
 
@@ -32,7 +33,12 @@ METRICS = (
         threshold=0.75,
         description="its length x its non-overlapping occurrences / length of the answer",
     ),
-    Metric("compression_ratio", high=inf, description="bytes of zlib level 9 / bytes of the answer"),
+    Metric(
+        "compression_ratio",
+        high=inf,
+        optional=True,
+        description=f"bytes of zlib level 9 / bytes of the answer; absent beyond {COMPRESSED:,} bytes",
+    ),
 )
 
 
@@ -64,7 +70,8 @@ def _looping(answer: str, shared: Shared) -> Outcome:
     covered = repeat.length * repeat.times / len(answer)
     metrics["longest_repeated_substring"] = covered
     raw = answer.encode("utf-8", "replace")
-    metrics["compression_ratio"] = len(zlib.compress(raw, 9)) / len(raw)
+    if len(raw) <= COMPRESSED:
+        metrics["compression_ratio"] = len(zlib.compress(raw, 9)) / len(raw)
     evidence = _repeated(sentences)
     if repeat.times:
         end = repeat.start + repeat.length

@@ -49,7 +49,7 @@ class Text(NamedTuple):
     """A text as ROUGE sees it: ASCII letters and digits; `lines` are the sentences of ROUGE-Lsum."""
 
     tokens: list[str]
-    lines: list[list[str]]
+    lines: list[tuple[str, ...]]  # tuples: the garbage collector passes over those of many thousand lines
     words: Counter[str]
     pairs: Counter[tuple[str, str]]
 
@@ -97,17 +97,17 @@ def _rouge(row: Inputs, shared: Shared, params: Params) -> Outcome:
 
 def read(text: str) -> Text:
     """Tokens as rouge_score 0.1.2 makes them."""
-    return _text([TOKEN.findall(line) for line in text.lower().split("\n")])
+    return _text([tuple(tokens) for tokens in map(TOKEN.findall, text.lower().split("\n")) if tokens])
 
 
 def read_stems(text: str) -> Text:
     """The stems of those of more than three letters in their place, as with its use_stemmer."""
-    return _text([[stem(token) if len(token) > 3 else token for token in line] for line in read(text).lines])
+    return _text([tuple(stem(token) if len(token) > 3 else token for token in line) for line in read(text).lines])
 
 
-def _text(lines: Sequence[list[str]]) -> Text:
+def _text(lines: list[tuple[str, ...]]) -> Text:
     tokens = [token for line in lines for token in line]
-    return Text(tokens, [line for line in lines if line], Counter(tokens), Counter(pairwise(tokens)))
+    return Text(tokens, lines, Counter(tokens), Counter(pairwise(tokens)))
 
 
 def _too_long(answer: Text, references: Sequence[Text], types: Sequence[RougeType]) -> bool:

@@ -11,6 +11,7 @@ from evaluators.spec import Metric, Shared, evaluator
 
 OPENING_SENTENCES = 2  # "I'm sorry." often comes first
 OPENING = 600  # characters, at most
+SHORT = 5_000  # up to here, an answer's sentences are those that others split too
 
 Phrases = Mapping[str, tuple[str, ...]]
 
@@ -87,5 +88,5 @@ def _judged(row: Inputs, shared: Shared, kinds: Mapping[str, Refusals], longest_
 
 def _opening(answer: str, shared: Shared) -> int:
     """Where the opening ends: a character offset."""
-    sentences = shared.sentences(answer)
+    sentences = shared.sentences(answer if len(answer) <= SHORT else answer[:OPENING])
     return min(OPENING, sentences[:OPENING_SENTENCES][-1].end if sentences else OPENING)

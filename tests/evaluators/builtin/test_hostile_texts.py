@@ -1,86 +1,89 @@
-"""Whatever stands in a text, every built-in evaluator gives an outcome, in time that grows as the text does."""
+"""Whatever stands in a text, every registered evaluator gives an outcome, in time that grows as the text does."""
 
-import random
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from math import inf
 
+import numpy as np
 import pytest
 
-from evaluators.outcome import Failed, Outcome, Scored
-from evaluators.trace import Trace
-from tests.evaluators.builtin.golden import builtin
+from evaluators.outcome import Failed, NotApplicable
+from evaluators.registry import load
+from evaluators.spec import Need, Vectors
+from evaluators.trace import Artifact
+from tests.evaluators.builtin.hostile import TEXTS, hostile, sound
 from tests.evaluators.builtin.scoring import chunks, outcomes, trace
 
 KB = 1_000
-WORDS = ("the", "door", "is", "locked", "and", "nobody", "knows", "where", "12", "3.4", "(5)", "66-77", "a@b", "x:y")
+MB = 1_000 * KB
+REGISTERED = sorted(id for id, each in load().items() if each.needs <= {Need.EMBEDDING})
+TIMES = 12  # the processor time of 1 MB in that of 100 KB, at most: 10 is linear, 100 quadratic
+LONGEST_S = 2.0  # of processor time
+NOISE_S = 0.05  # below, the ratio tells of the machine
 
 
-def prose(size: int) -> str:
-    draw = random.Random(size)
-    words = [draw.choice(WORDS) + draw.choice(("", "", "", ",", ".")) for _ in range(size // 4)]
-    return " ".join(words)[:size]
+class OneVector:
+    """An encoder that costs nothing, so that what is measured is the evaluator."""
 
+    revision = "one-vector"
+    dimension = 2
 
-TEXTS: dict[str, Callable[[int], str]] = {
-    "one letter": lambda size: "a" * size,
-    "prose": prose,
-    "short sentences": lambda size: "It is. " * (size // 7),
-    "digits": lambda size: "1" * size,
-    "numbers": lambda size: "(2) 555 01 " * (size // 11),
-    "addresses": lambda size: "a@b.c@d." * (size // 8),
-    "nested brackets": lambda size: "[" * (size // 2) + "]" * (size // 2),
-    "lone surrogates": lambda size: "\ud800\udfff" * (size // 2),
-    "nul": lambda size: "\0" * size,
-    "right to left": lambda size: "\u202e\u05e9\u05dc\u05dd \u202c" * (size // 7),
-    "emoji": lambda size: "\U0001f469\u200d\U0001f4bb" * (size // 3),
-    "blanks": lambda size: " \n\t\u00a0" * (size // 4),
-    "accents": lambda size: "e" + "\u0301" * (size - 1),
-}
-HOSTILE = 'regexp("(x+x+)+y") OR regexp("[ab]*a[ab]{200}c") OR NOT "\\"" AND regexp(".*.*.*=$")'
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        return np.tile(np.array([0.6, 0.8], np.float32), (len(texts), 1))
 
-
-def hostile(text: str) -> Trace:
-    return trace(question=text[:1_000], answer=text, contexts=chunks(text), expected=(text[:500],), condition=HOSTILE)
-
-
-def within(place: object, given: Outcome, of: Trace) -> None:
-    assert isinstance(given, Scored)
-    texts = {"answer": of.answer, "question": of.question, "condition": of.condition}
-    for evidence in given.evidence:
-        text = texts.get(evidence.field) or next(
-            chunk.text for chunk in of.contexts or () if chunk.id == evidence.chunk_id
-        )
-        assert text is not None
-        assert 0 <= evidence.start < evidence.end <= len(text), place
+    def count_tokens(self, texts: Sequence[str]) -> int:
+        return sum(map(len, texts)) // 4
 
 
 @pytest.mark.parametrize("name", TEXTS)
-@pytest.mark.parametrize("id", builtin())
+@pytest.mark.parametrize("id", REGISTERED)
 def test_a_hostile_text_costs_no_more_than_its_outcome(id: str, name: str) -> None:
-    texts = ["", TEXTS[name](KB), TEXTS[name](20 * KB)]
-    given = outcomes(id, [hostile(text) for text in texts])
-    assert len(given) == len(texts)
-    for text, outcome in zip(texts, given, strict=True):
-        assert not isinstance(outcome, Failed)
-        if isinstance(outcome, Scored):
-            within(name, outcome, hostile(text))
+    traces = [hostile(text) for text in ("", TEXTS[name](KB), TEXTS[name](20 * KB))]
+    given = outcomes(id, traces)
+    assert len(given) == len(traces)
+    for outcome, of in zip(given, traces, strict=True):
+        assert not isinstance(outcome, Failed), outcome
+        assert sound(outcome, of), outcome
 
 
 def cpu_s(id: str, text: str) -> float:
+    of = hostile(text)
     start = time.process_time()
-    outcomes(id, [hostile(text)])
-    return time.process_time() - start
+    [given] = outcomes(id, [of], encoder=OneVector())
+    took = time.process_time() - start
+    assert not isinstance(given, Failed), given
+    return took
 
 
-@pytest.mark.parametrize("name", ["one letter", "prose", "short sentences", "numbers"])
-@pytest.mark.parametrize("id", [id for id, each in builtin().items() if each.lane == "fast"])
-def test_ten_times_the_text_takes_no_hundred_times_the_processor(id: str, name: str) -> None:
-    outcomes(id, [hostile("to load what is loaded once")])
-    small, large = cpu_s(id, TEXTS[name](50 * KB)), cpu_s(id, TEXTS[name](500 * KB))
-    assert large < 30 * max(small, 0.005)  # linear is 10, quadratic 100; the rest is other load on the machine
+@pytest.mark.parametrize("id", REGISTERED)
+def test_ten_times_the_text_takes_twelve_times_the_processor_at_most(id: str) -> None:
+    cpu_s(id, "to load what is loaded once")
+    for name, text in TEXTS.items():
+        tenth, whole = text(100 * KB), text(MB)
+        small = large = inf
+        for _ in range(5):  # what else runs on the machine only ever adds: the best of several is what it costs
+            small = min(small, cpu_s(id, tenth), cpu_s(id, tenth))
+            large = min(large, cpu_s(id, whole))
+            if large <= max(TIMES * small, NOISE_S):
+                break
+        assert large <= max(TIMES * small, NOISE_S), f"{name}: {large:.3f} s, and {small:.3f} s for a tenth of it"
+        assert large <= LONGEST_S, name
 
 
-@pytest.mark.parametrize("id", builtin())
+def test_a_quadratic_step_is_seen() -> None:
+    """The bound between linear and quadratic, on work whose order is known."""
+
+    def cost(steps: int) -> float:
+        start = time.process_time()
+        sum(range(steps))
+        return time.process_time() - start
+
+    small = min(cost(100_000) for _ in range(5))
+    assert min(cost(1_000_000) for _ in range(5)) < 30 * small < min(cost(10_000_000) for _ in range(3))
+
+
+@pytest.mark.parametrize("id", REGISTERED)
 def test_nothing_that_users_wrote_leaves_with_an_outcome(id: str) -> None:
     secret = "Kassandra"
     text = f"{secret} told bob.{secret}@example.com that {secret} is locked. {secret} is {secret}."
@@ -93,3 +96,17 @@ def test_nothing_that_users_wrote_leaves_with_an_outcome(id: str) -> None:
     )
     malformed = trace(answer=text, constraints=(f"REGEXP:{secret}(", secret))
     assert secret not in repr(outcomes(id, [told, malformed]))
+
+
+@pytest.mark.parametrize("id", REGISTERED)
+def test_beyond_its_budget_a_text_is_not_applicable(id: str) -> None:
+    most = load()[id].budget.characters
+    if most == sys.maxsize:
+        return  # it looks at no more of a text than its head
+    long = "a b. " * (most // 5 + 1)
+    of = trace(
+        question=long, answer=long, contexts=chunks(long), expected=(long,), artifacts=(Artifact("a", None, long),)
+    )
+    [given] = outcomes(id, [of], encoder=OneVector())
+    assert isinstance(given, NotApplicable)
+    assert given.reason == "too_long" or given.reason.startswith("missing_")

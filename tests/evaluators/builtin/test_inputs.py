@@ -60,6 +60,11 @@ def test_only_the_head_of_a_text_is_read() -> None:
     assert language_of(english + "フランスの首都はどこですか" * 10_000) == "en"
 
 
+@pytest.mark.parametrize("text", ["word " * 30_000, "abc" * 50_000, " \u3000x" * 40_000, "a" * 49_999 + " " + "b" * 9])
+def test_words_of_a_long_text_are_those_of_the_whole(text: str) -> None:
+    assert scored("inputs", question=text).metrics["question_words"] == len(text.split())
+
+
 def test_the_longest_texts_are_counted() -> None:
     metrics = scored(
         "inputs", question="Why?", answer="word " * 600_000, contexts=chunks("two words " * 200_000)

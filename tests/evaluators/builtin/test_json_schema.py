@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from evaluators.errors import ConfigError
-from evaluators.json_text import DEEPEST, NotJson, TooDeep, read
+from evaluators.json_text import DEEPEST, NotJson, TooDeep, check, read
 from evaluators.outcome import NotApplicable
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
@@ -45,7 +46,7 @@ def test_worked_examples(answer: str, failure: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "passes"),
-    [("{}", 1), ("null", 1), ('"text"', 1), ("[1, 2", 0), ("NaN", 0), ("1e999", 0), ('"\\ud800"', 0), ("{} {}", 0)],
+    [("{}", 1), ("null", 1), ('"text"', 1), ("[1, 2", 0), ("NaN", 0), ("01", 0), ('"\\ud800"', 0), ("{} {}", 0)],
 )
 def test_without_a_schema_only_parsing_is_checked(answer: str, passes: float) -> None:
     assert scored("json_schema", answer=answer).metrics["passes"] == passes
@@ -92,6 +93,23 @@ def test_brackets_in_strings_and_beside_each_other_are_not_deep(text: str) -> No
     assert read(text) == json.loads(text)
 
 
+def test_a_number_that_no_double_holds_meets_no_schema() -> None:
+    assert scored("json_schema", answer="1e999").metrics["passes"] == 1
+    assert scored("json_schema", {"json_schema": {"type": "number"}}, answer="1e999").metrics["passes"] == 0
+
+
+@given(st.text('[]{}",:\\ue012-.tuflsrn d8\n\ud800', max_size=12))
+def test_checking_and_reading_agree(text: str) -> None:
+    def sound(reads: Callable[[str], object]) -> bool:
+        try:
+            reads(text)
+        except NotJson:
+            return False
+        return True
+
+    assert sound(check) == (sound(read) or (sound(check) and "e" in text))  # 1e999 is JSON, and no double
+
+
 def test_a_string_without_an_end_is_no_json() -> None:
     with pytest.raises(NotJson):
         read('"' + "[" * 1_000)
@@ -100,7 +118,11 @@ def test_a_string_without_an_end_is_no_json() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
     max_leaves=8,
 )

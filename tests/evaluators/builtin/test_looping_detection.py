@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluators.builtin.looping_detection import COMPRESSED
 from evaluators.outcome import NotApplicable
 from evaluators.repeats import SHORT, Repeat, _by_sorting, _by_suffix_array, longest_repeat
 from tests.evaluators.builtin.scoring import outcome, scored
@@ -101,3 +102,9 @@ def test_a_loop_is_told_from_prose() -> None:
     assert prose["unique_sentences"] == 1.0
     assert loop["longest_repeated_substring"] > 0.75 > prose["longest_repeated_substring"]
     assert loop["compression_ratio"] < prose["compression_ratio"]
+
+
+def test_a_text_that_would_take_seconds_to_compress_has_no_compression_ratio() -> None:
+    assert "compression_ratio" in scored("looping_detection", answer="a" * COMPRESSED).metrics
+    metrics = scored("looping_detection", answer="a" * (COMPRESSED + 1)).metrics
+    assert metrics == {"unique_sentences": 1.0, "longest_repeated_substring": COMPRESSED / (COMPRESSED + 1)}

@@ -5,7 +5,7 @@ import sentencex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.sentences import _NEVER_SPLITS, split
+from evaluators.sentences import _NEVER_SPLITS, PIECE, split
 
 texts = st.text(st.characters(), max_size=200) | st.text(alphabet="aB1 .!?\n\r\t\"'()|-*\u3002\ud800\x00", max_size=40)
 
@@ -59,6 +59,19 @@ def test_the_short_cut_takes_only_what_would_not_be_split(text: str) -> None:
         assert len(sentencex.segment("en", text)) <= 1
 
 
-@pytest.mark.parametrize("hostile", ['"(' * 10_000, "." * 100_000, "1. " * 30_000, "\n" * 100_000, "a. " * 30_000])
+@given(st.lists(st.sampled_from([40, 300, 1_000, 3_500]), min_size=1, max_size=12))
+def test_a_text_of_several_pieces_has_the_same_sentences(lengths: list[int]) -> None:
+    sentences = ["It goes on " + "and on " * (length // 7) + "until it ends." for length in lengths]
+    assert [sentence.text for sentence in split(" ".join(sentences))] == sentences
+
+
+def test_a_sentence_longer_than_a_piece_stays_whole() -> None:
+    long = "It goes on " + "and on " * PIECE + "until it ends."
+    assert [sentence.text for sentence in split(f"First. {long} Last.")] == ["First.", long, "Last."]
+
+
+@pytest.mark.parametrize(
+    "hostile", ["\u201ca. " * 100_000, '"(' * 10_000, "." * 100_000, "1. " * 30_000, "\n" * 100_000, "a. " * 30_000]
+)
 def test_hostile_texts_end(hostile: str) -> None:
     assert len(split(hostile)) <= len(hostile)
