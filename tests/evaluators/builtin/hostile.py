@@ -71,13 +71,15 @@ def hostile(text: str) -> Trace:
 
 
 def points_into(evidence: Evidence, of: Trace) -> bool:
-    """Whether the place lies in the text that it names; of artifacts and constraints, whether it is one of them."""
+    """Whether the place lies in the text (or is one of the things) that it names; empty only where that is."""
     whole = {"artifacts": of.artifacts, "constraints": of.constraints}
     texts = {"answer": of.answer, "question": of.question, "condition": of.condition}
     held = whole.get(evidence.field) or texts.get(evidence.field)
     if evidence.field == "contexts":
         held = next(chunk.text for chunk in of.contexts or () if chunk.id == evidence.chunk_id)
-    return held is not None and 0 <= evidence.start < evidence.end <= len(held)
+    if held is None or not 0 <= evidence.start <= evidence.end <= len(held):
+        return False
+    return evidence.start < evidence.end or not held
 
 
 def sound(outcome: Outcome, of: Trace) -> bool:
