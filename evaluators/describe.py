@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluators.encoder import Encoder, revision_of, what_is_missing
 from evaluators.fingerprint import fingerprint
-from evaluators.plan import check_names, is_on, parameters, tasks_of, why_unavailable
+from evaluators.plan import check_names, is_on, missing_extra, parameters, tasks_of, why_unavailable
 from evaluators.settings import EvaluatorSettings
 from evaluators.spec import Better, Domain, Evaluator, Lane, Method, Metric, Need, Rule
 
@@ -87,7 +87,7 @@ def _described(
     params = parameters(evaluator, settings)
     embeds = Need.EMBEDDING in evaluator.needs
     could_load = embeds and encoder is None and revision is not None and evaluator.needs == {Need.EMBEDDING}
-    reason = None if could_load else why_unavailable(evaluator, settings.encoder, encoder)
+    reason = missing_extra(evaluator) if could_load else why_unavailable(evaluator, settings.encoder, encoder)
     return EvaluatorInfo(
         id=evaluator.id,
         description=evaluator.description,

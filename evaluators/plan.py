@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
@@ -77,12 +78,21 @@ def needs_encoder(registry: Mapping[str, Evaluator], settings: EvaluatorSettings
 
 def why_unavailable(evaluator: Evaluator, settings: EncoderSettings, encoder: Encoder | None) -> str | None:
     """Why the evaluator cannot run, with what to install; None where it can."""
+    if missing := missing_extra(evaluator):
+        return missing
     others = sorted(evaluator.needs - {Need.EMBEDDING})
     if others:
         return f"this version of ragwatch has no {' or '.join(others)} resource"
     if Need.EMBEDDING in evaluator.needs and encoder is None:
         return what_is_missing(settings) or "the encoder was not loaded"
     return None
+
+
+def missing_extra(evaluator: Evaluator) -> str | None:
+    """Which modules of its extra are not installed, with what installs them; None where nothing is missing."""
+    extra = evaluator.extra
+    missing = [module for module in extra.modules if find_spec(module) is None] if extra else []
+    return f"{' and '.join(missing)} not installed: pip install '{extra.install}'" if extra and missing else None
 
 
 def is_on(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:

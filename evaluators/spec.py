@@ -82,6 +82,14 @@ class Budget:
     sentences: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Packages that a base install lacks: what installs them, and the modules that must then be there."""
+
+    install: str  # as pip takes it: "ragwatch[vision]"
+    modules: tuple[str, ...]
+
+
 class Sentence(msgspec.Struct, frozen=True, gc=False):
     """A sentence and where it stands in its text (character offsets)."""
 
@@ -141,6 +149,7 @@ class Evaluator:
     budget: Budget
     own_lane: Lane | None  # None: the method's
     combine: Combine | None  # of method `window`: its metrics from the summed parts of a window, see `evaluators.parts`
+    extra: Extra | None  # what must be installed besides ragwatch itself
 
     @property
     def lane(self) -> Lane:
@@ -205,6 +214,7 @@ def evaluator(
     budget: Budget | None = None,
     lane: Lane | None = None,
     combine: Combine | None = None,
+    extra: Extra | None = None,
 ) -> Callable[[Score[Row, Params]], Evaluator]:
     """Turn a pure function into an `Evaluator`; the function's docstring is its description. Touches no global state.
 
@@ -213,7 +223,8 @@ def evaluator(
     NotApplicable("missing_<field>"). `embeds` names the texts of one row that `score` will embed, so that one encoder
     call serves every evaluator of a micro-batch. `lane` is given where it is not the method's: an evaluator that a
     judge would do best and that does without one. `combine` belongs to method `window`: `evaluators.parts` tells what
-    such an evaluator gives.
+    such an evaluator gives. One with an `extra` is unavailable where its modules are not installed: it imports them
+    only as it scores.
     """
     hints = typing.get_type_hints(inputs)
     unknown = sorted(set(hints) - set(Trace.__struct_fields__))
@@ -242,6 +253,7 @@ def evaluator(
             budget=budget or Budget(),
             own_lane=lane,
             combine=combine,
+            extra=extra,
         )
 
     return made

@@ -40,10 +40,10 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Boxes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Expected and predicted boxes, polygons or masks of a multimodal trace."""
+    """Expected and predicted boxes, polygons or masks of a multimodal trace: see `evaluators.vision.regions`."""
 
-    expected: tuple[Mapping[str, Any], ...] = ()
-    predicted: tuple[Mapping[str, Any], ...] = ()
+    expected: tuple[Mapping[str, Any], ...] | None = None
+    predicted: tuple[Mapping[str, Any], ...] | None = None
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

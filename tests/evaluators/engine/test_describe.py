@@ -11,7 +11,7 @@ from evaluators.errors import ConfigError
 from evaluators.plan import prepare
 from evaluators.registry import load
 from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import Metric
+from evaluators.spec import Extra, Metric
 from tests.evaluators.engine.examples import brevity, nearness
 
 NOTHING = EvaluatorSettings()
@@ -85,6 +85,14 @@ def test_what_is_missing_is_told_and_no_fingerprint_invented(monkeypatch: pytest
     assert (fast.available, fast.enabled) == (True, False)
     assert (model.available, model.fingerprint) == (False, None)
     assert "pip install 'ragwatch[local]'" in model.reason
+
+
+def test_an_extra_that_is_missing_is_told_whether_or_not_an_encoder_is_there() -> None:
+    seeing = replace(nearness, extra=Extra("ragwatch[vision]", ("no_such_module",)))
+    for encoder in (None, HashingEncoder()):
+        [info] = describe({"nearness": seeing}, EvaluatorSettings(), encoder)
+        assert not info.available
+        assert info.reason == "no_such_module not installed: pip install 'ragwatch[vision]'"
 
 
 def test_settings_are_checked_as_for_a_run() -> None:

@@ -12,7 +12,7 @@ from evaluators.errors import ConfigError
 from evaluators.fingerprint import fingerprint
 from evaluators.plan import needs_encoder, prepare
 from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import Evaluator, Need
+from evaluators.spec import Evaluator, Extra, Need
 from tests.evaluators.engine.examples import Limit, brevity, nearness, trace
 
 REGISTRY: dict[str, Evaluator] = {"brevity": brevity, "nearness": nearness}
@@ -46,6 +46,17 @@ def test_without_an_encoder_the_rest_works_and_the_reason_names_what_to_install(
     assert "pip install 'ragwatch[local]'" in plan.unavailable["nearness"]
     with pytest.raises(ConfigError, match=r"enabled names 'nearness', which cannot run: onnxruntime.*pip install"):
         prepare(REGISTRY, EvaluatorSettings(enabled=("nearness",)), "model", None)
+
+
+def test_without_its_extra_an_evaluator_is_unavailable_and_the_rest_works() -> None:
+    extra = Extra("ragwatch[vision]", ("json", "no_such_module", "nor_this_one"))
+    registry = {"brevity": brevity, "seeing": replace(brevity, id="seeing", extra=extra)}
+    plan = prepare(registry, EvaluatorSettings(), None, None)
+    assert [prepared.evaluator.id for prepared in plan.prepared] == ["brevity"]
+    reason = "no_such_module and nor_this_one not installed: pip install 'ragwatch[vision]'"
+    assert plan.unavailable == {"seeing": reason}
+    there = {"seeing": replace(brevity, id="seeing", extra=Extra("ragwatch[vision]", ("json",)))}
+    assert prepare(there, EvaluatorSettings(), None, None).unavailable == {}
 
 
 def test_a_missing_resource_of_another_lane_is_no_error() -> None:
