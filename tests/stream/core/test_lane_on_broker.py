@@ -217,7 +217,7 @@ def test_partitions_move_to_a_second_worker_and_back(any_broker: Broker, tmp_pat
         send(any_broker, topic, traces(2000))
         eventually(lambda: len(set(first.traces())) > 100, 40, first.logs)
         with Lane(any_broker, tmp_path, topic, worker=slow, nap_s=0.05) as second:
-            eventually(lambda: "at work in group" in second.logs().split("lane fast: telemetry")[-1], 40, second.logs)
+            eventually(second.is_at_work, 40, second.logs)
             send(any_broker, topic, traces(2000, start=2000))
             eventually(lambda: len(set(first.traces())) > 3000, 60, first.logs)
             assert second.terminate() == 0, second.logs()

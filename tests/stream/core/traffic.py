@@ -130,6 +130,7 @@ class Lane:
     lane: str = "fast"
     nap_s: float = 0.0
     process: subprocess.Popen[bytes] | None = None
+    own_log: Path | None = None
 
     @property
     def group(self) -> str:
@@ -155,7 +156,8 @@ class Lane:
         name = uuid.uuid4().hex[:8]
         file = self.directory / f"{name}.toml"
         file.write_text(_toml(settings))
-        log = (self.directory / f"{name}.log").open("wb")
+        self.own_log = self.directory / f"{name}.log"
+        log = self.own_log.open("wb")
         module = "tests.stream.core.lane_process"
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, str(file), str(self.directory), self.lane, str(self.nap_s)],
@@ -166,6 +168,10 @@ class Lane:
         )
         log.close()
         return self
+
+    def is_at_work(self) -> bool:
+        """By its own word: `logs` are those of every lane in its directory, in any order."""
+        return self.own_log is not None and "at work in group" in self.own_log.read_text()
 
     def logs(self) -> str:
         return "\n".join(path.read_text()[-4000:] for path in self.directory.glob("*.log"))
