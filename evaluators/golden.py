@@ -113,5 +113,13 @@ def _shown(outcome: Outcome | None) -> str:
     key = {Scored: "scored", NotApplicable: "not_applicable", Failed: "failed"}.get(type(outcome))
     if key is None:
         return "nothing"
-    stated = {name: value for name, value in msgspec.to_builtins(outcome).items() if value}
-    return msgspec.json.encode({key: stated}).decode()
+    return msgspec.json.encode({key: _stated(msgspec.to_builtins(outcome))}).decode()
+
+
+def _stated(said: Any) -> Any:
+    """Without what the file may leave out."""
+    if isinstance(said, list | tuple):
+        return [_stated(each) for each in said]
+    if isinstance(said, dict):
+        return {name: _stated(value) for name, value in said.items() if value not in (None, (), {})}
+    return said

@@ -23,6 +23,17 @@ def fresh_database(server: EmbeddedClickHouse, **retention_days: int) -> Iterato
         yield opened
 
 
+def reached(database: Database) -> dict[str, str]:
+    """Its settings, as the variables of a process."""
+    settings = database.settings
+    return {
+        "RAGWATCH_CLICKHOUSE__URL": settings.url,
+        "RAGWATCH_CLICKHOUSE__USER": settings.user,
+        "RAGWATCH_CLICKHOUSE__PASSWORD": settings.password.get_secret_value(),
+        "RAGWATCH_CLICKHOUSE__DATABASE": settings.database,
+    }
+
+
 @contextmanager
 def _empty_database(server: EmbeddedClickHouse) -> Iterator[Database]:
     from sinks.clickhouse.database import Database

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sinks.clickhouse.database import Database
+from tests.infra.fresh_database import reached
 from tests.plugins.installing import ROOT, environ, shell, type_check
 
 EXAMPLE = ROOT / "examples" / "cited_chunks"
@@ -55,7 +56,11 @@ def test_it_scores_traces_like_any_other(variables: dict[str, str], tmp_path: Pa
         for name, case in golden.items()
     ]
     (tmp_path / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)))
-    done = shell("ragwatch replay --run r --file traces.jsonl", tmp_path, variables | reached(database))
+    done = shell(
+        "ragwatch replay --run r --file traces.jsonl --evaluators cited_chunks,rouge",
+        tmp_path,
+        variables | reached(database),
+    )
     assert done.returncode == 0, done.stderr
     rows = database.rows("SELECT trace_id, status, reason, metrics FROM scores FINAL WHERE evaluator = 'cited_chunks'")
     assert {row["trace_id"]: stored(row) for row in rows} == {name: said(case) for name, case in golden.items()}
@@ -77,16 +82,6 @@ def test_its_own_tests_fail_where_a_score_moves(variables: dict[str, str], folde
 
 def test_its_types_are_sound(variables: dict[str, str], tmp_path: Path) -> None:
     type_check(Path(shutil.copytree(EXAMPLE, tmp_path / "example")), variables)
-
-
-def reached(database: Database) -> dict[str, str]:
-    settings = database.settings
-    return {
-        "RAGWATCH_CLICKHOUSE__URL": settings.url,
-        "RAGWATCH_CLICKHOUSE__USER": settings.user,
-        "RAGWATCH_CLICKHOUSE__PASSWORD": settings.password.get_secret_value(),
-        "RAGWATCH_CLICKHOUSE__DATABASE": settings.database,
-    }
 
 
 def stored(row: Mapping[str, object]) -> tuple[object, object, object]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators import check_golden, golden_traces
+from evaluators import Evidence, Scored, check_golden, golden_traces
 from evaluators.errors import ConfigError
 from tests.evaluators.engine.examples import Limit, brevity, nearness
 
@@ -44,6 +44,16 @@ def test_parameters_are_the_callers(tmp_path: Path) -> None:
 def test_an_embedding_evaluator_is_given_a_fake_encoder(tmp_path: Path) -> None:
     trace = {"question": "the router", "contexts": [{"id": "c", "text": "the router"}]}
     check_golden(nearness, golden(tmp_path, 3, equal={"trace": trace, "scored": {"metrics": {"nearness": 1.0}}}))
+
+
+def test_what_is_shown_leaves_out_what_the_file_may(tmp_path: Path) -> None:
+    pointing = replace(brevity, score=lambda rows, shared, params: [pointed for _ in rows])
+    pointed = Scored({"brevity": 0.0}, evidence=(Evidence("answer", 0, 3, score=0.0),))
+    with pytest.raises(AssertionError) as error:
+        check_golden(pointing, golden(tmp_path, two={"trace": {"answer": "two words"}}))
+    shown = '{"scored":{"metrics":{"brevity":0.0},"evidence":[{"field":"answer","start":0,"end":3,"score":0.0}]}}'
+    assert f"two: the evaluator says {shown}, the file nothing" in str(error.value)
+    check_golden(pointing, golden(tmp_path, two={"trace": {"answer": "two words"}, **json.loads(shown)}))
 
 
 @pytest.mark.parametrize(

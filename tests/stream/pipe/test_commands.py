@@ -16,6 +16,7 @@ from stream.cli import main
 from stream.configuration.sections import KafkaSettings
 from stream.kafka.brokers import partitions
 from stream.local.topics import create_topics
+from tests.infra.fresh_database import reached
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import BASE_MS
 
@@ -24,15 +25,6 @@ pytestmark = pytest.mark.clickhouse
 
 def run(*args: str, **variables: str) -> Result:
     return CliRunner().invoke(main, args, env={"RAGWATCH_CONFIG": None, "COLUMNS": "200", **variables})
-
-
-def reached(database: Database) -> dict[str, str]:
-    return {
-        "RAGWATCH_CLICKHOUSE__URL": database.settings.url,
-        "RAGWATCH_CLICKHOUSE__USER": database.settings.user,
-        "RAGWATCH_CLICKHOUSE__PASSWORD": database.settings.password.get_secret_value(),
-        "RAGWATCH_CLICKHOUSE__DATABASE": database.settings.database,
-    }
 
 
 @pytest.fixture
