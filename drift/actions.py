@@ -25,6 +25,20 @@ _OF_EVALUATOR = {
         "Open the examples and decode what the answer says: who asked for it, and what let it through?",
         "Refuse such requests before the model sees them, and mend the source as for a plain leak.",
     ),
+    "agent_sanity": (
+        "Look at the kinds of unsound artifacts in the evidence, and run the agent's last step of an example again.",
+    ),
+    "json_schema": (
+        "See in the category `failure` whether answers are no JSON or which keyword they break.",
+        "Ask the model for JSON by its own setting, and compare the prompt's schema with the configured one.",
+    ),
+    "language_mismatch": (
+        "See in the categories which language is answered in which; name the language of the answer in the prompt.",
+    ),
+    "unsuccessful_requests": (
+        "See in the category `refusal` whether answers are empty, refused, errors, or lack knowledge.",
+        "Where they lack knowledge, look at retrieval; where they refuse, at the prompt and the model version.",
+    ),
     "text_matching": ("Compare the condition that failed with the answers of the examples.",),
     "rouge": ("Compare answers and references of the examples; check that the references are still true.",),
 }
