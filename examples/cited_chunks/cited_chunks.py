@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from evaluators import Chunk, Evidence, Metric, NotApplicable, Outcome, Scored, Shared, evaluator
 from pydantic import BaseModel, Field
@@ -27,6 +27,14 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     by: Literal["id", "position"] = Field(
         "id", description="What stands in brackets: a chunk's id, or 1 for the first."
     )
+
+
+class Citation(NamedTuple):
+    """What is cited, and where in the answer it stands."""
+
+    name: str
+    start: int
+    end: int
 
 
 METRICS = (
@@ -57,20 +65,22 @@ def _cited(row: Inputs, params: Params) -> Outcome:
     if not row.contexts:
         return NotApplicable("empty_contexts")
     by_position = params.by == "position"
-    citations = [each for each in _citations(row.answer) if each[0].isdecimal() or not by_position]
+    citations = [each for each in _citations(row.answer) if each.name.isdecimal() or not by_position]
     names = {str(at) for at in range(1, len(row.contexts) + 1)} if by_position else {c.id for c in row.contexts}
-    invented = [place for name, place in citations if name not in names]
+    invented = [each for each in citations if each.name not in names]
     valid = len(citations) - len(invented)
     metrics = {"cited": float(valid > 0)}
     if citations:
         metrics["valid_citations"] = valid / len(citations)
-    parts = {"citations": float(len(citations)), "invented": float(len(invented))}
-    return Scored(metrics, parts=parts, evidence=tuple(invented[:POINTED_AT]))
+    return Scored(
+        metrics,
+        parts={"citations": float(len(citations)), "invented": float(len(invented))},
+        evidence=tuple(Evidence("answer", at.start, at.end, kind="no_such_chunk") for at in invented[:POINTED_AT]),
+    )
 
 
-def _citations(answer: str) -> Iterator[tuple[str, Evidence]]:
-    """What is cited, and where it stands."""
+def _citations(answer: str) -> Iterator[Citation]:
     for brackets in BRACKETS.finditer(answer):
+        first = brackets.start(1)
         for name in NAME.finditer(brackets[1]):
-            start, end = (brackets.start(1) + offset for offset in name.span())
-            yield name[0], Evidence("answer", start, end, kind="no_such_chunk")
+            yield Citation(name[0], first + name.start(), first + name.end())

@@ -9,7 +9,7 @@ import pytest
 
 from sinks.clickhouse.database import Database
 from tests.infra.fresh_database import reached
-from tests.plugins.installing import ROOT, environ, shell, type_check
+from tests.plugins.installing import ROOT, environ, shell
 
 EXAMPLE = ROOT / "examples" / "cited_chunks"
 PLANNED = """
@@ -78,10 +78,6 @@ def test_its_own_tests_fail_where_a_score_moves(variables: dict[str, str], folde
     done = shell("python -m pytest -q -p no:cacheprovider", folder, variables)
     assert done.returncode == 1
     assert "- one_of_two_names_nothing: the evaluator says" in done.stdout
-
-
-def test_its_types_are_sound(variables: dict[str, str], tmp_path: Path) -> None:
-    type_check(Path(shutil.copytree(EXAMPLE, tmp_path / "example")), variables)
 
 
 def stored(row: Mapping[str, object]) -> tuple[object, object, object]:

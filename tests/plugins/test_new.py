@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from evaluators.errors import ConfigError
 from stream.cli import main
 from stream.new_evaluator import FILES, LONGEST_NAME, write
-from tests.plugins.installing import ROOT, environ, shell, type_check
+from tests.plugins.installing import ROOT, environ, shell
 
 NAMES = ("short", "short_answers", "l" * LONGEST_NAME)
 RULES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["select"]
@@ -64,10 +64,6 @@ def test_ruff_has_nothing_to_say(folder: Path, variables: dict[str, str], column
     rules = ",".join(RULES)
     done = shell(f"ruff check {how} --select {rules} . && ruff format {how} --check .", folder, variables)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_its_types_are_sound(folder: Path, variables: dict[str, str]) -> None:
-    type_check(folder, variables)
 
 
 @pytest.mark.parametrize("there", FILES)
