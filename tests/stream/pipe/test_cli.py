@@ -161,6 +161,13 @@ def test_evaluators_as_a_table_and_in_full() -> None:
     assert "did you mean rouge?" in run("evaluators", "rogue").output
 
 
+@pytest.mark.parametrize("args", [(), ("rouge",), ("rouge", "--json"), ("--lane", "model"), ("--nonsense",)])
+def test_evaluators_without_a_command_lists_them(args: tuple[str, ...]) -> None:
+    short, long = run("evaluators", *args), run("evaluators", "list", *args)
+    assert (short.output, short.exit_code) == (long.output, long.exit_code)
+    assert ("rouge" in short.output) == ("rouge" in args or not args)
+
+
 def test_an_evaluator_setting_that_names_nobody_is_an_error() -> None:
     told = run("evaluators", RAGWATCH_EVALUATORS__DISABLED="rogue")
     assert told.exit_code == 2
