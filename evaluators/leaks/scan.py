@@ -10,7 +10,7 @@ from evaluators.leaks.allowed import Allowed
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import formatted
 from evaluators.leaks.gate import Gate
-from evaluators.leaks.personal.telephone import TooMany
+from evaluators.leaks.personal.numbering import TooMany
 
 DEFAULT_REGION = "US"
 INCOMPLETE = "phone"  # the kind that may not have been looked for everywhere

@@ -120,7 +120,9 @@ DETECTORS: tuple[Detector, ...] = (
     free("my_nric", "a Malaysian identity number", r"[0-9]{6}-[0-9]{2}-[0-9]{4}", _mykad),
     told("my_nric", "a Malaysian identity number", r"mykad|\bnric|\bic (?:no|num)", r"[0-9]{12}", _mykad),
     free("kr_rrn", "a Korean resident number", r"[0-9]{6}-[1-8][0-9]{6}", _rrn),
-    told("kr_rrn", "a Korean resident number", r"\brrn\b|resident registration", r"[0-9]{13}", _rrn),
+    told(
+        "kr_rrn", "a Korean resident number", r"\brrn\b|resident registration", r"[0-9]{6}-?[1-8][0-9]{6}", any_number
+    ),
     free("cn_id", "a Chinese identity number", r"[1-9][0-9]{5}(?:19|20)[0-9]{9}[0-9Xx]", _chinese),
     told(
         "jp_my_number",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.patterns import compiled
+from evaluators.leaks.personal.numbered import told
 
 # Characters of an IBAN by country (SWIFT's IBAN registry).
 _LENGTHS: dict[str, int] = {
@@ -67,7 +68,15 @@ def is_iban(text: str) -> bool:
     """Whether length and check digits are right (ISO 13616: the rearranged number leaves 1 modulo 97)."""
     if len(text) != _LENGTHS.get(text[:2]):
         return False
-    return int("".join(str(int(character, 36)) for character in text[4:] + text[:4])) % 97 == 1
+    return _checks(text)
 
 
-DETECTORS: tuple[Detector, ...] = (Detector("iban", "an IBAN", (_HEAD,), find),)
+def _checks(text: str) -> bool:
+    digits = "".join(str(int(character, 36)) for character in text[4:] + text[:4])
+    return int(digits) % 97 == 1
+
+
+DETECTORS: tuple[Detector, ...] = (
+    Detector("iban", "an IBAN", (_HEAD,), find),
+    told("iban", "an IBAN", r"\biban\b", r"[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{1,4}){3,8}", _checks),
+)

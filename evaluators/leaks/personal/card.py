@@ -17,7 +17,9 @@ _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("37", "37", (15,)),
     ("6011", "6011", (16, 17, 18, 19)),  # Discover
     ("644", "659", (16, 17, 18, 19)),
-    ("3528", "3589", (16, 17, 18, 19)),  # JCB
+    ("35", "35", (16, 17, 18, 19)),  # JCB: 3528 to 3589, and all 35 in examples
+    ("2131", "2131", (15,)),
+    ("1800", "1800", (15,)),
     ("300", "305", (14, 16, 17, 18, 19)),  # Diners Club
     ("3095", "3095", (14, 16, 17, 18, 19)),
     ("36", "36", (14, 15, 16, 17, 18, 19)),
@@ -63,23 +65,21 @@ def _card_at(shape: Formatted, groups: list[Span], index: int) -> int:
             continue
         start, end = groups[index].start, groups[index + count - 1].end
         digits = shape.text[start:end].replace(" ", "").replace("-", "")
-        if (
-            is_card(digits)
-            and stands_alone(shape.text, start, end, joints=".")
-            and _is_meant(shape, start, count, digits)
-        ):
+        if stands_alone(shape.text, start, end, joints=".") and _is_meant(shape, start, count, digits):
             return count
     return 0
 
 
 def _is_meant(shape: Formatted, start: int, count: int, digits: str) -> bool:
-    """Whether a number in one piece is not some other one that happens to fit."""
-    if count > 1:
-        return True
-    if len(digits) not in _USUAL:
-        return compiled(_LABEL).search(shape.data[max(start - _BEFORE, 0) : start]) is not None
+    """Whether it is a card's, and no other number that happens to fit."""
     before = shape.data[max(start - _BEFORE, 0) : start]
-    return not is_something_else(shape, start) and not compiled(_ID).search(before)
+    if compiled(_LABEL).search(before):
+        return luhn(digits)
+    if not is_card(digits):
+        return False
+    return count > 1 or (
+        len(digits) in _USUAL and not is_something_else(shape, start) and not compiled(_ID).search(before)
+    )
 
 
 def is_card(digits: str) -> bool:

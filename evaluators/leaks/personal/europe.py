@@ -146,7 +146,7 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     told(
         *("gb_nino", "a British National Insurance number", r"national insurance|\bnino\b|\bNI (?:no|num)"),
-        *(r"[A-Z]{2} ?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2} ?[A-D]?", any_number),
+        *(r"[A-Z]{2} ?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2} ?[A-Z]?", any_number),
     ),
     told("gb_nhs", "an NHS number", r"\bnhs", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", _nhs),
     told(

@@ -7,14 +7,15 @@ from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
 from evaluators.leaks.patterns import compiled
 
+_LONG_GROUP = 3  # digits; eight groups of two are the bytes of something else
 _LONGEST = 45  # characters of an IPv6 address that ends in an IPv4 one
 _FOUR = r"[0-9]+(?:\.[0-9]+)+"
 # Every IPv6 address in use begins with four hexadecimal digits; without that rule a slice such as 1::2 is one.
-_SIX = r"[0-9A-Fa-f]{4}:[0-9A-Fa-f.:]*[0-9A-Fa-f:]"
+_SIX = r"\b(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}\b|[0-9A-Fa-f]{4}:[0-9A-Fa-f.:]*[0-9A-Fa-f:]"
 _BEFORE = 48  # characters in which the last such word tells what four numbers are
 _VERSION_WORDS = (
     r"\b(?:v|ver|versions?|releases?|build|rev|revision|firmware|driver|kernel|chrome|chromium|edge|oracle|sdk|package|"
-    r"upgrad(?:e|es|ed|ing)|updat(?:e|es|ed|ing)|patch|section|chapter|clause|paragraph|rule|figure|table|oid)\b"
+    r"upgrad(?:e|es|ed|ing)|updat(?:e|es|ed|ing)|patch|rv|section|chapter|clause|paragraph|rule|figure|table|oid)\b"
 )
 _ADDRESS_WORDS = r"\b(?:ip|ipv4|address|addr|host|server|dns|nameserver|resolver|ping|client|gateway)(?:s|es)?\b"
 _WORDS = rf"(?i)({_VERSION_WORDS})|{_ADDRESS_WORDS}"
@@ -45,17 +46,17 @@ def _is_host(shape: Formatted, start: int, end: int) -> bool:
         octets = IPv4Address(shape.text[start:end]).packed
     except AddressValueError:
         return False
-    if octets[0] in (0, 127, 255) or octets[3] == 0:
+    if octets[0] in (0, 127, 255) or shape.text[end : end + 2] == "/0":
         return False
     before = shape.data[max(start - _BEFORE, 0) : start]
     if compiled(_PINNED).search(before):
         return False
     are_versions = [match[1] is not None for match in compiled(_WORDS).finditer(before)]
-    return not are_versions[-1] if are_versions else max(octets) > 9
+    return not are_versions[-1] if are_versions else max(octets) > 9 and octets[3] != 0
 
 
 def _is_ipv6(text: str) -> bool:
-    if text.endswith("::"):
+    if text.endswith("::") or max(map(len, text.split(":"))) < _LONG_GROUP:
         return False
     try:
         IPv6Address(text)
@@ -65,5 +66,10 @@ def _is_ipv6(text: str) -> bool:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    Detector("ip", "an IP address", (r"[0-9]\.[0-9]{1,3}\.[0-9]", r"[0-9A-Fa-f]{4}:[0-9A-Fa-f]{0,4}:"), find),
+    Detector(
+        "ip",
+        "an IP address",
+        (r"[0-9]\.[0-9]{1,3}\.[0-9]", r"[0-9A-Fa-f]{4}:[0-9A-Fa-f]{0,4}:", r"(?:[0-9A-Fa-f]{1,4}:){7}"),
+        find,
+    ),
 )

@@ -8,25 +8,31 @@ from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
 from evaluators.leaks.labels import is_something_else
 from evaluators.leaks.patterns import compiled
+from evaluators.leaks.personal.numbering import NumberingPlans
 
 _DIGITS = 7  # shorter numbers are anything
 _DIALLED_ABROAD = 12  # digits behind 00, at least
-_LONGEST_GROUP = 8
+_LONGEST_GROUP = 6
 _GROUPS = 8  # a longer row without "+" or "(" is a table of numbers
-CANDIDATES = 2_000  # number-like places looked at in one text: some 0.2 s
 
 _RUN = r"[+(]*[0-9][0-9 ()./+-]*[0-9]"
 _INTERNATIONAL = r"\+[1-9(][0-9 ()./-]{6,22}[0-9]|\b00[1-9][0-9 /-]{6,22}[0-9]"
 # Area code, exchange and line of North America. 555 is nobody's area code, and in every example.
 _NORTH_AMERICAN = (
     r"(?:\b1[ .-])?(?:\([2-9][0-9]{2}\)[ .-]?[0-9]{3}[ .-][0-9]{4}|"
-    r"\b[1-9][0-9]{2}-[0-9]{3}-[0-9]{4}|\b[2-9][0-9]{2}\.[2-9][0-9]{2}\.[0-9]{4})\b"
+    r"\b[1-9][0-9]{2}-[0-9]{3}-[0-9]{4}|\b[2-9][0-9]{2}\.[2-9][0-9]{2}\.[0-9]{4})"
 )
+# Brazil's area code in brackets, and Russia's 8 for calls within the country.
+_BRACKETED = (
+    r"\([1-9][0-9]\) ?9?[0-9]{4}-[0-9]{4}\b|"
+    r"\b8[ -]?\([0-9]{3,5}\)[ -]?[0-9]{1,3}[ -][0-9]{2}[ -]?[0-9]{2}\b"
+)
+_EXTENSION = r"(?i)^ ?(?:x|ext\.?|#) ?[0-9]{1,6}\b"
+_EXTENDED = 14  # characters of it
 _TRUNK = (
     r"\b0[1-9][0-9]{0,3}(?:(?:[ ./-]| - )[0-9]{2,8}){1,4}\b|\(0[0-9]{1,5}\)[ -]?[0-9]{2,5}(?:[ -]?[0-9]{2,5}){1,3}\b"
 )
-_TRUNK_REGIONS = ("GB", "DE", "FR", "AU", "JP", "KR", "IT", "NL", "CH", "BE", "SE", "IN", "AT", "IE", "ZA", "NZ")
-_TRUNK_DIGITS = range(10, 13)
+_TRUNK_DIGITS = range(10, 14)
 _CALLED = (
     r"(?:tele)?phones?\b|\btel\b|mobiles?\b|\bcell(?:phone|ular)?\b|\bfax\b|whats ?app|hotline|\bsms\b|"
     r"telefon[a-z]*|t.{1,2}l.{1,2}phone|m.{1,2}vil\b|celular|handy(?:nummer)?\b|rufnummer|mobilnummer|num.{1,2}ro\b|"
@@ -52,58 +58,19 @@ _JUMBLED = r"\). ?|\. |\..*-|-.*\."  # pp. 226-231. 1996; clause 252.227-7013
 _NOUGHTS = r"(?:[ .,]?000){2,}$"
 
 
-class TooMany(Exception):
-    """More number-like places than can be looked at."""
-
-
-class _Numbering:
-    """What the world's numbering plans say, so many times."""
-
-    def __init__(self) -> None:
-        self._left = CANDIDATES
-
-    def spend(self, times: int) -> None:
-        self._left -= times
-        if self._left < 0:
-            raise TooMany
-
-    def possible(self, text: str) -> bool:
-        """Whether an international number has a country and the length of its numbers."""
-        from phonenumbers import NumberParseException, is_possible_number, parse
-
-        self.spend(1)
-        try:
-            return is_possible_number(parse(text))
-        except NumberParseException:
-            return False
-
-    def valid_at_home(self, text: str) -> bool:
-        """Whether some country that writes a leading 0 gives out such numbers."""
-        from phonenumbers import NumberParseException, is_valid_number_for_region, parse
-
-        for region in _TRUNK_REGIONS:
-            self.spend(1)
-            try:
-                if is_valid_number_for_region(parse(text, region), region):
-                    return True
-            except NumberParseException:
-                continue
-        return False
-
-
 def find(shape: Formatted, region: str) -> Iterator[Span]:
     """Numbers that may be dialled, grouped as people group them or called telephone numbers; bare digits are ids.
 
     Raises `TooMany` after 2,000 candidates, which is not the same as having found none.
     """
-    numbering = _Numbering()
+    plans = NumberingPlans()
     taken = bytearray(len(shape.text))
     ways = (
-        _international(shape, numbering),
-        _north_american(shape),
+        _international(shape, plans),
+        _bracketed(shape),
         _labelled(shape),
-        _trunk(shape, numbering),
-        _grouped(shape, region, taken, numbering),
+        _trunk(shape, plans),
+        _grouped(shape, region, taken, plans),
     )
     for spans in ways:
         for start, end in spans:
@@ -112,24 +79,24 @@ def find(shape: Formatted, region: str) -> Iterator[Span]:
                 yield Span(start, end)
 
 
-def _international(shape: Formatted, numbering: _Numbering) -> Iterator[Span]:
+def _international(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
     """With "+" or 00 and a country's code, the latter grouped."""
     text = shape.text
     for match in compiled(_INTERNATIONAL).finditer(shape.data):
-        start, end = match.span()
-        number = text[start:end]
+        start, end = match.start(), _with_extension(shape, match.end())
+        number = text[start : match.end()]
         if number[0] == "0" and (number.isdigit() or sum(map(str.isdigit, number)) < _DIALLED_ABROAD):
             continue
         if compiled(_NOUGHTS).search(match[0]) or not stands_alone(text, start, end, "-/"):
             continue
-        if numbering.possible("+" + number.lstrip("+0 ")):
+        if plans.possible("+" + number.lstrip("+0 ")):
             yield Span(start, end)
 
 
-def _north_american(shape: Formatted) -> Iterator[Span]:
-    """Three, three and four digits with brackets, hyphens or points between them."""
-    for match in compiled(_NORTH_AMERICAN).finditer(shape.data):
-        start, end = match.span()
+def _bracketed(shape: Formatted) -> Iterator[Span]:
+    """Three, three and four digits with brackets, hyphens or points between them, and other area codes in brackets."""
+    for match in compiled(rf"{_NORTH_AMERICAN}|{_BRACKETED}").finditer(shape.data):
+        start, end = match.start(), _with_extension(shape, match.end())
         if stands_alone(shape.text, start, end, "-./") and not is_something_else(shape, start):
             yield Span(start, end)
 
@@ -137,8 +104,8 @@ def _north_american(shape: Formatted) -> Iterator[Span]:
 def _labelled(shape: Formatted) -> Iterator[Span]:
     """What the words before call a telephone number, however it is written."""
     for match in compiled(_LABELLED).finditer(shape.data):
-        start, end = match.span(2)
-        number = shape.text[start:end]
+        start, end = match.start(2), _with_extension(shape, match.end(2))
+        number = shape.text[start : match.end(2)]
         digits = sum(map(str.isdigit, number))
         enough = _DIGITS if match[1] is None or not number.isdigit() else _ASKED_DIGITS
         if enough <= digits <= _MOST_DIGITS and not _is_date(match[2]) and stands_alone(shape.text, start, end):
@@ -147,18 +114,18 @@ def _labelled(shape: Formatted) -> Iterator[Span]:
         yield from (Span(*match.span(1)) for match in _LABELLED_ELSEWHERE.finditer(shape.text))
 
 
-def _trunk(shape: Formatted, numbering: _Numbering) -> Iterator[Span]:
+def _trunk(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
     """Grouped, with the leading 0 of calls within a country."""
     for match in compiled(_TRUNK).finditer(shape.data):
         start, end = match.span()
         digits = sum(map(str.isdigit, shape.text[start:end]))
         if digits not in _TRUNK_DIGITS or _is_date(match[0]) or not stands_alone(shape.text, start, end, "-./"):
             continue
-        if not is_something_else(shape, start) and numbering.valid_at_home(shape.text[start:end]):
+        if not is_something_else(shape, start) and plans.valid_at_home(shape.text[start:end]):
             yield Span(start, end)
 
 
-def _grouped(shape: Formatted, region: str, taken: bytearray, numbering: _Numbering) -> Iterator[Span]:
+def _grouped(shape: Formatted, region: str, taken: bytearray, plans: NumberingPlans) -> Iterator[Span]:
     """Numbers that are valid in the region, grouped as there."""
     from phonenumbers import Leniency, PhoneNumberMatcher
 
@@ -173,12 +140,17 @@ def _grouped(shape: Formatted, region: str, taken: bytearray, numbering: _Number
             continue
         if _is_date(run[0]):
             continue
-        numbering.spend(1 + len(groups) // _GROUPS)
+        plans.spend(1 + len(groups) // _GROUPS)
         # One character before and three after: "ISBN978..." and "2023-10-12 14:30" are told by them.
         first = max(start - 1, 0)
         for match in PhoneNumberMatcher(text[first : end + 3], region, leniency=Leniency.STRICT_GROUPING):
             if _is_written_as_one(match.raw_string) and not is_something_else(shape, first + match.start):
                 yield Span(first + match.start, first + match.end)
+
+
+def _with_extension(shape: Formatted, end: int) -> int:
+    extension = compiled(_EXTENSION).search(shape.data[end : end + _EXTENDED])
+    return end + int(extension.end()) if extension else end
 
 
 def _is_date(number: bytes) -> bool:
