@@ -31,6 +31,7 @@ MOST_CLASSES = 100
 MOST_PARTS = 10_000
 LARGEST_COUNT = float(1 << 53)
 _LABEL_LENGTH = 64
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _KEY = re.compile(r"[a-z][a-z0-9_.]{0,63}(\t[^\x00-\x1f\ud800-\udfff]{0,64}){0,3}")
 
 
@@ -53,12 +54,17 @@ Combine = Callable[[Mapping[str, float]], Combined]
 
 
 def class_label(written: str) -> str:
-    """The class as parts name it: white space in single blanks, and no control characters.
+    """The class as parts name it: white space and control characters in single blanks.
 
-    One of more than 64 characters is told from others by 16 hex digits of its SHA-256, and is not readable.
+    One of more than 64 characters is `hidden_label` of it.
     """
-    label = " ".join("".join(c if c.isprintable() else " " for c in replaced(written)).split())
-    return label if len(label) <= _LABEL_LENGTH else f"#{sha256(label.encode()).hexdigest()[:16]}"
+    label = " ".join(_CONTROL.sub(" ", replaced(written)).split())
+    return label if len(label) <= _LABEL_LENGTH else hidden_label(label)
+
+
+def hidden_label(label: str) -> str:
+    """Tells a label from all others, and cannot be read: `#` and 16 hex digits of its SHA-256."""
+    return f"#{sha256(label.encode()).hexdigest()[:16]}"
 
 
 def part_key(name: str, *labels: str) -> str:

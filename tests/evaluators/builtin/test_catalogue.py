@@ -17,6 +17,7 @@ class Line(NamedTuple):
     better: str
     threshold: float | None
     primary: bool = False
+    per: tuple[str, ...] = ()
 
 
 class Entry(NamedTuple):
@@ -196,6 +197,24 @@ CATALOGUE = {
             Line("recall", 0, 1, "higher", 0.8),
         ),
     ),
+    "classification": Entry(
+        "classification",
+        "window",
+        "value",
+        set(),  # labels, or answer and expected
+        (
+            Line("accuracy", 0, 1, "higher", 0.75, True),
+            *(Line(key, 0, 1, "higher", 0.75) for key in ("precision", "recall", "f1", "roc_auc")),
+            *(
+                Line(f"{average}_{key}", 0, 1, "higher", 0.8)
+                for average in ("micro", "macro")
+                for key in ("precision", "recall", "f1")
+            ),
+            *(Line(f"class_{key}", 0, 1, "higher", None, per=("class",)) for key in ("precision", "recall", "f1")),
+        ),
+        {"labels_from": "auto", "curve_thresholds": (0.05, 0.95, 0.05), "curve_max_examples": 1},
+        ("positive",),
+    ),
     "inputs": Entry(
         "generation",
         "rule",
@@ -235,7 +254,7 @@ def test_every_evaluator_of_the_catalogue_is_there() -> None:
 def test_an_evaluator_is_what_the_catalogue_says(id: str) -> None:
     evaluator, entry = load()[id], CATALOGUE[id]
     declared = {
-        Line(metric.key, metric.low, metric.high, metric.better, metric.threshold, metric.primary)
+        Line(metric.key, metric.low, metric.high, metric.better, metric.threshold, metric.primary, metric.per)
         for metric in evaluator.metrics
         if metric.key not in entry.more_metrics
     }

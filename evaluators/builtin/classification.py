@@ -1,0 +1,112 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from evaluators.classes.counts import combine, parts_of
+from evaluators.classes.labels import Classes, of_answer, of_labels
+from evaluators.outcome import Finding, NotApplicable, Outcome, Scored
+from evaluators.parts import class_label
+from evaluators.spec import Metric, Shared, evaluator
+from evaluators.trace import Labels
+
+_HUNDREDTHS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Labels, or an answer that is one and what it should have been."""
+
+    labels: Labels | None
+    answer: str | None
+    expected: tuple[str, ...] | None
+    task: str | None
+
+
+class Params(BaseModel, frozen=True, extra="forbid"):
+    """Where labels are from, and what the curves on the dashboard show."""
+
+    labels_from: Literal["auto", "labels", "answer"] = Field(
+        "auto",
+        description="labels: field labels; answer: answer against expected; auto: labels where recorded, else answer "
+        "where the trace's task is classification.",
+    )
+    positive: str | None = Field(
+        None,
+        min_length=1,
+        description="The positive class. Unset: that of yes/no, true/false, 1/0, positive/negative or pos/neg, where a "
+        "window has no other classes.",
+    )
+    curve_thresholds: tuple[float, float, float] = Field(
+        (0.05, 0.95, 0.05), description="Score thresholds of curves, in hundredths: first, last, step."
+    )
+    curve_max_examples: int = Field(
+        1, ge=0, le=100, description="Most example traces of a kind of error at a threshold."
+    )
+
+    @model_validator(mode="after")
+    def _hundredths(self) -> "Params":
+        first, last, step = (value * _HUNDREDTHS for value in self.curve_thresholds)
+        if any(abs(value - round(value)) > 1e-9 for value in (first, last, step)):
+            raise ValueError("curve_thresholds must be whole hundredths: counts are exact there")
+        if not (0 < first <= last <= _HUNDREDTHS and step > 0):
+            raise ValueError("curve_thresholds must be 0 < first <= last <= 1 and a step above 0")
+        return self
+
+
+def _metrics() -> Iterator[Metric]:
+    yield Metric("accuracy", threshold=0.75, primary=True, description="records with exactly the expected classes")
+    told = {
+        "precision": "right ones of the predictions",
+        "recall": "predicted ones of the records expected",
+        "f1": "harmonic mean of precision and recall",
+    }
+    for key, what in told.items():
+        yield Metric(key, threshold=0.75, description=f"{what}: of the positive class, else as macro_{key}")
+    for average, over in (("micro", "of the sums over classes"), ("macro", "mean over classes, 0 / 0 being 0")):
+        for key, what in told.items():
+            yield Metric(f"{average}_{key}", threshold=0.8, description=f"{what}: {over}")
+    yield Metric(
+        "roc_auc", threshold=0.75, description="area under the ROC curve: of the positive class, else the mean"
+    )
+    for key, what in told.items():
+        yield Metric(f"class_{key}", per=("class",), description=f"{what} of each class")
+
+
+@evaluator(
+    "classification",
+    version=1,
+    domain="classification",
+    method="window",
+    inputs=Inputs,
+    params=Params,
+    metrics=_metrics(),
+    combine=combine,
+)
+def classification(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """Expected against predicted classes of a window of records: binary, multi-class and multi-label. Metrics are those
+    of scikit-learn, and absent where they are 0 / 0; ROC AUC is of scores in hundredths, of one class against the rest.
+    """
+    positive = class_label(params.positive) if params.positive else None
+    for row in rows:
+        classes = _classes(row, params)
+        yield classes if isinstance(classes, NotApplicable) else _scored(classes, positive)
+
+
+def _scored(classes: Classes, positive: str | None) -> Scored:
+    right = classes.expected == classes.predicted
+    outcome = "correct" if right else "misclassification" if classes.predicted else "no_prediction"
+    findings = () if classes.scores_usable else (_UNUSABLE,)
+    return Scored({"accuracy": float(right)}, {"outcome": outcome}, parts_of(classes, positive), findings=findings)
+
+
+_UNUSABLE = Finding("scores_not_shares", "label scores below 0 or above 1: no ROC AUC and no curves")
+
+
+def _classes(row: Inputs, params: Params) -> Classes | NotApplicable:
+    if params.labels_from != "answer" and row.labels is not None:
+        return of_labels(row.labels)
+    if params.labels_from == "answer" or (params.labels_from == "auto" and row.task == "classification"):
+        return of_answer(row.answer, row.expected)
+    return NotApplicable("missing_labels")
