@@ -14,12 +14,15 @@ _FOUR = r"[0-9]+(?:\.[0-9]+)+"
 _SIX = r"\b(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}\b|[0-9A-Fa-f]{4}:[0-9A-Fa-f.:]*[0-9A-Fa-f:]"
 _BEFORE = 48  # characters in which the last such word tells what four numbers are
 _VERSION_WORDS = (
-    r"\b(?:v|ver|versions?|releases?|build|rev|revision|firmware|driver|kernel|chrome|chromium|edge|oracle|sdk|package|"
-    r"upgrad(?:e|es|ed|ing)|updat(?:e|es|ed|ing)|patch|rv|section|chapter|clause|paragraph|rule|figure|table|oid)\b"
+    r"\b(?:versions?|releases?|firmware|chrome|chromium|oracle|sdk|upgrad(?:e|es|ed|ing)|updat(?:e|es|ed|ing))\b"
 )
 _ADDRESS_WORDS = r"\b(?:ip|ipv4|address|addr|host|server|dns|nameserver|resolver|ping|client|gateway)(?:s|es)?\b"
 _WORDS = rf"(?i)({_VERSION_WORDS})|{_ADDRESS_WORDS}"
-_PINNED = r"(?:[A-Za-z]/|[=~^<>]=|[~^])$"  # Chrome/120.0.6099.71, requests==2.31.0.6
+# Right before: Chrome/120.0.6099.71, requests==2.31.0.6, rv:1.9.1.20, section 12.1.3.4.
+_PINNED = (
+    r"(?i)(?:[a-z]/|[=~^<>]=|[~^]|\b(?:v|ver|rv|rev|revision|build|patch|driver|kernel|edge|package|section|chapter|clause|"
+    r"paragraph|rule|figure|fig|table|oid|item)(?: no| number)?[ :.#]{0,2})$"
+)
 
 
 def find(shape: Formatted) -> Iterator[Span]:

@@ -87,7 +87,9 @@ def _international(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
         number = text[start : match.end()]
         if number[0] == "0" and (number.isdigit() or sum(map(str.isdigit, number)) < _DIALLED_ABROAD):
             continue
-        if compiled(_NOUGHTS).search(match[0]) or not stands_alone(text, start, end, "-/"):
+        if compiled(_NOUGHTS).search(match[0]) or not stands_alone(
+            text, start, end, "-/" if number[0] == "+" else "-/."
+        ):
             continue
         if plans.possible("+" + number.lstrip("+0 ")):
             yield Span(start, end)

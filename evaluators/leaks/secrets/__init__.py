@@ -1,11 +1,20 @@
 """What opens something: keys, tokens, passwords."""
 
 from evaluators.leaks.detector import Detector
-from evaluators.leaks.secrets import api_key, credentials, key_block, password, product_key, provider_token
+from evaluators.leaks.secrets import (
+    api_key,
+    credentials,
+    key_block,
+    other_providers,
+    password,
+    product_key,
+    provider_token,
+)
 
 DETECTORS: tuple[Detector, ...] = (
     *key_block.DETECTORS,
     *provider_token.DETECTORS,
+    *other_providers.DETECTORS,
     *credentials.DETECTORS,
     *product_key.DETECTORS,
     *password.DETECTORS,

@@ -1,0 +1,57 @@
+"""Texts full of leaks, or of what nearly is one, take time that grows as they do."""
+
+import time
+from math import inf
+
+import pytest
+
+from evaluators.encodings import NAMES, decoded
+from evaluators.leaks import scanner
+from tests.evaluators.builtin.test_encoding_guardrail import as_base64, as_codes, as_rot13
+
+TIMES = 12  # the processor time of ten times the text, at most: 10 is linear, 100 quadratic
+NOISE_S = 0.05
+TENTH = 40_000  # characters
+
+REPEATED = {
+    "cards": "4111 1111 1111 1111 ",
+    "IBANs": "DE89370400440532013000 ",
+    "heads of IBANs": "DE89 ",
+    "addresses": "203.0.113.7 2001:db8::1 ",
+    "mail": "bob@example.com git@a.co a [at] b ",
+    "taxpayers": "390.533.447-05 ",
+    "telephones": "212-555-0123 ",
+    "international telephones": "+44 20 7946 0958 ",
+    "labels": "ssn passport dob 1 call me at password is token = ",
+    "keys": "api_key='a8f5f167f44f4964e6c998dee827110c' ",
+    "heads of keys": "-----BEGIN PRIVATE KEY-----",
+    "URLs": "http://a:b http://",
+    "tokens": "eyJaaaaaaaaa.eyJ ghp_ sk- ",
+    "hexadecimal": "0123456789abcdef:",
+}
+
+
+def cpu_s(text: str) -> float:
+    start = time.process_time()
+    scanner()(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_text_full_of_leaks_takes_linear_time(name: str) -> None:
+    piece = REPEATED[name]
+    tenth, whole = piece * (TENTH // len(piece)), piece * (10 * TENTH // len(piece))
+    small = large = inf
+    for _ in range(5):  # what else runs on the machine only ever adds
+        small, large = min(small, cpu_s(tenth), cpu_s(tenth)), min(large, cpu_s(whole))
+        if large <= max(TIMES * small, NOISE_S):
+            break
+    assert large <= max(TIMES * small, NOISE_S)
+
+
+@pytest.mark.parametrize("encode", [as_base64, as_codes, as_rot13])
+def test_every_run_of_a_long_text_is_decoded(encode: object) -> None:
+    assert callable(encode)
+    said = "the password and the card are here"
+    lines = "\n".join([encode(said)] * 2_000)
+    assert decoded(lines, NAMES).text.count(said) == 2_000
