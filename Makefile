@@ -68,8 +68,9 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Three workers keep two processors busy: half of the time tests wait. TEST_ARGS="-n 0" runs them one by one.
 test: java $(VENV)/.dev deploy/kafka/libs lint
-	$(BIN)/python -m pytest $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 3 $(TEST_ARGS)
 
 bench: java $(VENV)/.dev deploy/kafka/libs
 	@for file in benchmarks/*.py; do case $$file in */__init__.py) ;; *) echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1 ;; esac; done
