@@ -50,6 +50,10 @@ _HOSTILE = (
     "{c}. " * 1_000,
     "(" * 5_000 + "{c}",
 )
+_BOXES = Boxes(
+    expected=({"label": "cat", "mask": [[1, 1, 0], [1, 1, 0]]}, {"label": "dog", "mask": [[0, 0, 1], [0, 0, 1]]}),
+    predicted=({"label": "cat", "score": 0.9, "mask": {"size": [2, 3], "counts": [0, 3, 3]}},),
+)
 
 
 def specimens() -> tuple[Trace, ...]:
@@ -85,7 +89,7 @@ def _full(number: int, question: str, answer: str, source: str) -> Trace:
         relevance={"c1": 1.0, "c2": 0.0},
         labels=Labels(expected="yes", predicted="no", scores={"yes": 0.4, "no": 0.6}),
         artifacts=(Artifact("report.json", "application/json", answer), Artifact("empty.txt", "text/plain", None, 0)),
-        boxes=Boxes(),
+        boxes=_BOXES,
         model=Model("asked", "served", "provider", None, "p1", "docs"),
         latency=Latency(1.5, 0.2, 1.2, 0.4),
         tokens=Tokens(100, 20, 0),

@@ -215,6 +215,36 @@ CATALOGUE = {
         {"labels_from": "auto", "curve_thresholds": (0.05, 0.95, 0.05), "curve_max_examples": 1},
         ("positive",),
     ),
+    "object_detection": Entry(
+        "vision",
+        "window",
+        "value",
+        {"boxes"},
+        (
+            Line("map", 0, 1, "higher", 0.5, True),
+            Line("map_50", 0, 1, "higher", 0.5),
+            Line("mar", 0, 1, "higher", 0.5),
+            Line("ap", 0, 1, "higher", None, per=("class", "iou")),
+            Line("ap_averaged", 0, 1, "higher", None, per=("class",)),
+            Line("ar", 0, 1, "higher", None, per=("class",)),
+        ),
+        {
+            "iou_thresholds": (0.5, 0.95, 0.05),
+            "pr_curve_iou_threshold": 0.5,
+            "pr_curve_max_examples": 1,
+            "recall_score_threshold": 0,
+        },
+    ),
+    "semantic_segmentation": Entry(
+        "vision",
+        "window",
+        "value",
+        {"boxes"},
+        (
+            Line("mean_iou", 0, 1, "higher", 0.5, True),
+            Line("iou", 0, 1, "higher", None, per=("class",)),
+        ),
+    ),
     "inputs": Entry(
         "generation",
         "rule",

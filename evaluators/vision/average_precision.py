@@ -1,0 +1,30 @@
+"""Average precision and recall of one class, from counts of predictions by score: `evaluators.classes.score_bins`."""
+
+import numpy as np
+import numpy.typing as npt
+
+Counts = npt.NDArray[np.float64]
+_RECALLS = np.arange(101)  # hundredths
+
+
+def average_precision(true: Counts, predicted: Counts, expected: float) -> Counts:
+    """By 101-point interpolation, as COCO's: the mean of the best precision at a recall of 0, 0.01, ... 1 or more.
+
+    `true` is [IoU thresholds, score bins], `predicted` [score bins], `expected` how many objects there are, not 0.
+    Gives float64 [IoU thresholds].
+
+    Predictions of one bin count as of one score. The last point of a bin is one of the exact curve, so this is never
+    above the exact value; it is below it by no more than it would rise if the true ones came first in every bin. It is
+    exact where scores are whole hundredths, equal ones being told apart by nothing, and where no bin is mixed.
+    """
+    found = np.cumsum(true[:, ::-1], axis=1)
+    precision = found / np.maximum(np.cumsum(predicted[::-1]), 1.0)
+    best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+    best = np.column_stack((best, np.zeros(len(best))))  # of a recall that is not reached
+    needed = np.ceil(_RECALLS * expected / 100)  # objects found, at least
+    return np.array([row[np.searchsorted(reached, needed)].mean() for row, reached in zip(best, found, strict=True)])
+
+
+def average_recall(true: Counts, expected: float, lowest: int) -> float:
+    """The mean over IoU thresholds of the recall of predictions in the score bin `lowest` and above."""
+    return float((true[:, lowest:].sum(axis=1) / expected).mean())

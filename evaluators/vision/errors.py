@@ -1,0 +1,9 @@
+"""Why the regions of a trace cannot be compared."""
+
+
+class Malformed(ValueError):
+    """They are not what `evaluators.vision.regions` takes; the message says what is, and quotes nothing."""
+
+
+class TooLarge(ValueError):
+    """Comparing them would take longer than a record may."""

@@ -1,0 +1,39 @@
+"""Which prediction is of which object: greedily by score, inside one image and one label."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluators.vision.polygons import Floats
+
+NONE = -1
+Matches = npt.NDArray[np.int64]
+
+
+def matches(overlaps: Floats, same: npt.NDArray[np.bool_], scores: Sequence[float], ious: Sequence[float]) -> Matches:
+    """For each IoU threshold and prediction its object, or `NONE`: int64 [thresholds, predictions].
+
+    As COCO's: predictions choose in the order of their scores, equal ones in the order given, each the object of its
+    label with the highest IoU among those left, of equal ones the last; an IoU equal to the threshold will do. So a
+    prediction's match does not depend on those with lower scores. `same` says which pairs have one label.
+    """
+    order = sorted(range(len(scores)), key=lambda prediction: -scores[prediction])
+    choices = [(prediction, _choices(overlaps[prediction], same[prediction], min(ious))) for prediction in order]
+    found = np.full((len(ious), len(scores)), NONE, np.int64)
+    for row, iou in enumerate(ious):
+        taken: set[int] = set()
+        for prediction, wanted in choices:
+            for overlap, thing in wanted:
+                if overlap < iou:
+                    break
+                if thing not in taken:
+                    taken.add(thing)
+                    found[row, prediction] = thing
+                    break
+    return found
+
+
+def _choices(overlaps: Floats, same: npt.NDArray[np.bool_], lowest: float) -> list[tuple[float, int]]:
+    things = np.flatnonzero(same & (overlaps >= lowest))
+    return sorted(zip(overlaps[things].tolist(), things.tolist(), strict=True), reverse=True)
