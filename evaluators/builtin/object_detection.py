@@ -82,8 +82,8 @@ METRICS = (
 def object_detection(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Predicted against expected objects of images. Each has a label, where predicted a score, and a "box" [xmin, ymin,
     xmax, ymax], a "polygon" [[x, y], ...] or a "mask": rows of 0 and 1, or COCO's {"size", "counts"}. Matching and
-    average precision are COCO's, from scores in hundredths; average recall is Valor's: of a class, of predictions with a
-    score that will do. Predictions of a class that an image has no object of count in the curves alone.
+    average precision are COCO's, from scores in hundredths; average recall is Valor's: of a class, of predictions with
+    a score that will do. Predictions of a class that an image has no object of count in the curves alone.
     """
     for row in rows:
         yield _detected(row.boxes, params)

@@ -45,8 +45,8 @@ def combine(parts: Mapping[str, float]) -> Combined:
 )
 def semantic_segmentation(rows: Sequence[Inputs], shared: Shared, params: object) -> Iterator[Outcome]:
     """Predicted against expected masks of images, pixel by pixel: each has a label and a "mask", rows of 0 and 1 or
-    COCO's {"size", "counts"}. Masks of one class are one, scores do not matter, and a class that is predicted where none
-    has it counts, with an IoU of 0. Boxes and polygons have no pixels.
+    COCO's {"size", "counts"}. Masks of one class are one, scores do not matter, and a class that is predicted where
+    none has it counts, with an IoU of 0. Boxes and polygons have no pixels.
     """
     for row in rows:
         yield _segmented(row.boxes)
