@@ -37,13 +37,17 @@ class Scan(NamedTuple):
     complete: bool
 
 
-@lru_cache(maxsize=8)
 def scanner(region: str = DEFAULT_REGION) -> Callable[[str], Scan]:
     """Gives every place of every kind, in order; no two overlap: of two claims on one the surer kind's stands.
 
     `region` is the country whose telephone numbers are known without a leading "+" or 0. The same function each time:
     who asks `Shared.once` for what it makes shares it.
     """
+    return _scanner(region)
+
+
+@lru_cache(maxsize=8)  # of its own: scanner() and scanner("US") must be one function
+def _scanner(region: str) -> Callable[[str], Scan]:
     detectors = (*secrets.DETECTORS, *personal.detectors(region))
     return partial(_scan, detectors, Gate(detectors))
 

@@ -93,3 +93,9 @@ def test_a_gate_that_ran_out_of_memory_opens_for_all() -> None:
     gate._patterns.Add("never seen")
     gate._patterns.Compile()
     assert gate.open_for(formatted("nothing here")) == list(range(len(every)))
+
+
+def test_whoever_asks_for_a_region_gets_the_same_scanner() -> None:
+    """`Shared.once` knows what was made of a text by who made it."""
+    assert scanner() is scanner("US") is scanner(region="US")
+    assert scanner("DE") is not scanner("US")
