@@ -17,6 +17,7 @@ from dashboards.panels import lines, section
 from dashboards.sdk import DATA_SOURCE, Query, board, common, dashboard
 from dashboards.sql import Tables
 from dashboards.variables import variables
+from dashboards.window_panels import window_panels
 from evaluators.spec import Evaluator
 
 NAME = "application"
@@ -34,9 +35,9 @@ def application(registry: Mapping[str, Evaluator], tables: Tables, judged: Mappi
         .time("now-6h", "now")
         .timezone("browser")
         .tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
-        .annotation(_problems(tables))
+        .annotation(problem_times(tables))
         .annotation(_pushed())
-        .link(_others())
+        .link(other_dashboards())
     )
     for variable in variables(tables):
         view = view.with_variable(variable)
@@ -48,17 +49,19 @@ def application(registry: Mapping[str, Evaluator], tables: Tables, judged: Mappi
     queries = [tables.quantiles(latency), tables.means({latency: "mean"})]
     says = "From question to whole answer: median, 95th and 99th percentile."
     view = view.with_panel(traffic(tables)).with_panel(lines("Latency", says, queries, "s"))
-    if shares := [each.metric for each in judged.values() if each.share]:
+    if shares := [each.metric for each in judged.values() if each.share and not each.own]:
         view = view.with_panel(quality_over_time(shares, tables))
     if judged:
         view = view.with_panel(quality(list(judged.values()), tables))
     view = view.with_panel(insights(tables))
     for evaluator in sorted(registry.values(), key=lambda each: each.id):
-        view = view.with_row(section(evaluator.id, panels(evaluator, tables, judged)))
+        shown = panels if evaluator.combine is None else window_panels
+        view = view.with_row(section(evaluator.id, shown(evaluator, tables, judged)))
     return view.build()
 
 
-def _problems(tables: Tables) -> board.AnnotationQuery:
+def problem_times(tables: Tables) -> board.AnnotationQuery:
+    """Every problem's time on the graphs."""
     query = Query(problem_regions(tables), "table", "Problems")
     return board.AnnotationQuery().name("Problems").enable(True).icon_color("red").datasource(DATA_SOURCE).target(query)
 
@@ -71,6 +74,7 @@ def _pushed() -> board.AnnotationQuery:
     return query.datasource(grafana).target(tagged)
 
 
-def _others() -> board.DashboardLink:
+def other_dashboards() -> board.DashboardLink:
+    """A menu of the others, for the same application and time."""
     link = board.DashboardLink("ragwatch").type(dashboard.DashboardLinkType.DASHBOARDS).tags(["ragwatch"])
     return link.as_dropdown(True).include_vars(True).keep_time(True)

@@ -7,10 +7,15 @@ from typing import Any
 from zlib import crc32
 
 from dashboards.application import NAME, application
+from dashboards.classification import NAME as CLASSIFICATION
+from dashboards.classification import classification
 from dashboards.judged import judged
 from dashboards.sdk import JSONEncoder, dashboard
 from dashboards.sql import Tables
 from drift.settings import RuleSettings
+from evaluators.builtin.classification import Params
+from evaluators.plan import parameters
+from evaluators.settings import EvaluatorSettings
 from evaluators.spec import Evaluator
 
 Json = dict[str, Any]
@@ -22,10 +27,17 @@ def build(
     database: str = "ragwatch",
     sizes_s: Sequence[int] = (60, 3600, 86400),
     rules: RuleSettings | None = None,
+    evaluators: EvaluatorSettings | None = None,
 ) -> dict[str, Json]:
-    """Every dashboard by name. Database, sizes of windows in seconds, and rules are those of the settings."""
+    """Every dashboard by name. Database, sizes of windows (s), rules and evaluators are those of the settings."""
     tables = Tables(database, tuple(sizes_s))
-    return {NAME: finished(application(registry, tables, judged(registry, rules or RuleSettings())))}
+    lines = judged(registry, rules or RuleSettings())
+    made = {NAME: application(registry, tables, lines)}
+    if (classifier := registry.get(CLASSIFICATION)) is not None:
+        params = parameters(classifier, evaluators or EvaluatorSettings())
+        if isinstance(params, Params):  # a plug-in may have taken the name
+            made[CLASSIFICATION] = classification(classifier, params, tables, lines)
+    return {name: finished(view) for name, view in made.items()}
 
 
 def write(dashboards: Mapping[str, Json], directory: Path) -> list[Path]:

@@ -25,6 +25,7 @@ class Judged(NamedTuple):
     edge: int
     limit: float | None
     share: bool  # its values go from 0 to 1
+    own: bool  # windows have a number of their own, which no mean over records is
 
 
 def judged(registry: Mapping[str, Evaluator], rules: RuleSettings) -> dict[str, Judged]:
@@ -40,5 +41,5 @@ def judged(registry: Mapping[str, Evaluator], rules: RuleSettings) -> dict[str, 
             edge = metric.scale.bin(metric.scale.snap(line))
             limit = {"any": 0.0, "share": rule.limit}.get(rule.kind)
             share = (metric.metric.low, metric.metric.high) == (0.0, 1.0)
-            found[name] = Judged(name, line, least, edge, limit, share)
+            found[name] = Judged(name, line, least, edge, limit, share, rule.kind == "value")
     return found

@@ -32,7 +32,7 @@ def panels(
             yield _primary(evaluator, metric, tables, judged.get(name(evaluator, metric)))
     for grafana_unit in sorted({unit(metric) for metric in evaluator.metrics if not metric.primary}):
         others = [metric for metric in evaluator.metrics if not metric.primary and unit(metric) == grafana_unit]
-        says = "; ".join(f"{metric.key}: {_good(metric, judged.get(name(evaluator, metric)))}" for metric in others)
+        says = "; ".join(f"{metric.key}: {good(metric, judged.get(name(evaluator, metric)))}" for metric in others)
         title = f"{evaluator.id}: {' and '.join(_listed([metric.key for metric in others]))}"
         yield lines(
             title,
@@ -41,6 +41,11 @@ def panels(
             grafana_unit,
             8,
         )
+    yield from coverage(evaluator, tables)
+
+
+def coverage(evaluator: Evaluator, tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
+    """How many records were scored, and why the rest was not."""
     first = name(evaluator, next((metric for metric in evaluator.metrics if metric.primary), evaluator.metrics[0]))
     yield stacked(
         f"{evaluator.id}: coverage",
@@ -56,14 +61,15 @@ def _primary(evaluator: Evaluator, metric: Metric, tables: Tables, judged: Judge
     mean = tables.means({full: "mean"})
     queries = [mean] if metric.bounded else [tables.quantiles(full), mean]
     says = f"{metric.description.capitalize()}. " if metric.description else ""
-    says += f"{evaluator.description} {_good(metric, judged).capitalize()}."
+    says += f"{evaluator.description} {good(metric, judged).capitalize()}."
     panel = lines(full, says, queries, unit(metric), 8)
     if metric.bounded:
         panel = panel.min(metric.low).max(metric.high)
     return panel if judged is None else with_line(panel, judged)
 
 
-def _good(metric: Metric, judged: Judged | None) -> str:
+def good(metric: Metric, judged: Judged | None) -> str:
+    """Which side is good, in words."""
     if judged is None:
         return f"{metric.better} is better"
     return f"{judged.line:g} {'or more' if judged.least else 'or less'} is good"

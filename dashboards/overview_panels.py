@@ -46,7 +46,8 @@ def quality(judged: Sequence[Judged], tables: Tables) -> table.Panel:
     """Each metric with its threshold, the bad ones first."""
     panel = rows(
         "Quality",
-        "Mean of every watched metric over the time range, on how many records, and how many of those it applies to. "
+        "Mean of every watched metric over the time range, on how many records, and how many of those it applies to; "
+        "of metrics that a window has of its own, the mean of its windows, by their records. "
         "Good and bad are by the rules of the settings: of leaks one bad record is enough, of checks a few are not. "
         "Problems are raised window by window.",
         tables.overview(judged),

@@ -3,7 +3,20 @@
 from collections.abc import Iterable, Mapping
 
 from dashboards.judged import Judged
-from dashboards.sdk import DATA_SOURCE, Query, board, common, dashboard, options, stat, steps, table, timeseries
+from dashboards.sdk import (
+    DATA_SOURCE,
+    Query,
+    board,
+    common,
+    dashboard,
+    options,
+    stat,
+    steps,
+    table,
+    timeseries,
+    xy,
+    xychart,
+)
 
 _GREY = "text"
 
@@ -88,6 +101,32 @@ def rows(
     for column, unit in (units or {}).items():
         panel = panel.override_by_name(column, [dashboard.DynamicConfigValue(id_val="unit", value=unit)])
     return panel
+
+
+def matrix(panel: table.Panel, down: str, across: str, cell: str) -> table.Panel:
+    """The rows of a table as a matrix: a row for each value of a column, a column for each of another."""
+    options_ = {"rowField": down, "columnField": across, "valueField": cell, "emptyValue": "zero"}
+    return panel.with_transformation(dashboard.DataTransformerConfig("groupingToMatrix", options=options_))
+
+
+def curves(title: str, description: str, sql: str, each: str) -> xychart.Panel:
+    """Lines of the second number over the first, both from 0 to 1, one for each value of the column `each`."""
+    apart = dashboard.DataTransformerConfig("partitionByValues", options={"fields": [each], "keepFields": False})
+    return (
+        xychart.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATA_SOURCE)
+        .span(8)
+        .height(10)
+        .unit("percentunit")
+        .min(0)
+        .max(1)
+        .show(xy.XYShowMode.POINTS_AND_LINES)
+        .mapping(xy.SeriesMapping.AUTO)
+        .with_transformation(apart)
+        .with_target(Query(sql, "table"))
+    )
 
 
 def coloured(panel: table.Panel, column: str, colours: Mapping[str, str]) -> table.Panel:

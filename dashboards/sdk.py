@@ -10,13 +10,14 @@ with warnings.catch_warnings():  # the SDK warns of its own successor, which Gra
     warnings.simplefilter("ignore", DeprecationWarning)
     from grafana_foundation_sdk.builders import common as options
     from grafana_foundation_sdk.builders import dashboard as board
-    from grafana_foundation_sdk.builders import stat, table, timeseries
+    from grafana_foundation_sdk.builders import stat, table, timeseries, xychart
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.cog.runtime import UnknownDataquery
     from grafana_foundation_sdk.models import common, dashboard
+    from grafana_foundation_sdk.models import xychart as xy
 
 __all__ = ["DATA_SOURCE", "PLUGIN", "JSONEncoder", "Query", "board", "common", "dashboard", "options", "stat", "table"]
-__all__ += ["steps", "timeseries"]
+__all__ += ["steps", "timeseries", "xy", "xychart"]
 
 DATA_SOURCE = common.DataSourceRef(type_val=PLUGIN, uid="${datasource}")
 

@@ -29,13 +29,13 @@ class Tables:
         """The table's full name: the data source may have another default database."""
         return f"{self.database}.{table}"
 
-    def windows(self, metrics: Iterable[str]) -> str:
-        """FROM and WHERE: windows of the chosen application, whole (no segment), of the size that suits the range."""
+    def windows(self, metrics: Iterable[str], segment: str = "") -> str:
+        """FROM and WHERE: windows of the chosen application, of the size that suits the range, cut by that segment."""
         listed = ", ".join(quoted(metric) for metric in metrics)
         return (
             f"FROM {self.name('windows')} FINAL WHERE run_id = ${{run:singlequote}} AND size_s = {self.size()} "
-            f"AND app = ${{app:singlequote}} AND metric IN ({listed}) AND $__timeFilter(start) AND segment = '' "
-            f"AND {chosen('environment')} AND {chosen('model')}"
+            f"AND app = ${{app:singlequote}} AND metric IN ({listed}) AND $__timeFilter(start) "
+            f"AND segment = {quoted(segment)} AND {chosen('environment')} AND {chosen('model')}"
         )
 
     def size(self) -> str:
@@ -109,9 +109,12 @@ class Tables:
         edge = by_metric((each.edge for each in judged), "0")
         most = by_metric((-1.0 if each.limit is None else each.limit for each in judged), "-1.")
         wrong = f"arraySum(mapValues(mapFilter((bin, n) -> bin * {sign} < {edge} * {sign}, bins)))"
-        counts = self._counts((each.metric for each in judged), f", sum({wrong}) AS wrong_n")
+        own = f"has([{', '.join(quoted(each.metric) for each in judged if each.own)}], metric)"
+        more = f", sum({wrong}) AS wrong_n, sumIf(scored, NOT {own} OR isNotNull(value)) AS told_n"
+        more += f", sum(if({own}, ifNull(value, 0) * scored, sum)) AS level_n"
+        counts = self._counts((each.metric for each in judged), more)
         return (
-            f"SELECT metric, sum(total) / nullIf(sum(scored_n), 0) AS mean, {line} AS threshold, "
+            f"SELECT metric, sum(level_n) / nullIf(sum(told_n), 0) AS mean, {line} AS threshold, "
             "sum(wrong_n) / nullIf(sum(scored_n), 0) AS `bad records`, multiIf(isNull(mean), 'no data', "
             f"if({most} < 0, (mean - threshold) * {sign} >= -{ROUNDING} * abs(threshold), `bad records` <= {most}), "
             "'good', 'bad') AS state, sum(scored_n) AS scored, "

@@ -45,6 +45,12 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         1, ge=0, le=100, description="Most example traces of a kind of error at a threshold."
     )
 
+    @property
+    def thresholds(self) -> tuple[int, ...]:
+        """Those of curves, in hundredths."""
+        first, last, step = (round(value * _HUNDREDTHS) for value in self.curve_thresholds)
+        return tuple(range(first, last + 1, step))
+
     @model_validator(mode="after")
     def _hundredths(self) -> "Params":
         first, last, step = (value * _HUNDREDTHS for value in self.curve_thresholds)

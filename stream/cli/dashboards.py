@@ -44,6 +44,7 @@ def build(out: Path, config: Path | None) -> None:
         database=settings.clickhouse.database,
         sizes_s=settings.windows.all_sizes_s,
         rules=settings.rules,
+        evaluators=settings.evaluators,
     )
     for file in rendering.write(made, out):
         click.echo(file)
@@ -111,7 +112,11 @@ def push(url: str | None, config: Path | None) -> None:
     if url is not None:
         source = data_source(url, clickhouse.user, clickhouse.password.get_secret_value(), clickhouse.database)
     made = rendered(
-        registry.load(), database=clickhouse.database, sizes_s=settings.windows.all_sizes_s, rules=settings.rules
+        registry.load(),
+        database=clickhouse.database,
+        sizes_s=settings.windows.all_sizes_s,
+        rules=settings.rules,
+        evaluators=settings.evaluators,
     )
     done = pushed(GrafanaGateway(settings.grafana), made, folder_uid=settings.grafana.folder_uid, data_source=source)
     for what in ("made", "changed", "unchanged"):

@@ -38,6 +38,7 @@ class Window(NamedTuple):
     min: float | None
     max: float | None
     bins: Mapping[int, int]
+    value: float | None
     revision: int
     state: str
     closed_at: datetime
@@ -85,16 +86,18 @@ def window(full: str, start: datetime, values: list[float], **other: object) -> 
     """A closed window of these values; 2 records more failed, 3 were not applicable and 5 not evaluated."""
     evaluator, _, key = full.partition(".")
     metric = next((each for each in REGISTRY[evaluator].metrics if each.key == key), Metric(key))
+    per = "/".join(metric.per)
     scale, scored = Scale.of(metric), len(values)
     bins: dict[int, int] = {}
     for value in values:
         bins[scale.bin(value)] = bins.get(scale.bin(value), 0) + 1
     made = Window(
         run_id="live", size_s=60, app=APP, environment="prod", evaluator=evaluator, metric=full, start=start,
-        fingerprint="f1", model="m1", prompt_version="p1", segment="", segment_value="", seen=scored + 10,
+        fingerprint="f1", model="m1", prompt_version="p1", segment=per, segment_value=per and "c", seen=scored + 10,
         sampled=scored + 5, applicable=scored + 2, scored=scored, failed=2, skipped={"missing_contexts": 3},
         failures={"crashed": 2}, sum=sum(values), sum_squares=sum(v * v for v in values),
-        min=min(values, default=None), max=max(values, default=None), bins=bins, revision=1, state="closed",
+        min=min(values, default=None), max=max(values, default=None), bins=bins,
+        value=sum(values) / scored if metric.per and values else None, revision=1, state="closed",
         closed_at=start + timedelta(minutes=2), version=1,
     )  # fmt: skip
     return made._replace(**other)  # type: ignore[arg-type]

@@ -1,0 +1,68 @@
+"""The classification dashboard: how a classifier errs, class by class and threshold by threshold."""
+
+from collections.abc import Iterator, Mapping
+
+from dashboards import classification_sql as ask
+from dashboards.application import other_dashboards, problem_times
+from dashboards.judged import Judged
+from dashboards.panels import curves, matrix, rows, section, stacked
+from dashboards.sdk import board, dashboard, table, timeseries, xychart
+from dashboards.sql import Tables
+from dashboards.variables import variables
+from dashboards.window_panels import window_panels
+from evaluators.builtin.classification import Params
+from evaluators.spec import Evaluator
+
+NAME = "classification"
+
+
+def classification(
+    evaluator: Evaluator, params: Params, tables: Tables, judged: Mapping[str, Judged]
+) -> dashboard.Dashboard:
+    """Metrics of windows, the confusion matrix, and curves at the thresholds of the evaluator's parameters."""
+    view = (
+        board.Dashboard("Classification")
+        .uid(f"ragwatch-{NAME}")
+        .description(
+            "One classifier: its metrics, which classes it takes for which, and what other thresholds would do."
+        )
+        .tags(["ragwatch"])
+        .readonly()
+        .refresh("5m")
+        .time("now-24h", "now")
+        .timezone("browser")
+        .tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
+        .annotation(problem_times(tables))
+        .link(other_dashboards())
+    )
+    for variable in variables(tables):
+        view = view.with_variable(variable)
+    view = view.with_row(section("Metrics"))
+    for panel in window_panels(evaluator, tables, judged):
+        view = view.with_panel(panel)
+    view = view.with_row(section("Errors"))
+    for error_panel in _errors(tables):
+        view = view.with_panel(error_panel)
+    return view.with_row(section("Scores and thresholds", _thresholds(params, tables))).build()
+
+
+def _errors(tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
+    says = "Expected classes down, predicted ones across: records of the time range. Of multi-label records only those "
+    says += "without any prediction are in it."
+    yield matrix(rows("Confusion", says, ask.confusion(tables), 12), "expected", "predicted", "records")
+    says = "Records with exactly the expected classes, with others, and with none."
+    yield stacked("Outcomes", says, ask.outcomes(tables), "short", 12)
+
+
+def _thresholds(params: Params, tables: Tables) -> Iterator[table.Panel | xychart.Panel]:
+    thresholds = params.thresholds
+    says = "Of each class against the rest, at score thresholds; the counts are exact at whole hundredths."
+    yield curves("Precision and recall", says, ask.precision_recall(tables, thresholds), "class")
+    says = "Of each class against the rest, records with a score of it alone; the area under it is roc_auc."
+    yield curves("ROC", says, ask.roc(tables), "class")
+    says = "Ids of the newest traces of each kind, of the newest 2,000 records with scores."
+    yield rows("Examples", says, ask.examples(tables, thresholds, params.curve_max_examples), 8)
+    says = "Each class a problem of its own: with a score of the threshold or more it is predicted. A missed record is "
+    says += "misclassified where another class has such a score, else nothing was predicted."
+    shares = dict.fromkeys(("precision", "recall", "f1"), "percentunit")
+    yield rows("Precision and recall in detail", says, ask.detailed(tables, thresholds), 24, shares)

@@ -1,0 +1,130 @@
+"""SQL of a classifier's counts: confusion, curves and examples, drawn from the parts that windows have stored.
+
+What the parts are called, and how exact counts of scores are, is told in `evaluators.classes`.
+"""
+
+from collections.abc import Sequence
+
+from dashboards.sql import Tables, chosen, quoted
+from evaluators.classes.score_bins import BINS
+from evaluators.parts import POOLED
+
+CLASSIFICATION = "classification"
+_CARRIER = f"{CLASSIFICATION}.accuracy"
+_NEWEST = 2000  # records that examples are looked for among
+_KINDS = {"tp": "tp", "fp": "fp: misclassification", "missed": "fn: misclassification", "lost": "fn: no prediction"}
+
+
+def confusion(tables: Tables) -> str:
+    """Expected class, predicted class and the number of single-label records, with those without any prediction.
+
+    A wrong answer that was stored hidden is shown by its name where it is a class that records expected.
+    """
+    hidden = "concat('#', lower(substring(hex(SHA256(key[2])), 1, 16)))"
+    return (
+        "SELECT expected, if(known.label = '', found, known.label) AS predicted, sum(n) AS records FROM ("
+        "SELECT key[2] AS expected, if(key[1] = 'lost', '(no prediction)', key[3]) AS found, n "
+        f"FROM ({_counts(tables)}) WHERE key[1] IN ('confusion', 'lost')) AS counted "
+        f"LEFT JOIN (SELECT {hidden} AS hidden, key[2] AS label FROM ({_counts(tables)}) WHERE key[1] = 'truth') "
+        "AS known ON found = hidden GROUP BY expected, predicted ORDER BY expected, predicted"
+    )
+
+
+def outcomes(tables: Tables) -> str:
+    """How records came out over time, as `categories` say: right, wrong, or without a prediction."""
+    kinds = ("correct", "misclassification", "no_prediction")
+    each = ", ".join(f"sum(category_counts[{quoted(kind)}]) AS `{kind.replace('_', ' ')}`" for kind in kinds)
+    windows = tables.windows([f"{CLASSIFICATION}.outcome"])
+    return f"SELECT $__timeInterval(start) AS time, {each} {windows} GROUP BY time ORDER BY time"
+
+
+def precision_recall(tables: Tables, thresholds: Sequence[int]) -> str:
+    """Class, recall and precision at these thresholds (hundredths), for a curve; no point where one is 0 / 0."""
+    return (
+        f"SELECT class, tp / expected AS recall, tp / (tp + fp) AS precision FROM ({_at(tables, thresholds)}) "
+        "WHERE expected > 0 AND tp + fp > 0 ORDER BY class, threshold DESC"
+    )
+
+
+def roc(tables: Tables) -> str:
+    """Class, false and true positive rate at every threshold that counts tell apart: the area under it is `roc_auc`.
+
+    Only records with a score of the class are in it.
+    """
+    return (
+        "SELECT class, fp / others AS `false positive rate`, tp / expected AS `true positive rate` "
+        f"FROM ({_at(tables, range(BINS + 2))}) WHERE expected > 0 AND others > 0 ORDER BY class, threshold DESC"
+    )
+
+
+def detailed(tables: Tables, thresholds: Sequence[int]) -> str:
+    """Each class as a binary problem of its own: the counts at each threshold, by kind of error."""
+    return (
+        "SELECT class, threshold / 100 AS threshold, tp, fp AS `fp: misclassification`, "
+        "topped - tp AS `fn: misclassification`, expected - topped AS `fn: no prediction`, "
+        "scored - expected - fp AS tn, tp / nullIf(tp + fp, 0) AS precision, tp / nullIf(expected, 0) AS recall, "
+        "2 * tp / nullIf(tp + fp + expected, 0) AS f1 "
+        f"FROM ({_at(tables, thresholds)}) AS counted CROSS JOIN (SELECT sum(n) AS scored FROM ({_counts(tables)}) "
+        "WHERE key[1] = 'scored') AS total ORDER BY class, threshold"
+    )
+
+
+def examples(tables: Tables, thresholds: Sequence[int], most: int) -> str:
+    """Ids of the newest traces of each kind, by class and threshold, among the newest records of the time range."""
+    records = (
+        f"SELECT trace_id, time, parts FROM {tables.name('scores')} FINAL WHERE run_id = ${{run:singlequote}} "
+        f"AND app = ${{app:singlequote}} AND evaluator = {quoted(CLASSIFICATION)} AND status = 'scored' "
+        f"AND $__timeFilter(time) AND {chosen('environment')} AND {chosen('model')} AND mapContains(parts, 'scored') "
+        f"ORDER BY time DESC, trace_id LIMIT {_NEWEST}"
+    )
+    keys = f"SELECT trace_id, time AS at, splitByChar('\\t', arrayJoin(mapKeys(parts))) AS key FROM ({records})"
+    of_class = (
+        f"SELECT trace_id, any(at) AS time, key[2] AS class, {_bin('pos')} AS pos, {_bin('top')} AS top, "
+        f"{_bin('neg')} AS neg FROM (SELECT *, splitByChar('.', key[1]) AS name FROM ({keys})) "
+        "WHERE length(name) = 2 GROUP BY trace_id, class"
+    )
+    kinds = (
+        f"multiIf(pos >= t, {quoted(_KINDS['tp'])}, neg >= t, {quoted(_KINDS['fp'])}, pos < 0, '', "
+        f"top >= t, {quoted(_KINDS['missed'])}, {quoted(_KINDS['lost'])})"
+    )
+    listed = ", ".join(map(str, thresholds))
+    return (
+        f"SELECT class, t / 100 AS threshold, {kinds} AS kind, "
+        f"arrayStringConcat(arraySlice(arraySort(one -> (-toUnixTimestamp64Milli(one.1), one.2), "
+        f"groupArray((time, trace_id))), 1, {most}).2, ' ') AS traces "
+        f"FROM ({of_class}) ARRAY JOIN [{listed}] AS t WHERE kind != '' GROUP BY class, t, kind "
+        "ORDER BY class, threshold, kind LIMIT 5000"
+    )
+
+
+def _bin(kind: str) -> str:
+    """The bin of a record's score of that kind, -1 where it has none."""
+    return f"maxIf(toInt16(name[2]), name[1] = {quoted(kind)}) - (countIf(name[1] = {quoted(kind)}) = 0)"
+
+
+def _counts(tables: Tables) -> str:
+    """The parts of all windows of the time range: `key` (name and labels) and `n`."""
+    return (
+        "SELECT splitByChar('\\t', part.1) AS key, sum(part.2) AS n FROM ("
+        f"SELECT arrayJoin(CAST(parts, 'Array(Tuple(String, Float64))')) AS part {tables.windows([_CARRIER])}) "
+        "GROUP BY key"
+    )
+
+
+def _at(tables: Tables, thresholds: Sequence[int]) -> str:
+    """Per class and threshold the records with at least that score of the class: `tp` that expected it, `fp` others.
+
+    `topped` expected it, and had at least that score of any class; `expected` and `others` are those with any score.
+    """
+    bins = (
+        "SELECT key[2] AS class, splitByChar('.', key[1])[1] AS kind, "
+        f"toInt16OrZero(splitByChar('.', key[1])[2]) AS bin, n FROM ({_counts(tables)}) "
+        f"WHERE kind IN ('pos', 'neg', 'top') AND class != {quoted(POOLED)}"
+    )
+    listed = ", ".join(map(str, thresholds))
+    return (
+        "SELECT class, threshold, sumIf(n, kind = 'pos' AND bin >= threshold) AS tp, "
+        "sumIf(n, kind = 'neg' AND bin >= threshold) AS fp, sumIf(n, kind = 'top' AND bin >= threshold) AS topped, "
+        "sumIf(n, kind = 'pos') AS expected, sumIf(n, kind = 'neg') AS others "
+        f"FROM ({bins}) ARRAY JOIN [{listed}] AS threshold GROUP BY class, threshold"
+    )

@@ -1,0 +1,53 @@
+"""The panels of an evaluator of method `window`: its windows' own numbers, from its spec."""
+
+from collections.abc import Iterator, Mapping
+
+from dashboards.judged import Judged
+from dashboards.metric_panels import coverage, good, name, unit
+from dashboards.panels import lines, rows, with_line
+from dashboards.sdk import table, timeseries
+from dashboards.sql import Tables
+from dashboards.window_sql import by_class, own_values
+from evaluators.spec import Evaluator, Metric
+
+_OPEN = "Windows that are still open are not shown."
+
+
+def window_panels(
+    evaluator: Evaluator, tables: Tables, judged: Mapping[str, Judged]
+) -> Iterator[timeseries.Panel | table.Panel]:
+    """Each primary metric with its line, the others together, a table of those by class, and the coverage."""
+    plain = [metric for metric in evaluator.metrics if not metric.per]
+    for metric in plain:
+        if metric.primary:
+            yield _primary(evaluator, metric, tables, judged.get(name(evaluator, metric)))
+    others = [metric for metric in plain if not metric.primary]
+    for grafana_unit in sorted({unit(metric) for metric in others}):
+        alike = [metric for metric in others if unit(metric) == grafana_unit]
+        says = "; ".join(f"{metric.key}: {good(metric, judged.get(name(evaluator, metric)))}" for metric in alike)
+        query = own_values(tables, {name(evaluator, metric): metric.key for metric in alike})
+        title = f"{evaluator.id}: {alike[0].key}" + (f" and {len(alike) - 1} more" if len(alike) > 1 else "")
+        panel = lines(title, f"Of whole windows. {says}. {_OPEN}", [query], grafana_unit, 8)
+        yield panel.display_name("${__field.name} ${__field.labels.series}")
+    for per in dict.fromkeys(metric.per for metric in evaluator.metrics if metric.per):
+        metrics = {name(evaluator, metric): metric.key for metric in evaluator.metrics if metric.per == per}
+        told = "; ".join(f"{m.key}: {m.description}" for m in evaluator.metrics if m.per == per and m.description)
+        yield rows(
+            f"{evaluator.id}: by {' and '.join(per)}",
+            f"Means of windows, each by the records it rests on, with their number. {told}.",
+            by_class(tables, metrics, per),
+            8,
+            dict.fromkeys(metrics.values(), "percentunit"),
+        )
+    yield from coverage(evaluator, tables)
+
+
+def _primary(evaluator: Evaluator, metric: Metric, tables: Tables, judged: Judged | None) -> timeseries.Panel:
+    says = f"{metric.description.capitalize()}. " if metric.description else ""
+    says += f"{evaluator.description} {good(metric, judged).capitalize()}. {_OPEN}"
+    full = name(evaluator, metric)
+    panel = lines(full, says, [own_values(tables, {full: metric.key})], unit(metric), 8)
+    panel = panel.display_name("${__field.labels.series}")
+    if metric.bounded:
+        panel = panel.min(metric.low).max(metric.high)
+    return panel if judged is None else with_line(panel, judged)
