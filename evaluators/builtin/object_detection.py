@@ -1,3 +1,4 @@
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -6,7 +7,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
 from evaluators.parts import MOST_PARTS
-from evaluators.spec import Extra, Metric, Shared, evaluator
+from evaluators.spec import Budget, Extra, Metric, Shared, evaluator
 from evaluators.trace import Boxes
 from evaluators.vision.counts import Errors, Grid, count
 from evaluators.vision.errors import TooLarge
@@ -76,6 +77,7 @@ METRICS = (
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
+    budget=Budget(characters=sys.maxsize),  # of numbers: see `evaluators.vision.regions`
     combine=combine,
     extra=Extra("ragwatch[vision]", ("shapely",)),
 )

@@ -1,10 +1,11 @@
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from evaluators.parts import MOST_PARTS, ClassValue, Combined, name_and_labels, part_key
-from evaluators.spec import Metric, Shared, evaluator
+from evaluators.spec import Budget, Metric, Shared, evaluator
 from evaluators.trace import Boxes
 from evaluators.vision.masks import Mask, Runs, common, union
 from evaluators.vision.regions import Region, read_scene
@@ -41,6 +42,7 @@ def combine(parts: Mapping[str, float]) -> Combined:
     method="window",
     inputs=Inputs,
     metrics=METRICS,
+    budget=Budget(characters=sys.maxsize),  # of numbers: see `evaluators.vision.regions`
     combine=combine,
 )
 def semantic_segmentation(rows: Sequence[Inputs], shared: Shared, params: object) -> Iterator[Outcome]:

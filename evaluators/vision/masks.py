@@ -42,6 +42,15 @@ def read_mask(written: Any) -> Mask:
     raise Malformed("a mask is rows of 0 and 1, or an object with size and counts")
 
 
+def written_in(mask: Any) -> int:
+    """How many numbers, or characters of compressed counts, a mask is written in, if it is one."""
+    if isinstance(mask, dict):
+        counts = mask.get("counts")
+        return len(counts) if isinstance(counts, (str, list, tuple)) else 0
+    rows = mask if isinstance(mask, (list, tuple)) else ()
+    return len(rows) + sum(len(row) for row in rows if isinstance(row, (list, tuple)))
+
+
 def union(masks: Iterable[Mask]) -> Runs:
     """The runs of pixels in any of the masks, which are of one size."""
     return _in_order(np.concatenate([np.empty((0, 2), np.int64), *(mask.runs for mask in masks)]))

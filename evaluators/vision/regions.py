@@ -19,12 +19,13 @@ from evaluators.outcome import Failed, NotApplicable
 from evaluators.parts import class_label
 from evaluators.trace import Boxes
 from evaluators.vision.errors import Malformed, TooLarge
-from evaluators.vision.masks import Mask, read_mask
-from evaluators.vision.polygons import Floats, read_polygon
+from evaluators.vision.masks import Mask, read_mask, written_in
+from evaluators.vision.polygons import MOST_VERTICES, Floats, read_polygon
 
 FORMS = ("box", "polygon", "mask")
 MOST_REGIONS = 10_000  # expected or predicted
-MOST_POINTS = 100_000  # corners of polygons and runs of masks, of all regions together
+MOST_POINTS = {"box": 100_000, "polygon": 100_000, "mask": 500_000}  # corners, or runs of pixels, of one side
+MOST_WRITTEN = 4_000_000  # numbers, or characters of counts, that the masks of all regions are written in
 FARTHEST = 1e9  # from 0, of a coordinate
 
 Box = tuple[float, float, float, float]
@@ -58,6 +59,8 @@ def read_scene(boxes: Boxes, forms: Sequence[str] = FORMS) -> Scene | NotApplica
         form = _form("expected", boxes.expected) or _form("predicted", boxes.predicted)
         if form not in forms:
             return NotApplicable("other_form")
+        if sum(written_in(region.get("mask")) for region in (*boxes.expected, *boxes.predicted)) > MOST_WRITTEN:
+            return NotApplicable("too_long")
         expected = _regions("expected", form, boxes.expected)
         predicted = _regions("predicted", form, boxes.predicted)
         _check(form, [*expected, *predicted])
@@ -86,7 +89,7 @@ def _regions(side: str, form: str, regions: Sequence[Mapping[str, Any]]) -> list
         except Malformed as error:
             raise Malformed(f"boxes.{side}[{place}]: {error}") from None
         points += _points(found[-1].shape)
-        if points > MOST_POINTS:
+        if points > MOST_POINTS[form]:
             raise TooLarge
     return found
 
@@ -124,6 +127,8 @@ def _read_box(written: Any) -> Box:
 
 
 def _read_polygon(written: Any) -> Floats:
+    if isinstance(written, (list, tuple)) and len(written) > MOST_VERTICES + 1:
+        raise TooLarge
     if not isinstance(written, (list, tuple)) or not all(_are_numbers(point, 2) for point in written):
         raise Malformed("a polygon is a list of corners [x, y]")
     return read_polygon([(float(x), float(y)) for x, y in written])

@@ -82,9 +82,14 @@ def test_predicted_ones_of_another_form_are_told() -> None:
 
 def test_what_is_too_much_is_too_long() -> None:
     assert read_scene(Boxes((BOX,) * 10_001, ())) == NotApplicable("too_long")
-    stripes = {"label": "cat", "mask": [[0, 1] * 20_000] * 2}  # 20,000 runs
-    assert isinstance(read_scene(Boxes((stripes,) * 5, ())), Scene)
-    assert read_scene(Boxes((stripes,) * 6, ())) == NotApplicable("too_long")
+    stripes = {"label": "cat", "mask": {"size": [2, 50_000], "counts": [2] * 50_000}}  # 25,000 runs
+    assert isinstance(read_scene(Boxes((stripes,) * 20, ())), Scene)
+    assert read_scene(Boxes((stripes,) * 21, ())) == NotApplicable("too_long")
+    rows = {"label": "cat", "mask": [[0] * 1_000] * 1_000}
+    assert isinstance(read_scene(Boxes((rows,) * 2, (rows,))), Scene)
+    assert read_scene(Boxes((rows,) * 2, (rows,) * 2)) == NotApplicable("too_long")  # 4 million numbers in 4,000 rows
+    line = {"label": "cat", "polygon": [[0, 1]] * 2_002}
+    assert read_scene(Boxes((line,), ())) == NotApplicable("too_long")
 
 
 def test_a_form_that_is_not_wanted_is_not_applicable() -> None:
