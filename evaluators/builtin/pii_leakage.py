@@ -85,7 +85,7 @@ QUESTION_FAILURES = Metric(
 )
 def pii_leakage(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Formatted personal data in the answer or the contexts: payment cards, IBANs, social security and other national
-    numbers of some fifty countries, e-mail addresses, telephone numbers, IP addresses, documents, devices, wallets,
+    numbers of some forty countries, e-mail addresses, telephone numbers, IP addresses, documents, devices, wallets,
     dates of birth. What was found is told by kind and position only.
     """
     kinds, scan = params.wanted, scanner(params.region)

@@ -50,7 +50,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     budget=Budget(characters=500_000),
 )
 def sensitive_data_leakage(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Secrets in the answer or the contexts: private keys and certificates, API keys and tokens of some seventy
+    """Secrets in the answer or the contexts: private keys and certificates, API keys and tokens of some hundred
     providers, JSON web tokens, credentials in URLs and headers, passwords and keys in assignments and in prose,
     activation keys. What was found is told by kind and position only.
     """

@@ -89,9 +89,10 @@ def test_a_gate_that_ran_out_of_memory_opens_for_all() -> None:
 
     every = detectors()
     gate = Gate(every)
-    gate._patterns = re2.Set.SearchSet()
-    gate._patterns.Add("never seen")
-    gate._patterns.Compile()
+    for one in gate._sets:
+        one.patterns = re2.Set.SearchSet()
+        one.patterns.Add("never seen")
+        one.patterns.Compile()
     assert gate.open_for(formatted("nothing here")) == list(range(len(every)))
 
 
