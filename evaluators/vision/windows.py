@@ -23,11 +23,11 @@ class _Class:
 
 
 def combine(parts: Mapping[str, float]) -> Combined:
-    """Means over the classes that have objects; without any, nothing can be told."""
+    """Means over the classes that have objects: others have no such counts. Without any, nothing can be told."""
     grid = _grid(parts)
     if grid is None:
         return Combined()
-    classes = {label: one for label, one in sorted(_by_class(parts, grid).items()) if one.expected}
+    classes = dict(sorted(_by_class(parts, grid).items()))
     if not classes:
         return Combined()
     ious = list(grid.ious)

@@ -55,14 +55,14 @@ def ask(world: World) -> Ask:
     return lambda where: world.database.rows(expanded(asked[where], world.at(-60), world.at(3600), 60, CHOSEN))
 
 
-def numbers(world: World, size_s: int, metric: str) -> dict[str, list[tuple[float | None, int]]]:
+def numbers(world: World, size_s: int, metric: str) -> dict[str, list[Any]]:
     """Value and records of a metric's windows by series, in order of time."""
     rows = world.database.rows(
         "SELECT segment_value, value, scored FROM windows FINAL WHERE metric = {metric:String} AND size_s = "
         "{size_s:UInt32} ORDER BY start",
         {"metric": metric, "size_s": size_s},
     )
-    found: dict[str, list[tuple[float | None, int]]] = {}
+    found: dict[str, list[Any]] = {}
     for row in rows:
         found.setdefault(row["segment_value"], []).append((row["value"], row["scored"]))
     return found

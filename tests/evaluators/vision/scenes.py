@@ -75,7 +75,8 @@ def images(draw: st.DrawFn, hundredths: bool) -> list[Boxes]:
             thing = draw(st.sampled_from(things[of]))
             shift = draw(st.sampled_from([(0, 0, 0, 0), (0, 0, 1, 0), (0, 1, 0, 1)]))
             box = [a + b for a, b in zip(thing["box"], shift, strict=True)]
-            seen[of].append(region(thing["label"], box, number))
+            label = draw(st.sampled_from((thing["label"], *CLASSES)))
+            seen[of].append(region(label, box, number))
         else:
             seen[of].append(draw(boxes(st.just(number))))
     return [Boxes(tuple(expected), tuple(predicted)) for expected, predicted in zip(things, seen, strict=True)]
