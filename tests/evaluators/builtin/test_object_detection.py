@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from evaluators.builtin.object_detection import Params, object_detection
 from evaluators.check import check_evaluator
-from evaluators.classes.score_bins import BINS, score_bin
+from evaluators.classes.score_bins import BINS
 from evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
 from evaluators.parts import Combined, name_and_labels
 from evaluators.plan import prepare
@@ -20,7 +19,18 @@ from evaluators.settings import EvaluatorSettings
 from evaluators.trace import Boxes
 from evaluators.vision.average_precision import average_precision
 from tests.evaluators.builtin.scoring import outcome, outcomes
-from tests.evaluators.vision.scenes import IOUS, Said, by_pycocotools, image, images, mask, polygon, redrawn, region
+from tests.evaluators.vision.scenes import (
+    CLASSES,
+    IOUS,
+    Said,
+    by_pycocotools,
+    image,
+    images,
+    mask,
+    polygon,
+    redrawn,
+    region,
+)
 
 GOLDEN = (
     Boxes(
@@ -128,24 +138,38 @@ def test_average_precision_by_hand() -> None:
 
 
 @settings(deadline=None)
-@given(images(hundredths=True), st.integers(0, 100))
-def test_the_curve_is_that_of_counting_at_each_score(scenes: list[Boxes], threshold: int) -> None:
+@given(images(hundredths=True))
+def test_the_curve_is_that_of_counting_at_each_score(scenes: list[Boxes]) -> None:
     parts = summed(outcomes("object_detection", [image(scene) for scene in scenes]))
-    for label in ("cat", "dog", "bird"):
-        told = {
-            kind: sum(
-                count
-                for key, count in parts.items()
-                for name, labels in [name_and_labels(key)]
-                if labels == (label,) and name.startswith(f"{kind}.") and int(name.split(".")[-1]) >= threshold
-            )
-            for kind in ("predicted", "unexpected", "true", "misclassified", "mistaken", "corrected")
-        }
-        false = told["predicted"] + told["unexpected"] - told["true"]
-        missed = parts[f"expected\t{label}"] - told["true"]
-        mistaken = told["mistaken"] - told["corrected"]
-        ours = (told["true"], told["misclassified"], false - told["misclassified"], mistaken, missed - mistaken)
-        assert ours == tuple(map(sum, zip(*(counted(scene, label, threshold / 100) for scene in scenes), strict=True)))
+    for threshold in {round(of["score"] * 100) for scene in scenes for of in scene.predicted or ()} | {0, 100}:
+        for label in CLASSES:
+            by_hand = zip(*(counted(scene, label, threshold / 100) for scene in scenes), strict=True)
+            assert curve(parts, label, threshold) == tuple(map(sum, by_hand))
+
+
+def test_a_prediction_of_another_class_counts_until_one_of_its_own_is_as_sure() -> None:
+    cat = region("cat", UNIT)
+    sure = Boxes((cat,), (region("cat", UNIT, 0.9), region("dog", UNIT, 0.5)))
+    late = Boxes((cat,), (region("cat", UNIT, 0.5), region("dog", UNIT, 0.9)))
+    for scene, seen in ((sure, [(1, 0), (1, 0), (0, 0)]), (late, [(1, 0), (0, 1), (0, 0)])):
+        parts = summed(outcomes("object_detection", [image(scene)]))
+        told = [curve(parts, "cat", threshold) for threshold in (30, 70, 95)]
+        assert [(true, mistaken) for true, _, _, mistaken, _ in told] == seen
+        assert [unpredicted for *_, unpredicted in told] == [0, 0, 1]
+
+
+def curve(parts: Counter[str], label: str, threshold: int) -> tuple[int, int, int, int, int]:
+    """What `counted` tells, from sums of parts."""
+    found = dict.fromkeys(("predicted", "unexpected", "true", "misclassified", "mistaken", "corrected"), 0)
+    for key, number in parts.items():
+        name, labels = name_and_labels(key)
+        kind, *places = name.split(".")
+        if kind in found and labels == (label,) and int(places[0]) >= threshold:
+            found[kind] += int(number)
+    false = found["predicted"] + found["unexpected"] - found["true"]
+    missed = int(parts[f"expected\t{label}"]) - found["true"]
+    mistaken = found["mistaken"] - found["corrected"]
+    return found["true"], found["misclassified"], false - found["misclassified"], mistaken, missed - mistaken
 
 
 def iou(one: dict[str, list[float]], other: dict[str, list[float]]) -> float:
@@ -302,8 +326,3 @@ def test_without_shapely_it_is_unavailable_and_says_what_to_install(monkeypatch:
     plan = prepare({"object_detection": object_detection}, EvaluatorSettings(), "fast", None)
     assert plan.prepared == ()
     assert plan.unavailable == {"object_detection": "shapely not installed: pip install 'ragwatch[vision]'"}
-
-
-@given(st.floats(0, 1))
-def test_a_window_has_a_bounded_number_of_bins(score: float) -> None:
-    assert 0 <= score_bin(score) <= BINS
