@@ -11,8 +11,9 @@ The contract of an evaluator whose method is `window`, besides that of every eva
 - `combine` makes a `Combined` of the sums. It is pure and sees nothing else: what it needs of the parameters, parts
   say. What sums cannot tell (no records, 0 / 0) it leaves out; of no parts at all it makes nothing.
 - A metric with `per` is a series for each combination of labels that it names, such as a class. It is never primary.
-- A window holds at most `MOST_CLASSES` classes. Where its records have more, those with the smallest counts are one
-  class, `POOLED`, before `combine` sees them: sums over classes stay exact, means over classes see one.
+- A window holds at most `MOST_CLASSES` classes, and fewer where it has more than 50,000 counts. Where its records have
+  more, those with the smallest counts are one class, `POOLED`, before `combine` sees them: sums over classes stay
+  exact, means over classes see one.
 
 `check_evaluator` tells whether an evaluator keeps to it.
 """

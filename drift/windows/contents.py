@@ -52,8 +52,8 @@ def base_contents(
     dimension = {name: f"place.{i + 1}" for i, name in enumerate(_DIMENSIONS)}
     # A metric of the whole window rests on all scored records, whether or not they alone have a value of it.
     scored = f"if(entry.1 IN {sql.texts(sorted(spec.own.plain))}, scored_rows, entry.2)"
-    not_here = f"{dimension['evaluator']} IN {sql.texts(sorted(spec.own.evaluators))}"
-    not_here += f" AND entry.1 NOT IN {sql.texts(sorted(spec.own.carriers))}"
+    elsewhere = f"{dimension['evaluator']} IN {sql.texts(sorted(spec.own.evaluators))}"
+    elsewhere += f" AND entry.1 NOT IN {sql.texts(sorted(spec.own.carriers))}"
     keys = dimension | {"metric": "entry.1", "segment": "cut.1", "segment_value": "cut.2"}
     counted = {
         "seen": "seen",
@@ -66,7 +66,7 @@ def base_contents(
         "failures": "failures",
         **{name: f"entry.{i}" for i, name in enumerate(("sum", "sum_squares", "min", "max", "bins"), start=3)},
         "category_counts": "entry.8",
-        "parts": f"if({not_here}, CAST(map(), 'Map(String, Float64)'), parts)",
+        "parts": f"if({elsewhere}, CAST(map(), 'Map(String, Float64)'), parts)",
         "late": "late",
     }
     selected = ", ".join(f"{expression} AS `{name}`" for name, expression in _in_order(keys | counted))
@@ -123,25 +123,26 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec"
         late = "countIf(first_closed > toDateTime64(0, 3, 'UTC') AND ingested_at > first_closed)"
     trace_place = ", ".join(f"place.{_DIMENSIONS.index(name) + 1}" for name in _TRACE_DIMENSIONS)
     evaluator = f"place.{_DIMENSIONS.index('evaluator') + 1}"
-    counted = f"""
+    own = f"{evaluator} IN {sql.texts(sorted(spec.own.evaluators))}"
+    # Bounded here, since below there is a copy for each metric.
+    return f"""
+    SELECT * EXCEPT all_parts, cityHash64({trace_place}, cut) AS trace_place,
+        {spec.declared(evaluator, "cut.1")} AS declared, if({own}, {pooled("all_parts")}, all_parts) AS parts
+    FROM (
         SELECT name, any(some_place) AS place, any(some_cut) AS cut, sum(n) AS total,
             sumIf(n, status = 'sampled_out') AS sampled_out, sumIf(n, status = 'scored') AS scored_rows,
             sumIf(n, status = 'failed') AS failed,
             sumMapIf(map(why, n), status NOT IN ('scored', 'failed')) AS skipped,
             sumMapIf(map(why, n), status = 'failed') AS failures,
-            sumMap(some_parts) AS parts, sum(some_late) AS late
+            sumMap(some_parts) AS all_parts, sum(some_late) AS late
         FROM (
             SELECT name, toString(status) AS status, if(reason = '', status, toString(reason)) AS why, count() AS n,
                 any(place) AS some_place, any(cut) AS some_cut,
                 sumMap(CAST(parts, 'Map(String, Float64)')) AS some_parts, {late} AS some_late
             FROM ({rows}) ARRAY JOIN cuts AS cut, names AS name
             GROUP BY name, status, reason
-        ) GROUP BY name"""
-    if spec.own.evaluators:
-        counted = pooled(counted, evaluator, sorted(spec.own.evaluators))
-    return f"""
-    SELECT *, cityHash64({trace_place}, cut) AS trace_place, {spec.declared(evaluator, "cut.1")} AS declared
-    FROM ({counted})"""
+        ) GROUP BY name
+    )"""
 
 
 def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec") -> str:

@@ -3,48 +3,37 @@
 `evaluators.parts` says what keys are made of. Counts of keys that become one are added.
 """
 
-from collections.abc import Iterable
-
 from drift.windows import sql
 from evaluators.parts import MOST_CLASSES, POOLED
 
-_TAB = r"'\t'"
+_MOST_COPIES = 5_000_000
 
 
-def pooled(rows: str, evaluator: str, evaluators: Iterable[str]) -> str:
-    """SELECT of the same rows, `parts` bounded where the expression `evaluator` is one of these.
-
-    The classes with the largest counts keep their labels; of equal ones the first by name.
+def pooled(parts: str) -> str:
+    """Expression: the map `parts` bounded. The classes with the largest counts keep their labels, of equal ones the
+    first by name.
     """
-    own = f"{evaluator} IN {sql.texts(evaluators)}"
+    keys = rf"arrayMap(part -> splitByChar('\t', part), mapKeys({parts}))"
+    labels = "arrayDistinct(arraySlice(key, 2))"
+    weights = (
+        f"arrayReduce('sumMap', arrayMap(key -> {labels}, keys), "
+        f"arrayMap((key, n) -> arrayWithConstant(length({labels}), n), keys, mapValues({parts})))"
+    )
+    order = f"(one.1 = {sql.text(POOLED)}, -one.2, one.1)"
+    # Labels that are kept are copied for each key: where keys are very many, as where every record has a class of its
+    # own, they must be fewer.
+    most = f"least({MOST_CLASSES - 1}, intDiv({_MOST_COPIES}, length(keys)))"
+    kept = f"arraySlice(arraySort(one -> {order}, arrayZip(weights.1, weights.2)), 1, {most}).1"
     bounded = f"if(place = 1 OR has(kept, part), part, {sql.text(POOLED)})"
-    return f"""
-    SELECT * EXCEPT (parts, keys, counts, weights, kept, bounded),
-        if(empty(kept), parts, mapFromArrays(bounded.1, bounded.2)) AS parts
-    FROM (
-        SELECT *, arrayReduce(
-            'sumMap',
-            arrayMap(
-                key -> [arrayStringConcat(arrayMap((part, place) -> {bounded}, key, arrayEnumerate(key)), {_TAB})],
-                if(empty(kept), [], keys)
-            ),
-            arrayMap(n -> [n], if(empty(kept), [], counts))
-        ) AS bounded
-        FROM (
-            SELECT *, if(length(weights.1) <= {MOST_CLASSES}, [], arrayMap(one -> one.1, arraySlice(arraySort(
-                one -> (one.1 = {sql.text(POOLED)}, -one.2, one.1), arrayZip(weights.1, weights.2)
-            ), 1, {MOST_CLASSES - 1}))) AS kept
-            FROM (
-                SELECT *, arrayReduce(
-                    'sumMap',
-                    arrayMap(key -> arrayDistinct(arraySlice(key, 2)), keys),
-                    arrayMap((key, n) -> arrayWithConstant(length(arrayDistinct(arraySlice(key, 2))), n), keys, counts)
-                ) AS weights
-                FROM (
-                    SELECT *, if({own}, arrayMap(key -> splitByChar({_TAB}, key), mapKeys(parts)), []) AS keys,
-                        if({own}, mapValues(parts), []) AS counts
-                    FROM ({rows})
-                )
-            )
-        )
-    )"""
+    summed = (
+        "arrayReduce('sumMap', arrayMap(key -> [arrayStringConcat("
+        rf"arrayMap((part, place) -> {bounded}, key, arrayEnumerate(key)), '\t')], keys), "
+        f"arrayMap(n -> [n], mapValues({parts})))"
+    )
+    pool = _let("kept", kept, _let("summed", summed, "mapFromArrays(summed.1, summed.2)"))
+    return _let("keys", keys, _let("weights", weights, f"if(length(weights.1) <= {MOST_CLASSES}, {parts}, {pool})"))
+
+
+def _let(name: str, value: str, then: str) -> str:
+    """Expression: `then`, in which `name` is `value`, worked out and analysed once."""
+    return f"arrayMap({name} -> {then}, [{value}])[1]"
