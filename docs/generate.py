@@ -16,6 +16,7 @@ from stream.settings import Settings
 HERE = Path(__file__).parent / "reference"
 MIGRATIONS = Path(__file__).parents[1] / "sinks" / "clickhouse" / "migrations"
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)\n\((.*?)\n\)\nENGINE = (.*?);", re.DOTALL)
+_ADDED = re.compile(r"ALTER TABLE (\w+) ADD COLUMN IF NOT EXISTS (\w+) (.+?) COMMENT '(.*)' AFTER \w+;")
 _COLUMN = re.compile(r"^    (\w+) (.+?)(?: DEFAULT [\w().]+)?(?: COMMENT '(.*)')?,?$", re.MULTILINE)
 
 
@@ -53,7 +54,7 @@ def evaluators() -> str:
         parts.append(f"Domain {info.domain}, method {info.method}, lane {info.lane}. Inputs: {needed}.\n")
         rows = [
             (
-                f"`{info.id}.{metric.key}`",
+                f"`{info.id}.{metric.key}`" + (f" per {', '.join(metric.per)}" if metric.per else ""),
                 "[" + ", ".join("∞" if end is None else f"{end:g}" for end in metric.range) + "]",
                 metric.better,
                 "" if metric.threshold is None else f"{metric.threshold:g}",
@@ -72,10 +73,13 @@ def evaluators() -> str:
 def tables() -> str:
     """Every table and its columns."""
     parts = ["# Tables\n"]
-    for file in sorted(MIGRATIONS.glob("*.sql")):
-        for name, columns, engine in _TABLE.findall(file.read_text()):
+    files = [file.read_text() for file in sorted(MIGRATIONS.glob("*.sql"))]
+    added = [column for text in files for column in _ADDED.findall(text)]
+    for text in files:
+        for name, columns, engine in _TABLE.findall(text):
             parts.append(f"## {name}\n\n`ENGINE = {' '.join(engine.split())}`\n")
             rows = [(f"`{c}`", f"`{kind}`", said) for c, kind, said in _COLUMN.findall(columns) if c != "INDEX"]
+            rows += [(f"`{c}`", f"`{kind}`", said) for table, c, kind, said in added if table == name]
             parts.append(_table(("column", "type", "meaning"), rows))
     return "\n".join(parts)
 

@@ -25,6 +25,10 @@ _OF_EVALUATOR = {
         "Open the examples and decode what the answer says: who asked for it, and what let it through?",
         "Refuse such requests before the model sees them, and mend the source as for a plain leak.",
     ),
+    "classification": (
+        "See on the classification dashboard which classes are confused since when; read the examples of the worst.",
+        "Check whether labels or classes changed, then prompt and model; another threshold may now fit better.",
+    ),
     "agent_sanity": (
         "Look at the kinds of unsound artifacts in the evidence, and run the agent's last step of an example again.",
     ),
