@@ -22,7 +22,9 @@ def average_precision(true: Counts, predicted: Counts, expected: float) -> Count
     best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
     best = np.column_stack((best, np.zeros(len(best))))  # of a recall that is not reached
     needed = np.ceil(_RECALLS * expected / 100)  # objects found, at least
-    return np.array([row[np.searchsorted(reached, needed)].mean() for row, reached in zip(best, found, strict=True)])
+    places = np.array([np.searchsorted(row, needed) for row in found])
+    means: Counts = np.take_along_axis(best, places, axis=1).mean(axis=1)
+    return means
 
 
 def average_recall(true: Counts, expected: float, lowest: int) -> float:

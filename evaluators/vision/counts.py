@@ -74,20 +74,23 @@ def count(scene: Scene, overlaps: Floats, grid: Grid, curve_iou: float) -> Count
     labels = np.array([region.label for region in scene.expected], object)
     same = np.array([labels == region.label for region in scene.predicted], bool).reshape(overlaps.shape)
     counts.update(part_key("expected", region.label) for region in scene.expected)
-    for region, place, of_label in zip(scene.predicted, bins, same, strict=True):
-        counts[part_key(f"{'predicted' if of_label.any() else 'unexpected'}.{place}", region.label)] += 1
+    present = {region.label for region in scene.expected}
+    for region, place in zip(scene.predicted, bins, strict=True):
+        there = region.label in present
+        counts[part_key(f"{'predicted' if there else 'unexpected'}.{place}", region.label)] += 1
     found = matches(overlaps, same, scores, [*(iou / 1000 for iou in grid.ious), curve_iou])
-    for region, place, thing in zip(scene.predicted, bins, (found[:-1] != NONE).T, strict=True):
-        for first, last in _stretches(thing):
-            counts[part_key(f"matched.{grid.ious[first]}.{grid.ious[last]}.{place}", region.label)] += 1
+    for prediction, first, last in _stretches(found[:-1] != NONE):
+        name = f"matched.{grid.ious[first]}.{grid.ious[last]}.{bins[prediction]}"
+        counts[part_key(name, scene.predicted[prediction].label)] += 1
     errors = _curve(counts, scene, bins, found[-1], (overlaps >= curve_iou) & ~same)
     return Counted({key: float(number) for key, number in counts.items()}, errors)
 
 
-def _stretches(true: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """First and last place of each stretch of true ones."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], true, [False])).astype(np.int8)))
-    return ((int(first), int(end) - 1) for first, end in edges.reshape(-1, 2))
+def _stretches(true: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
+    """Each column's stretches of true ones: column, first row and last row."""
+    edges = np.diff(np.pad(true, ((1, 1), (0, 0))).astype(np.int8), axis=0)
+    columns, rows = np.nonzero(edges.T)  # column by column, where each starts and the row after its end in turn
+    return zip(columns[::2].tolist(), rows[::2].tolist(), (rows[1::2] - 1).tolist(), strict=True)
 
 
 def _curve(

@@ -19,12 +19,12 @@ def matches(overlaps: Floats, same: npt.NDArray[np.bool_], scores: Sequence[floa
     prediction's match does not depend on those with lower scores. `same` says which pairs have one label.
     """
     order = sorted(range(len(scores)), key=lambda prediction: -scores[prediction])
-    choices = [(prediction, _choices(overlaps[prediction], same[prediction], min(ious))) for prediction in order]
+    choices = _choices(overlaps, same & (overlaps >= min(ious)))
     found = np.full((len(ious), len(scores)), NONE, np.int64)
     for row, iou in enumerate(ious):
         taken: set[int] = set()
-        for prediction, wanted in choices:
-            for overlap, thing in wanted:
+        for prediction in order:
+            for overlap, thing in choices[prediction]:
                 if overlap < iou:
                     break
                 if thing not in taken:
@@ -34,6 +34,11 @@ def matches(overlaps: Floats, same: npt.NDArray[np.bool_], scores: Sequence[floa
     return found
 
 
-def _choices(overlaps: Floats, same: npt.NDArray[np.bool_], lowest: float) -> list[tuple[float, int]]:
-    things = np.flatnonzero(same & (overlaps >= lowest))
-    return sorted(zip(overlaps[things].tolist(), things.tolist(), strict=True), reverse=True)
+def _choices(overlaps: Floats, near: npt.NDArray[np.bool_]) -> list[list[tuple[float, int]]]:
+    """Of each prediction the objects near it with their overlaps, the best first."""
+    predictions, things = np.nonzero(near)
+    choices: list[list[tuple[float, int]]] = [[] for _ in overlaps]
+    pairs = zip(predictions.tolist(), overlaps[near].tolist(), things.tolist(), strict=True)
+    for prediction, overlap, thing in sorted(pairs, reverse=True):
+        choices[prediction].append((overlap, thing))
+    return choices
