@@ -22,7 +22,7 @@ def pooled(parts: str) -> str:
     order = f"(one.1 = {sql.text(POOLED)}, -one.2, one.1)"
     # Labels that are kept are copied for each key: where keys are very many, as where every record has a class of its
     # own, they must be fewer.
-    most = f"least({MOST_CLASSES - 1}, intDiv({_MOST_COPIES}, length(keys)))"
+    most = f"least({MOST_CLASSES - 1}, intDiv({_MOST_COPIES}, greatest(length(keys), 1)))"
     kept = f"arraySlice(arraySort(one -> {order}, arrayZip(weights.1, weights.2)), 1, {most}).1"
     bounded = f"if(place = 1 OR has(kept, part), part, {sql.text(POOLED)})"
     summed = (
