@@ -98,6 +98,16 @@ def test_a_window_has_its_own_number_and_one_for_each_class(database: Database) 
     assert classes == [{"segment": "class"}]
 
 
+def test_where_nothing_was_to_be_counted_there_is_no_number(database: Database) -> None:
+    here = world(database)
+    skipped = score_row(here.at(1), "a", evaluator="rated", status="not_applicable", reason="missing_labels")
+    here.store([skipped, score_row(here.at(2), "b", evaluator="rated", status="failed", reason="crashed")])
+    here.advance(3600)
+    for size_s in (60, 3600):
+        assert stored(database, size_s) == {("right", "", 0): (None, 0, 1), ("caught", "", 0): (None, 0, 1)}
+    assert database.rows("SELECT count() AS n FROM verdicts WHERE rule_id LIKE 'value:%'") == [{"n": 0}]
+
+
 def test_nothing_that_did_not_change_is_written_again(database: Database) -> None:
     here = world(database)
     rows = [rated(here, 1, "a", "yes", True), rated(here, 2, "b", "no", False)]

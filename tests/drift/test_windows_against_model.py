@@ -13,6 +13,7 @@ from drift.leadership import elect
 from drift.settings import WindowSettings
 from drift.windows.rollup import Rollup
 from drift.windows.watermark import Idleness
+from evaluators.parts import ClassValue, Combined
 from evaluators.spec import Evaluator, Metric
 from sinks.clickhouse.database import Database
 from sinks.rows import ScoreRow
@@ -30,7 +31,33 @@ ODD = made(
         Metric("free", low=-math.inf, high=math.inf, better="lower", optional=True),
     ],
 )
-EVALUATORS: Mapping[str, Evaluator] = {"odd": ODD, "plain": made("plain", [Metric("up", primary=True)])}
+
+
+def combine(parts: Mapping[str, float]) -> Combined:
+    """`rate` is the share of hits; `class_rate` that of each class of two."""
+    total = sum(parts.values())
+    if not total:
+        return Combined()
+    classes = {label: (parts.get(f"hit\t{label}", 0.0), parts.get(f"miss\t{label}", 0.0)) for label in "xy"}
+    per: dict[tuple[str, ...], ClassValue] = {
+        (label,): ClassValue(hit / (hit + miss), int(hit + miss))
+        for label, (hit, miss) in classes.items()
+        if hit + miss
+    }
+    return Combined({"rate": sum(hit for hit, _ in classes.values()) / total}, {"class_rate": per})
+
+
+RATED = made(
+    "rated",
+    [Metric("rate", primary=True), Metric("never"), Metric("class_rate", per=("class",))],
+    method="window",
+    combine=combine,
+)
+EVALUATORS: Mapping[str, Evaluator] = {
+    "odd": ODD,
+    "plain": made("plain", [Metric("up", primary=True)]),
+    "rated": RATED,
+}
 SEGMENTS = {"tenant": ("a", "b"), "language": ("en",)}
 _APPS = itertools.count(1)
 
@@ -40,17 +67,18 @@ metrics = st.fixed_dictionaries(
     {"up": shares, "down": shares, "grade": st.floats(1, 5)},
     optional={"free": st.sampled_from([0.0, -3.5, 0.02, 1.0, 7.25, 1e9, -1e-9])},
 )
+PARTS = ("hit\tx", "miss\tx", "hit\ty", "miss\ty")
 rows = st.lists(
     st.fixed_dictionaries(
         {
             "second": st.integers(0, 179),
             "trace": st.integers(0, 7),
-            "evaluator": st.sampled_from(["odd", "plain"]),
+            "evaluator": st.sampled_from(["odd", "plain", "rated"]),
             "status": st.sampled_from(["scored", "scored", "scored", "failed", "not_applicable", "sampled_out"]),
             "reason": st.sampled_from(["", "too_long", "crashed"]),
             "metrics": metrics,
             "categories": st.dictionaries(st.sampled_from(["language", "kind"]), st.sampled_from(["x", "y"])),
-            "parts": st.dictionaries(st.sampled_from(["tp", "fp"]), st.integers(0, 3).map(float)),
+            "parts": st.dictionaries(st.sampled_from(PARTS), st.integers(1, 3).map(float)),
             "fingerprint": st.sampled_from(["f1", "f1", "f2"]),
             "model": st.sampled_from(["m1", "m2"]),
             "prompt_version": st.sampled_from(["p1", "p2"]),
@@ -100,6 +128,31 @@ def test_the_roll_up_is_the_model(database: Database, first: list[dict], second:
 def _compare(
     expected: Mapping[Key, Content], found: Mapping[Key, dict[str, object]], before: Mapping[Key, dict[str, object]]
 ) -> None:
+    of_classes = {key for key in (*found, *before) if key.metric == "rated.class_rate"}
+    _compare_contents(
+        expected,
+        {key: row for key, row in found.items() if key not in of_classes},
+        {key: row for key, row in before.items() if key not in of_classes},
+    )
+    made: dict[Key, float] = {}
+    for key, content in expected.items():
+        if key.metric == "rated.rate":
+            numbers = combine(content.parts)
+            if numbers.metrics:
+                made[key] = numbers.metrics["rate"]
+            if not key.segment:
+                series = key._replace(metric="rated.class_rate", segment="class")
+                for (label,), one in numbers.per.get("class_rate", {}).items():
+                    made[series._replace(segment_value=label)] = one.value
+                    assert found[series._replace(segment_value=label)]["scored"] == one.records
+    for key, row in found.items():
+        assert row["value"] == (pytest.approx(made[key]) if key in made else None), key
+    assert made.keys() <= found.keys()
+
+
+def _compare_contents(
+    expected: Mapping[Key, Content], found: Mapping[Key, dict[str, object]], before: Mapping[Key, dict[str, object]]
+) -> None:
     assert sorted(found) == sorted(set(expected) | set(before))
     for key, row in found.items():
         content = expected.get(key, Content())  # a key that vanished has a row of zeros
@@ -117,7 +170,7 @@ def _compare(
         old = before.get(key)
         changed = old is not None and any(
             old[name] != row[name] for name in row if name not in ("revision", "sum", "sum_squares", "late")
-        )
+        )  # and its own number, if nothing else
         assert row["revision"] == (1 if old is None else old["revision"] + changed), key  # type: ignore[operator]
 
 
@@ -135,6 +188,8 @@ def _row(world: World, app: str, described: dict[str, object]) -> ScoreRow:
     second, trace = fields.pop("second"), fields.pop("trace")
     if fields["status"] != "scored":
         fields["metrics"], fields["categories"] = {}, {}
+    elif fields["evaluator"] == "rated":
+        fields["metrics"] = {"rate": fields["metrics"]["up"]}  # type: ignore[index]
     elif fields["evaluator"] == "plain":
         fields["metrics"] = {"up": fields["metrics"]["up"], "undeclared": 2.0}  # type: ignore[index]
     return score_row(world.start + timedelta(seconds=second), f"t{trace}", app=app, **fields)  # type: ignore[arg-type]
@@ -147,7 +202,7 @@ def _stored(database: Database, app: str, size_s: int) -> dict[Key, dict[str, ob
         {"app": app, "size_s": size_s},
     )
     names = ("seen", "sampled", "applicable", "scored", "failed", "skipped", "failures", "category_counts", "parts")
-    names += ("sum", "sum_squares", "min", "max", "bins", "revision")  # type: ignore[assignment]
+    names += ("sum", "sum_squares", "min", "max", "bins", "revision", "value")  # type: ignore[assignment]
     keys = Key._fields
     return {
         Key(*(row["at"] if name == "start" else row[name] for name in keys)): {name: row[name] for name in names}

@@ -78,7 +78,8 @@ def base_windows(
         for cut in _cuts(row.segments, segments):
             groups.setdefault((row.evaluator, _key(row, "", cut, size_s)), []).append(row)
     for (evaluator, key), rows in groups.items():
-        declared = {m.key for m in evaluators[evaluator].metrics if m.primary or not key.segment}
+        spec = evaluators[evaluator]
+        declared = {m.key for m in spec.metrics if not m.per and (m.primary or not key.segment)}
         scored = [row for row in rows if row.status == "scored"]
         observed = {name for row in scored for name in row.metrics} if not key.segment else set()
         categories = {name for row in scored for name in row.categories} if not key.segment else set()
@@ -88,7 +89,10 @@ def base_windows(
             content.seen = seen[(*where, key.segment, key.segment_value)]
             for row in rows:
                 value = row.metrics.get(name) if name not in categories else 0.0 if name in row.categories else None
-                _count(content, row, value if row.status == "scored" else None)
+                told = value is not None or (spec.combine is not None and name in declared)
+                _count(content, row, value, told=told)
+            if spec.carrier is not None and name != spec.carrier.key:
+                content.parts.clear()
             if name in categories:
                 content.values = []
                 content.category_counts.update(row.categories[name] for row in scored if name in row.categories)
@@ -116,7 +120,8 @@ def bin_of(metric: Metric, value: float) -> int:
     return min(i for i, edge in enumerate(edges) if edge >= value)
 
 
-def _count(content: Content, row: ScoreRow, value: float | None) -> None:
+def _count(content: Content, row: ScoreRow, value: float | None, *, told: bool) -> None:
+    """`told`: a scored row has what is counted, be it no value of its own but parts of its window's."""
     if row.status != "sampled_out":
         content.sampled += 1
     if row.status == "failed":
@@ -125,12 +130,12 @@ def _count(content: Content, row: ScoreRow, value: float | None) -> None:
         content.failures[row.reason or row.status] += 1
     elif row.status != "scored":
         content.skipped[row.reason or row.status] += 1
-    elif value is None:
+    elif not told:
         content.skipped["not_recorded"] += 1
     else:
         content.applicable += 1
         content.scored += 1
-        content.values.append(value)
+        content.values += [] if value is None else [value]
     content.parts.update(row.parts)
 
 
