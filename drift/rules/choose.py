@@ -93,12 +93,8 @@ def check(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) -> None:
             raise ConfigError(f"rules.overrides: no metric {said.metric!r}; known: {', '.join(near)}")
         spec, of_window = metric.metric, metric.evaluator.combine is not None
         if said.rule is not None and of_window != (said.rule == "value"):
-            kind = (
-                "of a whole window, which rule value judges" if of_window else "of records; rule value is for windows"
-            )
-            raise ConfigError(
-                f"rules.overrides: rule = {said.rule!r} does not fit {said.metric}: it is a metric {kind}"
-            )
+            kind = "whole windows, which rule value judges" if of_window else "records, which rule value does not judge"
+            raise ConfigError(f"rules.overrides: rule = {said.rule!r} of {said.metric}: it is a metric of {kind}")
         for name, line in (("min", said.min), ("max", said.max)):
             if line is not None and not spec.low <= line <= spec.high:
                 raise ConfigError(

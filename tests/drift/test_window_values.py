@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from drift.rules.choose import check
 from drift.settings import RuleOverride, RuleSettings, WindowSettings
+from evaluators.errors import ConfigError
 from evaluators.parts import MOST_CLASSES, POOLED, ClassValue, Combined, name_and_labels, part_key
 from evaluators.spec import Metric
 from sinks.clickhouse.database import Database
@@ -254,6 +256,20 @@ def test_other_metrics_and_classes_are_judged_where_settings_say_so(database: Da
     assert (of_class.attributes["value"], of_class.attributes["sample_size"]) == (0.5, 4)
     assert of_class.examples == ("n1", "n0")
     assert "class no): rated.class_right is 0.5, below 0.9, on 4 traces; since" in of_class.description
+
+
+def test_rules_of_records_and_of_windows_are_not_mixed_up() -> None:
+    for override, said in (
+        (
+            RuleOverride(metric="rated.right", rule="mean"),
+            "rule = 'mean' of rated.right: it is a metric of whole",
+        ),
+        (RuleOverride(metric="rated.class_right", rule="any", min=0.5), "a metric of whole windows, which rule value"),
+        (RuleOverride(metric="quality.good", rule="value"), "a metric of records, which rule value does not judge"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            check(RuleSettings(overrides=(override,)), ALL)
+    check(RuleSettings(overrides=(RuleOverride(metric="rated.class_right", rule="value", min=0.5),)), ALL)
 
 
 def _sum(rows: Sequence[ScoreRow]) -> dict[str, float]:
