@@ -226,9 +226,11 @@ def test_check_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
 def test_dashboards_build_writes_files(tmp_path: Path) -> None:
     told = run("dashboards", "build", "--out", str(tmp_path / "out"))
     assert told.exit_code == 0, told.output
-    (file,) = (tmp_path / "out").iterdir()
-    assert json.loads(file.read_text())["panels"]
-    assert str(file) in told.output
+    files = sorted((tmp_path / "out").iterdir())
+    assert [file.name for file in files] == ["ragwatch-application.json", "ragwatch-classification.json"]
+    for file in files:
+        assert json.loads(file.read_text())["panels"]
+        assert str(file) in told.output
 
 
 def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
