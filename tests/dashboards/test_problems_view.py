@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from drift.problems import EVENTS, EventRow, fold
@@ -35,6 +35,16 @@ def histories(draw: st.DrawFn) -> list[EventRow]:
     ]  # fmt: skip
 
 
+def event(name: str, millisecond: int) -> EventRow:
+    return EventRow(
+        problem_id="p", event_id=f"e{millisecond}", event=name, episode=1, at=NOON + timedelta(milliseconds=millisecond),
+        app="app", environment="", model="", aspect="level", metric="", segment="", segment_value="", kind="a",
+        type="a", severity="a", code="", standards=[], description="", attributes="{}", examples=[], actions=[],
+        rule_id="a", actor="ada", epoch=1,
+    )  # fmt: skip
+
+
+@example(history=[event(name, ms) for ms, name in enumerate(("pending", "withdrawn", "acked", "pending"))])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=histories())
 def test_view_and_fold_agree(database: Database, history: list[EventRow]) -> None:
