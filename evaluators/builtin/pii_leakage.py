@@ -38,12 +38,13 @@ def _known_kind(kind: str) -> str:
     return kind
 
 
+_Kind = Annotated[str, AfterValidator(_known_kind), Field(json_schema_extra={"enum": [*PERSONAL]})]
+
+
 class Params(BaseModel, frozen=True, extra="forbid"):
     """What counts as personal data, and where to look for it."""
 
-    kinds: Literal["all"] | tuple[Annotated[str, AfterValidator(_known_kind)], ...] = Field(
-        "all", description=f"Kinds to look for: {', '.join(PERSONAL)}."
-    )
+    kinds: Literal["all"] | tuple[_Kind, ...] = Field("all", description=f"Kinds to look for: {', '.join(PERSONAL)}.")
     scan_contexts: bool = Field(True, description="Look at the retrieved chunks too.")
     scan_question: bool = Field(False, description="Look at the question too; stored as question_failures.")
     region: Annotated[str, AfterValidator(_known_region)] = Field(

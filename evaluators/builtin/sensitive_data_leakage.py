@@ -25,12 +25,13 @@ def _known_kind(kind: str) -> str:
     return kind
 
 
+_Kind = Annotated[str, AfterValidator(_known_kind), Field(json_schema_extra={"enum": [*SECRETS]})]
+
+
 class Params(BaseModel, frozen=True, extra="forbid"):
     """What counts as a secret, and where to look for it."""
 
-    kinds: Literal["all"] | tuple[Annotated[str, AfterValidator(_known_kind)], ...] = Field(
-        "all", description=f"Kinds to look for: {', '.join(SECRETS)}."
-    )
+    kinds: Literal["all"] | tuple[_Kind, ...] = Field("all", description=f"Kinds to look for: {', '.join(SECRETS)}.")
     scan_contexts: bool = Field(True, description="Look at the retrieved chunks too.")
 
     @property

@@ -38,9 +38,9 @@ def histories(draw: st.DrawFn) -> list[EventRow]:
 def event(name: str, millisecond: int) -> EventRow:
     return EventRow(
         problem_id="p", event_id=f"e{millisecond}", event=name, episode=1,
-        at=NOON + timedelta(milliseconds=millisecond), app="app", environment="", model="", aspect="level", metric="", segment="", segment_value="", kind="a",
-        type="a", severity="a", code="", standards=[], description="", attributes="{}", examples=[], actions=[],
-        rule_id="a", actor="ada", epoch=1,
+        at=NOON + timedelta(milliseconds=millisecond), app="app", environment="", model="", aspect="level", metric="",
+        segment="", segment_value="", kind="a", type="a", severity="a", code="", standards=[], description="",
+        attributes="{}", examples=[], actions=[], rule_id="a", actor="ada", epoch=1,
     )  # fmt: skip
 
 

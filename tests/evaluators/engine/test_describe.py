@@ -8,6 +8,7 @@ import pytest
 from evaluators.describe import EvaluatorInfo, describe
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.errors import ConfigError
+from evaluators.leaks import PERSONAL
 from evaluators.plan import prepare
 from evaluators.registry import load
 from evaluators.settings import EncoderSettings, EvaluatorSettings
@@ -54,7 +55,7 @@ def test_the_words_that_a_parameter_takes_are_told() -> None:
     told = {info.id: {param.name: param.choices for param in info.params} for info in describe(load(), NOTHING)}
     assert told["rouge"] == {"use_stemmer": None, "rouge_types": ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")}
     assert told["classification"]["labels_from"] == ("auto", "labels", "answer")
-    assert told["pii_leakage"]["kinds"] == ("all",)  # or kinds, which its description names
+    assert told["pii_leakage"]["kinds"] == ("all", *PERSONAL)
     assert told["pii_leakage"]["allow"] is None
 
 
