@@ -10,10 +10,14 @@ from dashboards.application import NAME, application
 from dashboards.classification import NAME as CLASSIFICATION
 from dashboards.classification import classification
 from dashboards.judged import judged
+from dashboards.objects import NAME as OBJECTS
+from dashboards.objects import objects
+from dashboards.objects_sql import DETECTION
 from dashboards.sdk import JSONEncoder, dashboard
 from dashboards.sql import Tables
 from drift.settings import RuleSettings
-from evaluators.builtin.classification import Params
+from evaluators.builtin.classification import Params as ClassificationParams
+from evaluators.builtin.object_detection import Params as DetectionParams
 from evaluators.plan import parameters
 from evaluators.settings import EvaluatorSettings
 from evaluators.spec import Evaluator
@@ -31,12 +35,17 @@ def build(
 ) -> dict[str, Json]:
     """Every dashboard by name. Database, sizes of windows (s), rules and evaluators are those of the settings."""
     tables = Tables(database, tuple(sizes_s))
-    lines = judged(registry, rules or RuleSettings())
+    lines, chosen = judged(registry, rules or RuleSettings()), evaluators or EvaluatorSettings()
     made = {NAME: application(registry, tables, lines)}
+    # Where a plug-in has taken a name, there is no such dashboard.
     if (classifier := registry.get(CLASSIFICATION)) is not None:
-        params = parameters(classifier, evaluators or EvaluatorSettings())
-        if isinstance(params, Params):  # a plug-in may have taken the name
+        params = parameters(classifier, chosen)
+        if isinstance(params, ClassificationParams):
             made[CLASSIFICATION] = classification(classifier, params, tables, lines)
+    if (detector := registry.get(DETECTION)) is not None:
+        params = parameters(detector, chosen)
+        if isinstance(params, DetectionParams):
+            made[OBJECTS] = objects(detector, params, tables, lines)
     return {name: finished(view) for name, view in made.items()}
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from dashboards import classification_sql as ask
-from dashboards.application import other_dashboards, problem_times
+from dashboards.frame import frame
 from dashboards.judged import Judged
 from dashboards.panels import curves, matrix, rows, section, stacked
-from dashboards.sdk import board, dashboard, table, timeseries, xychart
+from dashboards.sdk import dashboard, table, timeseries, xychart
 from dashboards.sql import Tables
-from dashboards.variables import variables
 from dashboards.window_panels import window_panels
 from evaluators.builtin.classification import Params
 from evaluators.spec import Evaluator
@@ -20,23 +19,8 @@ def classification(
     evaluator: Evaluator, params: Params, tables: Tables, judged: Mapping[str, Judged]
 ) -> dashboard.Dashboard:
     """Metrics of windows, the confusion matrix, and curves at the thresholds of the evaluator's parameters."""
-    view = (
-        board.Dashboard("Classification")
-        .uid(f"ragwatch-{NAME}")
-        .description(
-            "One classifier: its metrics, which classes it takes for which, and what other thresholds would do."
-        )
-        .tags(["ragwatch"])
-        .readonly()
-        .refresh("5m")
-        .time("now-24h", "now")
-        .timezone("browser")
-        .tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
-        .annotation(problem_times(tables))
-        .link(other_dashboards())
-    )
-    for variable in variables(tables):
-        view = view.with_variable(variable)
+    says = "One classifier: its metrics, which classes it takes for which, and what other thresholds would do."
+    view = frame(NAME, "Classification", says, tables)
     view = view.with_row(section("Metrics"))
     for panel in window_panels(evaluator, tables, judged):
         view = view.with_panel(panel)

@@ -5,13 +5,13 @@ What the parts are called, and how exact counts of scores are, is told in `evalu
 
 from collections.abc import Sequence
 
-from dashboards.sql import Tables, chosen, quoted
+from dashboards.parts_sql import newest, newest_ids, summed
+from dashboards.sql import Tables, quoted
 from evaluators.classes.score_bins import BINS
 from evaluators.parts import POOLED
 
 CLASSIFICATION = "classification"
 _CARRIER = f"{CLASSIFICATION}.accuracy"
-_NEWEST = 2000  # records that examples are looked for among
 _KINDS = {"tp": "tp", "fp": "fp: misclassification", "missed": "fn: misclassification", "lost": "fn: no prediction"}
 
 
@@ -71,12 +71,7 @@ def detailed(tables: Tables, thresholds: Sequence[int]) -> str:
 
 def examples(tables: Tables, thresholds: Sequence[int], most: int) -> str:
     """Ids of the newest traces of each kind, by class and threshold, among the newest records of the time range."""
-    records = (
-        f"SELECT trace_id, time, parts FROM {tables.name('scores')} FINAL WHERE run_id = ${{run:singlequote}} "
-        f"AND app = ${{app:singlequote}} AND evaluator = {quoted(CLASSIFICATION)} AND status = 'scored' "
-        f"AND $__timeFilter(time) AND {chosen('environment')} AND {chosen('model')} AND mapContains(parts, 'scored') "
-        f"ORDER BY time DESC, trace_id LIMIT {_NEWEST}"
-    )
+    records = newest(tables, CLASSIFICATION, with_part="scored")
     keys = f"SELECT trace_id, time AS at, splitByChar('\\t', arrayJoin(mapKeys(parts))) AS key FROM ({records})"
     of_class = (
         f"SELECT trace_id, any(at) AS time, key[2] AS class, {_bin('pos')} AS pos, {_bin('top')} AS top, "
@@ -89,9 +84,7 @@ def examples(tables: Tables, thresholds: Sequence[int], most: int) -> str:
     )
     listed = ", ".join(map(str, thresholds))
     return (
-        f"SELECT class, t / 100 AS threshold, {kinds} AS kind, "
-        f"arrayStringConcat(arraySlice(arraySort(one -> (-toUnixTimestamp64Milli(one.1), one.2), "
-        f"groupArray((time, trace_id))), 1, {most}).2, ' ') AS traces "
+        f"SELECT class, t / 100 AS threshold, {kinds} AS kind, {newest_ids(most)} AS traces "
         f"FROM ({of_class}) ARRAY JOIN [{listed}] AS t WHERE kind != '' GROUP BY class, t, kind "
         "ORDER BY class, threshold, kind LIMIT 5000"
     )
@@ -103,12 +96,7 @@ def _bin(kind: str) -> str:
 
 
 def _counts(tables: Tables) -> str:
-    """The parts of all windows of the time range: `key` (name and labels) and `n`."""
-    return (
-        "SELECT splitByChar('\\t', part.1) AS key, sum(part.2) AS n FROM ("
-        f"SELECT arrayJoin(CAST(parts, 'Array(Tuple(String, Float64))')) AS part {tables.windows([_CARRIER])}) "
-        "GROUP BY key"
-    )
+    return summed(tables, _CARRIER)
 
 
 def _at(tables: Tables, thresholds: Sequence[int]) -> str:

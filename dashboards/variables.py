@@ -1,5 +1,7 @@
 """What a person chooses at the top of a dashboard."""
 
+from collections.abc import Mapping
+
 from dashboards.data_source import DATA_SOURCE_UID
 from dashboards.sdk import DATA_SOURCE, PLUGIN, board, dashboard
 from dashboards.sql import Tables, chosen
@@ -42,14 +44,19 @@ def _several(name: str, label: str, sql: str) -> board.QueryVariable:
 
 def _sizes(tables: Tables) -> board.CustomVariable:
     sizes = {"auto": "0", **{_words(size): str(size) for size in sorted(tables.sizes_s)}}
-    options = [dashboard.VariableOption(selected=text == "auto", text=text, value=v) for text, v in sizes.items()]
+    return one_of("resolution", "Windows of", sizes, "auto")
+
+
+def one_of(name: str, label: str, values: Mapping[str, str], current: str) -> board.CustomVariable:
+    """One of these values, by what a person reads."""
+    options = [dashboard.VariableOption(selected=text == current, text=text, value=v) for text, v in values.items()]
     return (
-        board.CustomVariable("resolution")
-        .label("Windows of")
-        .values(",".join(f"{text} : {value}" for text, value in sizes.items()))
+        board.CustomVariable(name)
+        .label(label)
+        .values(",".join(f"{text} : {value}" for text, value in values.items()))
         .options(options)
         .allow_custom_value(False)
-        .current(options[0])
+        .current(next(option for option in options if option.selected))
     )
 
 

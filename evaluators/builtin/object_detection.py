@@ -36,7 +36,11 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     )
     pr_curve_iou_threshold: Share = Field(0.5, description="IoU threshold of the precision-recall curve.")
     pr_curve_max_examples: int = Field(
-        1, ge=0, le=100, description="Most places pointed at, of each image and kind of error."
+        1,
+        ge=0,
+        le=100,
+        description="Most places pointed at, of each image and kind of error; and on the dashboard most traces, of "
+        "each class and kind.",
     )
     recall_score_threshold: float = Field(
         0.0, ge=0, le=1, description="Lowest score of a prediction that counts for recall, a multiple of 0.01."

@@ -22,7 +22,7 @@ def gateway(server: GrafanaServer) -> GrafanaGateway:
 
 
 def test_twice_does_nothing_the_second_time(grafana: GrafanaServer) -> None:
-    names = ("application", "classification")
+    names = ("application", "classification", "objects")
     assert push(gateway(grafana), BUILT) == Pushed(names, (), ())
     before = copy.deepcopy(grafana.state.dashboards)
     assert push(gateway(grafana), BUILT) == Pushed((), (), names)
@@ -37,7 +37,7 @@ def test_what_a_person_changed_is_put_right(grafana: GrafanaServer) -> None:
     push(gateway(grafana), BUILT)
     stored = grafana.state.dashboards["ragwatch-application"]["dashboard"]
     stored["panels"] = stored["panels"][1:]
-    assert push(gateway(grafana), BUILT) == Pushed((), ("application",), ("classification",))
+    assert push(gateway(grafana), BUILT) == Pushed((), ("application",), ("classification", "objects"))
     stored = grafana.state.dashboards["ragwatch-application"]["dashboard"]
     assert (stored["panels"], stored["version"]) == (BUILT["application"]["panels"], 2)
 
@@ -60,13 +60,13 @@ def test_pushing_goes_on_after_grafana_was_away(grafana: GrafanaServer) -> None:
     grafana.faults.append(Fault("POST", "/api/dashboards/db", 503, times=4))
     with pytest.raises(Transient):
         push(gateway(grafana), BUILT)
-    assert push(gateway(grafana), BUILT).made == ("application", "classification")
+    assert push(gateway(grafana), BUILT).made == ("application", "classification", "objects")
 
 
 def test_an_answer_that_was_lost_leaves_one_dashboard(grafana: GrafanaServer) -> None:
     grafana.faults.append(Fault("POST", "/api/dashboards/db", after=True))
     push(gateway(grafana), BUILT)
-    assert sorted(grafana.state.dashboards) == ["ragwatch-application", "ragwatch-classification"]
+    assert sorted(grafana.state.dashboards) == sorted(f"ragwatch-{name}" for name in BUILT)
 
 
 def test_a_url_without_a_scheme_is_refused() -> None:

@@ -82,14 +82,14 @@ def images(draw: st.DrawFn, hundredths: bool) -> list[Boxes]:
     return [Boxes(tuple(expected), tuple(predicted)) for expected, predicted in zip(things, seen, strict=True)]
 
 
-def by_pycocotools(scenes: Sequence[Boxes]) -> dict[str, Said]:
-    """Of each class with objects; predictions of a label that an image has no object of are left out."""
+def by_pycocotools(scenes: Sequence[Boxes], unexpected: bool = False) -> dict[str, Said]:
+    """Of each class with objects; with predictions of a label that an image has no object of only if `unexpected`."""
     things: list[dict[str, Any]] = []
     seen: list[dict[str, Any]] = []
     for number, scene in enumerate(scenes, start=1):
         labels = {of["label"] for of in scene.expected or ()}
         things += [_annotation(number, of) for of in scene.expected or ()]
-        seen += [_annotation(number, of) for of in scene.predicted or () if of["label"] in labels]
+        seen += [_annotation(number, of) for of in scene.predicted or () if unexpected or of["label"] in labels]
     if not things:
         return {}
     with contextlib.redirect_stdout(io.StringIO()):

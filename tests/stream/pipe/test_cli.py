@@ -227,7 +227,8 @@ def test_dashboards_build_writes_files(tmp_path: Path) -> None:
     told = run("dashboards", "build", "--out", str(tmp_path / "out"))
     assert told.exit_code == 0, told.output
     files = sorted((tmp_path / "out").iterdir())
-    assert [file.name for file in files] == ["ragwatch-application.json", "ragwatch-classification.json"]
+    names = [f"ragwatch-{name}.json" for name in ("application", "classification", "objects")]
+    assert [file.name for file in files] == names
     for file in files:
         assert json.loads(file.read_text())["panels"]
         assert str(file) in told.output

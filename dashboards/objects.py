@@ -1,0 +1,57 @@
+"""The dashboard of objects in images: how well they are found, class by class, and which errors are made."""
+
+from collections.abc import Iterator, Mapping
+
+from dashboards import objects_sql as ask
+from dashboards.frame import frame
+from dashboards.judged import Judged
+from dashboards.panels import curves, rows, section, stacked
+from dashboards.sdk import board, dashboard, table, timeseries, xychart
+from dashboards.sql import Tables
+from dashboards.variables import one_of
+from dashboards.window_panels import window_panels
+from evaluators.builtin.object_detection import Params
+from evaluators.spec import Evaluator
+
+NAME = "objects"
+_SHARES = dict.fromkeys(("precision", "recall", "f1"), "percentunit")
+
+
+def objects(evaluator: Evaluator, params: Params, tables: Tables, judged: Mapping[str, Judged]) -> dashboard.Dashboard:
+    """Metrics of windows, kinds of errors at the chosen score, the precision-recall curve, and examples."""
+    says = "Objects in images: average precision and recall, what was taken for what, and what other scores would do."
+    view = frame(NAME, "Objects in images", says, tables).with_variable(_scores())
+    view = view.with_row(section("Metrics"))
+    for panel in window_panels(evaluator, tables, judged):
+        view = view.with_panel(panel)
+    view = view.with_row(section("Errors"))
+    for error_panel in _errors(params, tables):
+        view = view.with_panel(error_panel)
+    return view.with_row(section("Curve and examples", _curve(params, tables))).build()
+
+
+def _scores() -> board.CustomVariable:
+    return one_of(ask.SCORE, "Scores from", {f"{score / 100:g}": str(score) for score in range(0, 101, 5)}, "0.5")
+
+
+def _errors(params: Params, tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
+    iou = f"At an IoU of {params.pr_curve_iou_threshold:g} (parameter pr_curve_iou_threshold) and the chosen score."
+    says = f"{iou} A false prediction on an object of another class is a misclassification, any other a hallucination; "
+    says += (
+        "a missed object is misclassified where a prediction of another class lies on it. Predictions of a class that "
+    )
+    says += "an image has no object of count here, and not in average precision."
+    yield rows("Errors by class", says, ask.by_class(tables), 24, _SHARES)
+    yield stacked("Predictions", f"All predictions, by kind. {iou}", ask.predictions(tables), "short", 12)
+    yield stacked("Objects", f"All objects: found, or missed, by kind. {iou}", ask.objects(tables), "short", 12)
+
+
+def _curve(params: Params, tables: Tables) -> Iterator[table.Panel | xychart.Panel]:
+    says = f"Of each class at an IoU of {params.pr_curve_iou_threshold:g}, at every hundredth of a score: exact there."
+    yield curves("Precision and recall", says, ask.precision_recall(tables), "class")
+    says = "In how many images each kind came up at the chosen score, and ids of the newest of their traces: of the "
+    says += "newest 2,000 images."
+    yield rows("Examples", says, ask.examples(tables, params.pr_curve_max_examples), 8)
+    says = "Regions that the evaluator points at, by place in the trace's lists: of each image the surest false "
+    says += "predictions and the first missed objects, whatever score is chosen."
+    yield rows("Regions", says, ask.places(tables), 8)

@@ -1,0 +1,35 @@
+"""SQL of parts: summed over windows, and those of the newest records. `evaluators.parts` says what they are."""
+
+from dashboards.sql import Tables, chosen, quoted
+
+_NEWEST = 2000  # records that examples are looked for among
+
+
+def summed(tables: Tables, carrier: str, over_time: bool = False) -> str:
+    """The parts of all windows of the time range: `key` (name and labels) and `n`; with `start` if over time.
+
+    `carrier` is the metric in whose windows they are.
+    """
+    start = "start, " if over_time else ""
+    return (
+        f"SELECT {start}splitByChar('\\t', part.1) AS key, sum(part.2) AS n FROM ("
+        f"SELECT {start}arrayJoin(CAST(parts, 'Array(Tuple(String, Float64))')) AS part {tables.windows([carrier])}) "
+        f"GROUP BY {start}key"
+    )
+
+
+def newest(tables: Tables, evaluator: str, with_part: str = "") -> str:
+    """The newest scored records of the time range, those with that part if one is named."""
+    having = f"AND mapContains(parts, {quoted(with_part)}) " if with_part else ""
+    return (
+        f"SELECT trace_id, time, parts, evidence FROM {tables.name('scores')} FINAL "
+        f"WHERE run_id = ${{run:singlequote}} AND app = ${{app:singlequote}} AND evaluator = {quoted(evaluator)} "
+        f"AND status = 'scored' AND $__timeFilter(time) AND {chosen('environment')} AND {chosen('model')} {having}"
+        f"ORDER BY time DESC, trace_id LIMIT {_NEWEST}"
+    )
+
+
+def newest_ids(most: int) -> str:
+    """Aggregate of columns `time` and `trace_id`: that many ids of traces, the newest first."""
+    order = "arraySort(one -> (-toUnixTimestamp64Milli(one.1), one.2), groupArray((time, trace_id)))"
+    return f"arrayStringConcat(arraySlice({order}, 1, {most}).2, ' ')"
