@@ -76,7 +76,7 @@ QUESTION_FAILURES = Metric(
 
 @evaluator(
     "pii_leakage",
-    version=2,
+    version=3,
     domain="privacy",
     method="rule",
     inputs=Inputs,

@@ -42,7 +42,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "sensitive_data_leakage",
-    version=1,
+    version=2,
     domain="privacy",
     method="rule",
     inputs=Inputs,

@@ -5,7 +5,10 @@ from typing import NamedTuple
 _BLANKS = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000"
 _HYPHENS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d"  # language models like U+2011 in numbers
 _QUOTES = {ord(quote): "'" for quote in "\u2018\u2019"} | {ord(quote): '"' for quote in "\u201c\u201d\u201e"}
-_WIDE = {0xFF10 + digit: str(digit) for digit in range(10)} | {0xFF20: "@", 0xFF0B: "+", 0xFF0E: ".", 0xFF1A: ":"}
+# Full-width, Arabic, Persian and Devanagari digits.
+_WIDE = {zero + digit: str(digit) for zero in (0xFF10, 0x660, 0x6F0, 0x966) for digit in range(10)} | {
+    **{0xFF20: "@", 0xFF0B: "+", 0xFF0E: ".", 0xFF1A: ":", 0xFF08: "(", 0xFF09: ")"}
+}
 _PLAIN = str.maketrans(_BLANKS + _HYPHENS, " " * len(_BLANKS) + "-" * len(_HYPHENS)) | _QUOTES | _WIDE
 
 

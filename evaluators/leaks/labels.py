@@ -5,34 +5,123 @@ from collections.abc import Callable, Iterator
 from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.patterns import compiled
 
-_GAP = r"[^0-9\n]{0,40}?"  # "passport number of the second traveller: "
 _BEFORE = 32  # characters that a label of something else and its number take
+_AFTER = 20
 
 # Of what is counted or made in a shop, a build or a book, none is a person's.
 _OTHER = (
-    r"(?i)(?:\b|_|#)(?:order|invoice|tracking|ticket|case|part|sku|isbn|issn|doi|serial|model|version|release|build|rev|"
-    r"revision|commit|reference|ref|item|product|catalog(?:ue)?|article|lot|batch|barcode|upc|ean|gtin|asin|job|session|"
-    r"transaction|request|message|event|trace|page|chapter|section|figure|table|issue|shipment|parcel|"
-    r"(?:order|user|item|tweet|post|video|channel|row)[_ -]?id|[\"']id)s?"
+    r"(?i)(?:\b|_|#)(?:order|invoice|tracking|ticket|case|part|sku|isbn|issn|doi|serial|model|version|release|build|"
+    r"rev|"
+    r"revision|commit|reference|ref|item|product|catalog(?:ue)?|article|lot|batch|barcode|upc|ean|gtin|asin|job|"
+    r"session|"
+    r"transaction|request|message|event|trace|page|chapter|section|figure|table|issue|shipment|parcel|kit|ndc|nsn|"
+    r"drug|cep|zip|plz|post(?:al|code)|scores?|votes?|rows?|points|ranking|values|samples|lottery|"
+    r"commande|serie|facture|dossier|pedido|factura|bestell(?:ung)?|rechnung|auftrag|ordine|fattura|zamowienia|zakaz|"
+    r"(?:order|user|item|tweet|post|video|channel|row)[_ -]?id|[\"']id)s?(?:nummer|nr)?"
     r"(?:[ _-]?(?:id|no|nr|num|number|code|is|was|key)\b\.?){0,2}[\"']?[ :#=\"'(-]*$"
 )
 
+SOMEWHERE = r"[^0-9\n]{0,40}?"  # "passport number of the second traveller: "
+# "number", "no.", "card", "document" in the languages of the labels.
+_NUMBER = (
+    r"(?:[ _.,/*'\"-]{0,3}(?:numbers?|num(?:ero|mer|eri|bers?|ara[a-z]{0,4})?|no|nr|n\.?o?|nomor|nomer[a-z]{0,2}|"
+    r"cislo|szam|"
+    r"so|id|code|card|document|account|seria|series|i|and|ref|value|field)\b[.:]?)"
+)
+_OF = r" (?:of|for|from|in|on|del|de|des|der|do|da|di|du|van|von|fur|pour|para|per|till|dla)\b[^0-9\n:=]{0,32}?"
+_VERB = r"(?:is|was|are|reads?|shows?|says|being|es|ist|lautet|est|sono|e|to|on|ar|er|jest|este|adalah|la)"
+_TAGS = r"(?:</?[a-z][^<>\n]{0,40}>\s{0,4}){1,4}"
+_SIGN = rf"(?:[\"'`*_\])\\]{{0,5}}\s{{0,2}}(?:[:=#|>]|-[ >]|\b{_VERB}\b:?|{_TAGS})[*_]{{0,3}})"
+# Right before the number, but for what may stand between a label and its value.
+BESIDE = (
+    rf"[a-z]{{0,12}}\.?{_NUMBER}{{0,3}}(?:\*\*)?(?: ?\([^()0-9\n]{{0,24}}\))?"
+    rf"(?:(?:{_OF})?{_SIGN})?[\s\"'`*_(\[<>\\#,:]{{0,12}}"
+)
 
-def labelled(labels: str, value: str) -> Callable[[Formatted], Iterator[Span]]:
-    """Finds `value` behind one of the `labels` (RE2 alternatives, any case), or with one right behind it."""
-    before = rf"(?i:(?:\b|_)(?:{labels})){_GAP}\b({value})(?:\b|_|$)"
-    after = rf"\b({value})[ ]?[(\[,-]{{1,2}} ?(?i:(?:{labels}))"
+# What a number counts: "12345678 applications", "250000 dollars", "1234567 GB".
+_COUNTED = (
+    r"(?i)^[ -]?(?:([a-z]{3,}s)\b|people|percent|%|million|billion|[kmgt]b\b|k[gmw]\b|euro?\b|per\b|or more|times)"
+)
+_VERBS_IN_S = frozenset(
+    [
+        "is",
+        "was",
+        "has",
+        "does",
+        "expires",
+        "belongs",
+        "ends",
+        "starts",
+        "begins",
+        "appears",
+        "matches",
+        "exists",
+        "needs",
+        "works",
+        "remains",
+        "this",
+        "his",
+        "its",
+        "yes",
+        "plus",
+        "across",
+        "versus",
+        "lists",
+        "stays",
+        "holds",
+        "turns",
+        "reads",
+        "shows",
+        "wants",
+        "uses",
+        "asks",
+        "gives",
+        "lies",
+        "pays",
+        "please",
+        "vous",
+        "nous",
+        "elles",
+        "los",
+        "las",
+    ]
+)
+
+
+def called(labels: str) -> str:
+    """A pattern of the labels (RE2 alternatives, any case) as names too: a blank may be "_", "-" or none."""
+    return labels.replace(" ", "[ _-]?")
+
+
+def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> Callable[[Formatted], Iterator[Span]]:
+    """Finds `value` behind one of the `labels` (see `called`) or the `mark` of a script, or with a label right behind.
+
+    `gap` is what may stand between the two.
+    """
+    names = called(labels)
+    beside = rf"(?i:(?:\b|_)(?:{names})(?:{gap}))"
+    ahead = rf"(?:{beside}|{mark}[^0-9A-Za-z\n]{{0,12}}?)" if mark else beside
+    before = rf"{ahead}\b({value})(?:\b|_|$)"
+    after = rf"\b({value})[ ]?[(\[,-]{{1,2}} ?(?i:(?:{names}))"
 
     def find(shape: Formatted) -> Iterator[Span]:
         seen = -1
         for pattern in (before, after):
             for match in compiled(pattern).finditer(shape.data):
                 start, end = match.span(1)
-                if start != seen:
+                if start != seen and not is_counted(shape, start, end):
                     yield Span(start, end)
                 seen = start
 
     return find
+
+
+def is_counted(shape: Formatted, start: int, end: int) -> bool:
+    """Whether the word behind a bare number says what there are so many of."""
+    if not shape.data[start:end].translate(None, b" ,.-").isdigit():
+        return False
+    match = compiled(_COUNTED).search(shape.data[end : end + _AFTER])
+    return match is not None and (match[1] is None or match[1].decode("latin-1").lower() not in _VERBS_IN_S)
 
 
 def is_something_else(shape: Formatted, start: int) -> bool:

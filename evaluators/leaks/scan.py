@@ -8,9 +8,11 @@ from typing import NamedTuple
 from evaluators.leaks import personal, secrets
 from evaluators.leaks.allowed import Allowed
 from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import formatted
+from evaluators.leaks.folded import folded
+from evaluators.leaks.formatted import Formatted
 from evaluators.leaks.gate import Gate
 from evaluators.leaks.personal.numbering import TooMany
+from evaluators.leaks.tables import cells
 
 DEFAULT_REGION = "US"
 INCOMPLETE = "phone"  # the kind that may not have been looked for everywhere
@@ -53,8 +55,22 @@ def _scanner(region: str) -> Callable[[str], Scan]:
 
 
 def _scan(detectors: Sequence[Detector], gate: Gate, text: str) -> Scan:
-    shape = formatted(text)
+    shape = folded(text)
     taken = bytearray(len(text))
+    hits, complete = _found(detectors, gate, shape, taken)
+    tables = cells(shape)
+    if tables:
+        under, all_of_them = _found(detectors, gate, folded(tables.text), bytearray(len(tables.text)))
+        complete = complete and all_of_them
+        for hit in under:
+            place = tables.original(hit.start, hit.end)
+            if place and 1 not in taken[place.start : place.end]:
+                hits.append(Hit(hit.kind, *place))
+    return Scan(tuple(sorted(hits, key=lambda hit: hit.start)), complete)
+
+
+def _found(detectors: Sequence[Detector], gate: Gate, shape: Formatted, taken: bytearray) -> tuple[list[Hit], bool]:
+    """What is found in places not yet taken, and whether everything could be looked at."""
     hits: list[Hit] = []
     complete = True
     for index in gate.open_for(shape):
@@ -66,7 +82,7 @@ def _scan(detectors: Sequence[Detector], gate: Gate, text: str) -> Scan:
                     hits.append(Hit(detector.kind, start, end))
         except TooMany:
             complete = False
-    return Scan(tuple(sorted(hits, key=lambda hit: hit.start)), complete)
+    return hits, complete
 
 
 class Leaks(NamedTuple):

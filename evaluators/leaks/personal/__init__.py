@@ -7,6 +7,7 @@ from evaluators.leaks.personal import (
     bank_account,
     card,
     crypto_wallet,
+    device_address,
     documents,
     email,
     europe,
@@ -17,13 +18,14 @@ from evaluators.leaks.personal import (
 
 _BEFORE_TELEPHONES: tuple[Detector, ...] = (
     *bank_account.DETECTORS,
-    *card.DETECTORS,
     *crypto_wallet.DETECTORS,
     *email.DETECTORS,
     *social_security.DETECTORS,
     *europe.DETECTORS,
     *americas.DETECTORS,
     *asia_africa_pacific.DETECTORS,
+    *card.DETECTORS,
+    *device_address.DETECTORS,
     *documents.DETECTORS,
     *network_address.DETECTORS,
 )

@@ -2,7 +2,7 @@
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.personal.checks import has_date, luhn, weighted
-from evaluators.leaks.personal.numbered import any_number, free, told
+from evaluators.leaks.personal.numbered import any_number, free, named, told
 
 _CURP = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ"
 _RUT = "0123456789K"
@@ -69,18 +69,18 @@ DETECTORS: tuple[Detector, ...] = (
         r"[1-9][AC-HJKMNP-RT-Y][0-9AC-HJKMNP-RT-Y][0-9]-?[AC-HJKMNP-RT-Y][0-9AC-HJKMNP-RT-Y][0-9]-?[AC-HJKMNP-RT-Y]{2}[0-9]{2}",
         any_number,
     ),
-    told(
+    named(
         "us_routing",
         "a US bank routing number",
-        r"routing|\baba\b|\brtn\b|transit n",
+        r"routing|\baba\b|\brtn\b|transit (?:no|num)",
         r"[0-9]{9}|[0-9]{4}[ -][0-9]{4}[ -][0-9]",
         routing,
     ),
-    told("us_ein", "a US employer number", r"\bf?ein\b|employer id", r"[0-9]{2}-[0-9]{7}", any_number),
+    named("us_ein", "a US employer number", r"\bf?ein\b|employer id(?:entification)?", r"[0-9]{2}-[0-9]{7}"),
     told(
         "ca_sin",
         "a Canadian insurance number",
-        r"social insurance|(?-i:\bSIN\b)|num.{1,2}ro d.assurance sociale|(?-i:\bNAS\b)",
+        r"social insurance|(?-i:\bSIN\b|\bNAS\b)|\bsin[\"']?(?: (?:no|number))?\.?\s?[:=#]|assurance sociale",
         r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}",
         _sin,
     ),
@@ -96,14 +96,13 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     told("mx_rfc", "a Mexican taxpayer number", r"\brfc\b", r"[A-Z&]{4}[0-9]{6}[0-9A-Z]{3}", _dated_rfc),
     free("ar_cuit", "an Argentine taxpayer number", r"[0-9]{2}-[0-9]{8}-[0-9]", _cuit),
-    told("ar_dni", "an Argentine identity number", r"\bdni\b|documento nacional", rf"{_TEN}", any_number),
+    named("ar_dni", "an Argentine identity number", r"\bd\.?n\.?i\b\.?|documento nacional|\bDNI peruano", _TEN),
     free("cl_rut", "a Chilean identity number", r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Kk]", _rut),
-    told("cl_rut", "a Chilean identity number", r"(?-i:\bRUT\b|\bRUN\b)", r"[0-9]{7,8}-[0-9Kk]", _rut),
     told(
-        "co_cedula",
-        "a Colombian identity number",
-        r"c.{1,2}dula",
+        "cl_rut", "a Chilean identity number", r"\br\.?u\.?t\b|(?-i:\bRUN\b)|\brol unico", r"[0-9]{7,8}-[0-9Kk]", _rut
+    ),
+    named(
+        *("co_cedula", "a Colombian identity number", r"cedula(?: de (?:ciudadania|identidad|extranjeria))?|\bc\.c\b"),
         r"[0-9]{1,3}(?:\.[0-9]{3}){2,3}|[0-9]{6,10}",
-        any_number,
     ),
 )

@@ -1,8 +1,9 @@
 """National numbers of Asia, Africa and the Pacific. Rules of their check digits as the issuing offices publish them."""
 
 from evaluators.leaks.detector import Detector
+from evaluators.leaks.folded import IDENTITY
 from evaluators.leaks.personal.checks import has_date, is_date, luhn, verhoeff, weighted
-from evaluators.leaks.personal.numbered import any_number, free, told
+from evaluators.leaks.personal.numbered import any_number, free, named, told
 
 _NRIC = {"S": "JZIHGFEDCBA", "T": "GFEDCBAJZIH", "F": "XWUTRQPNMLK", "G": "RQPNMLKXWUT", "M": "XWUTRQPNJLK"}
 _TAIWAN = "ABCDEFGHJKLMNPQRSTUVXYWZIO"  # in the order of their values, from 10 on
@@ -75,6 +76,15 @@ def _za_id(digits: str) -> bool:
     return has_date(digits) and digits[10] in "01" and luhn(digits)
 
 
+def _egyptian(digits: str) -> bool:
+    return has_date(digits[1:]) and 1 <= int(digits[7:9]) <= 88
+
+
+def _lankan(text: str) -> bool:
+    day = int(text[2:5] if len(text) == 10 else text[4:7]) % 500  # women's are counted from 500 on
+    return 1 <= day <= 366
+
+
 def _israeli(digits: str) -> bool:
     return int(digits) > 0 and luhn(digits.zfill(9))
 
@@ -86,8 +96,9 @@ DETECTORS: tuple[Detector, ...] = (
         r"a+dha+r|\buidai",
         r"[2-9][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}",
         _aadhaar,
+        IDENTITY,
     ),
-    free("in_pan", "an Indian tax number", r"[A-Z]{3}[ABCFGHJLPT][A-Z][0-9]{4}[A-Z]", any_number),
+    free("in_pan", "an Indian tax number", r"[A-Z]{3}P[A-Z][0-9]{4}[A-Z]", any_number),
     told(
         "in_pan",
         "an Indian tax number",
@@ -114,11 +125,14 @@ DETECTORS: tuple[Detector, ...] = (
         r"taiwan|national id|identity (?:card|number)|\bid (?:card|no|num)",
         r"[A-Z][1289][0-9]{8}",
         _taiwanese,
+        IDENTITY,
     ),
     free("th_id", "a Thai identity number", r"[1-8]-[0-9]{4}-[0-9]{5}-[0-9]{2}-[0-9]", _thai),
-    told("th_id", "a Thai identity number", r"thai|national id|citizen id", r"[1-8][0-9]{12}", _thai),
+    told("th_id", "a Thai identity number", r"thai|national id|citizen id", r"[1-8][0-9]{12}", _thai, IDENTITY),
     free("my_nric", "a Malaysian identity number", r"[0-9]{6}-[0-9]{2}-[0-9]{4}", _mykad),
-    told("my_nric", "a Malaysian identity number", r"mykad|\bnric|\bic (?:no|num)", r"[0-9]{12}", _mykad),
+    told(
+        "my_nric", "a Malaysian identity number", r"mykad|\bnric|\bic (?:no|num)|kad pengenalan", r"[0-9]{12}", _mykad
+    ),
     free("kr_rrn", "a Korean resident number", r"[0-9]{6}-[1-8][0-9]{6}", _rrn),
     told(
         "kr_rrn", "a Korean resident number", r"\brrn\b|resident registration", r"[0-9]{6}-?[1-8][0-9]{6}", any_number
@@ -127,9 +141,10 @@ DETECTORS: tuple[Detector, ...] = (
     told(
         "jp_my_number",
         "a Japanese individual number",
-        r"my ?number|individual number|kojin bang",
+        r"my number|individual number|kojin bang",
         r"[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}",
         _my_number,
+        IDENTITY,
     ),
     told("id_nik", "an Indonesian identity number", r"\bnik\b|\bktp\b|kependudukan", r"[1-9][0-9]{15}", _nik),
     told(
@@ -138,6 +153,7 @@ DETECTORS: tuple[Detector, ...] = (
         r"teudat|israeli id|\bt\.?z\.? ?n|mispar zehut",
         r"[0-9]{8}-?[0-9]",
         _israeli,
+        IDENTITY,
     ),
     free("za_id", "a South African identity number", r"[0-9]{6} [0-9]{4} [01][0-9]{2}", _za_id),
     told(
@@ -148,14 +164,25 @@ DETECTORS: tuple[Detector, ...] = (
         _za_id,
     ),
     free("ae_emirates_id", "an Emirates identity number", r"784-[0-9]{4}-[0-9]{7}-[0-9]", luhn),
-    told("pk_cnic", "a Pakistani identity number", r"cnic|national id", r"[1-8][0-9]{4}-?[0-9]{7}-?[0-9]", any_number),
-    told("vn_cccd", "a Vietnamese identity number", r"cccd|cmnd|c.n c..c", r"0[0-9]{11}|[0-9]{9}", any_number),
-    told("ng_nin", "a Nigerian identity number", r"(?-i:\bNIN\b)|nigeria.{0,10}identi", r"[0-9]{11}", any_number),
-    told(
+    free("pk_cnic", "a Pakistani identity number", r"[1-7][0-9]{4}-[0-9]{7}-[0-9]", any_number),
+    named("pk_cnic", "a Pakistani identity number", r"cnic|national id", r"[1-8][0-9]{12}"),
+    named("vn_cccd", "a Vietnamese identity number", r"cccd|cmnd|can cuoc(?: cong dan)?", r"0[0-9]{11}|[0-9]{9}"),
+    named(
+        *("ng_nin", "a Nigerian identity number", r"(?-i:\bNIN\b)|nigerian? (?:national )?id(?:entity)?"),
+        r"[0-9]{11}",
+    ),
+    named("ng_bvn", "a Nigerian bank verification number", r"(?-i:\bBVN\b)|bank verification", r"22[0-9]{9}"),
+    told("sa_id", "a Saudi identity number", r"iqama|saudi|national id", r"[12][0-9]{9}", luhn, IDENTITY),
+    told("eg_id", "an Egyptian identity number", r"egypt|national id", r"[23][0-9]{13}", _egyptian, IDENTITY),
+    named(
+        *("bd_nid", "a Bangladeshi identity number", r"(?-i:\bNID\b)|bangladesh(?:i)?(?: national)? id"),
+        *(r"[0-9]{10}|[0-9]{13}|[0-9]{17}", None, IDENTITY),
+    ),
+    told("lk_nic", "a Sri Lankan identity number", r"\bnic\b|sri lanka", r"[0-9]{9}[VvXx]|[12][0-9]{11}", _lankan),
+    named(
         "ph_philsys",
         "a Philippine identity number",
         r"philsys|philid|umid",
         r"[0-9]{4}-?[0-9]{4}-?[0-9]{4}(?:-?[0-9]{4})?",
-        any_number,
     ),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
+from evaluators.leaks.folded import CARD
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
 from evaluators.leaks.labels import is_something_else
 from evaluators.leaks.patterns import compiled
@@ -33,7 +34,11 @@ _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
 _GROUPINGS = ((4, 4, 4, 4, 3), (4, 4, 4, 4, 2), (4, 4, 4, 4, 1), (4, 4, 4, 4), (4, 4, 4, 1), (4, 6, 5), (4, 6, 4))
 # Shorter numbers in one piece are mostly of articles, longer ones ids: only a label makes them a card's.
 _USUAL = range(14, 17)
-_LABEL = r"(?i)\b(?:card|visa|mastercard|maestro|amex|cc|pan|payment|credit|debit)\b[^\n]{0,24}$"
+_LABEL = (
+    rf"(?i)(?:\b(?:cards?|visa|mastercard|maestro|amex|cc|pan|payment|credit|debit|kreditkarten?(?:nummer)?|carte|"
+    rf"tarjeta|"
+    rf"cartao|carta|kaart|karty?)\b|{CARD})[^\n]{{0,24}}$"
+)
 _ID = r"(?i)\bids?\b[\"']?[ :#=]*$"
 _BEFORE = 40
 

@@ -3,25 +3,41 @@
 from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
+from evaluators.leaks.folded import ACCOUNT, BIRTH, DRIVING, IDENTITY, PASSPORT
 from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.labels import SOMEWHERE, called
 from evaluators.leaks.patterns import compiled
 from evaluators.leaks.personal.checks import luhn
-from evaluators.leaks.personal.numbered import any_number, told
+from evaluators.leaks.personal.numbered import any_number, named, told
 
 _MONTHS = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|ene|abr|ago|dic|janv|f.{1,2}v|avr|mai|juin|juil|ao|d.{1,2}c|"
-    r"m.{1,2}r|okt|dez|gen|mag|giu|lug|set|ott)[a-z]{0,9}\.?"
+    r"m.{1,2}r|okt|dez|gen|mag|giu|lug|set|ott|maj|mei|mrt|sty|lut|kwi|cze|lip|sie|wrz|paz|lis|gru|anv|fevr|apr|iun|"
+    r"iul|avg|sent|noa|dek|sat|ocak|sub|nis|haz|tem|agu|eyl|eki|kas|ara)[a-z]{0,9}\.?"
 )
 _DATE = (
-    r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2})|"
-    rf"(?i:[0-9]{{1,2}}(?:st|nd|rd|th|\.)?(?: of| de)?[ -]{_MONTHS}(?: de)?,?[ -][0-9]{{4}}|"
-    rf"{_MONTHS} [0-9]{{1,2}}(?:st|nd|rd|th)?,? [0-9]{{4}})"
+    r"[0-9]{4}[-/.] ?[0-9]{1,2}[-/.] ?[0-9]{1,2}|[0-9]{1,2}[-/.] ?[0-9]{1,2}[-/.] ?(?:[0-9]{4}|[0-9]{2})|"
+    rf"(?i:[0-9]{{1,2}}(?:st|nd|rd|th|o|er|\.)?(?: of| de)?[ -]{_MONTHS}(?: de)?,?[ -][0-9]{{4}}|"
+    rf"{_MONTHS} [0-9]{{1,2}}(?:st|nd|rd|th)?,? [0-9]{{4}})|(?:19|20)[0-9]{{2}}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|"
+    rf"3[01])"
 )
-# Not "born on": encyclopaedias are full of it.
 _BIRTH = (
-    r"date of birth|birth ?date|birthday|\bd\.?o\.?b\b\.?|geburtsdatum|geb\. am|date de naissance|fecha de nacimiento|"
-    r"data di nascita|data de nascimento|geboortedatum|data urodzenia|f.{1,2}delsedatum"
+    r"(?:date|day) of birth|birth ?da(?:te|y)|\bd\.?o\.?b\b\.?|geburts(?:datum|tag)|\bgeb\.|date de naissance|"
+    r"fecha de nac|f\. ?nac|data (?:di|de) nasci|geboortedatum|verjaardag|data urodzenia|f.{1,2}delse(?:sdato|sdatum|"
+    r"sdag)|"
+    r"f.{1,2}dselsda|fodt|\bfodd|syntym|datum narozeni|datum narodenia|narozen|datum rodenja|szuletesi|data nasterii|"
+    r"nascut|"
+    r"dogum tarihi|data rozdenia|data narodzenna|data na razdane|den' rozdenia|hmerom?hnia gennhshs|tanggal lahir|"
+    r"tarikh lahir|ngay sinh|sunnimisaeg|gimimo data|dzimsanas"
 )
+# Encyclopaedias are full of them: they count where who was born may be alive.
+_BORN = (
+    r"\bborn\b(?: (?:on|in [a-z]{2,20}(?: on)?))?|\bgeboren\b(?: am| op)?|\bn[e\xe9]e?(?: le\b)|\bnacid[oa](?: el)?|"
+    r"\bnat[oa]\b(?: a [a-z]{2,20})?(?: il)?|\bnascid[oa](?: em| a)?|\bur(?:odzon[ya])?\b\.?|\brodilsa\b|\brodilas'"
+)
+_LIVING_SINCE = 1915
+_DIED = r"(?i)\b(?:died|dead|death|gestorben|mort|morte|morto|fallecid|murio|overleden|zm\.)"
+_BEFORE_DEATH = 40  # characters
 _VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", (*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)), strict=True))
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 
@@ -34,69 +50,82 @@ def vin(text: str) -> bool:
 
 
 def _birth(shape: Formatted) -> Iterator[Span]:
-    pattern = compiled(rf"(?i:(?:\b|_)(?:{_BIRTH}))[^0-9\n]{{0,30}}?\b({_DATE})\b")
-    for match in pattern.finditer(shape.data):
+    pattern = rf"(?:(?i:(?:\b|_)(?:{called(_BIRTH)})){SOMEWHERE}|{BIRTH}[^0-9A-Za-z\n]{{0,12}}?)\b({_DATE})\b"
+    for match in compiled(pattern).finditer(shape.data):
         yield Span(*match.span(1))
 
 
+def _born(shape: Formatted) -> Iterator[Span]:
+    """Of people who may be alive: no year before 1915, and no death behind it."""
+    for match in compiled(rf"(?i:{_BORN})[ :,\"'*|]{{1,6}}({_DATE})\b").finditer(shape.data):
+        year = compiled(r"[0-9]{4}").search(match[1])
+        after = shape.data[match.end() : match.end() + _BEFORE_DEATH]
+        if (not year or int(year[0]) >= _LIVING_SINCE) and not compiled(_DIED).search(after):
+            yield Span(*match.span(1))
+
+
 _LICENCE = (
-    r"driv(?:er|ing)(?:'?s)?[ _-]?(?:licen[cs]e|permit)|f.{1,2}hrerschein|permis de conduire|licencia de conducir|"
-    r"patente di guida|rijbewijs|\bdvla\b|\bDL ?(?:no|num|#)"
+    r"driv(?:er|ing)(?:'?s)? (?:licen[cs]e|permit)|f.{1,2}hrerschein|permis de conduire|(?:licencia|permiso|carnet) de "
+    r"conducir|licencia de manejo|carteira de motorista|carta de conducao|patente di guida|rijbewijs|\bdvla\b|"
+    r"\bDL (?:no|num|#)|"
+    r"prawo jazdy|korkort|kor?ekort|forerkort|ajokort|ridicsky prukaz|vodicsky preukaz|permis de conducere|ehliyet|"
+    r"voditel'skoe udostoverenie|jogositvany"
 )
 _IDENTITY = (
-    r"national[ _-]?id|identity[ _-]?(?:card|number|document)|\bid[ _-](?:card|document)|personalausweis|"
-    r"carte d.identit|documento d.identit|citizen id|residence permit|social[ _-]security[ _-]n"
+    r"national id(?:entity|entification)?|identity (?:card|number|document)|\bid (?:card|document)|personalausweis|"
+    r"carte (?:nationale )?d.identite|\bcni\b|documento d.identita|documento de identidad|citizen id|residence permit|"
+    r"social security n|dowod osobisty|dowodu osobistego|licna karta|lichna karta|obcansky prukaz|identiteitskaart|"
+    r"szemelyi igazolvany|titre de sejour|aufenthaltstitel"
+)
+_ACCOUNT = (
+    r"(?:bank|checking|savings|deposit|current) (?:account|acct)|account (?:no\b|nr|num|#)|\bacct|\ba/c\b|"
+    r"konto|sort code|(?:numero de |n.{1,2} de )compte|cuenta (?:bancaria|corriente|de ahorros?)|numero de cuenta|"
+    r"conta (?:corrente|bancaria|poupanca)|conto corrente|bankrekening|rekeningnummer|numer rachunku|rachunek|"
+    r"(?:bankovni|cislo) uct|hesap n|rascetnyj scet|tai khoan|rekening"
 )
 
 DETECTORS: tuple[Detector, ...] = (
-    told(
+    named(
         "passport",
         "a passport number",
-        r"passport|reisepass|passeport|pasaporte|passaporto|paszport",
-        r"[A-Z]{1,3} ?[0-9]{6,9}|[A-Z0-9]{2}[0-9]{6,7}|[A-Z][0-9A-Z]{8}",
-        any_number,
+        r"passport|passeport|reisepass|passeport|pasaporte|passaporto|paszport|pasaport(?: rf| grazdanina)?|"
+        r"pasport(?: rf| grazdanina)?|passaporte|paspoort|\bpass (?:no|nr|num)|"
+        r"passnummer|cestovni pas|utlevel|diabathrio|ho chieu",
+        r"[A-Z]{1,3} ?[0-9]{6,9}|[0-9]{2}[A-Z]{2}[0-9]{5}|[A-Z0-9]{2}[0-9]{6,7}|[A-Z][0-9A-Z]{8}|"
+        r"[0-9]{2} ?[0-9]{2} [0-9]{6}",
+        mark=PASSPORT,
     ),
-    told(
+    named(
         *("driving_licence", "a driving licence number", _LICENCE),
-        *(r"[A-Z0-9]{1,5}(?:[ -]?[A-Z0-9]{2,6}){1,4}", any_number),
+        r"[A-Z0-9]{1,5}(?:[ -]?[A-Z0-9]{2,6}){1,4}",
+        mark=DRIVING,
     ),
-    told(
-        "bank_account",
-        "a bank account number",
-        r"(?:bank|checking|savings|deposit) account|account[ _-]?(?:no\b|nr|num|#)|\bacct|kontonummer|sort code",
+    named(
+        *("bank_account", "a bank account number", _ACCOUNT),
         r"[0-9]{6,17}|[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[ ,/]{1,2}[0-9]{8})?|[0-9]{2,4}(?:[ -][0-9]{3,4}){2,3}",
-        any_number,
+        mark=ACCOUNT,
     ),
-    told(
+    named(
         "medical_record",
         "a medical record number",
-        r"medical record|\bmrn\b|patient[ _-]?(?:id|no|num)|health (?:card|insurance)|insurance (?:id|policy|member)|"
-        r"krankenversicher|versichertenn",
+        r"medical record|\bmrn\b|patient (?:id|no|num)|health (?:card|insurance)|insurance (?:id|policy|member)|"
+        r"krankenversicher(?:ten|ungs)?|versichertenn",
         r"[A-Z]{0,3}-?[0-9]{5,12}|[0-9]{3,4}(?:[ -][0-9]{3,4}){2}",
-        any_number,
     ),
     told("imei", "a device's IMEI", r"\bimei", r"[0-9]{15}|[0-9]{2}[ -][0-9]{6}[ -][0-9]{6}[ -][0-9]", luhn),
-    told(
-        "mac",
-        "a device's network address",
-        r"\bmac\b|hardware addr|ethernet addr|physical addr|\bbssid\b|hwaddr|bluetooth addr|\bether\b",
-        r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}",
-        any_number,
-    ),
     told("vin", "a vehicle's number", r"\bvin\b|vehicle id|chassis|fahrgestell", r"[A-HJ-NPR-Z0-9]{17}", vin),
-    told(
+    named(
         "licence_plate",
         "a licence plate",
-        r"(?:licen[cs]e|number|registration) plate|kennzeichen|plate (?:no|num)|matr.cula|immatriculation",
+        r"(?:licen[cs]e|number|registration) plate|kennzeichen|plate (?:no|num)|matricula|immatriculation",
         r"[A-Z]{1,3}[ -]?[A-Z0-9]{1,4}[ -]?[0-9A-Z]{2,4}|[0-9]{1,4}[ -]?[A-Z]{2,3}[ -]?[0-9]{0,4}",
         any_number,
     ),
-    Detector("birth_date", "a date of birth", (rf"(?i:{_BIRTH})",), _birth),
-    told(
-        "national_id",
-        "an identity number",
-        _IDENTITY,
-        r"[A-Z]{0,3}[0-9]{6,14}[A-Z]?|[0-9]{2,4}(?:[ .-][0-9]{2,6}){2,3}|[A-Z][A-Z0-9]{7,11}",
-        any_number,
+    Detector("birth_date", "a date of birth", (rf"(?i:{called(_BIRTH)})", BIRTH), _birth),
+    Detector("birth_date", "a date of birth", (rf"(?i:{_BORN})",), _born),
+    named(
+        *("national_id", "an identity number", _IDENTITY),
+        r"[A-Z]{0,3}[0-9]{6,14}[A-Z]?|[0-9]{2,4}(?:[ .-][0-9]{2,6}){2,3}|[A-Z0-9]{2}[A-Z0-9]{6,10}",
+        mark=IDENTITY,
     ),
 )

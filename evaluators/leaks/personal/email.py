@@ -20,7 +20,8 @@ _ENDINGS = frozenset(
     )
 )
 _OPENING = "!#$&*+/=?^`{|}~%'-."
-_REPOSITORY = frozenset({"git", "svn", "hg"})  # git@host.example:team/project
+_REPOSITORY = frozenset({"git", "svn", "hg"})  # git@host.example: a login, nobody's mailbox
+_LOGIN = r"://[^\s/@:]{0,64}:[^\s/@]{0,64}$"  # user:password@host
 # Written out for people, not for robots.
 _SPELT = (
     r"(?i)[a-z0-9_.+-]{1,64} ?[\[({] ?at ?[\])}] ?[a-z0-9-]{1,63}"
@@ -38,7 +39,8 @@ def find(shape: Formatted) -> Iterator[Span]:
         if name and not name.endswith(".") and ".." not in name:
             domain = _domain(text[at + 1 : at + 1 + _DOMAIN_LENGTH])
             end = at + 1 + len(domain)
-            if domain and not (name in _REPOSITORY and text[end : end + 1] in (":", "/")):
+            in_url = compiled(_LOGIN).search(shape.data[max(at - _LOCAL_LENGTH, 0) : at])
+            if domain and name not in _REPOSITORY and not in_url:
                 yield Span(at - len(name), end)
         at = text.find("@", at + 1)
 

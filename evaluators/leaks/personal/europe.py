@@ -2,7 +2,7 @@
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.personal.checks import has_date, is_date, luhn, mod_11_10, weighted
-from evaluators.leaks.personal.numbered import any_number, free, told
+from evaluators.leaks.personal.numbered import any_number, free, named, told
 
 _DNI = "TRWAGMYFPDXBNJZSQVHLCKE"
 _NOBODYS_NINO = {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
@@ -135,6 +135,38 @@ def _isikukood(digits: str) -> bool:
     return has_date(digits[1:]) and int(digits[10]) == check
 
 
+def _afm(digits: str) -> bool:
+    return int(digits) > 0 and weighted(digits[:8], [2**power for power in range(8, 0, -1)]) % 11 % 10 == int(digits[8])
+
+
+def _inn(digits: str) -> bool:
+    tenth, eleventh = (7, 2, 4, 10, 3, 5, 9, 4, 6, 8), (3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)
+    right = [weighted(digits, weights) % 11 % 10 for weights in (tenth, eleventh)]
+    return right == [int(digits[10]), int(digits[11])]
+
+
+def _latvian(digits: str) -> bool:
+    return digits.startswith("32") or is_date(int(digits[2:4]), int(digits[:2]))  # no check digit since 2017
+
+
+def _taj(digits: str) -> bool:
+    return int(digits) > 0 and weighted(digits[:8], (3, 7) * 4) % 10 == int(digits[8])
+
+
+def _hungarian_tax(digits: str) -> bool:
+    return digits[0] == "8" and weighted(digits[:9], range(1, 10)) % 11 == int(digits[9])
+
+
+def _kennitala(digits: str) -> bool:
+    dated = is_date(int(digits[2:4]), int(digits[:2]) % 40)
+    return dated and weighted(digits, (3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+
+
+def _jmbg(digits: str) -> bool:
+    check = -weighted(digits, (7, 6, 5, 4, 3, 2) * 2) % 11 % 10
+    return is_date(int(digits[2:4]), int(digits[:2])) and check == int(digits[12])
+
+
 def _snils(digits: str) -> bool:
     return weighted(digits, range(9, 0, -1)) % 101 % 100 == int(digits[9:])
 
@@ -144,21 +176,21 @@ DETECTORS: tuple[Detector, ...] = (
         *("gb_nino", "a British National Insurance number"),
         *(r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2} ?[A-D]", _nino),
     ),
-    told(
+    named(
         *("gb_nino", "a British National Insurance number", r"national insurance|\bnino\b|\bNI (?:no|num)"),
-        *(r"[A-Z]{2} ?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2} ?[A-Z]?", any_number),
+        r"[A-Z]{2} ?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2} ?[A-Z]?",
     ),
     told("gb_nhs", "an NHS number", r"\bnhs", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", _nhs),
     told(
         *("de_steuer_id", "a German tax number"),
-        r"steuer-?id|steuerliche identi|identifikationsnummer|steuernummer|idnr|tax (?:id|number)|\btin\b",
+        r"steuer id|steuerliche identi|identifikationsnummer|steuernummer|idnr|tax (?:id|number)|\btin\b",
         *(_ELEVEN, _steuer_id),
     ),
     told(
         *(
             "de_social_insurance",
             "a German social insurance number",
-            r"sozialversicherung|rentenversicherung|\brvnr|\bsvnr",
+            r"sozialversicherung|rentenversicherung|\brvnr|\brv num|\bsv n|versicherungsn",
         ),
         *(r"[0-9]{2} ?[0-9]{6} ?[A-Z] ?[0-9]{3}", any_number),
     ),
@@ -181,7 +213,7 @@ DETECTORS: tuple[Detector, ...] = (
         r"(?i:[A-Z]{3} ?[A-Z]{3} ?[0-9LMNPQRSTUV]{2}[ABCDEHLMPRST][0-9LMNPQRSTUV]{2} ?[A-Z][0-9LMNPQRSTUV]{3}[A-Z])",
         codice_fiscale,
     ),
-    told("nl_bsn", "a Dutch citizen service number", r"\bbsn|burger ?service|sofi-?n", _NINE, _bsn),
+    told("nl_bsn", "a Dutch citizen service number", r"\bbsn|burger service|sofi n", _NINE, _bsn),
     free("be_national", "a Belgian national number", r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", _belgian),
     told(
         "be_national",
@@ -195,7 +227,7 @@ DETECTORS: tuple[Detector, ...] = (
     told(
         "se_personnummer",
         "a Swedish identity number",
-        r"person(?:al identity |al )?num|samordningsn",
+        r"person(?:al identity |al )?n|samordningsn|swedish",
         r"(?:19|20)?[0-9]{6}[-+]?[0-9]{4}",
         _personnummer,
     ),
@@ -203,35 +235,53 @@ DETECTORS: tuple[Detector, ...] = (
     told(
         "no_fodselsnummer",
         "a Norwegian identity number",
-        r"f.dselsn|f..dselsn|person(?:al )?n|national id|norwegian",
+        r"f.{1,2}dselsn|\bfnr\b|person n|personal n|national id|norwegian|\bd nummer",
         r"[0-9]{6} ?[0-9]{5}",
         _fodselsnummer,
     ),
-    told("dk_cpr", "a Danish identity number", r"\bcpr|person(?:al identification )?n", r"[0-9]{6}-?[0-9]{4}", _cpr),
+    told(
+        "dk_cpr",
+        "a Danish identity number",
+        r"\bcpr|person n|personal identification n|danish",
+        r"[0-9]{6}-?[0-9]{4}",
+        _cpr,
+    ),
     told("ie_pps", "an Irish public service number", r"\bpps|personal public service", r"[0-9]{7}[A-W][A-IW]?", _pps),
-    told("pt_nif", "a Portuguese tax number", r"\bnif\b|contribuinte|tax (?:id|number)", _NINE, _nif),
+    told(
+        "pt_nif",
+        "a Portuguese tax number",
+        r"\bnif\b|contribuinte|identificacao fiscal|numero fiscal|tax (?:id|number)|portuguese",
+        _NINE,
+        _nif,
+    ),
     told(
         "at_social_insurance",
         "an Austrian insurance number",
-        r"sozialversicherung|\bsvnr|\bsv-n|versicherungsn",
+        r"sozialversicherung|\bsv n|versicherungsn",
         r"[0-9]{4}[ -]?[0-9]{6}",
         _austrian,
     ),
     free("ch_ahv", "a Swiss insurance number", r"756\.?[0-9]{4}\.?[0-9]{4}\.?[0-9]{2}", _ahv),
     free("cz_rodne_cislo", "a Czech or Slovak birth number", r"[0-9]{6}/[0-9]{4}", _rodne_cislo),
-    told("ro_cnp", "a Romanian identity number", r"\bcnp|cod numeric", r"[1-9][0-9]{12}", _cnp),
-    told("bg_egn", "a Bulgarian identity number", r"\begn\b|unified civil", r"[0-9]{10}", _egn),
+    told("ro_cnp", "a Romanian identity number", r"\bcnp|cod(?:ul)? numeric", r"[1-9][0-9]{12}", _cnp),
+    told("bg_egn", "a Bulgarian identity number", r"\begn\b|unified civil|edinen grazdanski", r"[0-9]{10}", _egn),
     told("hr_oib", "a Croatian identity number", r"\boib\b|osobni identifikacijski", r"[0-9]{11}", mod_11_10),
     told("gr_amka", "a Greek insurance number", r"\bamka\b", r"[0-9]{11}", _amka),
-    told(
-        "tr_tckn", "a Turkish identity number", r"\btckn?\b|t\.?c\.? kimlik|kimlik|turkish id", r"[1-9][0-9]{10}", _tckn
-    ),
+    told("tr_tckn", "a Turkish identity number", r"\btckn?\b|kimlik|turkish id", r"[1-9][0-9]{10}", _tckn),
     told(
         "ee_isikukood",
         "an Estonian or Lithuanian identity code",
-        r"isikukood|asmens kod|personal (?:id )?code",
+        r"isikukood|asmens kod|personal (?:id )?code|id code|estonian|lithuanian",
         r"[1-6][0-9]{10}",
         _isikukood,
     ),
     free("ru_snils", "a Russian insurance number", r"[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}", _snils),
+    told("ru_inn", "a Russian taxpayer number", r"\binn\b|taxpayer", r"[0-9]{12}", _inn),
+    told("gr_afm", "a Greek tax number", r"\bafm\b|greek tax", r"[0-9]{9}", _afm),
+    told("lv_personas_kods", "a Latvian identity code", r"personas kod|latvian", r"[0-9]{6}-?[0-9]{5}", _latvian),
+    told("hu_taj", "a Hungarian insurance number", r"\btaj\b", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}", _taj),
+    told("hu_tax", "a Hungarian tax number", r"adoazonosito|hungarian tax", r"[0-9]{10}", _hungarian_tax),
+    told("is_kennitala", "an Icelandic identity number", r"kennitala|icelandic", r"[0-9]{6}-?[0-9]{4}", _kennitala),
+    told("jmbg", "an identity number of former Yugoslavia", r"\bemso\b|\bu?jmbg\b|maticni broj", r"[0-9]{13}", _jmbg),
+    named("ua_rnokpp", "a Ukrainian taxpayer number", r"\brnokpp\b|\bipn\b|ukrainian", r"[0-9]{10}"),
 )

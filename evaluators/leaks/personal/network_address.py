@@ -8,28 +8,101 @@ from evaluators.leaks.formatted import Formatted, Span, stands_alone
 from evaluators.leaks.patterns import compiled
 
 _LONG_GROUP = 3  # digits; eight groups of two are the bytes of something else
+_DIGIT = 9
 _LONGEST = 45  # characters of an IPv6 address that ends in an IPv4 one
 _FOUR = r"[0-9]+(?:\.[0-9]+)+"
 # Every IPv6 address in use begins with four hexadecimal digits; without that rule a slice such as 1::2 is one.
 _SIX = r"\b(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}\b|[0-9A-Fa-f]{4}:[0-9A-Fa-f.:]*[0-9A-Fa-f:]"
 _BEFORE = 48  # characters in which the last such word tells what four numbers are
-_VERSION_WORDS = (
-    r"\b(?:versions?|releases?|firmware|chrome|chromium|oracle|sdk|upgrad(?:e|es|ed|ing)|updat(?:e|es|ed|ing))\b"
+_SMALL = 25  # first numbers below are a version's or a section's more often than an address's
+_VERSION_WORDS = r"[a-z]*(?:version|release|firmware|build)s?\b|\b(?:chrome|chromium|oracle|sdk|upgraded|updated)\b"
+_ADDRESS_WORDS = (
+    r"(?:\b|_)(?:ips?|ipv4|address|addr|host|server|dns|nameserver|resolver|ping|client|gateway|remote|src|dst|source|"
+    r"destination|peer|node|proxy|router|forwarded|for|endpoint|subnet|adresse|direccion|indirizzo|endereco|ssh|"
+    r"curl)(?:s|es)?"
+    r"(?:\b|_)"
 )
-_ADDRESS_WORDS = r"\b(?:ip|ipv4|address|addr|host|server|dns|nameserver|resolver|ping|client|gateway)(?:s|es)?\b"
 _WORDS = rf"(?i)({_VERSION_WORDS})|{_ADDRESS_WORDS}"
 # Right before: Chrome/120.0.6099.71, requests==2.31.0.6, rv:1.9.1.20, section 12.1.3.4.
 _PINNED = (
-    r"(?i)(?:[a-z]/|[=~^<>]=|[~^]|\b(?:v|ver|rv|rev|revision|build|patch|driver|kernel|edge|package|section|chapter|clause|"
-    r"paragraph|rule|figure|fig|table|oid|item)(?: no| number)?[ :.#]{0,2})$"
+    r"(?i)(?:[a-z]/|[=~^<>]=|[~^\xa7]|(?:\b|[a-z_])(?:v|ver|rv|rev|revision|[a-z]*version|build|patch|driver|kernel|"
+    r"edge|"
+    r"package|section|chapter|clause|paragraph|rule|figure|fig|table|oid|item|article|annex|abschnitt|kapitel|punkt|"
+    r"artikel|"
+    r"sezione|capitolo|seccion|capitulo|punto|chapitre|sectie|hoofdstuk|rozdzial)[\"']?(?: no|"
+    r" number)?[ :.#=(\"']{0,3}|\xa7 )$"
 )
+# A word right before such a number names what has the version or the section, unless it leads to an address.
+_NAMED = r"(?i)([a-z][a-z0-9]*)[ _-]{1,2}$"
+_LEADING = frozenset(
+    [
+        "from",
+        "to",
+        "at",
+        "by",
+        "on",
+        "in",
+        "via",
+        "and",
+        "or",
+        "with",
+        "is",
+        "are",
+        "was",
+        "be",
+        "as",
+        "of",
+        "use",
+        "using",
+        "used",
+        "through",
+        "against",
+        "behind",
+        "the",
+        "for",
+        "than",
+        "not",
+        "only",
+        "von",
+        "aus",
+        "an",
+        "auf",
+        "ist",
+        "und",
+        "oder",
+        "de",
+        "del",
+        "desde",
+        "a",
+        "en",
+        "el",
+        "la",
+        "es",
+        "y",
+        "par",
+        "est",
+        "et",
+        "le",
+        "depuis",
+        "vers",
+        "da",
+        "dal",
+        "e",
+        "su",
+        "van",
+        "op",
+        "naar",
+        "il",
+    ]
+)
+_LED = ("ed", "ing")  # blocked, pinging
 
 
 def find(shape: Formatted) -> Iterator[Span]:
     """Addresses that can name a machine of somebody's: no loopback, netmask or network.
 
-    Four octets of one digit each, or behind a word such as "version", are a version's or a section's number, unless a
-    word says that they are an address.
+    Four small numbers behind a word such as "version" or the name of something, or of one digit each, are a version's
+    or a section's, unless a word says that they are an address.
     """
     for match in compiled(_FOUR).finditer(shape.data):
         start, end = match.span()
@@ -49,13 +122,20 @@ def _is_host(shape: Formatted, start: int, end: int) -> bool:
         octets = IPv4Address(shape.text[start:end]).packed
     except AddressValueError:
         return False
-    if octets[0] in (0, 127, 255) or shape.text[end : end + 2] == "/0":
+    of_network = octets[3] == 0 and shape.text[end : end + 1] == "/"
+    if octets[0] in (0, 127, 255) or of_network or shape.text[end : end + 2] == "/0":
         return False
     before = shape.data[max(start - _BEFORE, 0) : start]
-    if compiled(_PINNED).search(before):
+    if compiled(_PINNED).search(before) or compiled(r"^\.[A-Za-z]").search(shape.data[end : end + 2]):
         return False
-    are_versions = [match[1] is not None for match in compiled(_WORDS).finditer(before)]
-    return not are_versions[-1] if are_versions else max(octets) > 9 and octets[3] != 0
+    if octets[0] >= _SMALL:
+        return True
+    words = list(compiled(_WORDS).finditer(before))
+    if words:
+        return words[-1][1] is None
+    named = compiled(_NAMED).search(before)
+    word = named[1].decode("latin-1").lower() if named else ""
+    return (not word or word in _LEADING or word.endswith(_LED)) and max(octets) > _DIGIT and octets[3] != 0
 
 
 def _is_ipv6(text: str) -> bool:

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import is_something_else, labelled
+from evaluators.leaks.labels import BESIDE, SOMEWHERE, called, is_something_else, labelled
 from evaluators.leaks.patterns import compiled
 
 Check = Callable[[str], bool]  # takes letters (upper case) and digits without separators
+
+_LEAST_DIGITS, _LEAST_MIXED = 5, 7  # characters of digits alone, and with letters, where nothing but a label tells
 
 
 def free(kind: str, name: str, shape: str, check: Check, joints: str = "-./") -> Detector:
@@ -17,29 +19,43 @@ def free(kind: str, name: str, shape: str, check: Check, joints: str = "-./") ->
         for match in compiled(shape).finditer(text.data):
             start, end = match.span()
             alone = stands_alone(text.text, start, end, joints)
-            if alone and check(compact(text.text[start:end])) and not is_something_else(text, start):
+            if alone and check(compact(match[0])) and not is_something_else(text, start):
                 yield Span(start, end)
 
     return Detector(kind, name, (shape,), find)
 
 
-def told(kind: str, name: str, labels: str, shape: str, check: Check) -> Detector:
-    """Numbers that only a label beside them tells from others, with a check where there is one."""
-    search = labelled(labels, shape)
+def told(kind: str, name: str, labels: str, shape: str, check: Check, mark: str = "", gap: str = SOMEWHERE) -> Detector:
+    """Numbers that a label near them and a check tell from others; `labels`, `mark` and `gap`: see `labelled`."""
+    search = labelled(labels, shape, gap, mark)
 
     def find(text: Formatted) -> Iterator[Span]:
         for start, end in search(text):
-            if check(compact(text.text[start:end])):
+            if check(compact(text.data[start:end])):
                 yield Span(start, end)
 
-    return Detector(kind, name, (rf"(?i:{labels})",), find)
+    gates = (rf"(?i:{called(labels)})", *((mark,) if mark else ()))
+    return Detector(kind, name, gates, find)
 
 
-def compact(text: str) -> str:
+def named(kind: str, name: str, labels: str, shape: str, check: Check | None = None, mark: str = "") -> Detector:
+    """Numbers that nothing or little but their label tells: it must stand beside them ("no. ", ": ", "of Ms X is ")."""
+    return told(kind, name, labels, shape, check or _is_long_enough, mark, BESIDE)
+
+
+def compact(data: bytes) -> str:
     """Its letters, in upper case, and digits."""
-    return "".join(filter(str.isalnum, text)).upper()
+    return "".join(filter(str.isalnum, data.decode("latin-1"))).upper()
 
 
 def any_number(text: str) -> bool:
-    """No check: the label alone tells."""
+    """No check: its shape or its label alone tells."""
     return any(map(str.isdigit, text)) and len(set(text)) > 1
+
+
+def _is_long_enough(text: str) -> bool:
+    """Whether it is more than a year, an amount or a word."""
+    digits = sum(map(str.isdigit, text))
+    return len(set(text)) > 1 and (
+        digits >= _LEAST_DIGITS if digits == len(text) else digits > 0 and len(text) >= _LEAST_MIXED
+    )

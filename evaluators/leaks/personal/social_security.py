@@ -1,19 +1,20 @@
-"""United States social security numbers, written with hyphens, blanks or points, or with a label."""
+"""United States social security numbers, written with hyphens, or in another way with a label."""
 
 from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import is_something_else, labelled
+from evaluators.leaks.labels import BESIDE, called, is_something_else, labelled
 from evaluators.leaks.patterns import compiled
 
-_WRITTEN = r"([0-9]{3})(?:-([0-9]{2})-| ([0-9]{2}) |\.([0-9]{2})\.)([0-9]{4})"
-_LABELS = r"\bssn|social[ _-]?security|\bss ?(?:#|no\b|num)"
+_HYPHENED = r"[0-9]{3}-[0-9]{2}-[0-9]{4}"
+_TOLD = r"[0-9]{9}|[0-9]{3}[ .][0-9]{2}[ .][0-9]{4}"
+_LABELS = r"\bssn|social security|\bss (?:#|no\b|num)|\bss#|\b(?:my|his|her|their|the) social"
 
 
 def find(shape: Formatted) -> Iterator[Span]:
     """Numbers that the Social Security Administration can have given out: no 000, 666 or 9xx, no 00, no 0000."""
-    for match in compiled(_WRITTEN).finditer(shape.data):
+    for match in compiled(_HYPHENED).finditer(shape.data):
         start, end = match.span()
         alone = stands_alone(shape.text, start, end, joints="-.")
         if alone and _given_out(shape.text[start:end]) and not is_something_else(shape, start):
@@ -21,8 +22,8 @@ def find(shape: Formatted) -> Iterator[Span]:
 
 
 def _find_bare(shape: Formatted) -> Iterator[Span]:
-    """Nine digits with a label."""
-    for start, end in labelled(_LABELS, r"[0-9]{9}")(shape):
+    """With blanks, points or nothing between the digits, and a label."""
+    for start, end in labelled(_LABELS, _TOLD, BESIDE)(shape):
         if _given_out(shape.text[start:end]):
             yield Span(start, end)
 
@@ -35,6 +36,6 @@ def _given_out(number: str) -> bool:
 
 _NAME = "a social security number"
 DETECTORS: tuple[Detector, ...] = (
-    Detector("ssn", _NAME, (r"[0-9]{3}[ .-][0-9]{2}[ .-][0-9]",), find),
-    Detector("ssn", _NAME, (rf"(?i:{_LABELS})",), _find_bare),
+    Detector("ssn", _NAME, (r"[0-9]{3}-[0-9]{2}-[0-9]",), find),
+    Detector("ssn", _NAME, (rf"(?i:{called(_LABELS)})",), _find_bare),
 )

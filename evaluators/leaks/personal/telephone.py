@@ -1,12 +1,13 @@
 """Telephone numbers: international ones with "+", one country's as people there write them, and those called so."""
 
-import re
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from evaluators.leaks.detector import Detector
+from evaluators.leaks.folded import PHONE
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import is_something_else
+from evaluators.leaks.labels import BESIDE, is_counted, is_something_else
 from evaluators.leaks.patterns import compiled
 from evaluators.leaks.personal.numbering import NumberingPlans
 
@@ -16,7 +17,9 @@ _LONGEST_GROUP = 6
 _GROUPS = 8  # a longer row without "+" or "(" is a table of numbers
 
 _RUN = r"[+(]*[0-9][0-9 ()./+-]*[0-9]"
-_INTERNATIONAL = r"\+[1-9(][0-9 ()./-]{6,22}[0-9]|\b00[1-9][0-9 /-]{6,22}[0-9]"
+_INTERNATIONAL = (
+    r"\(\+[1-9][0-9]{0,2}\) ?[0-9][0-9 ()./-]{4,20}[0-9]|\+[1-9(][0-9 ()./-]{6,22}[0-9]|\b00[1-9][0-9 /-]{6,22}[0-9]"
+)
 # Area code, exchange and line of North America. 555 is nobody's area code, and in every example.
 _NORTH_AMERICAN = (
     r"(?:\b1[ .-])?(?:\([2-9][0-9]{2}\)[ .-]?[0-9]{3}[ .-][0-9]{4}|"
@@ -33,27 +36,43 @@ _TRUNK = (
     r"\b0[1-9][0-9]{0,3}(?:(?:[ ./-]| - )[0-9]{2,8}){1,4}\b|\(0[0-9]{1,5}\)[ -]?[0-9]{2,5}(?:[ -]?[0-9]{2,5}){1,3}\b"
 )
 _TRUNK_DIGITS = range(10, 14)
+# What a telephone is called, as spelt without accents; Greek letter by letter.
 _CALLED = (
-    r"(?:tele)?phones?\b|\btel\b|mobiles?\b|\bcell(?:phone|ular)?\b|\bfax\b|whats ?app|hotline|\bsms\b|"
-    r"telefon[a-z]*|t.{1,2}l.{1,2}phone|m.{1,2}vil\b|celular|handy(?:nummer)?\b|rufnummer|mobilnummer|num.{1,2}ro\b|"
-    r"landline|voicemail"
+    r"(?:tele)?phones?\b|\btel\b|mobiles?\b|\bcell(?:phone|ular(?:e|i)?)?\b|\bfax\b|whats ?app|viber|hotline|"
+    r"\bsms\b|msisdn|"
+    r"telefon[a-z]*|telephon[a-z]*|movil\b|celular|handy(?:nummer)?\b|rufnummer|mobil(?:nummer|telefon|ni|nr|ne|e)?\b|"
+    r"landline|voicemail|telemovel|\bfono\b|\bgsm\b|\btlf\b|\btfno?\b|portable\b|fixe\b|komork[a-z]{1,5}|mobitel|"
+    r"matkapuhelin|puh(?:elin)?\b|kannykka|kinhto|thl(?:efono)?\b|nomor hp|no\.? hp|handphone|"
+    r"cep tel[a-z]*|\bcep (?:no|numar[a-z]*)|telpon|"
+    r"hotlin[a-z]*|"
+    r"(?:contact|emergency|my|mon|mi|mio|meu) (?:number|numero|no\.?)|so dien thoai|dien thoai|\bmob\b|vezetekes|gsm"
+)
+_LETTERED = r"(?-i:\b(?:HP|Ph|PH|M|T|Tf|P)\b)[ .]?:"  # "HP: ...", not the maker of printers
+_PART_OF_NAME = (
+    r"(?:[ _-](?:phone|cell|mobile|mobil|movil|celular|portable|fixe|komorkowy|bimbit|work|home|office|contact|"
+    r"direct|line|"
+    r"cellulare|fisso|celulares|telefono|telefonu|telefon|gsm|fax|whatsapp))?"
 )
 _ASKED = r"\b(?:call|dial|ring|reach|text|phone|contact|message)(?:ed|ing)?"
 _WRITTEN = r"\+?\(?[0-9][0-9 ()./-]{5,18}[0-9]"
-# Where Latin letters do not reach: Chinese, Japanese, Korean, Russian, Ukrainian, Greek.
-_LABELLED_ELSEWHERE = re.compile(
-    r"(?:\u7535\u8bdd|\u96fb\u8a71|\u624b\u673a|\u624b\u6a5f|\u643a\u5e2f|\uc804\ud654|\ud734\ub300\ud3f0|"
-    r"\u0442\u0435\u043b\u0435\u0444\u043e\u043d\w{0,3}|\u0442\u0435\u043b\.|\u0442\u0456\u043b|\u03c4\u03b7\u03bb)"
-    r"[^0-9+(\n]{0,12}?(\+?\(?[0-9][0-9 ()-]{6,18}[0-9])",
-    re.IGNORECASE,
-)
+_LEADING, _SIGNED = frozenset(b".:=>\"'|*"), 3  # signs, and how far before the number
+_BARE_DIGITS = 9  # without a sign before them: of "a handy 1234567" none is called
 _LABELLED = (
-    rf"(?i:(?:\b|_)(?:{_CALLED})[^0-9+(\n]{{0,30}}?|({_ASKED})(?: (?:me|us|him|her|them|at|on|my|our|the|number|cell|"
-    rf"mobile|line|back|support|now|today|or|is|[A-Z][a-z]{{1,12}})){{0,4}}[ :]{{1,2}})({_WRITTEN})"
+    rf"(?:(?i:(?:\b|_)(?:{_CALLED}){_PART_OF_NAME})(?i:{BESIDE})|{_LETTERED}[ *]{{0,3}}|{PHONE}[^0-9+(\n]{{0,12}}?|"
+    rf"(?i:({_ASKED})(?: (?:me|us|him|her|them|at|on|my|our|the|number|cell|"
+    r"mobile|line|back|support|now|today|or|is|[A-Z][a-z]{1,12})){0,4}[ :]{1,2}))"
+    rf"({_WRITTEN})"
+)
+_CALLED_BEHIND = (
+    r"\b(0[0-9]{8,11}|[2-9][0-9]{9}) ?"
+    r"\((?i:mobile|cell|phone|tel|fax|whatsapp|home|work|office|mobil|handy|movil|portable)\b"
 )
 _MOST_DIGITS = 15  # E.164
 _ASKED_DIGITS = 10  # of "reach 1000000 people" none is called
-_DATE = r"^(?:[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
+_DATE = (
+    r"^(?:(?:19|20)[0-9]{2} ?[-/] ?(?:19|20)[0-9]{2}$|"  # from a year to a year
+    r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
+)
 _JUMBLED = r"\). ?|\. |\..*-|-.*\."  # pp. 226-231. 1996; clause 252.227-7013
 _NOUGHTS = r"(?:[ .,]?000){2,}$"
 
@@ -91,7 +110,7 @@ def _international(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
             text, start, end, "-/" if number[0] == "+" else "-/."
         ):
             continue
-        if plans.possible("+" + number.lstrip("+0 ")):
+        if plans.possible("+" + number.lstrip("(+0 ")):
             yield Span(start, end)
 
 
@@ -107,13 +126,26 @@ def _labelled(shape: Formatted) -> Iterator[Span]:
     """What the words before call a telephone number, however it is written."""
     for match in compiled(_LABELLED).finditer(shape.data):
         start, end = match.start(2), _with_extension(shape, match.end(2))
-        number = shape.text[start : match.end(2)]
+        number = match[2].decode("latin-1")
         digits = sum(map(str.isdigit, number))
-        enough = _DIGITS if match[1] is None or not number.isdigit() else _ASKED_DIGITS
-        if enough <= digits <= _MOST_DIGITS and not _is_date(match[2]) and stands_alone(shape.text, start, end):
+        if not _enough(shape, match) <= digits <= _MOST_DIGITS or not stands_alone(shape.text, start, end):
+            continue
+        if not _is_date(match[2]) and not is_counted(shape, start, match.end(2)):
             yield Span(start, end)
-    if not shape.text.isascii():
-        yield from (Span(*match.span(1)) for match in _LABELLED_ELSEWHERE.finditer(shape.text))
+    for match in compiled(_CALLED_BEHIND).finditer(shape.data):
+        if stands_alone(shape.text, match.start(1), match.end(1), "-."):
+            yield Span(*match.span(1))
+
+
+def _enough(shape: Formatted, match: Any) -> int:
+    """How many digits a number must have that is called so: more where they are bare and no sign leads to them."""
+    number, start = match[2], match.start(2)
+    if not number.isdigit():
+        return _DIGITS
+    if match[1] is not None:
+        return _ASKED_DIGITS
+    signed = not _LEADING.isdisjoint(shape.data[max(start - _SIGNED, 0) : start])
+    return _DIGITS if signed or number[:1] == b"0" else _BARE_DIGITS
 
 
 def _trunk(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
@@ -121,10 +153,17 @@ def _trunk(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
     for match in compiled(_TRUNK).finditer(shape.data):
         start, end = match.span()
         digits = sum(map(str.isdigit, shape.text[start:end]))
-        if digits not in _TRUNK_DIGITS or _is_date(match[0]) or not stands_alone(shape.text, start, end, "-./"):
+        if digits not in _TRUNK_DIGITS or _is_date(match[0]) or not _stands_apart(shape, start, end):
             continue
         if not is_something_else(shape, start) and plans.valid_at_home(shape.text[start:end]):
             yield Span(start, end)
+
+
+def _stands_apart(shape: Formatted, start: int, end: int) -> bool:
+    """Whether it is no part of a row of numbers: 9 223 372 036 854, or lottery numbers."""
+    before, after = shape.data[max(start - 2, 0) : start], shape.data[end : end + 2]
+    in_row = (before[1:] == b" " and before[:1].isdigit()) or (after[:1] == b" " and after[1:].isdigit())
+    return not in_row and stands_alone(shape.text, start, end, "-./")
 
 
 def _grouped(shape: Formatted, region: str, taken: bytearray, plans: NumberingPlans) -> Iterator[Span]:

@@ -5,42 +5,72 @@ from collections.abc import Iterator
 from math import log2
 
 from evaluators.leaks.detector import Detector
+from evaluators.leaks.folded import KEY
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.secrets.assigned import IS, QUOTED, SIGN, Assigned, assigned
-from evaluators.leaks.secrets.placeholder import is_code, is_made_up
+from evaluators.leaks.secrets.assigned import IS, OF, QUOTED, SIGN, Assigned, assigned
+from evaluators.leaks.secrets.placeholder import is_code, is_made_up, is_name, is_row
 
 _SHORTEST = 12
 _SHORTEST_SAID = 16  # where only prose names it
 _LEAST_BITS = 2.8  # entropy of a character of a made key; words have less
 
-_BOTH = r"(?:api|access|auth|secret|private|signing|encryption|master|license|account|app|bot|refresh|client|webhook)"
-_NAME = rf"{_BOTH}[ _.-]?(?:key|token|secret)|apikey|key[ _.-]?base|credentials?|secret|token"
-_BARE = r"([a-z0-9+/=_~-]{12,200})"
-_ASSIGNED = rf"(?i)([a-z0-9_.-]{{0,40}})(?:{_NAME}){SIGN}(?:{QUOTED}|{_BARE})"
-_SPOKEN = r"\b(?:(?:api|access|secret)[ _-]?(?:key|token)|secret|token)"
+_BOTH = (
+    r"(?:api|access|auth|secret|private|signing|encryption|master|license|account|app|bot|refresh|client|webhook|"
+    r"subscription|consumer|storage|session|deploy|service|server)"
+)
+_NAME = rf"{_BOTH}[ _.-]?(?:key|token|secret)|apikey|key[ _.-]?base|credentials?|secret|token|(?:_|\b)pat\b"
+_BARE = r"([a-z0-9+/=_~-]{12,})"
+_ASSIGNED = (
+    rf"(?:(?i)([a-z0-9_.-]{{0,40}})(?:{_NAME})(?:{OF})?(?:{SIGN})|{KEY}[^0-9A-Za-z\n]{{0,4}})(?i:{QUOTED}|{_BARE})"
+)
+_SPOKEN = r"(?:\b|_)(?:(?:api|access|secret|account|auth|storage)[ _-]?(?:key|token)|secret|token|authkey)"
 _SAID = rf"(?i){_SPOKEN}{IS}"
-_BESIDE = rf"(?i){_SPOKEN} ([a-z0-9_-]{{20,200}})"
+_BESIDE = rf"(?i)(?:{_SPOKEN}\s{{1,4}}|\b(?:use|with|this|the|my|your) key )([a-z0-9+/=_-]{{20,}})"
+# With signs that no key of a provider has.
+_SECRET = r"(?i)secret[\"']?\s?[:=]\s{0,4}[\"']?([^\s\"'`<>,;|&]{8,64})"
+_SIGNS = frozenset("!#$%^*@?")
+_BRACKETS = frozenset("()[]{}")
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 # Before "token" and "key": they open nothing.
 _HARMLESS = frozenset(
-    (
-        *("csrf", "xsrf", "page", "next", "continuation", "sync", "cursor", "cancellation", "eos", "bos", "pad", "unk"),
-        *("sep", "mask", "stop", "special", "max", "min", "num", "total", "input", "output", "prompt", "completion"),
-        *(
-            "public",
-            "first",
-            "last",
-            "cls",
-            "primary",
-            "foreign",
-            "partition",
-            "sort",
-            "cache",
-            "idempotency",
-            "device",
-        ),
-    )
+    [
+        "csrf",
+        "xsrf",
+        "page",
+        "next",
+        "continuation",
+        "sync",
+        "cursor",
+        "cancellation",
+        "eos",
+        "bos",
+        "pad",
+        "unk",
+        "sep",
+        "mask",
+        "stop",
+        "special",
+        "max",
+        "min",
+        "num",
+        "total",
+        "input",
+        "output",
+        "prompt",
+        "completion",
+        "public",
+        "first",
+        "last",
+        "cls",
+        "primary",
+        "foreign",
+        "partition",
+        "sort",
+        "cache",
+        "idempotency",
+        "device",
+    ]
 )
 
 
@@ -52,18 +82,23 @@ def entropy(text: str) -> float:
 def _opens(found: Assigned, shortest: int) -> bool:
     """Whether it is long and random enough to be a key."""
     value = found.value
-    if len(value) < shortest or any(map(str.isspace, value)) or is_made_up(value):
+    if len(value) < shortest or any(map(str.isspace, value)) or is_made_up(value) or is_name(value) or is_row(value):
         return False
-    if value[0] in "$<{%&" or (not found.quoted and is_code(value)):
+    if value[0] in "$<{%&" or not _BRACKETS.isdisjoint(value) or (not found.quoted and is_code(value)):
         return False
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and entropy(value) >= _LEAST_BITS
 
 
 def _find_assigned(shape: Formatted) -> Iterator[Span]:
     for found in assigned(shape, _ASSIGNED):
-        called = shape.text[found.end : found.end + 1] in ("(", ".", "[")
-        words = _WORD.findall(found.match[1].decode("latin-1"))
-        if not called and _HARMLESS.isdisjoint(map(str.lower, words)) and _opens(found, _SHORTEST):
+        is_call = shape.text[found.end : found.end + 1] in ("(", ".", "[")
+        words = _WORD.findall((found.match[1] or b"").decode("latin-1"))
+        if not is_call and _HARMLESS.isdisjoint(map(str.lower, words)) and _opens(found, _SHORTEST):
+            yield Span(found.start, found.end)
+    for found in assigned(shape, _SECRET):
+        value = found.value
+        mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _SIGNS.isdisjoint(value)
+        if mixed and not is_code(value) and not is_made_up(value) and value[0] not in _SIGNS:
             yield Span(found.start, found.end)
 
 
@@ -75,6 +110,10 @@ def _find_said(shape: Formatted) -> Iterator[Span]:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    Detector("api_key", "an API key", (rf"(?i)(?:{_NAME})",), _find_assigned),
-    Detector("api_key", "an API key", (rf"(?i)(?:{_SPOKEN})",), _find_said),
+    Detector("api_key", "an API key", (rf"(?i)(?:{_NAME})", KEY), _find_assigned),
+    Detector(
+        *("api_key", "an API key"),
+        (rf"(?i)(?:{_SPOKEN})", r"(?i)\b(?:use|with|this|the|my|your) key [a-z0-9+/=_-]{20}"),
+        _find_said,
+    ),
 )

@@ -6,15 +6,26 @@ from typing import Any, NamedTuple
 from evaluators.leaks.formatted import Formatted
 from evaluators.leaks.patterns import compiled
 
-SIGN = r"[\"'`*\])]{0,3}\s{0,4}(?::=|=>|==?|:|\|)\s{0,4}"
-QUOTED = r"\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|`([^`\n]{1,200})`"
-BARE = r"([^\s\"'`<>,;|]{4,200})"
-IS = (
-    r"\b[^\n.:;=?!]{0,48}?(?:'s|\b(?:is|was|are|ist|est|es|(?:set|reset|changed) to)(?: now)?:?) {1,2}"
-    rf"(?:{QUOTED}|{BARE})"
+_TAGS = r"(?:</?[a-zA-Z][^<>\n]{0,40}>\s{0,4}){1,4}"
+_ATTRIBUTE = r"[\"']\s{1,4}(?:value|content)\s?="
+# What closes a name (quotes, as they are or escaped; bold; a bracket), the sign, what opens bold.
+SIGN = (
+    r"(?:[\"'`*_\])\\]{0,5}\s{0,4}(?::=|=>|->|==?|:|\||>|%3[dD]|- )[*_]{0,3}"
+    rf"|{_ATTRIBUTE}|[*_]{{0,3}}{_TAGS})\s{{0,12}}\\?"
 )
+QUOTED = r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`"
+BARE = r"([^\s\"'`<>,;|]{4,})"
+# Between a name and its sign or verb: nothing that makes it the name of something else ("password policy is").
+OF = (
+    r"(?:\s?\([^()\n]{0,32}\))?(?: (?:for|of|to|on|in|at|del|de|der|des|do|da|du|di|van|von|fur|pour|para|per|til|"
+    r"till)\b[^\n.:;=?!]{0,48}?)?"
+)
+_VERB = (
+    r"\b(?:is|was|are|ist|lautet|est|es|e|sono|on|ar|er|to|jest|este|adalah|la|(?:set|reset|changed) to)(?: now)?\b:?"
+)
+IS = rf"{OF}[\"'*_]{{0,3}}(?:'s| {_VERB}) {{1,2}}[*_]{{0,3}}(?:{QUOTED}|{BARE})"
 _QUOTES = "\"'`"
-_CLOSING = ".:)]}"  # of the sentence or the call around a bare value
+_CLOSING = ".:)]}\\*"  # of the sentence, the call or the bold around a bare value
 
 
 class Assigned(NamedTuple):
@@ -32,8 +43,8 @@ def assigned(shape: Formatted, pattern: str) -> Iterator[Assigned]:
     text = shape.text
     for match in compiled(pattern).finditer(shape.data):
         start, end = match.span(match.lastindex)
-        quoted = text[start - 1] in _QUOTES
-        while not quoted and end > start and text[end - 1] in _CLOSING:
+        quoted = chr(shape.data[start - 1]) in _QUOTES
+        while end > start and text[end - 1] in ("\\" if quoted else _CLOSING):
             end -= 1
         if end > start:
             yield Assigned(text[start:end], start, end, quoted, match)

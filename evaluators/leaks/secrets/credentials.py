@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.patterns import compiled
-from evaluators.leaks.secrets.placeholder import is_made_up
+from evaluators.leaks.secrets.placeholder import is_made_up, is_name, is_nobodys
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://"
-_IN_URL = rf"{_SCHEME}([^\s/@:\"'<>]{{0,100}}:([^\s/@\"'<>]{{1,200}}))@[A-Za-z0-9\[_-]"
+_IN_URL = rf"{_SCHEME}(([^\s/@:\"'<>]{{0,100}}):([^\s/@\"'<>]{{1,200}}))@[A-Za-z0-9\[_-]"
 _HEADER = (
-    r"(?i:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"'`]?(?:basic|bearer|token|digest|apikey)\s+|\bbearer\s+|\bbasic\s+)"
-    r"([A-Za-z0-9+/=._~-]{8,1000})"
+    r"(?i:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"'`]?(?:(?:basic|bearer|token|digest|apikey)\s+)?|\bbearer\s+|"
+    r"\bbasic\s+)"
+    r"([A-Za-z0-9+/=._~-]{8,})"
 )
 _ON_COMMAND_LINE = (
     r"(?:\bcurl\b[^\n]{0,120}? (?:-u|--user)[ =]|\bsshpass -p ?)[\"']?([^\s\"':]{0,100}:?[^\s\"':]{3,100})"
@@ -22,8 +23,8 @@ _SHORT = 16  # a word behind "bearer" or "basic" is not a token
 def _in_url(shape: Formatted) -> Iterator[Span]:
     for match in compiled(_IN_URL).finditer(shape.data):
         start, end = match.span(1)
-        password = match[2].decode("latin-1")
-        if password[0] not in "$<{%*[" and len(set(password)) > 1 and "xxx" not in password.lower():
+        user, password = match[2].decode("latin-1"), match[3].decode("latin-1")
+        if password[0] not in "$<{%*[" and "xxx" not in password.lower() and not is_nobodys(user, password):
             yield Span(start, end)
 
 
@@ -32,7 +33,7 @@ def _in_header(shape: Formatted) -> Iterator[Span]:
         value = match[1].decode("latin-1").rstrip(".")
         named = match[0][:13].lower() == b"authorization"
         looks_random = any(map(str.isdigit, value)) or (value != value.lower() and value.endswith("="))
-        if not is_made_up(value) and (looks_random and (named or len(value) >= _SHORT)):
+        if not is_made_up(value) and not is_name(value) and (looks_random and (named or len(value) >= _SHORT)):
             start = match.start(1)
             yield Span(start, start + len(value))
 
@@ -40,7 +41,8 @@ def _in_header(shape: Formatted) -> Iterator[Span]:
 def _on_command_line(shape: Formatted) -> Iterator[Span]:
     for match in compiled(_ON_COMMAND_LINE).finditer(shape.data):
         value = match[1].decode("latin-1")
-        if value[0] not in "$<{*" and ":$" not in value and not is_made_up(value):
+        user, _, password = value.partition(":")
+        if value[0] not in "$<{*" and ":$" not in value and not is_nobodys(user, password or user):
             yield Span(*match.span(1))
 
 

@@ -12,11 +12,15 @@ _DASHES = "-----"
 # Without its last line: what may still belong to it.
 _BODY = r"^(?:[A-Za-z0-9+/=]{16,}|[A-Za-z-]+: [^\n\\]*|\s|\\[rn])*"
 
+_CONTENT = r"[A-Za-z0-9+/=]{16}"  # without it the text only speaks of such a block
+
 
 def _find(shape: Formatted, label: str) -> Iterator[Span]:
     for head in compiled(rf"-----BEGIN {label}-----").finditer(shape.data):
         start, inside = head.span()
-        yield Span(start, _end(shape, inside))
+        end = _end(shape, inside)
+        if compiled(_CONTENT).search(shape.data[inside:end]):
+            yield Span(start, end)
 
 
 def _end(shape: Formatted, inside: int) -> int:

@@ -61,7 +61,8 @@ _TOKENS: tuple[tuple[str, str], ...] = (  # mark, pattern
     (r"cmVmd", r"cmVmd[A-Za-z0-9]{59}"),  # Artifactory
     (
         r"\.acc[_-]",
-        r"(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}",
+        r"(?:sc|ext|scauth|"
+        r"authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}",
     ),
     (r"ABSK|bedrock-api-key-", r"ABSK[A-Za-z0-9+/]{100,269}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{20,}"),  # AWS Bedrock
     (r"4b1d", r"4b1d[A-Za-z0-9]{38}\b"),  # ClickHouse Cloud
@@ -79,7 +80,10 @@ _TOKENS: tuple[tuple[str, str], ...] = (  # mark, pattern
     (r"ico-", r"ico-[a-zA-Z0-9]{32}\b"),  # Infracost
     (r"s-s4t2", r"s-s4t2(?:ud|af)-[a-f0-9]{64}"),  # 42
     (r"_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),  # MaxMind
-    (r"webhook\.office\.com", r"[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{60,}"),  # Microsoft Teams
+    (
+        r"webhook\.office\.com",
+        r"(?:https?://)?[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{60,}",
+    ),  # Microsoft Teams
     (r"NR(?:II|JS|AL)-", r"NR(?:II|JS|AL)-[A-Za-z0-9-]{19,32}"),  # New Relic
     (r"API-[A-Z0-9]{8}", r"API-[A-Z0-9]{26,32}\b"),  # Octopus Deploy
     (r"sha256~", r"sha256~[A-Za-z0-9_-]{43}"),  # OpenShift
@@ -99,6 +103,12 @@ _TOKENS: tuple[tuple[str, str], ...] = (  # mark, pattern
     (r"bkua_", r"bkua_[a-f0-9]{40}"),  # Buildkite
     (r"rnd_", r"rnd_[A-Za-z0-9]{32,}"),  # Render
     (r"vcp_", r"vcp_[A-Za-z0-9]{40,}"),  # Vercel
+    (r"tskey-", r"tskey-[a-z]{2,10}-[A-Za-z0-9]{8,}-[A-Za-z0-9]{16,}"),  # Tailscale
+    (r"oy2", r"oy2[a-z0-9]{43}\b"),  # NuGet
+    (r"cio", r"cio[A-Za-z0-9]{32}\b"),  # crates.io
+    (r"fo1_", r"fo1_[A-Za-z0-9_-]{40,}"),  # Fly.io
+    (r"IQoJb3JpZ2lu", r"IQoJb3JpZ2lu[A-Za-z0-9+/]{60,}={0,2}"),  # AWS session
+    (r"xoxe\.", r"xoxe\.xox[bp]-[0-9]-[A-Za-z0-9-]{40,}"),  # Slack, refreshing
 )
 
 DETECTORS: tuple[Detector, ...] = tuple(

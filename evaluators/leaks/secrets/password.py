@@ -4,30 +4,40 @@ import re
 from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
+from evaluators.leaks.folded import PASSWORD
 from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.patterns import compiled
-from evaluators.leaks.secrets.assigned import BARE, IS, QUOTED, SIGN, assigned
-from evaluators.leaks.secrets.placeholder import is_code
+from evaluators.leaks.secrets.assigned import BARE, IS, OF, QUOTED, SIGN, Assigned, assigned
+from evaluators.leaks.secrets.placeholder import is_code, is_name
 
 _SHORTEST, _LONGEST = 6, 128
 _PIN = 4  # digits
 _SPELT_OUT = 6  # letters: "password: 120463" is one, "pass: 120" counts
+_STRONG = 8  # characters of one that stands in prose with nothing but "password" before it
+_THREE = 3
 
-_WORD = r"pass(?:word|code|phrase)|passwort|kennwort|contrase.{1,2}a|mot de passe"
-_NAME = rf"{_WORD}|passwd|\bpwd|_pwd|\bpass|_pass|\bpw|_pw|senha|wachtwoord|has\?o"  # the Polish l is no Latin-1
-_ASSIGNED = rf"(?i)({_NAME})[0-9]?{SIGN}(?:{QUOTED}|{BARE})"
+# As spelt without accents: English, German, Spanish, French, Portuguese, Dutch, Polish, Danish and Norwegian, Swedish,
+# Finnish, Turkish, Italian and Romanian, Russian and Ukrainian, Czech, Hungarian, Croatian, Greek, Indonesian.
+_WORD = (
+    r"pass(?:word|code|phrase)|passwort|kennwort|contrasen(?:y)?a|mot de passe|palavra[ -]passe|senha|wachtwoord|haslo|"
+    r"adgangskode|passord|losenord|salasana|sifre|parola|parol[ia']|heslo|jelszo|lozinka|zaporka|geslo|slaptazodis|"
+    r"kodikos(?: prosbashs)?|kata sandi|mat khau"
+)
+_NAME = rf"{_WORD}|passwd|\bpwd|_pwd|\bpass|[_-]pass|\bpw|_pw|(?-i:[a-z]Pass\b)"
+_MARKED = rf"{PASSWORD}{{2,20}}[^0-9A-Za-z\n]{{0,4}}"
+_ASSIGNED = rf"(?:(?i:({_NAME})[0-9]?(?:{OF})?(?:{SIGN}))|({_MARKED}))(?:{QUOTED}|{BARE})"
 _SAID = rf"(?i)\b(?:{_WORD}|credentials?){IS}"
-_BESIDE = r"(?i)\bpass(?:word|code|phrase) (?:\"([^\"\s]{6,64})\"|'([^'\s]{6,64})')"
+_BESIDE = r"(?i)\b(?:pass(?:word|code|phrase)|identified by) (?:\"([^\"\s]{6,64})\"|'([^'\s]{6,64})')"
+_PROSE_BESIDE = rf"(?i)(?:_|\b)(?:{_WORD}|requirepass)[*:]{{0,3}}\s{{1,8}}{BARE}"
+_OPTION = rf"(?i)(?:^|\s)--[a-z-]{{0,24}}(?:password|passwd|passphrase|pass|pwd)[ =](?:{QUOTED}|{BARE})"
+_OF_A_COMMAND = (
+    r"\b(?:(?:mysql|mariadb)[a-z]*\b[^\n|]{0,80}? -p|(?:docker|podman|helm registry|az acr) login\b[^\n|]{0,80}? -p ?|"
+    r"(?:mongo[a-z]*|twine|htpasswd|smbclient|sshpass|rabbitmqadmin)\b[^\n|]{0,80}? -p ?|redis-cli\b[^\n|]{0,60}? -a ?|"
+    rf"ldap[a-z]+\b[^\n|]{{0,80}}? -w ?)(?:{QUOTED}|{BARE})"
+)
 _LOGIN = (
     r"(?i)\b(?:login|log in|credentials?|creds)\b[^\n]{0,30}?[:= ]\s{0,2}([a-z0-9_.@-]{2,64})\s?[:/]\s?"
     r"([^\s/\"',;]{6,64})(?:[\s\"',;.]|$)"
-)
-# Where Latin letters do not reach: Russian, Chinese, Japanese, Korean, Greek.
-_ELSEWHERE = re.compile(
-    r"(?:\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6\u7801|\u5bc6\u78bc|\u30d1\u30b9\u30ef\u30fc\u30c9|"
-    r"\ube44\ubc00\ubc88\ud638|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2)[\s:=\"'\u662f\u306f]{1,4}"
-    r"([^\s\"',;\u3002\uff0c]{6,64})",
-    re.IGNORECASE,
 )
 
 _PROSE = (
@@ -37,6 +47,18 @@ _PROSE = (
 )
 _FILLERS = ("your", "<", "${", "{{", "xxxx", "****", "....", "placeholder", "redacted")
 _VARIABLES = ("passw", "passphrase", "token", "credential", "secret", "param", "string", "field")
+# Algorithms, types, rules, amounts: SHA-256, varchar2, min:8, required|string, 90days, 100.0%, 12/15, C:\Users, !vault.
+_NO_VALUE = re.compile(
+    r"(?i)(?:sha|md|aes|rsa|base|argon|pbkdf|utf|nist|iso|fips|n?varchar|oauth|saml|tls|ssl|ntlm|wpa|string|text|"
+    r"char|min|max|"
+    r"length|minlength|maxlength)[-_@=:.]{0,2}v?[0-9=.:-]*[a-z]?(?:[-_][a-z]+)*|"
+    r"[a-z_]+(?::[\w,.]+)?(?:\|[a-z_]+(?::[\w,.]+)?)+|"
+    r"[0-9]{1,4}[-+]?(?:[0-9]{1,4}[-+]?)?(?:characters?|chars?|words?|letters?|digits?|symbols?|days?|hours?|months?|"
+    r"weeks?|"
+    r"minutes?|years?|zeichen|tage|bits?)|[0-9.,/%+()-]+|[a-z]:\\.*|![a-z]+"
+)
+_RUNS = re.compile(r"[A-Z]+|[a-z]+")
+_OF_WORDS = 4  # lower-case letters in a row, as identifiers have them and random letters seldom
 
 
 def _opens(value: str, quoted: bool) -> bool:
@@ -50,24 +72,50 @@ def _is_word(value: str) -> bool:
     low = value.lower()
     if low.strip(".:!") in _PROSE or len(set(value)) == 1 or any(filler in low for filler in _FILLERS):
         return True
+    if _NO_VALUE.fullmatch(value.rstrip(".!?")) or (is_name(value) and not value[-1].isdigit()):
+        return True
     return value.replace("_", "").isalpha() and any(word in low for word in _VARIABLES)
 
 
 def _is_mixed(value: str) -> bool:
-    """Whether it has two of letters, digits and signs, the end of a sentence aside."""
+    """Whether it has two of letters, digits and signs, the end of a sentence aside, or letters in no word's order."""
+    return len(_classes(value) & {"letter", "digit", "sign"}) > 1 or _is_random(value)
+
+
+def _classes(value: str) -> set[str]:
     core = value.rstrip(".!?")
-    return sum((any(map(str.isdigit, core)), any(map(str.isalpha, core)), any(c in "!@#$%^&*?+" for c in core))) > 1
+    found = {"letter" for c in core if c.isalpha()} | {"digit" for c in core if c.isdigit()}
+    found |= {"sign" for c in core if c in "!@#$%^&*?+"}
+    return found | {"upper" for c in core if c.isupper()} | {"lower" for c in core if c.islower()}
+
+
+def _is_random(value: str) -> bool:
+    runs = _RUNS.findall(value)
+    return len(value) >= _STRONG and value.isalpha() and len(runs) > _THREE and max(map(len, runs)) < _OF_WORDS
+
+
+def _is_strong(value: str) -> bool:
+    """Whether it is no word even of technical prose: digits with both cases, or with signs."""
+    classes = _classes(value)
+    mixed = "digit" in classes and "letter" in classes and ({"upper", "lower"} <= classes or "sign" in classes)
+    return len(value) >= _STRONG and mixed
 
 
 def _find_assigned(shape: Formatted) -> Iterator[Span]:
     for found in assigned(shape, _ASSIGNED):
-        spelt_out = len(found.match[1]) >= _SPELT_OUT
-        if _opens(found.value, found.quoted) or (found.value.isdigit() and spelt_out):
+        spelt_out = len(found.match[1] or found.match[2] or "") >= _SPELT_OUT
+        is_pin = found.value.isdigit() and spelt_out and len(found.value) >= _PIN
+        if (is_pin or _opens(found.value, found.quoted)) and not _is_anothers(shape, found):
             yield Span(found.start, found.end)
-    if not shape.text.isascii():
-        for match in _ELSEWHERE.finditer(shape.text):
-            if _is_mixed(match[1]):
-                yield Span(*match.span(1))
+
+
+def _is_anothers(shape: Formatted, found: Assigned) -> bool:
+    """Whether it is a word of a sentence ("user123's choice") or what follows a form's field (<password>@host)."""
+    if found.quoted:
+        return False
+    return (
+        shape.data[found.end : found.end + 2].lower() == b"'s" or shape.data[found.start - 1 : found.start + 1] == b">@"
+    )
 
 
 def _find_said(shape: Formatted) -> Iterator[Span]:
@@ -75,6 +123,17 @@ def _find_said(shape: Formatted) -> Iterator[Span]:
         for found in assigned(shape, pattern):
             is_pin = found.value.isdigit() and len(found.value) >= _PIN
             if is_pin or _opens(found.value, found.quoted and pattern is _SAID):
+                yield Span(found.start, found.end)
+    for found in assigned(shape, _PROSE_BESIDE):
+        if _is_strong(found.value) and _opens(found.value, quoted=False):
+            yield Span(found.start, found.end)
+
+
+def _find_option(shape: Formatted) -> Iterator[Span]:
+    """On a command line."""
+    for pattern in (_OPTION, _OF_A_COMMAND):
+        for found in assigned(shape, pattern):
+            if _opens(found.value, found.quoted):
                 yield Span(found.start, found.end)
 
 
@@ -86,7 +145,8 @@ def _find_login(shape: Formatted) -> Iterator[Span]:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    Detector("password", "a password", (rf"(?i)(?:{_NAME})", r"\?\?"), _find_assigned),
-    Detector("password", "a password", (rf"(?i)(?:{_WORD}|credential)",), _find_said),
+    Detector("password", "a password", (rf"(?i)(?:{_NAME})", PASSWORD), _find_assigned),
+    Detector("password", "a password", (rf"(?i)(?:{_WORD}|credential|requirepass|identified by)",), _find_said),
+    Detector("password", "a password", (r"(?i)--[a-z-]{0,24}pass|--[a-z-]{0,24}pwd", r" -[paw]"), _find_option),
     Detector("password", "a password", (r"(?i)(?:login|log in|creds|credential)",), _find_login),
 )

@@ -1,15 +1,63 @@
 """What documentation, forms and programs put where a secret would stand."""
 
+import re
+
 _FEW = 5  # different characters; fewer are a filler such as 0123 or xxxx
 _FILLERS = ("your", "placeholder", "changeme", "change_me", "change-me", "redacted", "insert", "replace", "dummy")
 _MARKS = ("xxxx", "****", "....", "<", "${", "{{", "not-a-real", "todo", "_here", "-here")
-_CODE = ("os.", "env.", "process.", "config.", "settings.", "self.", "this.", "getenv", "secrets.", "vault:", "var.")
+_CODE = (
+    *(
+        "os.",
+        "env.",
+        "process.",
+        "config.",
+        "settings.",
+        "self.",
+        "this.",
+        "getenv",
+        "secrets.",
+        "vault:",
+        "var.",
+        "env:",
+    ),
+    *("props.", "args.", "params.", "data.", "local.", "module."),
+)
+_ROWS = ("abcdefgh", "12345678", "0123456")
+
+_LONGEST_NAME = 100  # characters
+_WORD = r"(?:[A-Za-z]?[a-z]{1,15}|[A-Z]{1,15})"
+# Words and short numbers with signs between them: my-secret-name-2024, Alt+Shift+F12.
+_NAME = re.compile(rf"{_WORD}(?:[-_./+:]+(?:{_WORD}|[A-Za-z]?[0-9]{{1,6}})){{2,}}[-_./+]*")
+
+_NOBODYS = frozenset(
+    (
+        *("password", "passwd", "pass", "pwd", "secret", "guest", "anonymous", "username", "user", "example", "token"),
+        *("mypassword", "changeme", "test", "string", "passw0rd", "pw", "contrasena", "passwort", "senha"),
+    )
+)
 
 
 def is_made_up(value: str) -> bool:
     """Whether it is a filler such as xxxxxxxx, or says that it is one."""
     low = value.lower()
     return len(set(value)) < _FEW or any(word in low for word in (*_FILLERS, *_MARKS))
+
+
+def is_row(value: str) -> bool:
+    """Whether the alphabet or the digits stand in it in their order."""
+    return any(row in value.lower() for row in _ROWS)
+
+
+def is_name(value: str) -> bool:
+    """Whether it is made of words and short numbers, as what a key is called, and not the key: db-credentials-v2."""
+    return len(value) <= _LONGEST_NAME and _NAME.fullmatch(value) is not None
+
+
+def is_nobodys(user: str, password: str) -> bool:
+    """Whether documentation would write so: user:password, or twice the same word (guest:guest)."""
+    low = password.lower()
+    filled = len(set(low)) == 1 or any(word in low for word in (*_FILLERS, *_MARKS))
+    return filled or low in _NOBODYS or low == user.lower()
 
 
 def is_code(value: str) -> bool:

@@ -6,20 +6,25 @@ from functools import partial
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.patterns import compiled
+from evaluators.leaks.secrets.placeholder import is_name
 
 _FEW = 6  # different characters behind the mark; fewer are a filler such as xxxxxxxx
+# A token begins where a word does, or behind a name's "_", a line end as JSON writes it, a percent-encoded sign.
+_START = r"(?:\b|_|\\[nrt]|%[0-9A-Fa-f]{2})"
 _URL_SAFE = r"[A-Za-z0-9_-]"
 
 
 def _find(shape: Formatted, pattern: str, digit: bool) -> Iterator[Span]:
-    for match in compiled(rf"\b(?:{pattern})").finditer(shape.data):
-        text = match[0]
-        if len(set(text[4:])) >= _FEW and (not digit or any(48 <= byte <= 57 for byte in text)):
-            yield Span(*match.span())
+    for match in compiled(rf"{_START}({pattern})").finditer(shape.data):
+        value = match[match.lastindex].decode("latin-1")
+        if len(set(value[4:])) < _FEW or is_name(value):
+            continue
+        if not digit or any(map(str.isdigit, value)):
+            yield Span(*match.span(match.lastindex))
 
 
 def token(kind: str, name: str, gate: str, pattern: str, *, digit: bool = False) -> Detector:
-    """Finds `pattern`, all of whose texts hold `gate`; `digit`: words with hyphens would fit, had they a digit."""
+    """Finds `pattern` (or its group), all of whose texts hold `gate`; `digit`: words would fit, had they a digit."""
     return Detector(kind, name, (gate,), partial(_find, pattern=pattern, digit=digit))
 
 
@@ -43,6 +48,12 @@ DETECTORS: tuple[Detector, ...] = (
         r"(?i)(?:AccountKey|SharedAccessKey|SharedSecretKey)=",
         r"(?i)(?:AccountKey|SharedAccessKey|SharedSecretKey)=[A-Za-z0-9+/]{40,88}={0,2}",
     ),
+    token(  # so long is a SHA-512 in base64, too: the name must be near
+        "azure_key",
+        "an Azure key",
+        r"[A-Za-z0-9+/]==",
+        r"(?i:azure|account.?key|storage|cosmos)[^\n]{0,40}?\b([A-Za-z0-9+/]{86}==)",
+    ),
     token("azure_key", "an Azure key", r"[?&]sig=", r"sig=[A-Za-z0-9%+/]{40,}={0,2}"),
     token("azure_key", "an Azure key", r"[0-9]Q~", r"[A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31,34}"),
     token(
@@ -55,7 +66,8 @@ DETECTORS: tuple[Detector, ...] = (
         "gitlab_token",
         "a GitLab token",
         r"gl[a-z]{2,5}-|GR1348941",
-        rf"gl(?:pat|dt|rt|rtr|ptt|cbt|ft|oas|soat|agent|imt|ffct|wt)-{_URL_SAFE}{{20,}}(?:\.[0-9a-z]{{2}}\.?[0-9a-z]{{7,9}})?|GR1348941{_URL_SAFE}{{20}}",
+        rf"gl(?:pat|dt|rt|rtr|ptt|cbt|ft|oas|soat|agent|imt|ffct|"
+        rf"wt)-{_URL_SAFE}{{20,}}(?:\.[0-9a-z]{{2}}\.?[0-9a-z]{{7,9}})?|GR1348941{_URL_SAFE}{{20}}",
     ),
     token(
         "slack_token",
@@ -67,7 +79,7 @@ DETECTORS: tuple[Detector, ...] = (
         "slack_webhook",
         "a Slack webhook",
         r"hooks\.slack\.com",
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]{16,}",
+        r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]{16,}",
     ),
     token(
         "stripe_key",
@@ -91,7 +103,10 @@ DETECTORS: tuple[Detector, ...] = (
     token("twilio_key", "a Twilio key", r"(?:SK|AC)[0-9a-fA-F]{8}", r"(?:SK|AC)[0-9a-fA-F]{32}\b"),
     token("sendgrid_key", "a SendGrid key", r"SG\.", rf"SG\.{_URL_SAFE}{{16,32}}\.{_URL_SAFE}{{16,64}}"),
     token(
-        "telegram_token", "a Telegram bot token", r"[0-9]{8}:[A-Za-z0-9]", rf"[0-9]{{8,10}}:[A-Za-z]{_URL_SAFE}{{34}}"
+        "telegram_token",
+        "a Telegram bot token",
+        r"[0-9]{8}:[A-Za-z0-9]",
+        rf"(?:bot)?[0-9]{{8,10}}:[A-Za-z]{_URL_SAFE}{{34}}",
     ),
     token(
         "discord_token",
@@ -103,12 +118,13 @@ DETECTORS: tuple[Detector, ...] = (
         "discord_token",
         "a Discord webhook",
         r"discord(?:app)?\.com/api/webhooks/",
-        rf"discord(?:app)?\.com/api/webhooks/[0-9]{{15,20}}/{_URL_SAFE}{{40,}}",
+        rf"(?:https?://)?discord(?:app)?\.com/api/webhooks/[0-9]{{15,20}}/{_URL_SAFE}{{40,}}",
     ),
     token(
         "jwt",
         "a JSON web token",
         r"eyJ[A-Za-z0-9_-]{8}",
-        rf"eyJ{_URL_SAFE}{{8,}}\.eyJ{_URL_SAFE}{{8,}}\.{_URL_SAFE}*|eyJ{_URL_SAFE}{{8,}}\.{_URL_SAFE}*\.{_URL_SAFE}{{10,}}\.{_URL_SAFE}{{10,}}\.{_URL_SAFE}{{10,}}",
+        rf"eyJ{_URL_SAFE}{{8,}}\.eyJ{_URL_SAFE}{{8,}}\.{_URL_SAFE}*|"
+        rf"eyJ{_URL_SAFE}{{8,}}\.{_URL_SAFE}*\.{_URL_SAFE}{{10,}}\.{_URL_SAFE}{{10,}}\.{_URL_SAFE}{{10,}}",
     ),
 )

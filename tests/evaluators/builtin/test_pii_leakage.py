@@ -111,7 +111,7 @@ def test_what_is_personal_data(text: str, expected: list[tuple[str, str]]) -> No
         *(
             "a[1::2]",
             "std::vector",
-            "00:1A:2B:3C:4D:5E",
+            "00:1A:2B:3C:4D:5E:6F:70",
             "::1",
             "12:30:45",
             "2001:db8::/32",

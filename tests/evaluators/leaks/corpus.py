@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tests.evaluators.leaks.harmless import HARMLESS
 from tests.evaluators.leaks.identities import CARDS, DIGITS, IBANS, IDENTITIES, Made, digits
 from tests.evaluators.leaks.tokens import ALNUM, TOKENS, run
+from tests.evaluators.leaks.written import LEFT_ALONE, WRITTEN
 
 EACH = 3  # texts of one way of writing
 SEED = 20261121
@@ -216,7 +217,15 @@ def positives() -> tuple[Example, ...]:
 def negatives() -> tuple[Example, ...]:
     """What is often taken for personal data or a secret and is none."""
     draw = random.Random(SEED)
-    return tuple(Example("", made(draw), "") for made in HARMLESS for _ in range(EACH * 2))
+    made = [make(draw) for make in HARMLESS for _ in range(EACH * 2)]
+    alone = [numbered(draw, text, count) for text, count in LEFT_ALONE for _ in range(EACH)]
+    return tuple(Example("", text, "") for text in (*made, *alone))
+
+
+def numbered(draw: random.Random, text: str, count: int) -> str:
+    """The text with a number of so many digits in the last place of "@"."""
+    before, _, after = text.rpartition("@")
+    return before + digits(draw, count) + after
 
 
 def _positives(draw: random.Random) -> Iterator[Example]:
@@ -252,3 +261,7 @@ def _positives(draw: random.Random) -> Iterator[Example]:
         yield put("api_key", (carrier,), run(draw, 40, ALNUM + "+/"))
     for carrier in HEADERS:
         yield put("authorization", (carrier,), run(draw, 24) + digits(draw, 4, DIGITS))
+    for kind, make, written in WRITTEN:
+        for way in written:
+            value = make(draw)
+            yield Example(kind, way.replace("@", value), value)

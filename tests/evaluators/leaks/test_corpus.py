@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.leaks import PERSONAL, SECRETS, scanner
 from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import formatted
+from evaluators.leaks.folded import folded
 from evaluators.leaks.gate import Gate
 from tests.evaluators.leaks.corpus import Example, negatives, positives
 
@@ -69,7 +69,7 @@ def test_the_gate_opens_for_every_detector_that_finds() -> None:
     every = detectors()
     gate = Gate(every)
     for example in (*POSITIVES, *NEGATIVES):
-        shape = formatted(example.text)
+        shape = folded(example.text)
         opened = set(gate.open_for(shape))
         closed = [detector.kind for i, detector in enumerate(every) if i not in opened and list(detector.find(shape))]
         assert not closed, (closed, example.text)
@@ -79,7 +79,7 @@ def test_a_gate_with_little_memory_says_the_same() -> None:
     every = detectors()
     wide, narrow = Gate(every), Gate(every, memory=1 << 19)
     for example in POSITIVES:
-        shape = formatted(example.text)
+        shape = folded(example.text)
         assert narrow.open_for(shape) == wide.open_for(shape)
 
 
@@ -93,7 +93,7 @@ def test_a_gate_that_ran_out_of_memory_opens_for_all() -> None:
         one.patterns = re2.Set.SearchSet()
         one.patterns.Add("never seen")
         one.patterns.Compile()
-    assert gate.open_for(formatted("nothing here")) == list(range(len(every)))
+    assert gate.open_for(folded("nothing here")) == list(range(len(every)))
 
 
 def test_whoever_asks_for_a_region_gets_the_same_scanner() -> None:

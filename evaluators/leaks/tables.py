@@ -1,0 +1,86 @@
+"""Cells of tables as "head: cell", so that a column's head is the label of what stands under it."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.patterns import compiled
+
+_SHORTEST_CELL, _LONGEST_HEAD = 6, 32  # characters; shorter cells hold nothing that only a label tells
+# The line under a Markdown table's heads, and a line that may be the heads of comma-separated values.
+_RULE = r"(?m)^[ >]{0,8}\|?(?: ?:?-{2,}:? ?\|)+(?: ?:?-{2,}:? ?)?\|?[ \r]{0,4}$"
+_HEADS = r"(?m)^[\"']?[A-Za-z][A-Za-z_ .]{1,31}[\"']?(?:[,;\t] ?[\"']?[A-Za-z][A-Za-z_ .]{1,31}[\"']?)+\r?$"
+_SEPARATORS = b",;\t"
+
+
+class Cells(NamedTuple):
+    """`text` has a line for each cell; `starts` where each cell stands in it, `places` where in the table."""
+
+    text: str
+    starts: Sequence[int]
+    places: Sequence[Span]
+
+    def original(self, start: int, end: int) -> Span | None:
+        """Where the table has what stands there; None where that is not within one cell."""
+        index = bisect_right(self.starts, start) - 1
+        if index < 0:
+            return None
+        place, offset = self.places[index], start - self.starts[index]
+        found = Span(place.start + offset, place.start + offset + end - start)
+        return found if found.end <= place.end else None
+
+
+def cells(shape: Formatted) -> Cells | None:
+    """Of every table in the text that has heads; None where it has none."""
+    labelled = [*_markdown(shape.data), *_separated(shape.data)]
+    if not labelled:
+        return None
+    lines, starts, length = [], [], 0
+    for head, cell in labelled:
+        lines.append(f"{shape.text[head.start : head.end]}: {shape.text[cell.start : cell.end]}")
+        starts.append(length + len(lines[-1]) - (cell.end - cell.start))
+        length += len(lines[-1]) + 1
+    return Cells("\n".join(lines), starts, [cell for _, cell in labelled])
+
+
+def _markdown(data: bytes) -> Iterator[tuple[Span, Span]]:
+    for rule in compiled(_RULE).finditer(data):
+        first = data.rfind(b"\n", 0, max(rule.start() - 1, 0)) + 1
+        yield from _under(data, Span(first, rule.start() - 1), rule.end() + 1, b"|")
+
+
+def _separated(data: bytes) -> Iterator[tuple[Span, Span]]:
+    end = 0
+    for heads in compiled(_HEADS).finditer(data):
+        if heads.start() < end:
+            continue
+        separator = next(bytes([sign]) for sign in _SEPARATORS if sign in heads[0])
+        rows = list(_under(data, Span(*heads.span()), heads.end() + 1, separator))
+        end = rows[-1][1].end if rows else heads.end()
+        yield from rows
+
+
+def _under(data: bytes, heads: Span, start: int, separator: bytes) -> Iterator[tuple[Span, Span]]:
+    """Each cell that may hold something, with its head, of the rows that have as many columns."""
+    columns = _parted(data, heads, separator)
+    while start < len(data):
+        end = data.find(b"\n", start)
+        row = Span(start, end if end >= 0 else len(data))
+        if data.count(separator, row.start, row.end) != len(columns) - 1 or len(columns) < 2:
+            return
+        for head, cell in zip(columns, _parted(data, row, separator), strict=True):
+            if 0 < head.end - head.start <= _LONGEST_HEAD and cell.end - cell.start >= _SHORTEST_CELL:
+                yield head, cell
+        start = row.end + 1
+
+
+def _parted(data: bytes, line: Span, separator: bytes) -> list[Span]:
+    """The places between the separators, without blanks around them."""
+    parts, start = [], line.start
+    for part in data[line.start : line.end].split(separator):
+        bare = part.strip()
+        first = start + len(part) - len(part.lstrip()) if bare else start
+        parts.append(Span(first, first + len(bare)))
+        start += len(part) + 1
+    return parts
