@@ -6,7 +6,7 @@ scores of whole hundredths are exact, those of the pooled class too.
 
 from collections.abc import Mapping
 
-from dashboards.parts_sql import newest, newest_ids, summed
+from dashboards.parts_sql import newest, newest_ids, parts, summed
 from dashboards.sql import Tables, quoted
 from evaluators.classes.score_bins import BINS
 
@@ -62,13 +62,13 @@ def objects(tables: Tables) -> str:
 
 def examples(tables: Tables, most: int) -> str:
     """By class and kind, in how many of the newest images it came up, and ids of the newest of their traces."""
-    parts = (
+    of_records = (
         "SELECT trace_id, at, splitByChar('\\t', part.1) AS key, part.2 AS n FROM (SELECT trace_id, time AS at, "
         f"arrayJoin(CAST(parts, 'Array(Tuple(String, Float64))')) AS part FROM ({newest(tables, DETECTION)}))"
     )
     counts = (
         f"SELECT trace_id, any(at) AS time, class, {_counts(_CHOSEN)} "
-        f"FROM ({_of_classes(parts, 'trace_id', 'at')}) GROUP BY trace_id, class"
+        f"FROM ({_of_classes(of_records, 'trace_id', 'at')}) GROUP BY trace_id, class"
     )
     kinds = _PREDICTIONS | _MISSED
     return (
@@ -93,17 +93,17 @@ def places(tables: Tables) -> str:
 
 
 def _over_time(tables: Tables, kinds: Mapping[str, str]) -> str:
-    parts = _of_classes(summed(tables, _CARRIER, over_time=True), "start")
-    counts = f"SELECT $__timeInterval(start) AS time, {_counts(_CHOSEN)} FROM ({parts}) GROUP BY time"
+    of_windows = _of_classes(parts(tables, _CARRIER), "start")
+    counts = f"SELECT $__timeInterval(start) AS time, {_counts(_CHOSEN)} FROM ({of_windows}) GROUP BY time"
     return f"SELECT time, {_named(kinds)} FROM ({counts}) ORDER BY time"
 
 
-def _of_classes(parts: str, *columns: str) -> str:
+def _of_classes(counted: str, *columns: str) -> str:
     """Class, kind and score bin (0 where a part has none) of those parts that belong to a class; and these columns."""
     more = "".join(f"{column}, " for column in columns)
     return (
         f"SELECT {more}key[2] AS class, splitByChar('.', key[1])[1] AS kind, "
-        f"toInt16OrZero(splitByChar('.', key[1])[2]) AS bin, n FROM ({parts}) WHERE length(key) = 2"
+        f"toInt16OrZero(splitByChar('.', key[1])[2]) AS bin, n FROM ({counted}) WHERE length(key) = 2"
     )
 
 

@@ -5,17 +5,20 @@ from dashboards.sql import Tables, chosen, quoted
 _NEWEST = 2000  # records that examples are looked for among
 
 
-def summed(tables: Tables, carrier: str, over_time: bool = False) -> str:
-    """The parts of all windows of the time range: `key` (name and labels) and `n`; with `start` if over time.
+def parts(tables: Tables, carrier: str) -> str:
+    """The parts of each window of the time range: its `start`, `key` (name and labels) and `n`.
 
     `carrier` is the metric in whose windows they are.
     """
-    start = "start, " if over_time else ""
     return (
-        f"SELECT {start}splitByChar('\\t', part.1) AS key, sum(part.2) AS n FROM ("
-        f"SELECT {start}arrayJoin(CAST(parts, 'Array(Tuple(String, Float64))')) AS part {tables.windows([carrier])}) "
-        f"GROUP BY {start}key"
+        "SELECT start, splitByChar('\\t', part.1) AS key, part.2 AS n FROM ("
+        f"SELECT start, arrayJoin(CAST(parts, 'Array(Tuple(String, Float64))')) AS part {tables.windows([carrier])})"
     )
+
+
+def summed(tables: Tables, carrier: str) -> str:
+    """The parts of all these windows together: `key` and `n`."""
+    return f"SELECT key, sum(each.n) AS n FROM ({parts(tables, carrier)}) AS each GROUP BY key"
 
 
 def newest(tables: Tables, evaluator: str, with_part: str = "") -> str:
