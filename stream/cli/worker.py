@@ -22,7 +22,8 @@ def command(lanes: tuple[str, ...], config: Path | None) -> None:
     """Evaluate traces from Kafka until stopped; several lanes run as one child process each.
 
     Each lane is a consumer group of its own: start as many workers of a lane as the topic has partitions. SIGTERM and
-    Ctrl-C drain: what was fetched is stored and committed first.
+    Ctrl-C drain: what was begun is stored and committed first, for at most worker.drain_s; what was only fetched is
+    read again by the next worker.
 
     \b
     Examples:
