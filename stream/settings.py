@@ -15,7 +15,7 @@ from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators.errors import ConfigError
 from evaluators.settings import EvaluatorSettings
 from sinks.settings import ClickHouseSettings, GrafanaSettings, PrivacySettings, RetentionSettings
-from stream.configuration.names import CONFIG_VARIABLE, from_environment, leaves, model_at, nearest, variable_of
+from stream.configuration.names import CONFIG_VARIABLE, from_environment, leaves, model_at, nearest
 from stream.configuration.sections import (
     IngestSettings,
     KafkaSettings,
@@ -186,4 +186,4 @@ def _masked(value: Any) -> Any:
     return value
 
 
-__all__ = ["DEFAULT_FILE", "Entry", "Loaded", "Settings", "entries", "load", "variable_of"]
+__all__ = ["DEFAULT_FILE", "Entry", "Loaded", "Settings", "entries", "load"]
