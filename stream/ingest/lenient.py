@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import itertools
 import typing
 from typing import Any
 
@@ -32,7 +33,8 @@ def _known(struct: type[msgspec.Struct]) -> frozenset[str]:
 def tidy(fields: dict[str, Any]) -> dict[str, Any]:
     """What `msgspec.convert` takes as a `Trace`: null is the same as absent, and nothing unknown is lost.
 
-    Unknown fields go to `attributes` under their path (`latency.queue_s`), a chunk's to its `metadata`.
+    Unknown fields go to `attributes` under their path (`latency.queue_s`), a chunk's to its `metadata`. Where one of
+    that name was sent there too, that one keeps it and the unknown field is `unknown.latency.queue_s`.
     """
     unknown: dict[str, Any] = {}
     known = _tidied(Trace, fields, "", unknown)
@@ -40,8 +42,21 @@ def tidy(fields: dict[str, Any]) -> dict[str, Any]:
     if unknown:
         own = known.get("attributes", {})
         if isinstance(own, dict):
-            known["attributes"] = {**own, **unknown}
+            known["attributes"] = _beside(own, unknown)
     return known
+
+
+def _beside(own: dict[str, Any], unknown: dict[str, Any]) -> dict[str, Any]:
+    both = dict(own)
+    for name, value in unknown.items():
+        both[name if name not in both else _free(name, both)] = value
+    return both
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    """Numbered, and not nested: each name tried is tried for one field alone, however many are hostile."""
+    tried = itertools.chain([f"unknown.{name}"], (f"unknown{number}.{name}" for number in itertools.count(2)))
+    return next(free for free in tried if free not in taken)
 
 
 def _tidied(struct: type[msgspec.Struct], fields: dict[str, Any], path: str, unknown: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +96,7 @@ def _chunk(item: Any) -> Any:
     unknown: dict[str, Any] = {}
     chunk = _tidied(Chunk, item, "", unknown)
     if unknown and isinstance(chunk.get("metadata", {}), dict):
-        chunk["metadata"] = {**chunk.get("metadata", {}), **unknown}
+        chunk["metadata"] = _beside(chunk.get("metadata", {}), unknown)
     if "id" not in chunk and isinstance(text := chunk.get("text"), str):
         chunk["id"] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
     return chunk

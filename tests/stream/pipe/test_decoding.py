@@ -135,6 +135,24 @@ def test_unknown_fields_are_kept() -> None:
     assert trace.latency.total_s == 1.5
 
 
+def test_an_unknown_field_takes_nobodys_place() -> None:
+    trace = decode(
+        record(
+            user_tier="gold",
+            attributes={"user_tier": "silver", "unknown.user_tier": "bronze"},
+            contexts=[{"id": "c", "text": "x", "page": 3, "metadata": {"page": 7}}],
+        ),
+        LIVE,
+    )
+    assert trace.attributes == {
+        "user_tier": "silver",
+        "unknown.user_tier": "bronze",
+        "unknown2.user_tier": "gold",
+    }
+    assert trace.contexts is not None
+    assert trace.contexts[0].metadata == {"page": 7, "unknown.page": 3}
+
+
 def test_null_is_the_same_as_absent() -> None:
     nulls: dict[str, Any] = {
         "environment": None,
