@@ -47,10 +47,7 @@ def precision_recall(tables: Tables, thresholds: Sequence[int]) -> str:
 
 
 def roc(tables: Tables) -> str:
-    """Class, false and true positive rate at every threshold that counts tell apart: the area under it is `roc_auc`.
-
-    Only records with a score of the class are in it.
-    """
+    """Class, false and true positive rate at every threshold that counts tell apart: the area under it is `roc_auc`."""
     return (
         "SELECT class, fp / others AS `false positive rate`, tp / expected AS `true positive rate` "
         f"FROM ({_at(tables, range(BINS + 2))}) WHERE expected > 0 AND others > 0 ORDER BY class, threshold DESC"
@@ -62,10 +59,9 @@ def detailed(tables: Tables, thresholds: Sequence[int]) -> str:
     return (
         "SELECT class, threshold / 100 AS threshold, tp, fp AS `fp: misclassification`, "
         "topped - tp AS `fn: misclassification`, expected - topped AS `fn: no prediction`, "
-        "scored - expected - fp AS tn, tp / nullIf(tp + fp, 0) AS precision, tp / nullIf(expected, 0) AS recall, "
+        "others - fp AS tn, tp / nullIf(tp + fp, 0) AS precision, tp / nullIf(expected, 0) AS recall, "
         "2 * tp / nullIf(tp + fp + expected, 0) AS f1 "
-        f"FROM ({_at(tables, thresholds)}) AS counted CROSS JOIN (SELECT sum(n) AS scored FROM ({_counts(tables)}) "
-        "WHERE key[1] = 'scored') AS total ORDER BY class, threshold"
+        f"FROM ({_at(tables, thresholds)}) ORDER BY class, threshold"
     )
 
 
@@ -102,7 +98,8 @@ def _counts(tables: Tables) -> str:
 def _at(tables: Tables, thresholds: Sequence[int]) -> str:
     """Per class and threshold the records with at least that score of the class: `tp` that expected it, `fp` others.
 
-    `topped` expected it, and had at least that score of any class; `expected` and `others` are those with any score.
+    `topped` expected it, and had at least that score of any class; `expected` and `others` are all records with scores
+    that did and did not expect it. Those without a score of the class have 0 there.
     """
     bins = (
         "SELECT key[2] AS class, splitByChar('.', key[1])[1] AS kind, "
@@ -112,7 +109,9 @@ def _at(tables: Tables, thresholds: Sequence[int]) -> str:
     listed = ", ".join(map(str, thresholds))
     return (
         "SELECT class, threshold, sumIf(n, kind = 'pos' AND bin >= threshold) AS tp, "
-        "sumIf(n, kind = 'neg' AND bin >= threshold) AS fp, sumIf(n, kind = 'top' AND bin >= threshold) AS topped, "
-        "sumIf(n, kind = 'pos') AS expected, sumIf(n, kind = 'neg') AS others "
-        f"FROM ({bins}) ARRAY JOIN [{listed}] AS threshold GROUP BY class, threshold"
+        "if(threshold = 0, others, sumIf(n, kind = 'neg' AND bin >= threshold)) AS fp, "
+        "sumIf(n, kind = 'top' AND bin >= threshold) AS topped, "
+        "sumIf(n, kind = 'pos') AS expected, any(scored) - expected AS others "
+        f"FROM ({bins}) AS counted CROSS JOIN (SELECT sum(n) AS scored FROM ({_counts(tables)}) "
+        f"WHERE key[1] = 'scored') AS total ARRAY JOIN [{listed}] AS threshold GROUP BY class, threshold"
     )

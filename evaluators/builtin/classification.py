@@ -54,10 +54,10 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     @model_validator(mode="after")
     def _hundredths(self) -> "Params":
         first, last, step = (value * _HUNDREDTHS for value in self.curve_thresholds)
+        if not (1 <= first <= last <= _HUNDREDTHS and 1 <= step <= _HUNDREDTHS):
+            raise ValueError("curve_thresholds must be 0.01 <= first <= last <= 1, and a step from 0.01 to 1")
         if any(abs(value - round(value)) > 1e-9 for value in (first, last, step)):
             raise ValueError("curve_thresholds must be whole hundredths: counts are exact there")
-        if not (0 < first <= last <= _HUNDREDTHS and step > 0):
-            raise ValueError("curve_thresholds must be 0 < first <= last <= 1 and a step above 0")
         return self
 
 
@@ -82,7 +82,7 @@ def _metrics() -> Iterator[Metric]:
 
 @evaluator(
     "classification",
-    version=1,
+    version=2,
     domain="classification",
     method="window",
     inputs=Inputs,
@@ -91,8 +91,11 @@ def _metrics() -> Iterator[Metric]:
     combine=combine,
 )
 def classification(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Expected against predicted classes of a window of records: binary, multi-class and multi-label. Metrics are those
-    of scikit-learn, and absent where they are 0 / 0; ROC AUC is of scores in hundredths, of one class against the rest.
+    """Expected against predicted classes of a window of records: binary, multi-class and multi-label. A recorded
+    prediction counts as it is, even where another class has the highest score: it is what the application did. Where
+    none was recorded, the class with the highest score is the prediction; of multi-label records, every class with 0.5
+    or more. Metrics are those of scikit-learn, and absent where they are 0 / 0. ROC AUC is of scores in hundredths, of
+    one class against the rest, over the records with scores; a class that such a record gives no score has 0 there.
     """
     positive = class_label(params.positive) if params.positive else None
     for row in rows:

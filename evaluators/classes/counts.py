@@ -3,7 +3,9 @@
 Parts: `records`, `correct` (all classes as expected), `scored` (records with scores); by class `truth`, `guess`, `hit`
 (both) and `lost` (expected, and nothing was predicted); by expected and predicted class `confusion`, of single-label
 records; `positive`, the class named so by the settings. Of scores, by class and with the bin after a dot: `pos` where
-the class was expected, `neg` where it was not, and `top`, the highest score of a record that expected it.
+the class was expected, `neg` where it was not, and `top`, the highest score of a record that expected it. A record with
+scores, but none of the class, has 0 there: in `pos` it is counted; `neg` lacks it, so that a record adds only what it
+names, and `combine` knows the number from `scored`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +38,6 @@ def parts_of(record: Classes, positive: str | None) -> dict[str, float]:
 
 
 def _score_keys(expected: Iterable[str], scores: Mapping[str, float]) -> Iterable[str]:
-    """A class that was expected and has no score has 0."""
     top = score_bin(max(scores.values()))
     for label in expected:
         yield part_key(f"pos.{score_bin(scores.get(label, 0.0))}", label)
@@ -58,7 +59,7 @@ def combine(parts: Mapping[str, float]) -> Combined:
     for key in ("precision", "recall", "f1"):
         metrics[key] = metrics[f"macro_{key}"] if positive is None else of_positive[key]
     ranked = sorted(classes.keys() - {POOLED}) if positive is None else [positive]
-    areas = [roc_auc(_bins(classes.get(label, {}), "pos."), _bins(classes.get(label, {}), "neg.")) for label in ranked]
+    areas = [_area(classes.get(label, {}), parts.get("scored", 0.0)) for label in ranked]
     metrics["roc_auc"] = _mean([area for area in areas if area is not None])
     return Combined({key: value for key, value in metrics.items() if value is not None}, _per_class(classes))
 
@@ -125,6 +126,15 @@ def _per_class(classes: Mapping[str, _Counts]) -> dict[str, dict[tuple[str, ...]
             if value is not None:
                 per.setdefault(f"class_{key}", {})[label,] = ClassValue(value, records[key])
     return per
+
+
+def _area(one: _Counts, scored: float) -> float | None:
+    """The area under the ROC curve of the class against the rest, over all records with scores."""
+    positive, negative = _bins(one, "pos."), _bins(one, "neg.")
+    without = scored - sum(positive.values()) - sum(negative.values())
+    if without > 0:
+        negative[0] = negative.get(0, 0.0) + without
+    return roc_auc(positive, negative)
 
 
 def _bins(one: _Counts, kind: str) -> dict[int, float]:

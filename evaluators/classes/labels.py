@@ -30,8 +30,9 @@ class Classes(NamedTuple):
 def of_labels(labels: Labels) -> Classes | NotApplicable:
     """As recorded. An expected list is multi-label, also of one.
 
-    Where no prediction was recorded, scores make it: the class with the highest, of equal ones the first by name; of
-    multi-label records every class with 0.5 or more.
+    A recorded prediction stands, whatever the scores say: it is what the application did. Where none was recorded,
+    scores make it: the class with the highest, of equal ones the first by name; of multi-label records every class with
+    0.5 or more.
     """
     if labels.expected is None:
         return NotApplicable("missing_expected")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from evaluators.check import check_evaluator
 from evaluators.classes.labels import MOST_LABELS
@@ -97,10 +98,25 @@ def test_roc_auc_is_by_rank_and_a_tie_is_half(records: Sequence[tuple[int, float
 
 
 def test_roc_auc_of_several_classes_is_the_mean_of_each_against_the_rest() -> None:
-    """Valor's areas of cat and dog. A bird's is not known: no other record has a score for it (Valor says 0)."""
+    """scikit-learn's areas of bird, cat and dog: no other record has a score for the bird, which is 0 there."""
     made = window(labelled(Labels(label, scores=scores) for label, scores in SCORED))
-    assert made.metrics["roc_auc"] == pytest.approx((1.0 + 0.75) / 2)
+    assert made.metrics["roc_auc"] == pytest.approx((1.0 + 1.0 + 0.75) / 3)
     assert made.metrics["accuracy"] == 0.5  # the highest score is the prediction: cat, cat, dog, dog
+
+
+def test_a_record_without_a_score_of_a_class_has_0_there() -> None:
+    """Where only the predicted class has a score. Of pairs won, a: 4 of 6, b: 5 of 6, c: 2 of 4."""
+    given_ = [("a", "a", 0.9), ("a", "b", 0.6), ("b", "b", 0.8), ("b", "b", 0.4), ("c", "a", 0.5)]
+    made = [Labels(true, scores={predicted: score}) for true, predicted, score in given_]
+    made.append(Labels("b", "a"))  # no scores: not in it
+    assert window(labelled(made)).metrics["roc_auc"] == pytest.approx((4 / 6 + 5 / 6 + 2 / 4) / 3)
+
+
+def test_a_recorded_prediction_stands_against_the_highest_score() -> None:
+    scores = {"a": 0.9, "b": 0.1}
+    assert scored(ID, labels=Labels("b", "b", scores)).metrics == {"accuracy": 1.0}
+    assert scored(ID, labels=Labels("b", scores=scores)).metrics == {"accuracy": 0.0}
+    assert scored(ID, labels=Labels(("b",), ("b",), scores)).metrics == {"accuracy": 1.0}
 
 
 labels = st.sampled_from(["cat", "dog", "bird", "Fish and chips", "naïve"])
@@ -187,6 +203,31 @@ def test_roc_auc_of_three_classes_is_scikit_learns(records: list[tuple[int, tupl
     made = window(labelled(Labels(names[true], scores=dict(zip(names, s, strict=True))) for true, s in records))
     areas = [roc_auc_score([true == i for true, _ in records], [s[i] for _, s in records]) for i in range(3)]
     assert made.metrics["roc_auc"] == pytest.approx(sum(areas) / 3)
+
+
+top_scores = st.dictionaries(st.sampled_from("abcd"), hundredths, max_size=3)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.sets(st.sampled_from("abcd"), min_size=1), top_scores), min_size=2, max_size=30))
+def test_roc_auc_of_the_highest_scores_is_scikit_learns_with_0_for_the_others(
+    records: list[tuple[set[str], dict[str, float]]],
+) -> None:
+    from sklearn.metrics import roc_auc_score
+
+    single_label = all(len(true) == 1 for true, _ in records)
+    given_ = [
+        Labels(min(true) if single_label else tuple(true), None if scores else "a", scores or None)
+        for true, scores in records
+    ]
+    ranked = [(true, scores) for true, scores in records if scores]
+    areas = [
+        roc_auc_score([name in true for true, _ in ranked], [scores.get(name, 0.0) for _, scores in ranked])
+        for name in "abcd"
+        if len({name in true for true, _ in ranked}) == 2
+    ]
+    expected = pytest.approx(sum(areas) / len(areas)) if areas else None
+    assert window(labelled(given_)).metrics.get("roc_auc") == expected
 
 
 @given(hundredths | st.floats(0, 1))
@@ -301,10 +342,23 @@ def test_scores_that_are_no_shares_still_say_which_is_highest() -> None:
 
 
 @pytest.mark.parametrize(
-    "thresholds", [(0.0, 0.9, 0.1), (0.5, 0.4, 0.1), (0.1, 1.1, 0.1), (0.1, 0.9, 0.0), (0.125, 0.9, 0.1)]
+    "thresholds",
+    [
+        (0.0, 0.9, 0.1),
+        (0.5, 0.4, 0.1),
+        (0.1, 1.1, 0.1),
+        (0.1, 0.9, 0.0),
+        (0.125, 0.9, 0.1),
+        (0.1, 0.9, 1e-12),
+        (0.1, 0.9, 1e308),
+        (0.1, 0.9, math.inf),
+        (0.1, math.inf, 0.1),
+        (-math.inf, 0.9, 0.1),
+        (math.nan, 0.9, 0.1),
+    ],
 )
 def test_thresholds_must_be_hundredths_in_order(thresholds: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="curve_thresholds must be"):
+    with pytest.raises(ValidationError, match="curve_thresholds must be"):
         load()[ID].params.model_validate({"curve_thresholds": thresholds})
 
 
