@@ -42,9 +42,7 @@ def _thresholds(params: Params, tables: Tables) -> Iterator[table.Panel | xychar
     thresholds = params.thresholds
     says = "Of each class against the rest, at score thresholds; the counts are exact at whole hundredths."
     yield curves("Precision and recall", says, ask.precision_recall(tables, thresholds), "class")
-    says = (
-        "Of each class against the rest, over the records with scores; without one of the class a record has 0 there. "
-    )
+    says = "Of each class against the rest, over records with scores; one without a score of the class has 0 there. "
     says += "The area under it is roc_auc."
     yield curves("ROC", says, ask.roc(tables), "class")
     says = "Ids of the newest traces of each kind, of the newest 2,000 records with scores."
