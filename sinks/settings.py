@@ -1,8 +1,9 @@
 """Settings of the places where results go. Read by `stream.settings` only."""
 
 from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr, field_validator
 
 
 class ClickHouseSettings(BaseModel, extra="forbid", frozen=True):
@@ -13,6 +14,14 @@ class ClickHouseSettings(BaseModel, extra="forbid", frozen=True):
     password: SecretStr = Field(default=SecretStr(""), description="Password; for the embedded server its key.")
     database: str = Field(default="ragwatch", description="Database; `ragwatch migrate` creates it.")
     timeout_s: float = Field(default=30.0, gt=0, description="Longest a single request may take.")
+
+    @field_validator("url")
+    @classmethod
+    def _without_credentials(cls, url: str) -> str:
+        """Errors and logs name the url."""
+        if "@" in urlsplit(url).netloc:
+            raise ValueError("has a user or password in it; set clickhouse.user and clickhouse.password instead")
+        return url
 
 
 class RetentionSettings(BaseModel, extra="forbid", frozen=True):

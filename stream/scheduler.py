@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import threading
 import time
@@ -12,14 +13,15 @@ from datetime import datetime
 from drift.job_runs import record_run
 from drift.jobs import Jobs, server_time
 from drift.leadership import Leadership, Term
-from drift.rules.choose import check
+from drift.settings import RuleSettings
 from evaluators import registry
 from evaluators.errors import RagwatchError
 from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
 from stream.kafka.leader import KafkaLeadership
 from stream.lanes.worker import CRASHED, STOPPED, WRONG_SETTINGS
-from stream.settings import Settings
+from stream.rules_file import RulesFile
+from stream.settings import Loaded, Settings
 from stream.telemetry import logs
 from stream.telemetry.registry import Telemetry
 from stream.telemetry.serving import TelemetryServer
@@ -71,6 +73,7 @@ class Scheduled:
     def __init__(
         self,
         settings: Settings,
+        rules: Callable[[], RuleSettings],
         evaluators: Mapping[str, Evaluator],
         database: Database,
         leadership: Leadership,
@@ -79,6 +82,7 @@ class Scheduled:
         now: Callable[[], datetime],
     ) -> None:
         self._settings = settings
+        self._rules = rules
         self._evaluators = evaluators
         self._database = database
         self._leadership = leadership
@@ -118,22 +122,21 @@ class Scheduled:
 
     def _of(self, term: Term) -> Jobs:
         with self._lock:
-            if self._jobs is None or self._jobs.term is not term:
+            rules = self._rules()
+            if self._jobs is None or self._jobs.term is not term or self._jobs.rules is not rules:
                 settings = self._settings
-                self._jobs = Jobs(
-                    self._database, self._evaluators, settings.windows, settings.rules, settings.jobs, term
-                )
+                self._jobs = Jobs(self._database, self._evaluators, settings.windows, rules, settings.jobs, term)
             return self._jobs
 
 
-def run(settings: Settings) -> int:
+def run(loaded: Loaded) -> int:
     """Until SIGTERM or SIGINT; the exit status: 0 stopped in order, 1 a bug, 2 a person must change something."""
-    logs.configure(settings.telemetry)
+    logs.configure(loaded.settings.telemetry)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        asyncio.run(_serve(settings, stop))
+        asyncio.run(_serve(loaded, stop))
     except RagwatchError as error:
         log.error("jobs stop: %s", error)
         return WRONG_SETTINGS
@@ -143,12 +146,12 @@ def run(settings: Settings) -> int:
     return STOPPED
 
 
-async def _serve(settings: Settings, stop: threading.Event) -> None:
+async def _serve(loaded: Loaded, stop: threading.Event) -> None:
     """Telemetry on the loop, jobs in threads."""
     from apscheduler.schedulers.background import BackgroundScheduler
 
-    evaluators = registry.load()
-    check(settings.rules, evaluators)
+    settings, evaluators = loaded.settings, registry.load()
+    rules = RulesFile(loaded, evaluators, os.environ)
     database = Database(settings.clickhouse)
     leadership = KafkaLeadership(settings.kafka, database, ended=stop.set)
     telemetry = Telemetry()
@@ -156,7 +159,9 @@ async def _serve(settings: Settings, stop: threading.Event) -> None:
     where = settings.telemetry
     server = TelemetryServer(telemetry, health, where.host, where.jobs_port, "telemetry.jobs_port")
     await server.start()
-    scheduled = Scheduled(settings, evaluators, database, leadership, telemetry, health, lambda: server_time(database))
+    scheduled = Scheduled(
+        settings, rules.now, evaluators, database, leadership, telemetry, health, lambda: server_time(database)
+    )
     scheduler = BackgroundScheduler(timezone="UTC")
     for name, every_s, job in _schedule(settings, database):
         scheduler.add_job(

@@ -14,7 +14,8 @@ def command(config: Path | None) -> None:
     """Close windows, judge rules, open and resolve problems, state insights; until stopped.
 
     Run as many as you like, on as many machines: one leads (who owns the partition of kafka.jobs_topic), the others
-    take over when it is gone. A rule that changes in the settings needs no re-evaluation, only this process.
+    take over when it is gone. Rules that change in the settings file hold from the next look on, without a restart and
+    without evaluating anything anew; other settings are read at the start.
 
     \b
     Examples:
@@ -24,4 +25,4 @@ def command(config: Path | None) -> None:
     loaded = settings_from(config)
     from stream.scheduler import run
 
-    sys.exit(run(loaded.settings))
+    sys.exit(run(loaded))

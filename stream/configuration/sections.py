@@ -77,7 +77,12 @@ class WorkerSettings(BaseModel, extra="forbid", frozen=True):
     dead_letter_ratio: Rate = Field(
         default=0.5, description="Stop where more of the latest 1,000 records are dead letters."
     )
-    dead_letter_run: int = Field(default=1000, ge=1, description="Stop after so many dead letters in a row.")
+    dead_letter_run: int = Field(
+        default=500,
+        ge=1,
+        description="Stop after so many dead letters in a row; no more than slice_records, or slices before the last "
+        "are set aside at every start.",
+    )
 
 
 class Price(BaseModel, extra="forbid", frozen=True):

@@ -62,7 +62,9 @@ class Clock:
 
 def scheduled(world: World, leads: Leads, clock: Clock) -> tuple[Scheduled, Telemetry, JobHealth]:
     telemetry, health = Telemetry(), JobHealth(clock, 100, leads.trouble)
-    made = Scheduled(Settings(), EVALUATORS, world.database, leads, telemetry, health, lambda: world.at(60))
+    made = Scheduled(
+        Settings(), lambda: world.rules, EVALUATORS, world.database, leads, telemetry, health, lambda: world.at(60)
+    )
     return made, telemetry, health
 
 

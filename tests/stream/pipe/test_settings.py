@@ -143,6 +143,12 @@ def test_secrets_are_masked_and_never_in_errors(tmp_path: Path) -> None:
     assert shown["kafka.sasl_password"] == ""
 
 
+def test_a_password_in_the_url_of_clickhouse_is_refused_and_not_told() -> None:
+    with pytest.raises(ConfigError, match=r"set clickhouse\.user and clickhouse\.password") as raised:
+        load(None, {"RAGWATCH_CLICKHOUSE__URL": "http://u:p4ss@h:8123"})
+    assert "p4ss" not in str(raised.value)
+
+
 def test_every_setting_is_described_and_has_one_variable() -> None:
     paths = [path for path, _ in leaves(Settings)]
     assert len({variable_of(path) for path in paths}) == len(paths)

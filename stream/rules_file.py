@@ -1,0 +1,55 @@
+"""Rules that change in the settings file are taken up while the jobs run."""
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from drift.rules.choose import check
+from drift.settings import RuleSettings
+from evaluators.errors import ConfigError
+from evaluators.spec import Evaluator
+from stream.settings import Loaded, load
+
+log = logging.getLogger(__name__)
+
+
+class RulesFile:
+    """The rules as the settings file has them now; as they last were where it cannot be read or is wrong.
+
+    Every other setting stays as it was at the start. Variables win over the file, as ever. The same object until the
+    rules change. Raises `ConfigError` at first where a rule fits no metric.
+    """
+
+    def __init__(self, loaded: Loaded, evaluators: Mapping[str, Evaluator], environ: Mapping[str, str]) -> None:
+        check(loaded.settings.rules, evaluators)
+        self._rules = loaded.settings.rules
+        self._file = loaded.file
+        self._evaluators = evaluators
+        self._environ = environ
+        self._seen = _state(loaded.file)
+
+    def now(self) -> RuleSettings:
+        """Looks at the file's state each time, reads it only when that changed, and never raises."""
+        state = _state(self._file)
+        if state != self._seen:
+            self._seen = state
+            try:
+                rules = load(self._file, self._environ).settings.rules
+                check(rules, self._evaluators)
+            except ConfigError as error:
+                log.error("the rules stay as they were: %s", error)
+            else:
+                if rules != self._rules:
+                    log.info("rules are now as in %s", self._file)
+                    self._rules = rules
+        return self._rules
+
+
+def _state(file: Path | None) -> tuple[int, int, int] | None:
+    """Changes with the file, also where another takes its place; None: there is none."""
+    try:
+        found = os.stat(file) if file is not None else None
+    except OSError:
+        return None
+    return (found.st_ino, found.st_size, found.st_mtime_ns) if found else None
