@@ -15,7 +15,7 @@ _OTHER = (
     r"revision|commit|reference|ref|item|product|catalog(?:ue)?|article|lot|batch|barcode|upc|ean|gtin|asin|job|"
     r"session|"
     r"transaction|request|message|event|trace|page|chapter|section|figure|table|issue|shipment|parcel|kit|ndc|nsn|"
-    r"drug|cep|zip|plz|post(?:al|code)|scores?|votes?|rows?|points|ranking|values|samples|lottery|"
+    r"drug|cep|zip|plz|post(?:al|code)|scores?|votes?|rows?|points|ranking|values|samples|lottery|codes?|"
     r"commande|serie|facture|dossier|pedido|factura|bestell(?:ung)?|rechnung|auftrag|ordine|fattura|zamowienia|zakaz|"
     r"(?:order|user|item|tweet|post|video|channel|row)[_ -]?id|[\"']id)s?(?:nummer|nr)?"
     r"(?:[ _-]?(?:id|no|nr|num|number|code|is|was|key)\b\.?){0,2}[\"']?[ :#=\"'(-]*$"
@@ -24,17 +24,17 @@ _OTHER = (
 SOMEWHERE = r"[^0-9\n]{0,40}?"  # "passport number of the second traveller: "
 # "number", "no.", "card", "document" in the languages of the labels.
 _NUMBER = (
-    r"(?:[ _.,/*'\"-]{0,3}(?:numbers?|num(?:ero|mer|eri|bers?|ara[a-z]{0,4})?|no|nr|n\.?o?|nomor|nomer[a-z]{0,2}|"
+    r"(?:[ _.,/*'\"-]{0,3}(?:number|num(?:ero|mer|eri|bers?|ara[a-z]{0,4})?|no|nr|n\.?o?|nomor|nomer[a-z]{0,2}|"
     r"cislo|szam|"
     r"so|id|code|card|document|account|seria|series|i|and|ref|value|field)\b[.:]?)"
 )
 _OF = r" (?:of|for|from|in|on|del|de|des|der|do|da|di|du|van|von|fur|pour|para|per|till|dla)\b[^0-9\n:=]{0,32}?"
 _VERB = r"(?:is|was|are|reads?|shows?|says|being|es|ist|lautet|est|sono|e|to|on|ar|er|jest|este|adalah|la)"
 _TAGS = r"(?:</?[a-z][^<>\n]{0,40}>\s{0,4}){1,4}"
-_SIGN = rf"(?:[\"'`*_\])\\]{{0,5}}\s{{0,2}}(?:[:=#|>]|-[ >]|\b{_VERB}\b:?|{_TAGS})[*_]{{0,3}})"
+_SIGN = rf"(?:[\"'`*_\])\\]{{0,5}}\s{{0,2}}(?:[:=#|>]|-[ >]|\b{_VERB}\b:?(?: (?:el|le|la|the|o))?|{_TAGS})[*_]{{0,3}})"
 # Right before the number, but for what may stand between a label and its value.
 BESIDE = (
-    rf"[a-z]{{0,12}}\.?{_NUMBER}{{0,3}}(?:\*\*)?(?: ?\([^()0-9\n]{{0,24}}\))?"
+    rf"(?:[a-z]{{0,11}}[a-rt-z])?\.?{_NUMBER}{{0,3}}(?:\*\*)?(?: ?\([^()0-9\n]{{0,24}}\))?"
     rf"(?:(?:{_OF})?{_SIGN})?[\s\"'`*_(\[<>\\#,:]{{0,12}}"
 )
 

@@ -45,34 +45,50 @@ def cells(shape: Formatted) -> Cells | None:
 
 
 def _markdown(data: bytes) -> Iterator[tuple[Span, Span]]:
+    end = 0
     for rule in compiled(_RULE).finditer(data):
+        if rule.start() < end:
+            continue
         first = data.rfind(b"\n", 0, max(rule.start() - 1, 0)) + 1
-        yield from _under(data, Span(first, rule.start() - 1), rule.end() + 1, b"|")
+        heads = Span(first, max(rule.start() - 1, first))
+        rows = _rows(data, heads, rule.end() + 1, b"|")
+        end = rows[-1].end if rows else rule.end()
+        yield from _under(data, heads, rows, b"|")
 
 
 def _separated(data: bytes) -> Iterator[tuple[Span, Span]]:
     end = 0
-    for heads in compiled(_HEADS).finditer(data):
-        if heads.start() < end:
+    for match in compiled(_HEADS).finditer(data):
+        if match.start() < end:
             continue
-        separator = next(bytes([sign]) for sign in _SEPARATORS if sign in heads[0])
-        rows = list(_under(data, Span(*heads.span()), heads.end() + 1, separator))
-        end = rows[-1][1].end if rows else heads.end()
-        yield from rows
+        separator = next(bytes([sign]) for sign in _SEPARATORS if sign in match[0])
+        heads = Span(*match.span())
+        rows = _rows(data, heads, match.end() + 1, separator)
+        end = rows[-1].end if rows else match.end()
+        yield from _under(data, heads, rows, separator)
 
 
-def _under(data: bytes, heads: Span, start: int, separator: bytes) -> Iterator[tuple[Span, Span]]:
-    """Each cell that may hold something, with its head, of the rows that have as many columns."""
-    columns = _parted(data, heads, separator)
-    while start < len(data):
+def _rows(data: bytes, heads: Span, start: int, separator: bytes) -> list[Span]:
+    """The lines from there on that have as many separators as the heads."""
+    rows: list[Span] = []
+    count = data.count(separator, heads.start, heads.end)
+    while count and start < len(data):
         end = data.find(b"\n", start)
         row = Span(start, end if end >= 0 else len(data))
-        if data.count(separator, row.start, row.end) != len(columns) - 1 or len(columns) < 2:
-            return
+        if data.count(separator, row.start, row.end) != count:
+            break
+        rows.append(row)
+        start = row.end + 1
+    return rows
+
+
+def _under(data: bytes, heads: Span, rows: Sequence[Span], separator: bytes) -> Iterator[tuple[Span, Span]]:
+    """Each cell that may hold something, with its head."""
+    columns = _parted(data, heads, separator)
+    for row in rows:
         for head, cell in zip(columns, _parted(data, row, separator), strict=True):
             if 0 < head.end - head.start <= _LONGEST_HEAD and cell.end - cell.start >= _SHORTEST_CELL:
                 yield head, cell
-        start = row.end + 1
 
 
 def _parted(data: bytes, line: Span, separator: bytes) -> list[Span]:

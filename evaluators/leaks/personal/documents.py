@@ -32,7 +32,8 @@ _BIRTH = (
 )
 # Encyclopaedias are full of them: they count where who was born may be alive.
 _BORN = (
-    r"\bborn\b(?: (?:on|in [a-z]{2,20}(?: on)?))?|\bgeboren\b(?: am| op)?|\bn[e\xe9]e?(?: le\b)|\bnacid[oa](?: el)?|"
+    r"\bborn\b(?: (?:on|in [a-z]{2,20}(?: on)?))?|\bgeboren\b(?: am| op)?|\bne(?:e|\(e\))?(?: le\b)|"
+    r"\bnacid[oa](?: el)?|"
     r"\bnat[oa]\b(?: a [a-z]{2,20})?(?: il)?|\bnascid[oa](?: em| a)?|\bur(?:odzon[ya])?\b\.?|\brodilsa\b|\brodilas'"
 )
 _LIVING_SINCE = 1915
@@ -50,7 +51,7 @@ def vin(text: str) -> bool:
 
 
 def _birth(shape: Formatted) -> Iterator[Span]:
-    pattern = rf"(?:(?i:(?:\b|_)(?:{called(_BIRTH)})){SOMEWHERE}|{BIRTH}[^0-9A-Za-z\n]{{0,12}}?)\b({_DATE})\b"
+    pattern = rf"(?:(?i:(?:\b|_)(?:{called(_BIRTH)})){SOMEWHERE}|{BIRTH}[^0-9A-Za-z\n]{{0,12}}?)\b({_DATE})(?:\b|T)"
     for match in compiled(pattern).finditer(shape.data):
         yield Span(*match.span(1))
 

@@ -37,14 +37,13 @@ _TRUNK = (
 )
 _TRUNK_DIGITS = range(10, 14)
 # What a telephone is called, as spelt without accents; Greek letter by letter.
+_END = r"(?:\b|_|(?-i:N))"  # phone, phone_number, phoneNumber
 _CALLED = (
-    r"(?:tele)?phones?\b|\btel\b|mobiles?\b|\bcell(?:phone|ular(?:e|i)?)?\b|\bfax\b|whats ?app|viber|hotline|"
-    r"\bsms\b|msisdn|"
+    rf"(?:tele)?phones?{_END}|\btel{_END}|mobiles?{_END}|\bcell(?:phone|ular(?:e|i)?)?\b|\bfax\b|whats ?app|viber|"
+    r"hotlin[a-z]*|\bsms\b|msisdn|cep tel[a-z]*|\bcep (?:no|numar[a-z]*)|telpon|"
     r"telefon[a-z]*|telephon[a-z]*|movil\b|celular|handy(?:nummer)?\b|rufnummer|mobil(?:nummer|telefon|ni|nr|ne|e)?\b|"
     r"landline|voicemail|telemovel|\bfono\b|\bgsm\b|\btlf\b|\btfno?\b|portable\b|fixe\b|komork[a-z]{1,5}|mobitel|"
     r"matkapuhelin|puh(?:elin)?\b|kannykka|kinhto|thl(?:efono)?\b|nomor hp|no\.? hp|handphone|"
-    r"cep tel[a-z]*|\bcep (?:no|numar[a-z]*)|telpon|"
-    r"hotlin[a-z]*|"
     r"(?:contact|emergency|my|mon|mi|mio|meu) (?:number|numero|no\.?)|so dien thoai|dien thoai|\bmob\b|vezetekes|gsm"
 )
 _LETTERED = r"(?-i:\b(?:HP|Ph|PH|M|T|Tf|P)\b)[ .]?:"  # "HP: ...", not the maker of printers

@@ -17,11 +17,14 @@ QUOTED = r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`"
 BARE = r"([^\s\"'`<>,;|]{4,})"
 # Between a name and its sign or verb: nothing that makes it the name of something else ("password policy is").
 OF = (
-    r"(?:\s?\([^()\n]{0,32}\))?(?: (?:for|of|to|on|in|at|del|de|der|des|do|da|du|di|van|von|fur|pour|para|per|til|"
+    r"(?: (?:wi-?fi|wlan|vpn|ssh|ftp|admin|root|login|e-?mail|temporaire|provisoire|temporal))?"
+    r"(?:\s?\([^()\n]{0,32}\))?(?: (?:for|of|to|on|in|at|del|de|der|des|do|da|du|di|van|von|fur|pour|para|per|"
+    r"til|ot|dla|k|"
     r"till)\b[^\n.:;=?!]{0,48}?)?"
 )
 _VERB = (
-    r"\b(?:is|was|are|ist|lautet|est|es|e|sono|on|ar|er|to|jest|este|adalah|la|(?:set|reset|changed) to)(?: now)?\b:?"
+    r"\b(?:is|was|are|ist|lautet|est|es|e|sono|on|ar|er|to|jest|este|adalah|la|"
+    r"(?:(?:has|have) been )?(?:set|reset|changed) to)(?: now)?\b:?"
 )
 IS = rf"{OF}[\"'*_]{{0,3}}(?:'s| {_VERB}) {{1,2}}[*_]{{0,3}}(?:{QUOTED}|{BARE})"
 _QUOTES = "\"'`"

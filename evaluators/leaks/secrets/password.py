@@ -21,7 +21,7 @@ _THREE = 3
 _WORD = (
     r"pass(?:word|code|phrase)|passwort|kennwort|contrasen(?:y)?a|mot de passe|palavra[ -]passe|senha|wachtwoord|haslo|"
     r"adgangskode|passord|losenord|salasana|sifre|parola|parol[ia']|heslo|jelszo|lozinka|zaporka|geslo|slaptazodis|"
-    r"kodikos(?: prosbashs)?|kata sandi|mat khau"
+    r"kodikos(?: prosbashs)?|kata sandi|mat khau|\bclave(?: de acceso)?"
 )
 _NAME = rf"{_WORD}|passwd|\bpwd|_pwd|\bpass|[_-]pass|\bpw|_pw|(?-i:[a-z]Pass\b)"
 _MARKED = rf"{PASSWORD}{{2,20}}[^0-9A-Za-z\n]{{0,4}}"

@@ -28,6 +28,12 @@ REPEATED = {
     "URLs": "http://a:b http://",
     "tokens": "eyJaaaaaaaaa.eyJ ghp_ sk- ",
     "hexadecimal": "0123456789abcdef:",
+    "quotes that nothing closes": "password='a token=\"b secret=`c password for ",
+    "labels of other scripts": "\u5bc6\u7801 \u062c\u0648\u0627\u0644 \u0422\u0435\u043b 12 \u0418\u041d\u041d ",
+    "cells of a table": "| token | phone |\n|---|---|\n| ghp_a1 | 212-555-0123 |\n| a7f3e9 | 5550199 |\n",
+    "heads of tables": "password,phone,token\n",
+    "dates": "born on 3 May 1980 (geb. 1980-02-03) ",
+    "options": "mysql -p docker login --password -p'a ",
 }
 
 
