@@ -31,13 +31,30 @@ def treebank(text: str) -> list[str]:
     """Lower-case tokens of the Penn Treebank, as NLTK 3.10's NLTKWordTokenizer makes them of a text that is one
     sentence to it: a full stop inside the text stays with its word, the last one is a token.
     """
-    pieces = text.lower().split()
-    tokens = [
+    if '"' in text or "''" in text:
+        text = _opened(text)
+    ended = text.rstrip().rstrip(CLOSING)
+    if not ended.endswith(".") or ended.endswith(".."):
+        return _treebank_words(text)
+    return [*_treebank_words(f"{ended[:-1]} "), ".", *_treebank_words(text[len(ended) :])]
+
+
+def _opened(text: str) -> str:
+    """With each opening quotation mark as two backquotes: only a blank or a bracket before it opens one, no new line."""
+    padded = QUOTES.sub(r" \g<0> ", text)
+    if padded.startswith('"'):
+        padded = f" `` {padded[1:]}"
+    return OPENING.sub(r"\1 `` ", padded)
+
+
+def _treebank_words(text: str) -> list[str]:
+    if "' " in text:
+        text = QUOTED_CLITIC.sub(r"\1 ' ", text)
+    return [
         token
-        for piece in pieces[:-1]
-        for token in ((piece,) if piece.isalnum() and piece not in FUSED else _treebank(piece))
+        for piece in text.split()
+        for token in ((piece.lower(),) if piece.isalnum() and piece.lower() not in FUSED else _treebank(piece))
     ]
-    return tokens + _treebank_pieces(LAST_STOP.sub(r" \1 \2 ", pieces[-1])) if pieces else tokens
 
 
 def _remembering(pieces: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
@@ -65,20 +82,27 @@ def _mteval_pieces(piece: str) -> list[str]:
 
 
 FUSED = frozenset({"cannot", "gimme", "gonna", "gotta", "lemme", "wanna"})
-LAST_STOP = re.compile(r"(?<!\.)(\.)([\])}>\"'»”\u2019]*)$")
+CLOSING = " ])}>\"'»”\u2019"  # what may stand between the last full stop and the end
+QUOTES = re.compile("``|[`«“\u2018„]")
+OPENING = re.compile(r"([ (\[{<])(?:\"|'')")
+QUOTED_CLITIC = re.compile(r"('[sSmMdD])' ")  # at the end of a line it stays with its word
 TREEBANK = _rules(
-    (r"[«“\u2018„]|`+", r" \g<0> "),
-    (r"([ (\[{<])(?:\"|'')", r"\1 `` "),  # an opening quotation mark
-    (r"(?<!\w)'(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", "' "),
+    (QUOTES.pattern, r" \g<0> "),
+    (r"(?<!\w)'(?!(?i:re|ve|ll|m|t|s|d|n)\b)(?=\w)", "' "),
     (r"([:,])(\D)", r" \1 \2"),
-    (r"\.{2,}|[;@#$%&?!*\u2012-\u2015]|[\]\[(){}<>]", r" \g<0> "),
-    (r"--|[»”\u2019]", r" \g<0> "),
+    (r"\.{2,}|[;@#$%&?!\u2012-\u2015]", r" \g<0> "),
+    (r"([^'])' (?!$)", r"\1 ' "),
+    (r"--|[*\]\[(){}<>»”\u2019]", r" \g<0> "),
     (r"''|\"", " '' "),
     (r"\s+", " "),
-    (r"([^' ])('[smd]?) ", r"\1 \2 "),
-    (r"([^' ])('ll|'re|'ve|n't) ", r"\1 \2 "),
-    (r"\b(can|d|gim|gon|got|lem|more|wan)((?<=can)not|(?<=d)'ye|(?<=m)me|(?<=n)na|(?<=t)ta|(?<=e)'n)\b", r" \1 \2 "),
-    (r" ('t)(is|was)\b", r" \1 \2 "),
+    (r"([^' ])('[sSmMdD]?) ", r"\1 \2 "),
+    (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", r"\1 \2 "),
+    (
+        r"(?i)\b(can|d|gim|gon|got|lem|more|wan)"
+        r"(?:((?<=can)not|(?<=d)'ye|(?<=m)me|(?<=gon)na|(?<=t)ta|(?<=e)'n)\b|((?<=wan)na)(?=\s))",
+        r" \1 \2\3 ",
+    ),
+    (r"(?i) ('t)(is|was)\b", r" \1 \2 "),
 )
 
 
@@ -86,7 +110,7 @@ def _treebank_pieces(piece: str) -> list[str]:
     padded = f" {piece} "
     for pattern, replacement in TREEBANK:
         padded = pattern.sub(replacement, padded)
-    return padded.split()
+    return padded.lower().split()
 
 
 _mteval = _remembering(_mteval_pieces)

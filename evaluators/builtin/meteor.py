@@ -49,7 +49,7 @@ METRICS = (
 
 @evaluator(
     "meteor",
-    version=1,
+    version=2,
     domain="summarization",
     method="ngram",
     inputs=Inputs,

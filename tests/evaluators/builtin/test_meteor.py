@@ -99,10 +99,13 @@ class NoWordNet:
 
 WORDS = st.lists(
     st.sampled_from(
-        ["a", "b", "The", "the", "run", "runs", "running", "flies", "fly", "it's", "don't", "x.", "Été", ","]
+        [
+            *("a", "b", "The", "the", "run", "runs", "running", "flies", "fly", "it's", "don't", "x.", "Été", ","),
+            *('"', '."', '".', '"the', "\n", '\n"', "\n```\n", "``a``", "'the", "'run'", "''", "(", ")", ". )", "“a”"),
+        ]
     ),
     max_size=25,
-).map(" ".join)
+).flatmap(lambda words: st.sampled_from([" ".join(words), "".join(words)]))
 
 
 @settings(deadline=None)
@@ -114,6 +117,18 @@ def test_equals_nltk_on_anything(answer: str, references: list[str]) -> None:
     tokens = NLTKWordTokenizer().tokenize
     theirs = meteor_score([tokens(text) for text in references], tokens(answer), wordnet=NoWordNet())
     assert meteor(answer, *references) == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "nltk"),
+    [
+        ('It is called "agile."', 'It is called "agile"', 0.9653916211293262),
+        ('He said "the cat sat on the mat."', 'He said "the cat sat on the mat".', 0.9898572501878287),
+        ('The sign reads:\n"No entry" at night', 'The sign reads: "No entry" at night', 0.8950617283950617),
+    ],
+)
+def test_quotation_marks_are_told_apart_as_nltk_does(answer: str, reference: str, nltk: float) -> None:
+    assert meteor(answer, reference) == pytest.approx(nltk, abs=1e-12)
 
 
 def test_hand_worked() -> None:

@@ -2,7 +2,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evaluators.tokenisers import folded_mteval, mteval, treebank
@@ -80,6 +80,8 @@ WORDS = (
         "can't.",
         "O'Neil",
     ),
+    *('agile."', 'agile".', "'tis.'", "end.''", "''so", "dog's'", "end.)", ")", '"', "```python", "``so''", "`"),
+    *('\n"line', "x\n", "\n''y", "DON'T", "Don'T", "CANNOT", "wanna.x", "it\u2019s", ".", "...", "_a_", "**b**"),
 )
 
 
@@ -90,10 +92,18 @@ def test_treebank_is_nltks(words: list[str]) -> None:
     assert treebank(text) == [token.lower() for token in theirs_treebank().tokenize(text)]
 
 
-@settings(deadline=None, max_examples=200)
-@given(st.text(st.sampled_from("abst .,:'?!()[]$&-…é1"), max_size=20))
-def test_treebank_is_nltks_on_anything_but_doubled_single_quotes(text: str) -> None:
-    assume("''" not in text)
+# A full stop, a mark of any kind and what may stand around it: quotation marks, backquotes, brackets, blanks, new lines.
+SYMBOLS = "absST .,:'\"`?!()[]{}<>$&-\u2026é1\n*“”«»\u2018\u2019"
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.text(st.sampled_from(SYMBOLS), max_size=20))
+@example('It is called "agile."')
+@example('He said "the cat sat on the mat".')
+@example('The sign reads:\n"No entry" at night')
+@example("Run:\n```sh\nmake ``all``\n```")
+@example("(It ends. )")
+def test_treebank_is_nltks_on_anything(text: str) -> None:
     assert treebank(text) == [token.lower() for token in theirs_treebank().tokenize(text)]
 
 
