@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import functools
 import socket
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,21 +18,23 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was tried. `well` None: it was not asked for (no Grafana), which is no fault."""
+    """What was tried. `well` None: it was not (no Grafana is named, no broker answers), which is no fault of its own.
+
+    `away`: nothing answers there.
+    """
 
     name: str
     well: bool | None
     said: str
+    away: bool = False
 
 
 def checks(loaded: Loaded) -> Iterator[Check]:
     """One after the other, so that each can be shown as soon as it is known; never raises a `RagwatchError`."""
     settings = loaded.settings
     yield Check("settings", True, str(loaded.file) if loaded.file else "defaults and variables; no file")
+    yield from _kafka_checks(settings)
     for name, attempt in (
-        ("kafka", _kafka),
-        ("kafka.jobs_topic", _jobs_topic),
-        ("kafka.dead_letter_topic", _dead_letter_topic),
         ("clickhouse", _clickhouse),
         ("grafana", _grafana),
         ("evaluators", _evaluators),
@@ -45,40 +48,55 @@ def _tried(name: str, attempt: Callable[[Settings], str | None], settings: Setti
     try:
         said = attempt(settings)
     except RagwatchError as error:
-        hint = "; is it running, and is the address right?" if isinstance(error, Transient) else ""
-        return Check(name, False, f"{error}{'' if str(error).endswith('?') else hint}")
+        return _failed(name, error)
     return Check(name, None, f"{name}.url is not set") if said is None else Check(name, True, said)
 
 
-def _kafka(settings: Settings) -> str:
-    counts = _topics(settings, *settings.kafka.topics)
-    told = ", ".join(counted(topic, count) for topic, count in counts.items())
+def _failed(name: str, error: RagwatchError) -> Check:
+    away = isinstance(error, Transient)
+    hint = "; is it running, and is the address right?" if away and not str(error).endswith("?") else ""
+    return Check(name, False, f"{error}{hint}", away)
+
+
+def _kafka_checks(settings: Settings) -> Iterator[Check]:
+    """The brokers are asked once; where they cannot be, that is the one thing to mend."""
+    topics = {"kafka.jobs_topic": _jobs_topic, "kafka.dead_letter_topic": _dead_letter_topic}
+    try:
+        known = _within(partitions(settings.kafka))
+    except RagwatchError as error:
+        yield _failed("kafka", error)
+        for name in topics:
+            yield Check(name, None, "not tried: it needs a broker that answers")
+        return
+    for name, attempt in {"kafka": _kafka, **topics}.items():
+        yield _tried(name, functools.partial(attempt, known), settings)
+
+
+def _kafka(known: Mapping[str, int], settings: Settings) -> str:
+    told = ", ".join(_found(topic, known, settings) for topic in settings.kafka.topics)
     return f"Kafka at {settings.kafka.bootstrap_servers}: {told}"
 
 
-def _jobs_topic(settings: Settings) -> str:
+def _jobs_topic(known: Mapping[str, int], settings: Settings) -> str:
     topic = settings.kafka.jobs_topic
-    count = _topics(settings, topic)[topic]
-    check_jobs_topic(topic, count)
-    return counted(topic, count)
+    said = _found(topic, known, settings)
+    check_jobs_topic(topic, known[topic])
+    return said
 
 
-def _dead_letter_topic(settings: Settings) -> str:
-    topic = settings.kafka.dead_letter_topic
-    return counted(topic, _topics(settings, topic)[topic])
+def _dead_letter_topic(known: Mapping[str, int], settings: Settings) -> str:
+    return _found(settings.kafka.dead_letter_topic, known, settings)
 
 
-def _topics(settings: Settings, *topics: str) -> dict[str, int]:
-    known = _within(partitions(settings.kafka))
+def _found(topic: str, known: Mapping[str, int], settings: Settings) -> str:
+    if topic in known:
+        return counted(topic, known[topic])
     servers = settings.kafka.bootstrap_servers
-    for topic in topics:
-        if topic not in known:
-            wanted = 4 if topic in settings.kafka.topics else 1
-            raise ConfigError(
-                f"the brokers at {servers} have no topic {topic}; make it: kafka-topics.sh --bootstrap-server "
-                f"{servers.split(',')[0]} --create --topic {topic} --partitions {wanted}"
-            )
-    return {topic: known[topic] for topic in topics}
+    wanted = 4 if topic in settings.kafka.topics else 1
+    raise ConfigError(
+        f"the brokers at {servers} have no topic {topic}; make it: kafka-topics.sh --bootstrap-server "
+        f"{servers.split(',')[0]} --create --topic {topic} --partitions {wanted}"
+    )
 
 
 def _within(attempt: Coroutine[Any, Any, Result]) -> Result:

@@ -58,7 +58,7 @@ def classified(error: ClickHouseError, url: str) -> RagwatchError | None:
     code = error.code if isinstance(error, Error) else None
     if code is None:
         if isinstance(error, OperationalError):
-            return Transient(f"ClickHouse at {url} does not answer ({_cause(error)}): is it running?")
+            return Transient(f"ClickHouse at {url} (clickhouse.url) does not answer ({_cause(error)}): is it running?")
         status = str(error)
         if "HTTP status 5" in status or "HTTP status 429" in status:
             return Transient(f"a proxy before ClickHouse at {url} answers with an error")

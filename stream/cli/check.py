@@ -27,10 +27,16 @@ def command(config: Path | None) -> None:
 
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # said better below
     wrong = 0
+    away = False
     for check in checks(loaded):
         wrong += check.well is False
+        away |= check.away and check.name in ("kafka", "clickhouse")
         mark, colour = {True: ("ok", "green"), False: ("WRONG", "red"), None: ("-", "yellow")}[check.well]
         click.echo(f"{click.style(f'{mark:<6}', fg=colour)}{check.name}: {check.said}")
     if wrong:
         click.echo(f"{wrong} to mend", err=True)
+    if away:
+        click.echo(
+            "To try ragwatch without services of your own: `ragwatch local` runs a broker and ClickHouse", err=True
+        )
     sys.exit(1 if wrong else 0)

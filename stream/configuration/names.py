@@ -52,13 +52,18 @@ def model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseMode
     return found
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """`; did you mean X?`, or the valid names where nothing is near."""
-    names = list(valid)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+def nearest(name: str, valid: Iterable[str], shared: str = "") -> str:
+    """`did you mean X?`, or the valid names where nothing is near.
+
+    `shared`: what every name begins with; it is not compared, since it would make all of them near.
+    """
+    names = [each.removeprefix(shared) for each in valid]
+    close = difflib.get_close_matches(name.removeprefix(shared), names, n=1, cutoff=0.6)
     if close:
-        return f"did you mean {close[0]}?"
-    return f"valid: {', '.join(sorted(names))}" if len(names) <= 40 else "`ragwatch config` lists every name"
+        return f"did you mean {shared}{close[0]}?"
+    if len(names) > 40:
+        return "`ragwatch config` lists every name"
+    return f"valid: {', '.join(shared + each for each in sorted(names))}"
 
 
 def from_environment(model: type[BaseModel], environ: Mapping[str, str]) -> list[FromVariable]:
@@ -74,15 +79,17 @@ def from_environment(model: type[BaseModel], environ: Mapping[str, str]) -> list
             continue
         path, rest = _match(name, variables)
         if path is None or (rest and not _holds(fields[path].annotation, dict)):
-            sections = {"__".join(name.split("__")[:-1])} - {name}
-            siblings = [variable for variable in variables if any(variable.startswith(f"{s}__") for s in sections)]
-            hint = nearest(name, [*variables, CONFIG_VARIABLE])
-            if "did you mean" not in hint and siblings:
-                hint = f"valid: {', '.join(siblings)}"
-            raise ConfigError(f"{name}: no such setting; {hint}")
+            raise ConfigError(f"{name}: no such setting; {_hint(name.upper(), variables)}")
         value = _keyed(environ[name]) if rest else _parsed(name, environ[name], fields[path].annotation)
         found.append(FromVariable(path + rest, value, name))
     return found
+
+
+def _hint(name: str, variables: Iterable[str]) -> str:
+    every = [*variables, CONFIG_VARIABLE]
+    section = "".join(name.rpartition("__")[:2])
+    siblings = [variable for variable in every if section and variable.startswith(section)]
+    return nearest(name, siblings, section) if siblings else nearest(name, every, PREFIX)
 
 
 def _match(name: str, variables: Mapping[str, Path]) -> tuple[Path | None, Path]:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr, field_validator
 
 Rate = Annotated[float, Field(ge=0, le=1)]
 LaneName = Literal["fast", "model", "judge"]
@@ -43,6 +43,13 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
         ge=1024,
         description="Largest record fetched or sent; the topics' max.message.bytes should allow it.",
     )
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _every_server_named(cls, servers: str) -> str:
+        if not all(server.strip() for server in servers.split(",")):
+            raise ValueError("one of the servers is empty; give host:port,host:port")
+        return servers
 
     def group(self, member: str) -> str:
         """The consumer group of a lane, or of the jobs ("jobs")."""

@@ -218,6 +218,12 @@ def test_check_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     for name in ("kafka", "clickhouse", "grafana", "telemetry.port"):
         assert lines[name].startswith("WRONG")
     assert "127.0.0.1:9" in lines["kafka"]
+    assert "(clickhouse.url)" in lines["clickhouse"]
+    for name in ("kafka.jobs_topic", "kafka.dead_letter_topic"):
+        assert lines[name].startswith("- ")
+        assert "not tried" in lines[name]
+    assert done.stderr.startswith("4 to mend\n")
+    assert "`ragwatch local`" in done.stderr
     assert "another port" in lines["telemetry.port"]
     for name in ("settings", "evaluators", "encoder"):
         assert lines[name].startswith("ok")

@@ -79,6 +79,9 @@ def test_lists_and_tables_from_variables() -> None:
             ":2: worker.block_rows: Input should be greater than or equal to 1",
         ),
         ("kafka = 3\n", "ragwatch.toml:1: kafka: "),
+        ('[kafka]\nbootstrap_servers = ",,"\n', ":2: kafka.bootstrap_servers: one of the servers is empty"),
+        ('[kafka]\nbootstrap_servers = ""\n', ":2: kafka.bootstrap_servers: one of the servers is empty"),
+        ('[kafka]\nbootstrap_servers = "a:9092, "\n', ":2: kafka.bootstrap_servers: one of the servers is empty"),
         ("[kafka\n", "not valid TOML: "),
         ("[privacy]\nhash_users = true\n", "privacy.hash_key"),
         ("[kafka]\nheartbeat_s = 10\n", "kafka.heartbeat_s must be at most half of kafka.session_timeout_s"),
@@ -107,7 +110,8 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         ("RAGWATCH_KAFKA_TOPICS", "did you mean RAGWATCH_KAFKA__TOPICS?"),
         ("RAGWATCH_KAFKA__TOPICS__X", "did you mean RAGWATCH_KAFKA__TOPICS?"),
         ("RAGWATCH_CONFIGS", "did you mean RAGWATCH_CONFIG?"),
-        ("RAGWATCH_QQQQQQQQQQ", "no such setting"),
+        ("RAGWATCH_KAFKA__ZZZ", "; valid: RAGWATCH_KAFKA__BOOTSTRAP_SERVERS, RAGWATCH_KAFKA__COMMIT_INTERVAL_S, "),
+        ("RAGWATCH_FOO", "; `ragwatch config` lists every name"),
     ],
 )
 def test_an_unknown_variable_is_an_error_that_names_the_nearest(name: str, said: str) -> None:
