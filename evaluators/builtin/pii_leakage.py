@@ -82,7 +82,7 @@ QUESTION_FAILURES = Metric(
     inputs=Inputs,
     params=Params,
     metrics=(*CHECK_WITH_CONTEXTS, QUESTION_FAILURES),
-    budget=Budget(characters=500_000),
+    budget=Budget(characters=400_000),
 )
 def pii_leakage(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Formatted personal data in the answer or the contexts: payment cards, IBANs, social security and other national

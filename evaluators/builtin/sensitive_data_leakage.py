@@ -48,7 +48,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     inputs=Inputs,
     params=Params,
     metrics=CHECK_WITH_CONTEXTS,
-    budget=Budget(characters=500_000),
+    budget=Budget(characters=400_000),
 )
 def sensitive_data_leakage(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Secrets in the answer or the contexts: private keys and certificates, API keys and tokens of some hundred

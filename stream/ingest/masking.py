@@ -20,7 +20,7 @@ from evaluators.trace import Trace
 from sinks.settings import PrivacySettings
 
 WITHHELD = "[withheld]"  # in the place of a text that could not be looked through
-LONGEST = 500_000  # characters of a text that is looked through: the evaluators' own budget
+LONGEST = 400_000  # characters of a text that is looked through: the evaluators' own budget
 _HASH_DIGITS = 16
 _APPS = 1_000  # whose allowed values are kept
 
