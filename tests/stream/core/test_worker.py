@@ -178,12 +178,14 @@ def test_a_stop_while_waiting_for_brokers_is_a_stop(database: "Database", tmp_pa
         assert process.wait(20) == 0, told(tmp_path)
 
 
-def test_at_rest_a_worker_is_small(broker: Broker, database: "Database", tmp_path: Path) -> None:
-    topic = "rag.rest"
+@pytest.mark.parametrize("lane", ["fast", pytest.param("model", marks=pytest.mark.onnx)])
+def test_at_rest_a_worker_is_small(broker: Broker, database: "Database", tmp_path: Path, lane: str) -> None:
+    topic = f"rag.rest-{lane}"
     make_topics(broker, {topic: 1, f"{topic}.dead": 1})
-    file = configured(tmp_path, broker, database, topic, "[telemetry]\nport = 0")
+    more = '[telemetry]\nport = 0\n[evaluators.encoder]\nbackend = "onnx"'
+    file = configured(tmp_path, broker, database, topic, more)
     text = file.read_text().replace('enabled = ["inputs"]', "")
     file.write_text(text)
-    with ragwatch(tmp_path, "worker", "--lane", "fast", "--config", str(file)) as process:
+    with ragwatch(tmp_path, "worker", "--lane", lane, "--config", str(file)) as process:
         eventually(lambda: "at work in group" in told(tmp_path), 60, lambda: told(tmp_path))
         assert psutil.Process(process.pid).memory_info().rss < 300 << 20
