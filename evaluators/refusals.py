@@ -1,102 +1,35 @@
-"""How answers say that they are none: phrases by kind, in the languages most users write, and the search for them."""
+"""The search for phrases by which answers say that they are none."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
+from evaluators.refusal_phrases import PHRASES
 from evaluators.surrogates import replaced
 
-# A phrase is words: "a|b" is either word, "*" up to three of any. "do not" also reads "don't", "i am" also "i'm".
-PHRASES: Mapping[str, tuple[str, ...]] = {
-    "error_text": (
-        "internal server error",
-        "service unavailable",
-        "bad gateway",
-        "gateway timeout",
-        "too many requests",
-        "rate limit * exceeded",
-        "request timed out",
-        "traceback most recent call last",
-        "an|unexpected * error * occurred",
-        "something went wrong",
-    ),
-    "refused": (
-        "i can not * help|assist|answer|provide|fulfill|fulfil|comply|share|discuss|give|do|complete|support|engage",
-        "i could not * help|assist|answer|provide|fulfill|fulfil|comply|complete",
-        "i will not * help|assist|answer|provide|fulfill|fulfil|comply|share|discuss|give",
-        "i am unable to",
-        "i was unable to",
-        "i am not able|allowed|permitted to",
-        "i am not comfortable",
-        "i must decline",
-        "i have to decline",
-        "against my|our guidelines|policy|policies|programming",
-        "ich kann * nicht * helfen|beantworten|antworten|weiterhelfen",
-        "je ne peux|puis * pas * aider|répondre|fournir",
-        "no puedo * ayudar|ayudarte|ayudarle|responder|proporcionar",
-        "non posso * aiutare|aiutarti|aiutarla|rispondere|fornire",
-        "não posso * ajudar|responder|fornecer",
-        "ik kan * niet * helpen|beantwoorden",
-        "お答えできません",
-        "お手伝いできません",
-        "无法回答",
-        "无法提供",
-        "不能回答",
-    ),
-    "no_knowledge": (
-        "i do not know",
-        "i do not really|currently|actually know",
-        "i am not sure",
-        "i do not have * information|access|knowledge|data|details|answer",
-        "i do not currently have * information|access|knowledge|data|details|answer",
-        "i have no information|knowledge|idea|data",
-        "i can not find|locate|determine|tell",
-        "i could not find|locate|determine|tell",
-        "i did not find",
-        "unable to find|determine|locate|answer",
-        "there is no * information|mention|answer",
-        "there is not enough|sufficient information",
-        "not enough information",
-        "insufficient information|context|data",
-        "no relevant information|documents|results",
-        "no information * available|found|provided",
-        "context|document|text|passage|information|source * does not mention|contain|provide|specify|include|say",
-        "contexts|documents|texts|passages|excerpts|sources * do not mention|contain|provide|specify|include|say",
-        "can not be determined|answered",
-        "not mentioned|provided|specified|found in the * context|contexts|documents|document|text|sources",
-        "ich weiß|weiss es nicht",
-        "das|dies weiß|weiss ich nicht",
-        "mir liegen|liegt|liegen * keine * informationen|information|angaben",
-        "keine * informationen * gefunden|verfügbar|vorhanden",
-        "je ne sais pas",
-        "je n ai pas * information|informations",
-        "no lo sé",
-        "no tengo * información",
-        "non lo so",
-        "non ho * informazioni",
-        "não sei",
-        "não tenho * informações",
-        "ik weet het niet",
-        "わかりません",
-        "分かりません",
-        "情報がありません",
-        "我不知道",
-        "没有相关信息",
-    ),
-}
 _CONTRACTED = {
+    "are not": "are not|aren'?t",
     "can not": "can ?not|can'?t",
     "could not": "could not|couldn'?t",
     "did not": "did not|didn'?t",
     "do not": "do not|don'?t",
     "does not": "does not|doesn'?t",
     "i am": "i am|i'?m",
+    "i would": "i would|i'?d",
+    "is not": "is not|isn'?t",
+    "it is": "it is|it'?s",
     "there is": "there is|there'?s",
+    "was not": "was not|wasn'?t",
     "will not": "will not|won'?t",
 }
 _APOSTROPHE = "['\u2019]"
 _GAP = "[\\s,;:'\u2019\"()*_-]{1,3}"  # between two words of a sentence
 _ANY = f"(?:[^\\s.!?]+{_GAP}){{0,3}}"
+_APOLOGY = f"(?:i am{_GAP}|i{_APOSTROPHE}?m{_GAP})?(?:sorry|oops|apologies)[^\\pL\\pN]{{1,3}}(?:but{_GAP})?"
+_RAISED = "(?:[\\pL._]+(?:error|exception):\\s)"  # as in openai.RateLimitError: Error code: 429
+_BEGINNING = f"\\A[^\\pL\\pN]{{0,5}}{_RAISED}?(?:{_APOLOGY})?"
+_END = "[\"'\u2019\u201d»)*\\]}\\s]{0,3}(?:\\z|[.!?:;\n{]|[-\u2013\u2014]\\s)"
 _SPACELESS = "\u2e80"  # from here on scripts write no blanks between words
 
 
@@ -110,13 +43,11 @@ class Refusals:
         options = re2.Options()
         options.case_sensitive = False
         options.log_errors = False
-        spaced = [_pattern(phrase) for phrase in phrases if phrase.strip() < _SPACELESS]
+        given = [_alternatives(phrases, *where) for where in product((False, True), repeat=2)]
         spaceless = [_pattern(phrase) for phrase in phrases if phrase.strip() >= _SPACELESS]
-        whole_words = rf"(?:^|[^\pL\pN])({'|'.join(spaced)})(?:$|[^\pL\pN])"
-        given = [whole_words] if spaced else []
         given += [f"({'|'.join(spaceless)})"] if spaceless else []
         try:
-            self._pattern: Any = re2.compile("|".join(given), options)
+            self._pattern: Any = re2.compile("|".join(filter(None, given)), options)
         except re2.error:
             raise ValueError("too many phrases, or too long ones") from None
 
@@ -136,6 +67,17 @@ def refusals(more: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Mapping[str,
     for kind, phrases in more:
         kinds[kind] = (*kinds.get(kind, ()), *phrases)
     return {kind: Refusals(phrases) for kind, phrases in kinds.items() if phrases}
+
+
+def _alternatives(phrases: Sequence[str], first: bool, last: bool) -> str:
+    """The phrases with blanks between their words that stand so: first in the answer, last in a sentence, or not."""
+    patterns = [
+        _pattern(phrase.strip().removeprefix("^").removesuffix("$"))
+        for phrase in phrases
+        if phrase.strip() < _SPACELESS and (phrase.startswith("^"), phrase.endswith("$")) == (first, last)
+    ]
+    before, after = _BEGINNING if first else r"(?:\A|[^\pL\pN])", _END if last else r"(?:\z|[^\pL\pN])"
+    return f"{before}({'|'.join(patterns)}){after}" if patterns else ""
 
 
 def _pattern(phrase: str) -> str:

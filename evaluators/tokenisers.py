@@ -40,7 +40,7 @@ def treebank(text: str) -> list[str]:
 
 
 def _opened(text: str) -> str:
-    """With each opening quotation mark as two backquotes: only a blank or a bracket before it opens one, no new line."""
+    """With each opening quotation mark as two backquotes: only a blank or a bracket before it opens one."""
     padded = QUOTES.sub(r" \g<0> ", text)
     if padded.startswith('"'):
         padded = f" `` {padded[1:]}"

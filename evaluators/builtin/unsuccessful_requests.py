@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field
 
 from evaluators.outcome import Evidence, Outcome, Scored
-from evaluators.refusals import PHRASES, Refusals, refusals
+from evaluators.refusal_phrases import PHRASES
+from evaluators.refusals import Refusals, refusals
 from evaluators.slugs import is_slug
 from evaluators.spec import Metric, Shared, evaluator
 
@@ -36,7 +37,8 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
     phrases: Annotated[Phrases, AfterValidator(_sound)] = Field(
         default={},
-        description=f"More phrases by kind ({', '.join(PHRASES)} or your own); * is up to three words, a|b one of two.",
+        description=f"More phrases by kind ({', '.join(PHRASES)} or your own); * is up to three words, a|b one of two, "
+        "a first ^ the answer's beginning, a last $ the end of a sentence.",
     )
     longest_words: int = Field(
         100, ge=1, description="A longer answer that opens with a phrase goes on to answer: it is successful."
@@ -45,7 +47,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "unsuccessful_requests",
-    version=1,
+    version=2,
     domain="generation",
     method="judge",
     inputs=Inputs,
@@ -63,7 +65,8 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 )
 def unsuccessful_requests(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """1 where the answer does not answer: blank, or one of its first two sentences holds a phrase that says so and the
-    rest is short. A phrase that the question holds too does not count. The kind is kept as the category `refusal`.
+    rest is short. An error text counts at the very beginning only. A phrase that the question holds too does not count.
+    The kind is kept as the category `refusal`.
     """
     kinds = refusals(tuple(params.phrases.items()))
     for row in rows:

@@ -3,7 +3,9 @@ from typing import Any
 import pytest
 
 from evaluators.errors import ConfigError
-from evaluators.refusals import PHRASES, Refusals
+from evaluators.refusal_phrases import PHRASES
+from evaluators.refusals import Refusals
+from tests.evaluators.builtin.refused_answers import ANSWERS, REFUSALS
 from tests.evaluators.builtin.scoring import outcome, scored
 
 UNANSWERED = [
@@ -119,5 +121,25 @@ def test_a_phrase_is_taken_at_its_word() -> None:
 def test_each_built_in_phrase_is_found_as_it_stands(kind: str) -> None:
     phrases = Refusals(PHRASES[kind])
     for phrase in PHRASES[kind]:
-        text = " ".join(word.split("|")[-1] for word in phrase.split() if word != "*")
+        text = " ".join(word.split("|")[-1] for word in phrase.split() if word not in "^*$")
         assert phrases.find(text) == (0, len(text)), phrase
+
+
+def test_refusals_of_many_languages_are_told_from_right_answers_that_sound_like_them() -> None:
+    def flagged(answer: str) -> bool:
+        return scored("unsuccessful_requests", question="What is it?", answer=answer).metrics["unsuccessful"] == 1
+
+    refused = [answer for answers in REFUSALS.values() for answer in answers]
+    assert min(len(refused), len(ANSWERS)) >= 60
+    assert len(REFUSALS) >= 8
+    found, wrong = sum(map(flagged, refused)), sum(map(flagged, ANSWERS))
+    assert found / len(refused) >= 0.95, [answer for answer in refused if not flagged(answer)]
+    assert found / (found + wrong) >= 0.95, [answer for answer in ANSWERS if flagged(answer)]
+
+
+def test_a_phrase_can_be_bound_to_the_beginning_and_to_a_sentences_end() -> None:
+    found = Refusals(("^ no answer $", "gone $"))
+    assert found.find("No answer.") == (0, 9)
+    assert found.find("Sorry, but no answer: ask later.") == (11, 20)
+    assert found.find("No answer key") is found.find("There is no answer.") is found.find("gone fishing") is None
+    assert found.find("It is gone") == (6, 10)

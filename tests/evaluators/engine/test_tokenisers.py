@@ -92,7 +92,7 @@ def test_treebank_is_nltks(words: list[str]) -> None:
     assert treebank(text) == [token.lower() for token in theirs_treebank().tokenize(text)]
 
 
-# A full stop, a mark of any kind and what may stand around it: quotation marks, backquotes, brackets, blanks, new lines.
+# A full stop, marks of any kind and what may stand around them: quotation marks, backquotes, brackets, new lines.
 SYMBOLS = "absST .,:'\"`?!()[]{}<>$&-\u2026é1\n*“”«»\u2018\u2019"
 
 
