@@ -31,7 +31,7 @@ def check(text: str) -> None:
 
 
 def _decoded(text: str, kind: Any) -> Any:
-    if text.count("[") + text.count("{") > DEEPEST and _depth(text) > DEEPEST:
+    if text.count("[") + text.count("{") > DEEPEST and depth(text) > DEEPEST:
         raise TooDeep
     try:
         return msgspec.json.decode(replaced(text), type=kind)
@@ -39,15 +39,15 @@ def _decoded(text: str, kind: Any) -> Any:
         raise NotJson from None
 
 
-def _depth(text: str) -> int:
+def depth(text: str) -> int:
     """The deepest level, or the first beyond `DEEPEST`."""
-    depth = deepest = 0
+    level = deepest = 0
     for token in _TOKEN.finditer(text):
         if token[0] in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-            if depth > DEEPEST:
+            level += 1
+            deepest = max(deepest, level)
+            if level > DEEPEST:
                 break
         elif token[0] in "]}":
-            depth -= 1
+            level -= 1
     return deepest

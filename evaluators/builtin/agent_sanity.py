@@ -2,12 +2,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from evaluators.html_page import is_blank
-from evaluators.json_schemas import SoundSchemas, compiled
+from evaluators.json_schemas import MOST_STEPS, JsonSchema, SoundSchemas, compiled
 from evaluators.json_text import NotJson, TooDeep, check, read
 from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
 from evaluators.spec import Metric, Shared, evaluator
@@ -60,7 +60,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "agent_sanity",
-    version=1,
+    version=2,
     domain="generation",
     method="rule",
     inputs=Inputs,
@@ -70,16 +70,19 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 def agent_sanity(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Share of the artifacts an agent left behind that are sound: named, not empty, JSON (also by lines) that parses
     and satisfies the schema configured for its name, HTML and PDF pages that are not blank, directories with the files
-    they declare. An artifact of which neither text nor size was recorded is not counted.
+    they declare. An artifact of which neither text nor size was recorded is not counted. Too long are artifacts that
+    their schemas' regular expressions, where they are large, could stall on.
     """
     schemas = {name: compiled(schema) for name, schema in params.schemas.items()}
     for row in rows:
         yield _judged(row.artifacts, schemas)
 
 
-def _judged(artifacts: tuple[Artifact, ...], schemas: Mapping[str, Any]) -> Outcome:
+def _judged(artifacts: tuple[Artifact, ...], schemas: Mapping[str, JsonSchema]) -> Outcome:
     if not artifacts:
         return NotApplicable("no_artifacts")
+    if sum(schema.steps(each.text or "") for each in artifacts for schema in _schemas_of(each, schemas)) > MOST_STEPS:
+        return NotApplicable("too_long")
     names = {_path(artifact.name) for artifact in artifacts}
     faults: dict[int, str] = {}
     judged = 0
@@ -106,14 +109,14 @@ def _judged(artifacts: tuple[Artifact, ...], schemas: Mapping[str, Any]) -> Outc
     )
 
 
-def _fault(artifact: Artifact, names: Set[str], schemas: Mapping[str, Any]) -> str | None:
+def _fault(artifact: Artifact, names: Set[str], schemas: Mapping[str, JsonSchema]) -> str | None:
     """Why the artifact is unsound, a key of `REMARKS`; None where nothing that was recorded speaks against it."""
     text = artifact.text
     if not artifact.name.strip():
         return "no_name"
     if not text or not text.strip():
         return "empty" if text is not None or not artifact.size else None
-    validators = [schema for pattern, schema in schemas.items() if fnmatchcase(artifact.name, pattern)]
+    validators = _schemas_of(artifact, schemas)
     form = _form(artifact)
     if form == "json_lines":
         return next(filter(None, (_json(line, validators) for line in text.splitlines() if line.strip())), None)
@@ -123,6 +126,10 @@ def _fault(artifact: Artifact, names: Set[str], schemas: Mapping[str, Any]) -> s
         return None if _declared(artifact.name, text) <= names else "missing_file"
     blank = is_blank(text) if form == "html" else form == "pages" and _has_blank_page(text)
     return "blank_page" if blank else None
+
+
+def _schemas_of(artifact: Artifact, schemas: Mapping[str, JsonSchema]) -> list[JsonSchema]:
+    return [schema for pattern, schema in schemas.items() if fnmatchcase(artifact.name, pattern)]
 
 
 def _form(artifact: Artifact) -> Form:
@@ -135,7 +142,7 @@ def _form(artifact: Artifact) -> Form:
     return FORMS.get(media_type) or FORMS.get(artifact.name.rpartition(".")[2].lower(), "other")
 
 
-def _json(text: str, validators: Sequence[Any]) -> str | None:
+def _json(text: str, validators: Sequence[JsonSchema]) -> str | None:
     try:
         if not validators:
             check(text)

@@ -1,10 +1,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import BaseModel, Field
 
-from evaluators.json_schemas import SoundSchema, compiled
+from evaluators.json_schemas import MOST_STEPS, JsonSchema, SoundSchema, compiled
 from evaluators.json_text import NotJson, TooDeep, check, read
 from evaluators.outcome import NotApplicable, Outcome, Scored
 from evaluators.spec import CHECK, Shared, evaluator
@@ -23,22 +22,25 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     json_schema: SoundSchema = Field({}, description="JSON Schema that the answer must satisfy; {} takes any JSON.")
 
 
-@evaluator("json_schema", version=1, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=CHECK)
+@evaluator("json_schema", version=2, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=CHECK)
 def json_schema(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Whether the answer as a whole (no code fence, no words around it) parses as JSON and satisfies the configured
-    JSON Schema; with {} only parsing is checked. What fails is the category `failure`: "not_json" or a keyword.
+    JSON Schema; with {} only parsing is checked. What fails is the category `failure`: "not_json" or a keyword at the
+    schema's root. Too long is an answer that the schema's regular expressions, where they are large, could stall on.
     """
-    validator = compiled(params.json_schema) if params.json_schema not in ({}, True) else None
+    schema = compiled(params.json_schema) if params.json_schema not in ({}, True) else None
     for row in rows:
-        yield _checked(row.answer, validator)
+        yield _checked(row.answer, schema)
 
 
-def _checked(answer: str, validator: Any) -> Outcome:
+def _checked(answer: str, schema: JsonSchema | None) -> Outcome:
     try:
-        if validator is None:
+        if schema is None:
             check(answer)
-        elif not validator.is_valid(value := read(answer)):
-            return _fails(next(validator.iter_errors(value)).kind.name)
+        elif schema.steps(answer) > MOST_STEPS:
+            return NotApplicable("too_long")
+        elif not schema.is_valid(value := read(answer)):
+            return _fails(schema.failing(value))
     except TooDeep:
         return NotApplicable("too_deep")
     except NotJson:
