@@ -71,7 +71,7 @@ def agent_sanity(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iter
     """Share of the artifacts an agent left behind that are sound: named, not empty, JSON (also by lines) that parses
     and satisfies the schema configured for its name, HTML and PDF pages that are not blank, directories with the files
     they declare. An artifact of which neither text nor size was recorded is not counted. Too long are artifacts that
-    their schemas' regular expressions, where they are large, could stall on.
+    their schemas' regular expressions or `uniqueItems` could stall on.
     """
     schemas = {name: compiled(schema) for name, schema in params.schemas.items()}
     for row in rows:

@@ -26,7 +26,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 def json_schema(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Whether the answer as a whole (no code fence, no words around it) parses as JSON and satisfies the configured
     JSON Schema; with {} only parsing is checked. What fails is the category `failure`: "not_json" or a keyword at the
-    schema's root. Too long is an answer that the schema's regular expressions, where they are large, could stall on.
+    schema's root. Too long is an answer that the schema's regular expressions or `uniqueItems` could stall on.
     """
     schema = compiled(params.json_schema) if params.json_schema not in ({}, True) else None
     for row in rows:
