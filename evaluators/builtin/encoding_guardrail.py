@@ -32,7 +32,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "encoding_guardrail",
-    version=1,
+    version=2,
     domain="privacy",
     method="rule",
     inputs=Inputs,

@@ -34,8 +34,9 @@ class Inputs:
     metrics=CHECK_WITH_CONTEXTS,
 )
 def text_matching(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """Whether answer and contexts, each on its own, satisfy the trace's condition: a boolean expression over strings
+    r"""Whether answer and contexts, each on its own, satisfy the trace's condition: a boolean expression over strings
     and regular expressions, or the older list of constraints. A malformed one is Failed("condition") with its position.
+    Expressions are RE2's: no look-around, `$` does not stand before a last new line, `\b` and `\w` know ASCII alone.
     """
     for row in rows:
         try:

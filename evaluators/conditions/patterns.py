@@ -7,6 +7,12 @@ from evaluators.surrogates import replaced
 STATES = 2_000  # of all regular expressions of one condition
 MEMORY = 1 << 20  # bytes of one automaton; beyond, RE2 goes on without, and slower
 
+# What RE2 has none of, since it would cost linear time, by what it calls invalid.
+NOT_LINEAR = {
+    **dict.fromkeys(("(?=", "(?!", "(?<=", "(?<!"), "look-around has"),
+    **{f"\\{group}": "back-references have" for group in range(1, 10)},
+}
+
 
 class Malformed(Exception):
     """A condition that cannot be read: why, and where; never what it says."""
@@ -30,8 +36,10 @@ class Patterns:
         except re2.error as error:
             said = error.args[0] if error.args else ""
             # RE2's own words before the colon; after it comes what the user wrote.
-            reason = (said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)).partition(":")[0]
-            raise Malformed(f"{where}: regular expression refused ({reason}); look-around has no linear time") from None
+            words = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+            reason, _, invalid = words.partition(": ")
+            why = f"; {NOT_LINEAR[invalid]} no linear time" if invalid in NOT_LINEAR else ""
+            raise Malformed(f"{where}: regular expression refused ({reason}){why}") from None
         self._left -= made.programsize
         if self._left < 0:
             raise Malformed(f"{where}: regular expressions too large; {STATES:,} states together at most")

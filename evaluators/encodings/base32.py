@@ -1,4 +1,4 @@
-"""Base32 (RFC 4648, section 6): capitals and 2 to 7, its padding optional."""
+"""Base32 (RFC 4648, section 6): capitals or small letters and 2 to 7, its padding optional."""
 
 from base64 import b32decode
 from binascii import Error
@@ -8,15 +8,19 @@ from evaluators.encodings.run import Encoding, Run, readable
 from evaluators.leaks.formatted import Formatted
 from evaluators.leaks.patterns import compiled
 
-_RUN = r"\b[A-Z2-7]{%d,}\b={0,6}"
+_RUN = r"\b(?:[A-Z2-7]{%d,}|[a-z2-7]{%d,})\b={0,6}"
 _GROUP = 8
+_NO_WORD = 20  # small letters alone are a word rather, up to here
 
 
 def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
-    for match in compiled(_RUN % (shortest * 8 // 5)).finditer(shape.data):
+    letters = shortest * _GROUP // 5
+    for match in compiled(_RUN % (letters, letters)).finditer(shape.data):
+        if match[0].isalpha() and match[0].islower() and len(match[0]) < _NO_WORD:
+            continue
         digits = match[0].rstrip(b"=")
         try:
-            text = readable(b32decode(digits + b"=" * (-len(digits) % _GROUP)))
+            text = readable(b32decode(digits + b"=" * (-len(digits) % _GROUP), casefold=True))
         except Error:
             continue
         if text is not None and len(text) >= shortest:

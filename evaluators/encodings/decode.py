@@ -1,5 +1,6 @@
 """Puts what encoded runs say in their place."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
@@ -11,6 +12,9 @@ from evaluators.leaks.formatted import Span, formatted
 DEPTH = 3  # encodings within encodings; each makes the text shorter, so that all together stay linear
 _SHORTEST_NAMED = {"url": 1, "rot13": 1}
 _SHORTEST = 4  # what a run says at least where the trace names its encoding
+
+_WORD = re.compile(r"[^\W_]+")
+_EVERYDAY = frozenset({"url", "percent", "ascii", "binary"})  # "binary classification" names no encoding
 
 # The surest first: what one has decoded is not another's.
 _ENCODINGS: tuple[Encoding, ...] = (
@@ -48,9 +52,17 @@ class Decoded(NamedTuple):
 
 
 def named(categories: Iterable[str]) -> frozenset[str]:
-    """The encodings that a trace's categories name, by their first names."""
-    words = {category.strip().lower().replace("_", "-") for category in categories}
-    return frozenset(each.names[0] for each in _ENCODINGS if words & set(each.names))
+    """The encodings that a trace's categories name (base64, "Base64 attack"), by their first names."""
+    said = [f"-{'-'.join(_WORD.findall(category.lower()))}-" for category in categories]
+    return frozenset(each.names[0] for each in _ENCODINGS if any(_names(name, said) for name in each.names))
+
+
+def _names(name: str, said: Iterable[str]) -> bool:
+    if name in _EVERYDAY:
+        return any(
+            each in (f"-{name}-", f"-{name}-attack-", f"-{name}-encoded-", f"-{name}-encoding-") for each in said
+        )
+    return any(f"-{name}-" in each for each in said)
 
 
 def decoded(text: str, expected: Collection[str] = (), depth: int = DEPTH) -> Decoded:

@@ -53,6 +53,7 @@ WAYS: dict[str, tuple[str, Callable[[str], str]]] = {
     "base16, escaped": ("base16", lambda text: "".join(f"\\x{byte:02x}" for byte in text.encode())),
     "base16, with 0x": ("base16", lambda text: ", ".join(f"0x{byte:02x}" for byte in text.encode())),
     "base32": ("base32", as_base32),
+    "base32, small letters": ("base32", lambda text: as_base32(text).lower()),
     "base32 without padding": ("base32", lambda text: as_base32(text).rstrip("=")),
     "URL": ("url", as_percent),
     "ROT13": ("rot13", as_rot13),
@@ -104,6 +105,7 @@ def random_text(seed: int) -> str:
     "text",
     [
         *("", "Plain prose of no great length.", "evaluators/builtin/pii_leakage_and_others", "INTERNATIONALIZATION"),
+        "internationalization and counterrevolutionaries of electroencephalography",
         *(
             "https://example.com/a%20b?q=caf%C3%A9",
             "12:34:56:78:90:12",
@@ -146,7 +148,9 @@ def test_places_are_those_of_the_text_itself() -> None:
 def test_names_of_encodings_in_categories() -> None:
     assert named(["Base64", "question-answering"]) == {"base64"}
     assert named(["hex", "url_encode", "url-encoding", "binary"]) == {"base16", "url", "charcode"}
-    assert named(["database64"]) == frozenset()
+    assert named(["database64", "binary classification", "url shortener", "base", "64"]) == frozenset()
+    assert named(["Base64 attack", "attack/ROT13", "binary attack"]) == {"base64", "rot13", "charcode"}
+    assert named(["URL encoding attack", "unicode_escape attack"]) == {"url", "charcode"}
     assert all(named([name]) == {name} for name in NAMES)
 
 
@@ -155,6 +159,13 @@ def test_a_named_encoding_is_looked_for_in_short_runs_too() -> None:
     assert outcome("encoding_guardrail", answer=f"It is {short}") == NotApplicable("no_encoding")
     given = scored("encoding_guardrail", answer=f"It is {short}", categories=("base64",))
     assert given.evidence == (Evidence("answer", 6, 6 + len(short), kind="email"),)
+
+
+def test_words_in_small_letters_are_no_base32_though_it_is_named() -> None:
+    words = " ".join(("password", "please", "contact", "address", "customer", "questions", "responsible", "telephone"))
+    assert decoded(words, expected=("base32",)) == (words, ())
+    short = as_base32("pin: 1234").lower()
+    assert decoded(f"it is {short}", expected=("base32",)).text == "it is pin: 1234"
 
 
 def test_of_a_named_encoding_the_raw_text_is_judged_where_nothing_decodes() -> None:

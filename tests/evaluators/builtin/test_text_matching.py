@@ -63,8 +63,9 @@ def test_the_older_constraints(answer: str, expected: bool) -> None:
         ("NOT", 3, "expected"),
         ("secret", 0, "expected"),
         ("(" * 51 + '"a"' + ")" * 51, 51, "parentheses deep"),
-        ('regexp("(?=secret)")', 7, "refused"),
-        (r'regexp("(a)\1")', 7, "refused"),
+        ('regexp("(?=secret)")', 7, "look-around has no linear time"),
+        ('regexp("(?<!a)b")', 7, "look-around has no linear time"),
+        (r'regexp("(a)\1")', 7, "back-references have no linear time"),
         ('"a" AND regexp("[")', 15, "refused"),
         ('regexp("(a{900}){900}")', 7, "refused"),
         ('regexp("' + "(a|b){0,99}" * 30 + '")', 7, "too large"),
@@ -77,6 +78,22 @@ def test_a_malformed_condition_says_where_and_why_and_never_what(expression: str
     assert given.detail.startswith(f"position {position}: ")
     assert reason in given.detail
     assert "secret" not in given.detail
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"), [("a{2000}", "invalid repetition size"), ("(", "missing )"), ("[(?=]{2000}", "invalid")]
+)
+def test_linear_time_is_not_blamed_where_it_is_not_why(expression: str, reason: str) -> None:
+    given = outcome("text_matching", answer="the answer", condition=f'regexp("{expression}")')
+    assert isinstance(given, Failed)
+    assert reason in given.detail
+    assert "linear" not in given.detail
+
+
+@pytest.mark.parametrize(("expression", "holds"), [("end$", 0.0), (r"\bété\b", 0.0), (r"\bend\b", 1.0)])
+def test_expressions_are_re2s(expression: str, holds: float) -> None:
+    given = scored("text_matching", answer="\u00e9t\u00e9 end\n", condition=f'regexp("{expression}")')
+    assert given.metrics["passes"] == holds
 
 
 @pytest.mark.parametrize("constraints", [(1,), ([],), (["a", ["b"]],), ("REGEXP:(",), ("fine", {"secret": 1})])
