@@ -105,7 +105,7 @@ _TOKENS: tuple[tuple[str, str], ...] = (  # mark, pattern
     (r"vcp_", r"vcp_[A-Za-z0-9]{40,}"),  # Vercel
     (r"tskey-", r"tskey-[a-z]{2,10}-[A-Za-z0-9]{8,}-[A-Za-z0-9]{16,}"),  # Tailscale
     (r"oy2", r"oy2[a-z0-9]{43}\b"),  # NuGet
-    (r"cio", r"cio[A-Za-z0-9]{32}\b"),  # crates.io
+    (r"cio", r"cio[A-Za-z0-9]{32}\b"),  # of Cargo
     (r"fo1_", r"fo1_[A-Za-z0-9_-]{40,}"),  # Fly.io
     (r"IQoJb3JpZ2lu", r"IQoJb3JpZ2lu[A-Za-z0-9+/]{60,}={0,2}"),  # AWS session
     (r"xoxe\.", r"xoxe\.xox[bp]-[0-9]-[A-Za-z0-9-]{40,}"),  # Slack, refreshing
