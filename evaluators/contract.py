@@ -16,21 +16,26 @@ _FIELDS = frozenset(Trace.__struct_fields__)
 
 def held(evaluator: Evaluator, outcome: object) -> Outcome:
     """The outcome with plain floats, or the `Failed("contract")` that says what is wrong and quotes nothing."""
-    wrong: str | None
+    if not isinstance(outcome, (Scored, NotApplicable, Failed)):
+        return Failed("contract", f"gave a {type(outcome).__name__}, not a Scored, NotApplicable or Failed")
+    wrong = _wrong(evaluator, outcome)
+    if wrong is not None:
+        return Failed("contract", wrong)
+    return _plain(outcome) if isinstance(outcome, Scored) else outcome
+
+
+def _wrong(evaluator: Evaluator, outcome: Outcome) -> str | None:
     if isinstance(outcome, NotApplicable):
-        wrong = _slug("reason", outcome.reason) or _findings(outcome.findings)
-    elif isinstance(outcome, Scored):
-        wrong = _metrics(evaluator, outcome.metrics) or _labels(outcome) or _evidence(outcome.evidence)
-        wrong = wrong or _findings(outcome.findings)
-        if wrong is None and evaluator.combine is not None:
-            wrong = wrong_parts(outcome.parts)
-        if wrong is None:
-            return _plain(outcome)
-    elif isinstance(outcome, Failed):
-        wrong = _slug("kind", outcome.kind)
-    else:
-        wrong = f"gave a {type(outcome).__name__}, not a Scored, NotApplicable or Failed"
-    return outcome if wrong is None else Failed("contract", wrong)  # type: ignore[return-value]
+        return _slug("reason", outcome.reason) or _findings(outcome.findings)
+    if isinstance(outcome, Failed):
+        return _slug("kind", outcome.kind)
+    return (
+        _metrics(evaluator, outcome.metrics)
+        or _categories(outcome.categories)
+        or _parts(evaluator, outcome.parts)
+        or _evidence(outcome.evidence)
+        or _findings(outcome.findings)
+    )
 
 
 def _metrics(evaluator: Evaluator, metrics: Mapping[str, float]) -> str | None:
@@ -51,14 +56,18 @@ def _metrics(evaluator: Evaluator, metrics: Mapping[str, float]) -> str | None:
     return None
 
 
-def _labels(outcome: Scored) -> str | None:
-    for key, label in outcome.categories.items():
+def _categories(categories: Mapping[str, str]) -> str | None:
+    for key, label in categories.items():
         if not isinstance(label, str) or len(label) > _LABEL_LENGTH or not is_slug(key):
             return f"categories must be slugs with labels of at most {_LABEL_LENGTH} characters"
-    for count in outcome.parts.values():
-        if not isinstance(count, Real) or not math.isfinite(count):
-            return "parts must be finite numbers"
     return None
+
+
+def _parts(evaluator: Evaluator, parts: Mapping[str, float]) -> str | None:
+    for key, count in parts.items():
+        if not isinstance(key, str) or not isinstance(count, Real) or not math.isfinite(count):
+            return "parts must be finite numbers by name"
+    return None if evaluator.combine is None else wrong_parts(parts)
 
 
 def _evidence(evidence: tuple[Evidence, ...]) -> str | None:

@@ -1,6 +1,8 @@
 """The built-in evaluators are what the catalogue says: id by id, metric by metric, parameter by parameter."""
 
+from collections.abc import Mapping
 from math import inf
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -28,7 +30,7 @@ class Entry(NamedTuple):
     rule: str
     required: set[str]
     metrics: tuple[Line, ...]
-    params: dict[str, Any] = {}  # noqa: RUF012 - read only
+    params: Mapping[str, Any] = MappingProxyType({})
     more_params: tuple[str, ...] = ()
     more_metrics: tuple[str, ...] = ()
 

@@ -8,7 +8,7 @@ from evaluators.errors import ConfigError
 from evaluators.leaks import PERSONAL, leaks_of, scanner
 from evaluators.leaks.personal.bank_account import is_iban
 from evaluators.leaks.personal.checks import luhn
-from evaluators.outcome import Evidence, Finding, NotApplicable
+from evaluators.outcome import Evidence, Finding, NotApplicable, Scored
 from tests.evaluators.builtin.scoring import chunks, outcome, outcomes, scored, trace
 
 
@@ -195,8 +195,9 @@ def test_an_app_may_show_its_own_addresses() -> None:
     answer = "Call 212-555-0123, write to Help@shop.example or docs@ragwatch.example."
     texts = [trace(answer=answer), trace(answer=answer, app="other"), trace(answer=answer + " 415-555-2671")]
     kinds = [
-        [place.kind for place in given.evidence]  # type: ignore[union-attr]
+        [place.kind for place in given.evidence]
         for given in outcomes("pii_leakage", texts, {"allow": allow})
+        if isinstance(given, Scored)
     ]
     assert kinds == [[], ["phone", "email"], ["phone"]]
 

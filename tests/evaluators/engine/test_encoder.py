@@ -43,7 +43,7 @@ NAMES = (
 
 @cache
 def made(name: str) -> Encoder:
-    return HashingEncoder() if name == "hashing" else load_encoder(EncoderSettings(backend=name))  # type: ignore
+    return HashingEncoder() if name == "hashing" else load_encoder(EncoderSettings.model_validate({"backend": name}))
 
 
 @pytest.fixture(params=NAMES)

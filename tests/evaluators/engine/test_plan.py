@@ -12,15 +12,15 @@ from evaluators.errors import ConfigError
 from evaluators.fingerprint import fingerprint
 from evaluators.plan import needs_encoder, prepare
 from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import Evaluator, Extra, Need
+from evaluators.spec import Evaluator, Extra, Lane, Need
 from tests.evaluators.engine.examples import Limit, brevity, nearness, trace
 
 REGISTRY: dict[str, Evaluator] = {"brevity": brevity, "nearness": nearness}
 NO_PACKAGE = EncoderSettings(backend="onnx")
 
 
-def ids(settings: EvaluatorSettings, lane: str | None = None) -> list[str]:
-    plan = prepare(REGISTRY, settings, lane, HashingEncoder())  # type: ignore[arg-type]
+def ids(settings: EvaluatorSettings, lane: Lane | None = None) -> list[str]:
+    plan = prepare(REGISTRY, settings, lane, HashingEncoder())
     return [prepared.evaluator.id for prepared in plan.prepared]
 
 
