@@ -6,7 +6,7 @@ from typing import NamedTuple
 from drift.rules.choose import rule_for
 from drift.rules.series import Series
 from drift.settings import RuleSettings
-from drift.windows.metrics import watched
+from drift.windows.metrics import metrics_by_name
 from evaluators.spec import Evaluator
 
 _ANYWHERE = Series(app="", environment="", metric="", model="", segment="", segment_value="")
@@ -31,7 +31,7 @@ class Judged(NamedTuple):
 def judged(registry: Mapping[str, Evaluator], rules: RuleSettings) -> dict[str, Judged]:
     """Every metric that a rule watches, by name. What settings say of one application or segment is left out."""
     found: dict[str, Judged] = {}
-    for name, metric in watched(registry).items():
+    for name, metric in metrics_by_name(registry).items():
         rule = rule_for(_ANYWHERE._replace(metric=name), metric, rules)
         if rule is None:
             continue

@@ -15,7 +15,7 @@ from drift.rules.missing import SilentLanes
 from drift.rules.open_windows import OpenWindows
 from drift.settings import JobSettings, RuleSettings, WindowSettings
 from drift.silence import LastSeen, watch_silence
-from drift.windows.metrics import WatchedMetric, watched
+from drift.windows.metrics import WatchedMetric, metrics_by_name
 from drift.windows.rollup import RolledUp, Rollup
 from drift.windows.watermark import FAST, Idleness
 from evaluators.spec import Evaluator
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchReport:
     """What one round of watching did."""
 
     moved: int
@@ -53,11 +53,11 @@ class Jobs:
     _insights_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        self.metrics = watched(self.evaluators)
+        self.metrics = metrics_by_name(self.evaluators)
         self._open = OpenWindows(self.metrics, self.rules, self.windows, self.term)
         self._silent = SilentLanes(self.metrics, self.rules, self.windows, self.term)
 
-    def watch(self, now: datetime) -> Watched:
+    def watch(self, now: datetime) -> WatchReport:
         """Closed windows are stored and judged, and what follows for problems is recorded, when this returns.
 
         One thread at a time. `now` is the server's time (see `server_time`).
@@ -72,7 +72,7 @@ class Jobs:
             for series, more in self._silent.judge(self.database, now, rolled.closing).items():
                 rules[series] = (*rules.get(series, ()), *more)
         raiser = Raiser(self.database, self.metrics, self.rules, rolled.segments, self.term)
-        events = raiser.run(rules, now, {lane: mark.at for lane, mark in rolled.closing.items()})
+        events = raiser.run(rules, now, {lane: watermark.at for lane, watermark in rolled.closing.items()})
         if due and FAST in rolled.closing:
             closed = rolled.closing[FAST].at
             known, base_s = self.evaluators.values(), self.windows.base_s
@@ -80,7 +80,7 @@ class Jobs:
         stored.finish(self.database, found.position)
         for event in events:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
-        return Watched(moved, rolled, found.verdicts, len(events))
+        return WatchReport(moved, rolled, found.verdicts, len(events))
 
     def state_insights(self, now: datetime) -> int:
         """The insights of the running period are stored where it is time for it; how many."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from drift.rules.series import Rule, Series
 from drift.settings import RuleOverride, RuleSettings
-from drift.windows.metrics import WatchedMetric, watched
+from drift.windows.metrics import WatchedMetric, metrics_by_name
 from evaluators.errors import ConfigError
 from evaluators.spec import Evaluator
 
@@ -84,7 +84,7 @@ def loosest_any_rules(metrics: Mapping[str, WatchedMetric], settings: RuleSettin
 
 def check(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) -> None:
     """Raise ConfigError where an override names a metric that no evaluator has, or says what can never hold."""
-    metrics = watched(evaluators)
+    metrics = metrics_by_name(evaluators)
     for said in settings.overrides:
         metric = metrics.get(said.metric)
         if metric is None:

@@ -10,7 +10,7 @@ from drift.rules import coverage, mean, share, stored, value
 from drift.rules.allowed import allowed_records
 from drift.rules.choose import coverage_rule_for, rule_for
 from drift.rules.series import NOTHING, Judgement, Rule, Series, Verdict, Window
-from drift.rules.stretches import Judged, to_judge
+from drift.rules.stretches import JudgedStretch, to_judge
 from drift.settings import RuleSettings
 from drift.windows.metrics import WatchedMetric
 from drift.windows.segments import SegmentValues
@@ -87,7 +87,7 @@ class _Look:
 
     rule: Rule
     one: stored.Touched
-    stretches: Sequence[Judged]
+    stretches: Sequence[JudgedStretch]
     first: int
 
 
@@ -150,7 +150,7 @@ def _scored(window: Window) -> int:
     return window.scored
 
 
-def _needed(judged: Sequence[Judged], one: stored.Touched, k_of_m_s: int) -> int:
+def _needed(judged: Sequence[JudgedStretch], one: stored.Touched, k_of_m_s: int) -> int:
     """From where on windows must be read: what changed, the stretch it stands in, and what waits to be pooled."""
     if not judged:
         return one.changed_from - max(_HORIZON_S, k_of_m_s)

@@ -19,7 +19,7 @@ from drift.settings import RuleSettings, WindowSettings
 from drift.windows import sql
 from drift.windows.counted import among, counted, counters, live_windows
 from drift.windows.metrics import WatchedMetric
-from drift.windows.watermark import FAST, Mark
+from drift.windows.watermark import FAST, Watermark
 from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
 
@@ -39,29 +39,31 @@ class SilentLanes:
 
     metrics: Mapping[str, WatchedMetric]
     settings: RuleSettings
-    frames: WindowSettings
+    window_settings: WindowSettings
     term: Term
     _stands: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
 
-    def judge(self, database: Database, now: datetime, closing: Mapping[str, Mark]) -> dict[Series, tuple[Rule, ...]]:
+    def judge(
+        self, database: Database, now: datetime, closing: Mapping[str, Watermark]
+    ) -> dict[Series, tuple[Rule, ...]]:
         """The coverage rules of series that a silent lane owes rows; their verdicts are stored when this returns."""
         rules: dict[Series, tuple[Rule, ...]] = {}
-        for lane, mark in closing.items():
-            if lane != FAST and self._is_silent(lane, mark.at, now):
-                rules |= self._judge_lane(database, lane, mark.at, closing[FAST].at)
+        for lane, watermark in closing.items():
+            if lane != FAST and self._is_silent(lane, watermark.at, now):
+                rules |= self._judge_lane(database, lane, watermark.at, closing[FAST].at)
         return rules
 
     def _is_silent(self, lane: str, at: datetime, now: datetime) -> bool:
         """It stands for longer than one stuck partition can hold it, twice over."""
         stood, since = self._stands.get(lane, (at, now))
         self._stands[lane] = (at, since if stood == at else now)
-        wait = timedelta(seconds=self.frames.heartbeat_timeout_s + 2 * self.frames.stuck_wait_s)
+        wait = timedelta(seconds=self.window_settings.heartbeat_timeout_s + 2 * self.window_settings.stuck_wait_s)
         return stood == at and now - since >= wait
 
     def _judge_lane(
         self, database: Database, lane: str, stopped: datetime, seen_until: datetime
     ) -> dict[Series, tuple[Rule, ...]]:
-        base_s = self.frames.base_s
+        base_s = self.window_settings.base_s
         until = int(seen_until.timestamp()) // base_s * base_s
         first = max(int(stopped.timestamp()) // base_s * base_s, until - _HORIZON_S)
         known = self._known(database, lane, int(stopped.timestamp()))
@@ -91,7 +93,7 @@ class SilentLanes:
             f"""
             SELECT app, environment, metric, model, argMax(fingerprint, start) AS newest,
                 sum(applicable) / sum(seen) AS share
-            FROM windows FINAL WHERE {live_windows(self.frames.base_s, names, stopped - _HORIZON_S, stopped)}
+            FROM windows FINAL WHERE {live_windows(self.window_settings.base_s, names, stopped - _HORIZON_S, stopped)}
             GROUP BY app, environment, metric, model HAVING sum(applicable) > 0 AND sum(seen) > 0
             """
         )
@@ -118,7 +120,7 @@ class SilentLanes:
                 due = int((total + seen) * habit.share) - int(total * habit.share)
                 total += seen
                 if (series, start) not in written:
-                    window = Window(start, start + self.frames.base_s, seen=seen, applicable=due, failed=due)
+                    window = Window(start, start + self.window_settings.base_s, seen=seen, applicable=due, failed=due)
                     owed.setdefault(series, []).append(window)
         return owed
 
@@ -131,7 +133,7 @@ class SilentLanes:
         """Start and count of each window in order of time, by app, environment and model."""
         found: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
         for metrics in counters(self._evaluators()):
-            windows = f"{live_windows(self.frames.base_s, metrics, first, until)} AND {among(apps)}"
+            windows = f"{live_windows(self.window_settings.base_s, metrics, first, until)} AND {among(apps)}"
             for row in database.rows(f"{counted(windows)} ORDER BY at"):
                 key = (row["app"], row["environment"], row["model"])
                 found.setdefault(key, []).append((row["at"], row["n"]))
@@ -142,7 +144,7 @@ class SilentLanes:
     def _written(self, database: Database, known: Iterable[Series], first: int, until: int) -> set[tuple[Series, int]]:
         """Series and windows of which there are rows: the lane stopped in their midst, or one partition is further."""
         metric_of = {self.metrics[series.metric].evaluator.id: series.metric for series in known}
-        base_s = self.frames.base_s
+        base_s = self.window_settings.base_s
         rows = database.rows(
             f"""
             SELECT DISTINCT app, environment, evaluator, model,

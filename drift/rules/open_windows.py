@@ -20,7 +20,7 @@ from drift.windows.contents import base_contents
 from drift.windows.metrics import WatchedMetric
 from drift.windows.scope import WindowKey, listed
 from drift.windows.segments import SegmentValues
-from drift.windows.watermark import Mark
+from drift.windows.watermark import Watermark
 from sinks.clickhouse.database import Database
 from sinks.rows import LIVE
 
@@ -47,7 +47,7 @@ class OpenWindows:
 
     metrics: Mapping[str, WatchedMetric]
     settings: RuleSettings
-    frames: WindowSettings
+    window_settings: WindowSettings
     term: Term
     _said: dict[_Place, Judgement] | None = None
     _looked_at: datetime | None = None
@@ -57,7 +57,7 @@ class OpenWindows:
         self._loosest = loosest_any_rules(self.metrics, self.settings)
 
     def judge(
-        self, database: Database, now: datetime, closing: Mapping[str, Mark], segments: SegmentValues
+        self, database: Database, now: datetime, closing: Mapping[str, Watermark], segments: SegmentValues
     ) -> dict[Series, tuple[Rule, ...]]:
         """The rules of series with a bad record in an open window; their verdicts are stored when this returns.
 
@@ -95,16 +95,16 @@ class OpenWindows:
         for place in gone:
             rule = rule_for(place.series, self.metrics[place.series.metric], self.settings)
             if rule is not None and rule.rule_id == place.rule_id:
-                window = Window(place.start, place.start + self.frames.base_s)
+                window = Window(place.start, place.start + self.window_settings.base_s)
                 yield verdict_of(rule, place.series, place.fingerprint, window, NOTHING, self.term)
 
-    def _is_closed(self, place: _Place, closing: Mapping[str, Mark]) -> bool:
-        mark = closing.get(self.metrics[place.series.metric].evaluator.lane)
-        return mark is not None and place.start + self.frames.base_s <= mark.at.timestamp()
+    def _is_closed(self, place: _Place, closing: Mapping[str, Watermark]) -> bool:
+        watermark = closing.get(self.metrics[place.series.metric].evaluator.lane)
+        return watermark is not None and place.start + self.window_settings.base_s <= watermark.at.timestamp()
 
-    def _leaking(self, database: Database, now: datetime, closing: Mapping[str, Mark]) -> set[WindowKey]:
+    def _leaking(self, database: Database, now: datetime, closing: Mapping[str, Watermark]) -> set[WindowKey]:
         """Open windows into which a record that may be bad was stored since the last look."""
-        base_s = self.frames.base_s
+        base_s = self.window_settings.base_s
         suspects = []
         for rule in self._loosest:
             evaluator, key = rule.watched.evaluator, sql.text(rule.watched.metric.key)
@@ -133,7 +133,7 @@ class OpenWindows:
         others = sorted({metric.evaluator.id for metric in self.metrics.values()} - watched)
         found: dict[tuple[Series, str], list[Window]] = {}
         cut = segments.alike(windows)
-        base_s = self.frames.base_s
+        base_s = self.window_settings.base_s
         for values, scope in [(values, scope) for values, alike in cut for scope in listed(alike, base_s, others)]:
             contents = base_contents(scope, metrics, values, revised=False)
             names = [rule.watched.name for rule in self._loosest]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from drift.rules.series import Series, Window
-from drift.rules.stretches import Judged
+from drift.rules.stretches import JudgedStretch
 from drift.windows import sql
 from drift.windows.metrics import WatchedMetric
 from sinks.clickhouse.database import Database
@@ -70,7 +70,7 @@ def news(database: Database, base_s: int, since: int) -> News:
 
 def judged_stretches(
     database: Database, rule_ids: set[str], touched: Sequence[Touched]
-) -> dict[tuple[str, Series, str], list[Judged]]:
+) -> dict[tuple[str, Series, str], list[JudgedStretch]]:
     """Per rule, series and fingerprint the last stretch that has a verdict, and those in which something changed."""
     if not rule_ids:
         return {}
@@ -91,11 +91,11 @@ def judged_stretches(
             AND end > toDateTime({changed_from}, 'UTC')
         """
     )
-    found: dict[tuple[str, Series, str], set[Judged]] = {}
+    found: dict[tuple[str, Series, str], set[JudgedStretch]] = {}
     for row in rows:
         series = Series(*(row[name] for name in Series._fields))
         found.setdefault((row["rule_id"], series, row["fingerprint"]), set()).add(
-            Judged(row["first"], row["last"], row["revision"])
+            JudgedStretch(row["first"], row["last"], row["revision"])
         )
     return {key_: sorted(stretches) for key_, stretches in found.items()}
 

@@ -9,7 +9,7 @@ from drift.rules.pooling import pools, together
 from drift.rules.series import Window
 
 
-class Judged(NamedTuple):
+class JudgedStretch(NamedTuple):
     """A stretch [start, end) that has a verdict, and the revision that the verdict saw."""
 
     start: int
@@ -18,14 +18,14 @@ class Judged(NamedTuple):
 
 
 def to_judge(
-    windows: Iterable[Window], judged: Sequence[Judged], min_sample: int, samples: Callable[[Window], int]
+    windows: Iterable[Window], judged: Sequence[JudgedStretch], min_sample: int, samples: Callable[[Window], int]
 ) -> Iterator[Window]:
     """Pooled windows to be judged, each (stretch, revision) once.
 
     A stretch with a verdict keeps its bounds for ever, also where it has too few records left. What no verdict covers
     is pooled forward, never across a stretch that has one; where too few wait at the end, nothing is said yet.
     """
-    stretches: dict[Judged, list[Window]] = {stretch: [] for stretch in sorted(judged)}
+    stretches: dict[JudgedStretch, list[Window]] = {stretch: [] for stretch in sorted(judged)}
     waiting: list[Window] = []
     for window in sorted(windows, key=lambda w: w.start):
         stretch = next((s for s in stretches if s.start <= window.start < s.end), None)

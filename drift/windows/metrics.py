@@ -32,7 +32,7 @@ class WatchedMetric:
         return Scale.of(self.metric)
 
 
-def watched(evaluators: Mapping[str, Evaluator]) -> dict[str, WatchedMetric]:
+def metrics_by_name(evaluators: Mapping[str, Evaluator]) -> dict[str, WatchedMetric]:
     """Every metric of the evaluators, by name."""
     return {
         found.name: found

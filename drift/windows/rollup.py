@@ -17,11 +17,11 @@ from drift.windows import dirty, watermark
 from drift.windows.changes import Closing, store_changes, store_new
 from drift.windows.contents import base_contents
 from drift.windows.merged import merged_contents
-from drift.windows.metrics import OwnMetrics, lanes_of, own_metrics, watched
+from drift.windows.metrics import OwnMetrics, lanes_of, metrics_by_name, own_metrics
 from drift.windows.scope import MINUTE, STREAMED, Scope, WindowKey, listed
 from drift.windows.segments import SegmentValues, segment_values
 from drift.windows.values import store_values
-from drift.windows.watermark import FAST, Idleness, Mark
+from drift.windows.watermark import FAST, Idleness, Watermark
 from evaluators.spec import Evaluator, Lane
 from sinks.clickhouse.database import Database
 
@@ -37,7 +37,7 @@ class RolledUp:
     windows: int
     marks: int
     waiting: int
-    closing: Mapping[str, Mark]
+    closing: Mapping[str, Watermark]
     segments: SegmentValues
 
 
@@ -54,10 +54,10 @@ class Rollup:
     def run(self, now: datetime) -> RolledUp:
         """Every window that closed or changed since the last roll-up is stored when this returns."""
         stored = watermark.read_stored(self.database)
-        marks = watermark.watermarks(watermark.read_progress(self.database), now, self.idleness, self.settings)
-        marks = watermark.never_back(marks, stored)
-        before = watermark.closing({key: Mark(stored[key], False) for key in marks if key in stored})
-        after = watermark.closing(marks)
+        fresh = watermark.watermarks(watermark.read_progress(self.database), now, self.idleness, self.settings)
+        watermarks = watermark.never_back(fresh, stored)
+        before = watermark.closing({key: Watermark(stored[key], False) for key in watermarks if key in stored})
+        after = watermark.closing(watermarks)
         marked = dirty.pending(self.database, self.term)
         lanes = lanes_of(self.evaluators.values())
         segments = segment_values(self.database, self.settings, self.term, now)
@@ -73,7 +73,7 @@ class Rollup:
             count += self._base(touched, segments, others, now, frozen, closes)
             self._larger(touched, others, now, frozen, closes)
         dirty.take_back(self.database, self.term, done)
-        watermark.store(self.database, marks)
+        watermark.store(self.database, watermarks)
         return RolledUp(count, sum(len(m.mark_ids) for m in done), len(marked) - len(done), after, segments)
 
     def _base(
@@ -83,12 +83,12 @@ class Rollup:
         others: Sequence[str],
         now: datetime,
         frozen: datetime,
-        closes: Mark | None,
+        closes: Watermark | None,
     ) -> int:
         size_s = self.settings.base_s
         windows = [w for w in _same_minute(touched, size_s) if self._closed(w, size_s, closes)]
         known = self._known(windows, size_s, others)
-        metrics = watched(self.evaluators)
+        metrics = metrics_by_name(self.evaluators)
         own = own_metrics(metrics.values())
         for revised in (False, True):
             cut = segments.alike(w for w in windows if (w in known) == revised)
@@ -105,10 +105,10 @@ class Rollup:
         others: Sequence[str],
         now: datetime,
         frozen: datetime,
-        closes: Mark | None,
+        closes: Watermark | None,
     ) -> None:
         """Larger windows in which a base window changed, and those that the watermark passed since the last roll-up."""
-        own = own_metrics(watched(self.evaluators).values())
+        own = own_metrics(metrics_by_name(self.evaluators).values())
         for smaller_s, size_s in pairwise(self.settings.all_sizes_s):
             changed = {w._replace(start=w.start // size_s * size_s) for w in touched}
             changed = {w for w in changed if self._closed(w, size_s, closes)}
@@ -127,12 +127,12 @@ class Rollup:
         if evaluators := {id_: self.evaluators[id_] for id_ in sorted(own.evaluators - {*scope.others})}:
             store_values(self.database, evaluators, scope, how, self.term.next_version())
 
-    def _closed(self, window: WindowKey, size_s: int, closes: Mark | None) -> bool:
+    def _closed(self, window: WindowKey, size_s: int, closes: Watermark | None) -> bool:
         if window.run_id not in STREAMED:
             return True  # marks of a run that is not complete are not handed out
         return closes is not None and window.start + size_s <= closes.at.timestamp()
 
-    def _how(self, now: datetime, frozen: datetime, closes: Mark | None) -> Closing:
+    def _how(self, now: datetime, frozen: datetime, closes: Watermark | None) -> Closing:
         frozen_end = frozen - timedelta(seconds=self.settings.allowed_lateness_s)
         return Closing(
             version=self.term.next_version(),

@@ -12,7 +12,7 @@ FAST = "fast"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PartitionProgress:
     """How far a lane's worker said it was in a partition, and when it last said so (server time)."""
 
     lane: str
@@ -24,8 +24,8 @@ class Progress:
     heartbeat_at: datetime
 
 
-class Mark(NamedTuple):
-    """A watermark; `incomplete` where it no longer waits for a stuck partition."""
+class Watermark(NamedTuple):
+    """Up to `at` all is stored; `incomplete` where that no longer waits for a stuck partition."""
 
     at: datetime
     incomplete: bool
@@ -48,7 +48,7 @@ class Idleness:
 
     _since: dict[tuple[str, str, int], tuple[int, datetime]] = field(default_factory=dict)
 
-    def idle_s(self, progress: Progress) -> float:
+    def idle_s(self, progress: PartitionProgress) -> float:
         """Seconds of heartbeats over which the offset stood still; 0 where the partition lags."""
         key = (progress.lane, progress.topic, progress.partition)
         offset, since = self._since.get(key, (-1, progress.heartbeat_at))
@@ -59,20 +59,20 @@ class Idleness:
 
 
 def watermarks(
-    progress: Iterable[Progress], now: datetime, idleness: Idleness, settings: WindowSettings
-) -> dict[tuple[str, str], Mark]:
+    progress: Iterable[PartitionProgress], now: datetime, idleness: Idleness, settings: WindowSettings
+) -> dict[tuple[str, str], Watermark]:
     """The watermark of each (lane, topic) that some worker spoke of lately.
 
     The oldest of its partitions' newest stored event times, less the out-of-orderness. A partition without heartbeats
-    is stuck: it holds the others back for a bounded time, then the mark says incomplete; later it is gone. A live
+    is stuck: it holds the others back for a bounded time, then the watermark says incomplete; later it is gone. A live
     partition without lag or news is idle and left out. Where all are idle, all up to their heartbeats is stored.
     """
-    groups: dict[tuple[str, str], list[Progress]] = {}
+    groups: dict[tuple[str, str], list[PartitionProgress]] = {}
     for one in progress:
         if (now - one.heartbeat_at).total_seconds() < settings.partition_expiry_s:
             groups.setdefault((one.lane, one.topic), []).append(one)
     slack = timedelta(seconds=settings.out_of_orderness_s)
-    marks = {}
+    found = {}
     for key, partitions in groups.items():
         active, idle, given_up = [], [], []
         for one in partitions:
@@ -89,49 +89,45 @@ def watermarks(
             at = min(one.heartbeat_at for one in idle)
         else:
             at = max(one.newest for one in given_up)
-        marks[key] = Mark(at - slack, bool(given_up))
-    return marks
+        found[key] = Watermark(at - slack, bool(given_up))
+    return found
 
 
-def _is_idle(progress: Progress, idleness: Idleness, settings: WindowSettings) -> bool:
+def _is_idle(progress: PartitionProgress, idleness: Idleness, settings: WindowSettings) -> bool:
     quiet_s = idleness.idle_s(progress)
     unused = progress.newest.timestamp() <= 0 and progress.lag == 0  # nothing ever came
     return unused or (progress.lag == 0 and quiet_s > 0 and quiet_s >= settings.idle_after_s)
 
 
 def never_back(
-    marks: Mapping[tuple[str, str], Mark], stored: Mapping[tuple[str, str], datetime]
-) -> dict[tuple[str, str], Mark]:
-    """The marks, none below what was stored before."""
-    return {key: Mark(max(mark.at, stored.get(key, mark.at)), mark.incomplete) for key, mark in marks.items()}
+    fresh: Mapping[tuple[str, str], Watermark], stored: Mapping[tuple[str, str], datetime]
+) -> dict[tuple[str, str], Watermark]:
+    """The fresh watermarks, none below what was stored before."""
+    return {key: Watermark(max(one.at, stored.get(key, one.at)), one.incomplete) for key, one in fresh.items()}
 
 
-def closing(marks: Mapping[tuple[str, str], Mark]) -> dict[str, Mark]:
-    """Up to when windows of each lane may close: the lower of its own and `fast`'s marks over all topics.
+def closing(watermarks: Mapping[tuple[str, str], Watermark]) -> dict[str, Watermark]:
+    """Up to when windows of each lane may close: the lower of its own and `fast`'s watermarks over all topics.
 
     `fast` counts what was seen; without it nothing closes.
     """
-    lanes: dict[str, Mark] = {}
-    for (lane, _), mark in marks.items():
-        lanes[lane] = _lower(lanes.get(lane, mark), mark)
+    lanes: dict[str, Watermark] = {}
+    for (lane, _), watermark in watermarks.items():
+        lanes[lane] = _lower(lanes.get(lane, watermark), watermark)
     fast = lanes.get(FAST)
-    return {} if fast is None else {lane: _lower(mark, fast) for lane, mark in lanes.items()}
+    return {} if fast is None else {lane: _lower(own, fast) for lane, own in lanes.items()}
 
 
-def _lower(one: Mark, other: Mark) -> Mark:
-    return Mark(min(one.at, other.at), one.incomplete or other.incomplete)
+def _lower(one: Watermark, other: Watermark) -> Watermark:
+    return Watermark(min(one.at, other.at), one.incomplete or other.incomplete)
 
 
-def read_progress(database: Database) -> list[Progress]:
+def read_progress(database: Database) -> list[PartitionProgress]:
     """The latest word on each partition."""
-    return [
-        Progress(
-            row["lane"], row["topic"], row["partition"], row["newest"], row["offset"], row["lag"], row["heartbeat_at"]
-        )
-        for row in database.rows(
-            "SELECT lane, topic, partition, newest, offset, lag, heartbeat_at FROM progress FINAL ORDER BY ALL"
-        )
-    ]
+    rows = database.rows(
+        "SELECT lane, topic, partition, newest, offset, lag, heartbeat_at FROM progress FINAL ORDER BY ALL"
+    )
+    return [PartitionProgress(**row) for row in rows]
 
 
 def read_stored(database: Database) -> dict[tuple[str, str], datetime]:
@@ -140,6 +136,6 @@ def read_stored(database: Database) -> dict[tuple[str, str], datetime]:
     return {(row["lane"], row["topic"]): row["watermark"].astimezone(UTC) for row in rows}
 
 
-def store(database: Database, marks: Mapping[tuple[str, str], Mark]) -> None:
-    """Keep the marks for the next roll-up and for the next leader."""
-    database.insert("watermarks", [WatermarkRow(lane, topic, mark.at) for (lane, topic), mark in marks.items()])
+def store(database: Database, watermarks: Mapping[tuple[str, str], Watermark]) -> None:
+    """Keep the watermarks for the next roll-up and for the next leader."""
+    database.insert("watermarks", [WatermarkRow(lane, topic, one.at) for (lane, topic), one in watermarks.items()])

@@ -10,7 +10,7 @@ from stream.cli.options import config_option, settings_from, split
 
 if TYPE_CHECKING:
     from stream.pipeline import Period
-    from stream.replay.loop import Source
+    from stream.replay.loop import ReplaySource
     from stream.settings import Settings
 
 
@@ -144,7 +144,7 @@ def _run(
 
 def _source(
     settings: "Settings", file: Path | None, topics: tuple[str, ...], period: "Period | None", late_s: float | None
-) -> "Source":
+) -> "ReplaySource":
     if file is not None:
         from stream.replay.file import FileSource
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from stream.replay import loop
+from stream.replay.loop import ReplayProgress
 
 log = logging.getLogger(__name__)
 _EVERY_S = 10.0
 
 
 @contextmanager
-def shown(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[loop.Progress], None]]:
+def shown(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[ReplayProgress], None]]:
     """Gives the function that is told how far the replay is."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -37,10 +37,10 @@ def shown(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[loop.Progress]
         )
 
 
-def _lines(run_id: str) -> Callable[[loop.Progress], None]:
+def _lines(run_id: str) -> Callable[[ReplayProgress], None]:
     said = time.monotonic()
 
-    def tell(at: loop.Progress) -> None:
+    def tell(at: ReplayProgress) -> None:
         nonlocal said
         if time.monotonic() - said >= _EVERY_S:
             said = time.monotonic()

@@ -15,7 +15,7 @@ from stream.ingest.records import Record
 from stream.ingest.rows import dead_letter_row
 from stream.kafka.offsets import Lag, Partition
 from stream.lanes.dead_letter_limit import DeadLetterLimit
-from stream.lanes.progress import Progress
+from stream.lanes.progress import LaneProgress
 from stream.lanes.refused import dead_letters_of
 from stream.lanes.writer import Writer
 from stream.pipeline import DeadLetter, Processed
@@ -51,7 +51,7 @@ class Work:
         writer: Writer,
         dead_letters: Sends | None,
         limit: DeadLetterLimit,
-        progress: Progress,
+        progress: LaneProgress,
         telemetry: Telemetry,
         lag: Callable[[Partition], Lag | None],
     ) -> None:

@@ -19,7 +19,7 @@ class _Handed(NamedTuple):
     timestamp_ms: int  # of the broker, of the last record
 
 
-class Progress:
+class LaneProgress:
     """Rows whose `newest` and `offset` speak only of what was handed to the writer before them.
 
     The writer keeps the order and a sink writes progress last, so what a stored row speaks of is stored. `newest` never

@@ -22,7 +22,7 @@ from stream.lanes.agent import Processes, Work
 from stream.lanes.backoff import delays
 from stream.lanes.dead_letter_limit import DeadLetterLimit
 from stream.lanes.dead_letters import DeadLetters
-from stream.lanes.progress import Progress, worker_name
+from stream.lanes.progress import LaneProgress, worker_name
 from stream.lanes.writer import Writer
 from stream.settings import Settings
 from stream.telemetry.health import LaneHealth
@@ -68,7 +68,7 @@ class LaneParts:
             self.telemetry, self.health, settings.telemetry.host, port, setting="telemetry.port"
         )
         self._dead_letters = DeadLetters(settings.kafka, lane, random.Random()) if lane == "fast" else None
-        self._progress = Progress(lane, worker_name(lane), lambda: datetime.now(UTC))
+        self._progress = LaneProgress(lane, worker_name(lane), lambda: datetime.now(UTC))
         self._writer = Writer(
             partial(write_or_set_aside, sink),
             self.telemetry,

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from evaluators.errors import ConfigError
 from stream.ingest.records import Record, StoredRecord
-from stream.replay.loop import Batch
+from stream.replay.loop import RecordBatch
 from stream.replay.runs import Position
 
 _CHUNK = 1 << 20
@@ -30,7 +30,7 @@ class FileSource:
         """From the first line."""
         return {}
 
-    async def read(self, position: Position) -> AsyncGenerator[Batch, None]:
+    async def read(self, position: Position) -> AsyncGenerator[RecordBatch, None]:
         """From `position` to the end; `done` and `total` are bytes."""
         at = position.get("file", {"line": 0, "byte": 0})
         total = self._path.stat().st_size
@@ -40,7 +40,7 @@ class FileSource:
             while True:
                 records, line = await asyncio.to_thread(self._some, file, line)
                 byte = file.tell()
-                yield Batch(records, {"file": {"line": line, "byte": byte}}, byte, total)
+                yield RecordBatch(records, {"file": {"line": line, "byte": byte}}, byte, total)
                 if byte >= total:
                     return
 

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-class Batch(NamedTuple):
+class RecordBatch(NamedTuple):
     """Records of one partition, the position after them, and how far it is: `done` of `total`, as the source counts."""
 
     records: Sequence[Record]
@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     total: int
 
 
-class Source(Protocol):
+class ReplaySource(Protocol):
     """Something that gives the same records whenever it is read from the same position."""
 
     description: str
@@ -49,13 +49,13 @@ class Source(Protocol):
         """Where to start over, over the same range."""
         ...
 
-    def read(self, position: Position) -> AsyncGenerator[Batch, None]:
+    def read(self, position: Position) -> AsyncGenerator[RecordBatch, None]:
         """From `position` to the end of the range; raises `ConfigError` or `Transient`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReplayProgress:
     """How far a replay is."""
 
     done: int
@@ -65,14 +65,14 @@ class Progress:
 
 
 async def replay(
-    source: Source,
+    source: ReplaySource,
     pipeline: Pipeline,
     sink: Sink,
     runs: Runs,
     run: RunRow,
     *,
     block_rows: int,
-    tell: Callable[[Progress], None] = lambda progress: None,
+    tell: Callable[[ReplayProgress], None] = lambda progress: None,
     rng: random.Random | None = None,
 ) -> RunRow:
     """The completed run. A run that was completed before is done once more and leaves the same rows."""
@@ -86,7 +86,7 @@ async def replay(
             await work.take(batch)
             if len(work.block) >= block_rows:
                 await work.store(batch.position)
-            tell(Progress(batch.done, batch.total, work.traces, work.dead_letters))
+            tell(ReplayProgress(batch.done, batch.total, work.traces, work.dead_letters))
             position = batch.position
     await work.store(position, COMPLETED)
     return work.run
@@ -112,7 +112,7 @@ class _Replay:
     def dead_letters(self) -> int:
         return self.run.dead_letters + len(self.block.dead_letters)
 
-    async def take(self, batch: Batch) -> None:
+    async def take(self, batch: RecordBatch) -> None:
         """Evaluate one batch into the block."""
         processed = await asyncio.to_thread(self._pipeline.process, batch.records)
         self.block.extend(processed.block)

@@ -13,7 +13,7 @@ from stream.configuration.sections import KafkaSettings
 from stream.kafka.brokers import partitions
 from stream.kafka.client import client_options
 from stream.pipeline import Period
-from stream.replay.loop import Batch
+from stream.replay.loop import RecordBatch
 from stream.replay.runs import Position
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class TopicSource:
         """From the beginning of the same range."""
         return {**position, "next": position.get("begin", {})}
 
-    async def read(self, position: Position) -> AsyncGenerator[Batch, None]:
+    async def read(self, position: Position) -> AsyncGenerator[RecordBatch, None]:
         """From `position` to the end of the range, in batches of a partition; `done` and `total` are offsets."""
         found = await self._partitions()
         consumer = AIOKafkaConsumer(
@@ -75,7 +75,7 @@ class TopicSource:
         finally:
             await consumer.stop()
 
-    async def _read(self, consumer: AIOKafkaConsumer, position: Position) -> AsyncGenerator[Batch, None]:
+    async def _read(self, consumer: AIOKafkaConsumer, position: Position) -> AsyncGenerator[RecordBatch, None]:
         begin, until, following = await self._range(consumer, position)
         total = sum(until[at] - begin[at] for at in until)
         for at, offset in following.items():
@@ -84,14 +84,14 @@ class TopicSource:
             open_ends = [at for at in until if following[at] < until[at]]
             done = sum(min(following[at], until[at]) - begin[at] for at in until)
             if not open_ends:
-                yield Batch([], _position(begin, until, following), done, total)
+                yield RecordBatch([], _position(begin, until, following), done, total)
                 return
             fetched = await consumer.getmany(*open_ends, timeout_ms=_POLL_MS, max_records=self._records)
             for at in open_ends:
                 following[at] = await consumer.position(at)  # past compacted records and transaction marks
                 done = sum(min(following[end], until[end]) - begin[end] for end in until)
                 if records := [record for record in fetched.get(at, ()) if record.offset < until[at]]:
-                    yield Batch(records, _position(begin, until, following), done, total)
+                    yield RecordBatch(records, _position(begin, until, following), done, total)
 
     async def _range(
         self, consumer: AIOKafkaConsumer, position: Position

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 
-class Verdict(Protocol):
+class Health(Protocol):
     """What /live and /ready answer from."""
 
     def live(self) -> list[str]:

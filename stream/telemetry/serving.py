@@ -4,14 +4,14 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from evaluators.errors import ConfigError
-from stream.telemetry.health import Verdict
+from stream.telemetry.health import Health
 from stream.telemetry.registry import Telemetry
 
 
 class TelemetryServer:
     """Serves on `host`:`port` between `start` and `stop`; `port` 0 picks a free one, told by `port` afterwards."""
 
-    def __init__(self, telemetry: Telemetry, health: Verdict, host: str, port: int, setting: str) -> None:
+    def __init__(self, telemetry: Telemetry, health: Health, host: str, port: int, setting: str) -> None:
         self.port = port
         self._telemetry = telemetry
         self._health = health

@@ -12,11 +12,11 @@ from drift.lifecycle import Step, next_step
 from drift.problems import EventRow, Problem, event_id, fold, problem_id
 from drift.rules.series import Rule, Series, Verdict
 from drift.settings import RuleSettings
-from drift.windows.metrics import watched
+from drift.windows.metrics import metrics_by_name
 from tests.drift.world import EVALUATORS
 
 SERIES = Series("shop", "prod", "quality.good", "m1", "", "")
-RULE = Rule("mean", watched(EVALUATORS)["quality.good"], 0.75, None, 0.05, 10, 3, 5, 5, None)
+RULE = Rule("mean", metrics_by_name(EVALUATORS)["quality.good"], 0.75, None, 0.05, 10, 3, 5, 5, None)
 ANY = replace(RULE, kind="any", k=1, m=1)
 SETTINGS = RuleSettings(flap_s=600, any_resolve_after_s=300, update_every_s=120)
 ID = problem_id("shop", "prod", "m1", "level", "quality.good")

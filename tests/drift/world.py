@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from drift.jobs import Jobs, Watched
+from drift.jobs import Jobs, WatchReport
 from drift.leadership import Term, elect
 from drift.problems import Problem, load_problems
 from drift.settings import JobSettings, RuleSettings, WindowSettings
@@ -259,11 +259,11 @@ class World:
             ],
         )
 
-    def watch(self, second: float) -> Watched:
+    def watch(self, second: float) -> WatchReport:
         """One round of the jobs, the clock at that second."""
         return self.jobs.watch(self.at(second))
 
-    def advance(self, second: float) -> Watched:
+    def advance(self, second: float) -> WatchReport:
         """Everything up to `second` is stored, says the worker of lane fast; then a round of the jobs."""
         self.progress(second)
         return self.watch(second)

@@ -16,7 +16,7 @@ from stream.ingest.records import Record
 from stream.kafka.offsets import Ticket
 from stream.lanes.agent import Work
 from stream.lanes.dead_letter_limit import DeadLetterLimit
-from stream.lanes.progress import Progress
+from stream.lanes.progress import LaneProgress
 from stream.lanes.writer import Writer
 from stream.pipeline import DeadLetter, Processed
 from stream.telemetry.registry import Telemetry
@@ -94,7 +94,7 @@ class Stage:
             self.writer,
             self.letters if lane == "fast" else None,
             DeadLetterLimit(1.0, run),
-            Progress(lane, "me", lambda: NOW),
+            LaneProgress(lane, "me", lambda: NOW),
             self.telemetry,
             lambda at: None,
         )

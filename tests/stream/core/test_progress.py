@@ -1,18 +1,18 @@
-"""Progress speaks only of what was handed over, never goes back, and is never ahead of the clock."""
+"""LaneProgress speaks only of what was handed over, never goes back, and is never ahead of the clock."""
 
 from datetime import UTC, datetime, timedelta
 
 from sinks.rows import ProgressRow
 from stream.kafka.offsets import Lag
-from stream.lanes.progress import NOTHING_STORED, Progress
+from stream.lanes.progress import NOTHING_STORED, LaneProgress
 from tests.stream.core.rows import record
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 AT = ("rag.traces", 0)
 
 
-def progress() -> Progress:
-    return Progress("fast", "host:1:fast", lambda: NOW)
+def progress() -> LaneProgress:
+    return LaneProgress("fast", "host:1:fast", lambda: NOW)
 
 
 def test_a_slice_moves_offset_and_newest() -> None:

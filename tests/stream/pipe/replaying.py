@@ -14,7 +14,7 @@ from sinks.protocol import Sink
 from stream.assembly import assemble
 from stream.pipeline import Period
 from stream.replay.file import FileSource
-from stream.replay.loop import Progress, Source, replay
+from stream.replay.loop import ReplayProgress, ReplaySource, replay
 from stream.replay.runs import RunRow, Runs
 from stream.settings import Settings
 from tests.stream.pipe.records import fields as some_fields
@@ -52,12 +52,12 @@ class Stopped(Exception):
 
 def go(
     database: Database,
-    source: Source,
+    source: ReplaySource,
     run_id: str = "r",
     *,
     chosen: Settings | None = None,
     block_rows: int = 20,
-    tell: Callable[[Progress], None] = lambda progress: None,
+    tell: Callable[[ReplayProgress], None] = lambda progress: None,
     period: Period | None = None,
     sink: Sink | None = None,
 ) -> RunRow:

@@ -13,7 +13,7 @@ from sinks.clickhouse.sink import ClickHouseSink
 from sinks.rows import Block
 from stream.assembly import assemble
 from stream.pipeline import Pipeline
-from stream.replay.loop import Progress
+from stream.replay.loop import ReplayProgress
 from stream.replay.runs import Runs
 from tests.stream.pipe.replaying import (
     BASE_MS,
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.clickhouse
 def test_a_file_becomes_a_run(database: Database, tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     file.write_text(lines(*traces(25), "", "not json", {"app": "x"}, fields(trace_id="old", time=0)))
-    told: list[Progress] = []
+    told: list[ReplayProgress] = []
     done = go(database, file_source(file), tell=told.append)
     assert (done.state, done.traces, done.dead_letters) == ("completed", 26, 2)
     assert [row["trace_id"] for row in rows(database, "traces")][:3] == ["old", "t-0", "t-1"]
@@ -43,7 +43,7 @@ def test_a_file_becomes_a_run(database: Database, tmp_path: Path) -> None:
     assert len(rows(database, "scores")) == 52
     dead = [(row["topic"], row["offset"], row["reason"]) for row in rows(database, "dead_letters")]
     assert dead == [("file:traces.jsonl", 27, "not_json"), ("file:traces.jsonl", 28, "missing_trace_id")]
-    assert told[-1] == Progress(file.stat().st_size, file.stat().st_size, 26, 2)
+    assert told[-1] == ReplayProgress(file.stat().st_size, file.stat().st_size, 26, 2)
     marks = database.rows("SELECT DISTINCT run_id, lane, start FROM dirty_windows ORDER BY start")
     assert {(mark["run_id"], mark["lane"]) for mark in marks} == {("r", "fast")}
     assert [mark["start"] for mark in marks] == [datetime.fromtimestamp(s, UTC) for s in (0, BASE_MS // 1000)]
@@ -69,8 +69,8 @@ def test_stopped_anywhere_it_goes_on_where_it_was(database: Database, tmp_path: 
     go(database, file_source(file), "whole")
     whole = everything(database, "whole")
 
-    def stop_at(number: int) -> Callable[[Progress], None]:
-        def tell(progress: Progress) -> None:
+    def stop_at(number: int) -> Callable[[ReplayProgress], None]:
+        def tell(progress: ReplayProgress) -> None:
             if progress.traces >= number:
                 raise Stopped
 

@@ -13,7 +13,7 @@ from sinks.clickhouse.database import Database
 from sinks.clickhouse.sink import ClickHouseSink
 from sinks.rows import Block
 from stream.pipeline import Period
-from stream.replay.loop import Progress, Source
+from stream.replay.loop import ReplayProgress, ReplaySource
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import (
     BASE_MS,
@@ -48,13 +48,13 @@ def produce(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]], par
     asyncio.run(send())
 
 
-def on_topic(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]]) -> Callable[..., Source]:
+def on_topic(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]]) -> Callable[..., ReplaySource]:
     from stream.replay.topic import TopicSource
 
     produce(bootstrap, topic, values)
     kafka = settings(kafka={"bootstrap_servers": bootstrap}).kafka
 
-    def source(period: Period | None = None, late_s: float = 3600.0) -> Source:
+    def source(period: Period | None = None, late_s: float = 3600.0) -> ReplaySource:
         return TopicSource(kafka, [topic], period, ahead_s=600.0, late_s=late_s, batch_records=7)
 
     return source
@@ -140,7 +140,7 @@ def test_the_end_of_the_range_is_settled_at_the_first_start(database: Database, 
     values = [(BASE_MS, json.dumps(trace).encode()) for trace in traces(30)]
     source = on_topic(bootstrap, topic, values)
 
-    def stop(progress: Progress) -> None:
+    def stop(progress: ReplayProgress) -> None:
         if progress.traces >= 20:
             raise Stopped
 

@@ -9,7 +9,7 @@ from drift.leadership import Term
 from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators import registry
 from sinks.clickhouse.database import Database
-from stream.replay.loop import Progress
+from stream.replay.loop import ReplayProgress
 from tests.stream.pipe.replaying import Stopped, file_source, go, lines, traces
 
 pytestmark = pytest.mark.clickhouse
@@ -27,7 +27,7 @@ def counted(database: Database) -> list[dict[str, object]]:
     )
 
 
-def stop(progress: Progress) -> None:
+def stop(progress: ReplayProgress) -> None:
     if progress.traces >= 100:
         raise Stopped
 
