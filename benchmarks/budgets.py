@@ -62,7 +62,8 @@ def main() -> None:
     beyond = []
     for id in chosen:
         evaluator = registry[id]
-        size = int((min(evaluator.budget.characters, RECORD) - BESIDE) / 1.5)  # half of it once more in a chunk
+        most = min(evaluator.budget.characters or RECORD, RECORD)
+        size = int((most - BESIDE) / 1.5)  # half of it once more in a chunk
         for line, texts, with_params in cases(evaluator):
             cost(evaluator, "prose", TEXTS["prose"](1_000), with_params)
             worst = max(cost(evaluator, name, text(size), with_params) for name, text in texts.items())

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from evaluators import registry
-from evaluators.describe import describe
+from evaluators.describe import describe, in_words
 from evaluators.settings import EvaluatorSettings
 from stream.cli import main
 from stream.configuration.names import leaves, variable_of
@@ -51,7 +51,8 @@ def evaluators() -> str:
     for info in describe(registry.load(), EvaluatorSettings(), None):
         parts.append(f"## {info.id}\n\n{info.description}\n")
         needed = ", ".join(info.inputs) or "none"
-        parts.append(f"Domain {info.domain}, method {info.method}, lane {info.lane}. Inputs: {needed}.\n")
+        kind = f"Domain {info.domain}, method {info.method}, lane {info.lane}."
+        parts.append(f"{kind} Inputs: {needed}; {in_words(info.budget)}.\n")
         rows = [
             (
                 f"`{info.id}.{metric.key}`" + (f" per {', '.join(metric.per)}" if metric.per else ""),

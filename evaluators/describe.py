@@ -9,7 +9,7 @@ from evaluators.encoder import Encoder, revision_of, what_is_missing
 from evaluators.fingerprint import fingerprint
 from evaluators.plan import check_names, is_on, missing_extra, parameters, tasks_of, why_unavailable
 from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Better, Domain, Evaluator, Lane, Method, Metric, Need, Rule
+from evaluators.spec import Better, Budget, Domain, Evaluator, Lane, Method, Metric, Need, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class MetricInfo:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorInfo:
-    """One evaluator. `inputs` must be recorded for it to apply; `also_reads` it looks at where they are.
+    """One evaluator. `inputs` must be recorded for it to apply; `also_reads` it looks at where they are; a record with
+    more than `budget` is not applicable, and a limit of None is none.
 
     `available` says whether its resources are there (`reason`: what to install), `enabled` whether settings want it.
     `fingerprint` is None where it cannot be told, because the encoder that it depends on is not there.
@@ -59,6 +60,7 @@ class EvaluatorInfo:
     tasks: tuple[str, ...]  # empty: every task
     inputs: tuple[str, ...]
     also_reads: tuple[str, ...]
+    budget: Budget
     needs: tuple[str, ...]
     standards: tuple[str, ...]
     params: tuple[ParamInfo, ...]
@@ -81,6 +83,13 @@ def describe(
     return [_described(evaluator, settings, encoder, revision) for evaluator in registry.values()]
 
 
+def in_words(budget: Budget) -> str:
+    """Its limits: "at most 500,000 characters, 2,000 sentences"; "any length" where it has none."""
+    limits = {"characters": budget.characters, "tokens": budget.tokens, "sentences": budget.sentences}
+    given = ", ".join(f"{most:,} {unit}" for unit, most in limits.items() if most is not None)
+    return f"at most {given}" if given else "any length"
+
+
 def _described(
     evaluator: Evaluator, settings: EvaluatorSettings, encoder: Encoder | None, revision: str | None
 ) -> EvaluatorInfo:
@@ -97,6 +106,7 @@ def _described(
         tasks=tasks_of(evaluator, settings),
         inputs=evaluator.required,
         also_reads=tuple(name for name in evaluator.inputs.__dataclass_fields__ if name not in evaluator.required),
+        budget=evaluator.budget,
         needs=tuple(sorted(evaluator.needs)),
         standards=evaluator.standards,
         params=_params(evaluator, params.model_dump(mode="json")),

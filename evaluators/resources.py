@@ -41,7 +41,7 @@ class Resources:
 
 
 class Batch:
-    """The `Shared` of one micro-batch: remembers every sentence, token and vector for as long as it lives."""
+    """The `Shared` of one micro-batch: remembers every sentence and vector for as long as it lives."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources

@@ -2,8 +2,9 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import inf
 from pathlib import PurePath
 from types import TracebackType
 from typing import Any
@@ -49,6 +50,7 @@ class _Run:
         self.settled: list[Outcome | None] = [None] * len(traces)
         self.rows: dict[int, Any] = {}
         evaluator, budget = prepared.evaluator, prepared.evaluator.budget
+        most = inf if budget.characters is None else budget.characters
         counted = budget.sentences is not None or budget.tokens is not None
         for i, trace in enumerate(traces):
             if not prepared.selects(trace):
@@ -57,7 +59,7 @@ class _Run:
                 view = evaluator.project(trace)
                 if isinstance(view, str):
                     self.settled[i] = NotApplicable(f"missing_{view}")
-                elif (counted or sizes[i] > budget.characters) and _too_long(budget, view, shared):
+                elif (counted or sizes[i] > most) and _too_long(budget, view, shared):
                     self.settled[i] = NotApplicable("too_long")
                 else:
                     self.rows[i] = view
@@ -148,11 +150,13 @@ def _at_most(trace: Trace) -> int:
 
 
 def _too_long(budget: Budget, view: object, shared: Batch) -> bool:
-    if sum(map(len, texts_of(view))) > budget.characters:
-        return True
-    if budget.sentences is not None and sum(len(shared.sentences(text)) for text in texts_of(view)) > budget.sentences:
-        return True
-    return budget.tokens is not None and sum(shared.tokens(text) for text in texts_of(view)) > budget.tokens
+    limits: tuple[tuple[int | None, Callable[[str], int]], ...] = (
+        (budget.characters, len),
+        (budget.sentences, lambda text: len(shared.sentences(text))),
+        (budget.tokens, shared.tokens),
+    )
+    texts = list(texts_of(view))
+    return any(most is not None and sum(map(measure, texts)) > most for most, measure in limits)
 
 
 def _where(error: BaseException, module: str) -> str:

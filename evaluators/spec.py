@@ -75,9 +75,12 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most input an evaluator takes; beyond it the outcome is NotApplicable("too_long"), counted."""
+    """The most input an evaluator takes of one record; beyond it the outcome is NotApplicable("too_long"), counted.
 
-    characters: int = 2_000_000  # over all text inputs of one record; sys.maxsize: as many as it can hold
+    Each limit is over all its text inputs together; None is none.
+    """
+
+    characters: int | None = 2_000_000
     tokens: int | None = None
     sentences: int | None = None
 

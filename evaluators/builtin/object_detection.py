@@ -1,4 +1,3 @@
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -81,7 +80,7 @@ METRICS = (
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
-    budget=Budget(characters=sys.maxsize),  # of numbers: see `evaluators.vision.regions`
+    budget=Budget(characters=None),  # `read_scene` limits numbers and regions
     combine=combine,
     extra=Extra("ragwatch[vision]", ("shapely",)),
 )

@@ -139,6 +139,8 @@ def _runs(info: "EvaluatorInfo") -> str:
 
 
 def _told(info: "EvaluatorInfo") -> str:
+    from evaluators.describe import in_words
+
     facts = {
         "runs here": _runs(info),
         "version": f"{info.version}, fingerprint {info.fingerprint or 'not known'}",
@@ -146,6 +148,7 @@ def _told(info: "EvaluatorInfo") -> str:
         "tasks": ", ".join(info.tasks) or "every one",
         "inputs": ", ".join(info.inputs) or "none",
         "also reads": ", ".join(info.also_reads) or "nothing",
+        "budget": in_words(info.budget),
         "needs": ", ".join(info.needs) or "nothing",
         "standards": ", ".join(info.standards),
     }

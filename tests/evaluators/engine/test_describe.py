@@ -5,21 +5,21 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from evaluators.describe import EvaluatorInfo, describe
+from evaluators.describe import EvaluatorInfo, describe, in_words
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.errors import ConfigError
 from evaluators.leaks import PERSONAL
 from evaluators.plan import prepare
 from evaluators.registry import load
 from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import Extra, Metric
+from evaluators.spec import Budget, Extra, Metric
 from tests.evaluators.engine.examples import brevity, nearness
 
 NOTHING = EvaluatorSettings()
 REGISTRY = {"brevity": brevity, "nearness": nearness}
 PROMISED = {
     *("id", "description", "domain", "method", "lane", "tasks", "inputs", "needs", "standards", "params", "available"),
-    *("reason", "version", "fingerprint", "metrics"),
+    *("reason", "budget", "version", "fingerprint", "metrics"),
 }
 
 
@@ -40,6 +40,7 @@ def test_one_evaluator_in_full() -> None:
     info: EvaluatorInfo = describe(REGISTRY, EvaluatorSettings(params={"brevity": {"limit": 5}}), HashingEncoder())[0]
     assert (info.id, info.version, info.lane, info.domain, info.method) == ("brevity", 1, "fast", "generation", "rule")
     assert (info.inputs, info.also_reads, info.needs, info.tasks) == (("answer",), (), (), ())
+    assert info.budget == Budget(characters=2_000_000, tokens=None, sentences=None)
     assert info.description == "One word scores 1, `limit` words or more 0."
     assert info.standards == ("Valid and Reliable", "Outcomes Analysis")
     [param] = info.params
@@ -57,6 +58,12 @@ def test_the_words_that_a_parameter_takes_are_told() -> None:
     assert told["classification"]["labels_from"] == ("auto", "labels", "answer")
     assert told["pii_leakage"]["kinds"] == ("all", *PERSONAL)
     assert told["pii_leakage"]["allow"] is None
+
+
+def test_a_budget_is_told_in_words() -> None:
+    assert in_words(Budget(characters=500_000, sentences=2_000)) == "at most 500,000 characters, 2,000 sentences"
+    assert in_words(Budget(characters=None, tokens=8_192)) == "at most 8,192 tokens"
+    assert in_words(Budget(characters=None)) == "any length"
 
 
 def test_an_open_range_has_none_for_its_end() -> None:
