@@ -54,20 +54,17 @@ _OF_TYPE = {
     "fairness": ("Read the examples, and stop the change that brought them while you look.",),
     "privacy": ("Open the examples, stop the leak at its source, and follow your process for personal data.",),
     "security": ("Revoke what leaked, and find out how it came into the index or the answer.",),
-    "robustness": ("Compare original and perturbed question of the examples.",),
-    "stability": ("Compare the answers to the same question; lower the temperature or pin the model version.",),
     "data_quality": ("Look at the reasons in the attributes, and at what the application sends.",),
     "efficiency": (
         "Compare retrieval and generation time of the examples; look at load, model, and length of the contexts.",
     ),
     "cost": ("Look at tokens in and out of the examples: longer contexts, longer answers, or another model.",),
-    "storage": ("Make room, or shorten the retention.",),
     "runtime": ("Read the errors of the examples, and the logs of the application at that time.",),
 }
 
 
 def actions_for(type_: str, evaluator: str, aspect: str) -> tuple[str, ...]:
-    """At least one."""
+    """The evaluator's own where it has some, else those of the problem's type; at least one."""
     if aspect == "coverage":
         return (
             f"Look at why {evaluator} failed (reasons in the attributes), in the worker's logs and in table scores.",

@@ -13,19 +13,24 @@ from sinks.clickhouse.database import Database
 
 _EXAMPLES = 10
 _GOOD_STRETCHES = 50
+_VERDICTS = """
+    FROM verdicts FINAL
+    WHERE run_id = 'live' AND rule_id = {rule:String} AND app = {app:String} AND environment = {environment:String}
+        AND metric = {metric:String} AND model = {model:String} AND segment = {segment:String}
+        AND segment_value = {segment_value:String} AND fingerprint = {fingerprint:String}"""
+_WINDOWS = """
+    FROM windows FINAL
+    WHERE run_id = 'live' AND app = {app:String} AND environment = {environment:String} AND metric = {metric:String}
+        AND model = {model:String} AND segment = '' AND start >= {since:DateTime64(3, 'UTC')}
+        AND start < {until:DateTime64(3, 'UTC')}"""
 
 
 def figures(database: Database, series: Series, rule: Rule, stretch: Sequence[Verdict], since: datetime) -> Figures:
     """The numbers of the verdicts since then; `stretch` are the bad ones among them, at least one."""
     counted = database.rows(
-        """
-        SELECT sum(samples) AS n, sum(wrong) AS n_wrong, sumIf(wrong, revision = 0) AS n_missing FROM verdicts FINAL
-        WHERE run_id = 'live' AND rule_id = {rule:String} AND app = {app:String} AND environment = {environment:String}
-            AND metric = {metric:String} AND model = {model:String} AND segment = {segment:String}
-            AND segment_value = {segment_value:String} AND fingerprint = {fingerprint:String}
-            AND start >= {since:DateTime64(3, 'UTC')}
-        """,
-        _keys(series, rule, stretch) | {"since": since},
+        f"SELECT sum(samples) AS n, sum(wrong) AS n_wrong, sumIf(wrong, revision = 0) AS n_missing {_VERDICTS} "
+        "AND start >= {since:DateTime64(3, 'UTC')}",
+        _judged(series, rule, stretch, since),
     )[0]
     baseline = _baseline(database, series, rule, stretch, since)
     weight = sum(v.samples for v in stretch)
@@ -110,19 +115,8 @@ def _without_score(database: Database, series: Series, rule: Rule, since: dateti
 def prompt_versions(database: Database, series: Series, since: datetime, until: datetime) -> tuple[str, ...]:
     """Those that the series' windows saw."""
     rows = database.rows(
-        "SELECT DISTINCT prompt_version FROM windows WHERE run_id = 'live' AND app = {app:String} "
-        "AND environment = {environment:String} AND metric = {metric:String} AND model = {model:String} "
-        "AND segment = '' AND scored > 0 AND start >= {since:DateTime64(3, 'UTC')} "
-        "AND start < {until:DateTime64(3, 'UTC')} "
-        "ORDER BY prompt_version",
-        {
-            "app": series.app,
-            "environment": series.environment,
-            "metric": series.metric,
-            "model": series.model,
-            "since": since,
-            "until": until,
-        },
+        f"SELECT DISTINCT prompt_version {_WINDOWS} AND scored > 0 ORDER BY prompt_version",
+        _uncut(series, since, until),
     )
     return tuple(row["prompt_version"] for row in rows)
 
@@ -132,18 +126,10 @@ def _baseline(
 ) -> float | None:
     """The mean over the good stretches before."""
     rows = database.rows(
-        f"""
-        SELECT sum(value * samples) / sum(samples) AS level, sum(samples) AS n FROM (
-            SELECT value, samples FROM verdicts FINAL
-            WHERE run_id = 'live' AND rule_id = {{rule:String}} AND app = {{app:String}}
-                AND environment = {{environment:String}} AND metric = {{metric:String}} AND model = {{model:String}}
-                AND segment = {{segment:String}} AND segment_value = {{segment_value:String}}
-                AND fingerprint = {{fingerprint:String}} AND NOT breached AND samples > 0
-                AND end <= {{since:DateTime64(3, 'UTC')}}
-            ORDER BY end DESC LIMIT {_GOOD_STRETCHES}
-        )
-        """,
-        _keys(series, rule, stretch) | {"since": since},
+        "SELECT sum(value * samples) / sum(samples) AS level, sum(samples) AS n FROM ("
+        f"SELECT value, samples {_VERDICTS} AND NOT breached AND samples > 0 "
+        f"AND end <= {{since:DateTime64(3, 'UTC')}} ORDER BY end DESC LIMIT {_GOOD_STRETCHES})",
+        _judged(series, rule, stretch, since),
     )
     return float(rows[0]["level"]) if rows[0]["n"] else None
 
@@ -160,23 +146,20 @@ def _effect(rule: Rule, value: float, baseline: float | None) -> float | None:
 def _reasons(database: Database, series: Series, since: datetime, until: datetime) -> tuple[str, ...]:
     """Why records were not scored, the most frequent first, with counts."""
     rows = database.rows(
-        "SELECT kind, sum(n) AS total FROM (SELECT failures FROM windows FINAL WHERE run_id = 'live' "
-        "AND size_s = (SELECT min(size_s) FROM windows WHERE run_id = 'live' AND metric = {metric:String}) "
-        "AND app = {app:String} AND environment = {environment:String} AND metric = {metric:String} "
-        "AND model = {model:String} AND segment = '' AND start >= {since:DateTime64(3, 'UTC')} "
-        "AND start < {until:DateTime64(3, 'UTC')}) ARRAY JOIN mapKeys(failures) AS kind, mapValues(failures) AS n "
+        f"SELECT kind, sum(n) AS total FROM (SELECT failures {_WINDOWS} "
+        "AND size_s = (SELECT min(size_s) FROM windows WHERE run_id = 'live' AND metric = {metric:String})) "
+        "ARRAY JOIN mapKeys(failures) AS kind, mapValues(failures) AS n "
         "GROUP BY kind ORDER BY total DESC, kind LIMIT 5",
-        {
-            "app": series.app,
-            "environment": series.environment,
-            "metric": series.metric,
-            "model": series.model,
-            "since": since,
-            "until": until,
-        },
+        _uncut(series, since, until),
     )
     return tuple(f"{row['kind']} {row['total']}" for row in rows)
 
 
-def _keys(series: Series, rule: Rule, stretch: Sequence[Verdict]) -> dict[str, object]:
-    return {**series._asdict(), "rule": rule.rule_id, "fingerprint": stretch[-1].fingerprint}
+def _judged(series: Series, rule: Rule, stretch: Sequence[Verdict], since: datetime) -> dict[str, object]:
+    """Parameters of `_VERDICTS`, and `since`."""
+    return {**series._asdict(), "rule": rule.rule_id, "fingerprint": stretch[-1].fingerprint, "since": since}
+
+
+def _uncut(series: Series, since: datetime, until: datetime) -> dict[str, object]:
+    """Parameters of `_WINDOWS`, which asks for no segment."""
+    return {**series._asdict(), "since": since, "until": until}

@@ -11,18 +11,7 @@ from drift.settings import Severity
 from sinks.clickhouse.database import Database
 
 State = Literal["pending", "open", "resolved"]
-Aspect = Literal[
-    "level",
-    "coverage",
-    "flip",
-    "inconsistency",
-    "missing",
-    "error",
-    "inputs",
-    "finding",
-    "storage",
-    "jobs",
-]
+Aspect = Literal["level", "coverage", "missing"]
 EVENTS = (
     "pending",  # a window is bad, not yet enough of them
     "withdrawn",  # it never opened
@@ -172,7 +161,7 @@ def load_problems(
 
 def _seen(problem: Problem | None, event: EventRow) -> Problem:
     """The problem as a rule's event leaves it."""
-    state = cast(State, _STATES[event.event] or (problem.state if problem else "pending"))
+    state = _STATES[event.event] or (problem.state if problem else "pending")
     opening = event.event in ("opened", "reopened")
     known = problem or _first(event)
     return replace(
@@ -226,7 +215,13 @@ def _digest(parts: Sequence[object]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_WIDTH]
 
 
-_STATES = {"pending": "pending", "opened": "open", "reopened": "open", "updated": None, "resolved": "resolved"}
+_STATES: Mapping[str, State | None] = {  # None: as before
+    "pending": "pending",
+    "opened": "open",
+    "reopened": "open",
+    "updated": None,
+    "resolved": "resolved",
+}
 _PERSONS = {
     "acked": lambda problem, event: replace(problem, acked_by=event.actor or "unknown"),
     "unacked": lambda problem, event: replace(problem, acked_by=""),

@@ -23,7 +23,7 @@ from sinks.clickhouse.database import Database
 
 _REMEMBERED = timedelta(days=14)  # verdicts older than this say nothing about today
 _ENOUGH = 20  # verdicts of either kind; more where a rule looks back further
-_WITHOUT_FIGURES = ("withdrawn", "resolved")
+_WITHOUT_FIGURES = ("withdrawn", "resolved")  # of a problem that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +46,28 @@ class Raiser:
         episodes: dict[str, list[Problem]] = {}
         for problem in load_problems(self.database, states=("pending", "open", "resolved"), every_episode=True):
             episodes.setdefault(problem.problem_id, []).append(problem)
-        watched = {(series, rule.kind == "coverage"): rule for series, found in rules.items() for rule in found}
-        gone: list[Problem] = []
+        watched = {(series, _aspect(rule)): rule for series, found in rules.items() for rule in found}
+        events = []
         for problem in (one for known in episodes.values() for one in known if one.state in ("pending", "open")):
             if problem.aspect not in ("level", "coverage"):
                 continue
             series = _series(problem)
             rule = self._rule(series, problem.aspect)
             if rule is None:
-                gone.append(problem)
+                events.append(self._end(problem, disappeared(problem, now), now))
             else:
-                watched.setdefault((series, problem.aspect == "coverage"), rule)
-        events = [self._event(problem, disappeared(problem, now), None, now) for problem in gone]
+                watched.setdefault((series, _aspect(rule)), rule)
         verdicts = self._verdicts(watched, now)
-        for (series, covers), rule in watched.items():
-            aspect: Aspect = "coverage" if covers else "level"
+        for (series, aspect), rule in watched.items():
             id_ = problem_id(*_place(series, aspect))
             known = sorted(episodes.get(id_, ()), key=lambda e: e.episode)
             closed = closed_until.get(rule.watched.evaluator.lane, now)
             found = [v for v in verdicts.get((rule.rule_id, series), ()) if v.samples >= rule.min_sample]
             step = next_step(id_, rule, found, known, self.settings, now, closed)
-            if step is not None:
-                before = known[-1] if known else None
-                events.append(self._event(before, step, (series, rule, aspect), now))
+            if step is not None and step.event in _WITHOUT_FIGURES:
+                events.append(self._end(known[-1], step, now))
+            elif step is not None:
+                events.append(self._event(series, rule, step, now))
         self.database.insert("problem_events", events)
         return events
 
@@ -80,7 +79,7 @@ class Raiser:
         return choose(series, metric, self.settings)
 
     def _verdicts(
-        self, watched: Mapping[tuple[Series, bool], Rule], now: datetime
+        self, watched: Mapping[tuple[Series, Aspect], Rule], now: datetime
     ) -> dict[tuple[str, Series], list[Verdict]]:
         """The last good and bad verdicts of each rule and series, in order of time, of the newest fingerprint.
 
@@ -114,17 +113,8 @@ class Raiser:
             key_: sorted(fingerprints[max(fingerprints)], key=lambda v: v.start) for key_, fingerprints in found.items()
         }
 
-    def _event(
-        self,
-        before: Problem | None,
-        step: Step,
-        what: tuple[Series, Rule, Aspect] | None,
-        now: datetime,
-    ) -> EventRow:
-        if what is None or step.event in _WITHOUT_FIGURES:
-            assert before is not None  # only a known problem ends
-            return self._end(before, step, now)
-        series, rule, aspect = what
+    def _event(self, series: Series, rule: Rule, step: Step, now: datetime) -> EventRow:
+        aspect = _aspect(rule)
         figures = facts.figures(self.database, series, rule, step.bad, step.since)
         type_ = type_of(rule.watched, rule.kind)
         account = Account(
@@ -193,6 +183,11 @@ class Raiser:
         if share >= self.settings.severity_high:
             return "high"
         return "medium" if share >= self.settings.severity_medium else "low"
+
+
+def _aspect(rule: Rule) -> Aspect:
+    """What of a series the rule watches."""
+    return "coverage" if rule.kind == "coverage" else "level"
 
 
 def _place(series: Series, aspect: Aspect) -> Place:

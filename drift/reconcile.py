@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, get_args
 
-from drift.rules.stored import CursorRow
+from drift import cursors
 from evaluators.spec import Lane
 from sinks.clickhouse.database import Database
 from sinks.rows import DirtyRow
@@ -19,7 +19,6 @@ _CURSOR = "reconcile"
 _CURSOR_FAR = "reconcile:far"
 _FAR_EVERY = timedelta(hours=1)
 _NEAR = timedelta(days=1)
-_OVERLAP = timedelta(seconds=60)  # of ingest times: an insert shows up a little after its rows' time
 _FIRST_LOOK = timedelta(days=1)
 
 
@@ -84,8 +83,8 @@ def reconcile(database: Database, evaluators: Iterable[str], base_s: int, now: d
     ]
     database.insert("trace_texts", tombstones)
     database.insert("traces", tombstones)
-    looked = int(now.timestamp() * 1000)
-    database.insert("cursors", [CursorRow(name, looked) for name in (_CURSOR, *([_CURSOR_FAR] if far else []))])
+    for cursor in (_CURSOR, _CURSOR_FAR) if far else (_CURSOR,):
+        cursors.keep(database, cursor, int(now.timestamp() * 1000))
     return len(moved)
 
 
@@ -148,6 +147,5 @@ def _marks(moved: Iterable[_Moved], base_s: int) -> list[DirtyRow]:
 
 
 def _since(database: Database, cursor: str, now: datetime) -> datetime:
-    rows = database.rows("SELECT max(position) AS position FROM cursors WHERE name = {name:String}", {"name": cursor})
-    position = rows[0]["position"]
-    return datetime.fromtimestamp(position / 1000, UTC) - _OVERLAP if position else now - _FIRST_LOOK
+    looked_ms = cursors.position(database, cursor)
+    return datetime.fromtimestamp(looked_ms / 1000, UTC) - cursors.INGEST_OVERLAP if looked_ms else now - _FIRST_LOOK

@@ -19,6 +19,13 @@ _BUSY_WINDOWS = 3  # with fewer windows of traffic there is no habit to break
 _PATIENCE = 2  # times the longest pause that the app made before
 
 
+class _Day(NamedTuple):
+    """In seconds since 1970."""
+
+    since: int
+    until: int
+
+
 @dataclass(slots=True)
 class LastSeen:
     """When each app last sent anything; one per leader's term, which reads the windows of a whole day only once."""
@@ -181,8 +188,8 @@ def _habits(
     return [Habit(**row) for row in rows]
 
 
-def _day_before(closed_until: datetime) -> tuple[int, int]:
-    return int((closed_until - _HISTORY).timestamp()), int(closed_until.timestamp())
+def _day_before(closed_until: datetime) -> _Day:
+    return _Day(int((closed_until - _HISTORY).timestamp()), int(closed_until.timestamp()))
 
 
 def _sent_since(database: Database, habit: Habit, base_s: int) -> bool:

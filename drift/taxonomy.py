@@ -22,12 +22,9 @@ _CODE_OF_TYPE = {
     "fairness": "E0100 Bias/discrimination",
     "accuracy": "P0204 Accuracy",
     "retrieval": "P0204 Accuracy",
-    "robustness": "P0200 Model issues: ability for the AI to perform as intended",
-    "stability": "P0201 Resilience/stability",
     "data_quality": "P0104 Data quality issues",
     "efficiency": "P0203 Scaling",
     "cost": "P0203 Scaling",
-    "storage": "P0203 Scaling",
     "runtime": "P0203 Scaling",
 }
 _MISINFORMATION = ("hallucination", "groundedness", "faithfulness", "fact_check")
@@ -42,7 +39,7 @@ def type_of(metric: WatchedMetric, kind: Kind) -> str:
 
 
 def code_of(metric: WatchedMetric, type_: str) -> str:
-    """Code and words."""
+    """The code of the AVID taxonomy and its words."""
     evaluator = metric.evaluator.id
     if type_ == "security" and evaluator == "encoding_guardrail":
         return "S0403 Adversarial example"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from drift.leadership import Term
 from drift.rules.choose import rule_for
+from drift.rules.records import lines
 from drift.rules.series import Rule, Series
 from drift.settings import JobSettings, RuleSettings
 from drift.taxonomy import type_of
@@ -19,7 +20,6 @@ from sinks.clickhouse.database import Database
 TYPE = "weak_point"
 _QUALITY = ("accuracy", "retrieval", "fairness", "privacy", "security", "data_quality")
 _EXAMPLES = 10
-_FAR = 1e308
 
 
 class InsightRow(NamedTuple):
@@ -68,11 +68,11 @@ def state_weakest_questions(
     start, end = datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(first + length, UTC)
     rows = []
     for app in _apps(database, start, end):
-        lines = _lines(app, metrics, rules)
-        if not lines:
+        watched = _rules(app, metrics, rules)
+        if not watched:
             continue
         ranks: dict[str, int] = {}
-        for found in weakest_questions(database, app, lines, settings, start, end):
+        for found in weakest_questions(database, app, watched, settings, start, end):
             ranks[found.environment] = ranks.get(found.environment, 0) + 1
             rows.append(_row(found, ranks[found.environment], start, end, term))
     database.insert("insights", rows)
@@ -82,7 +82,7 @@ def state_weakest_questions(
 def weakest_questions(
     database: Database,
     app: str,
-    lines: Mapping[str, Rule],
+    rules: Mapping[str, Rule],
     settings: JobSettings,
     start: datetime,
     end: datetime,
@@ -91,14 +91,13 @@ def weakest_questions(
 
     The share is shrunk by one success and one failure, so that three of three does not go before ninety of a hundred.
     """
-    names = sorted(lines)
-    least = [_least(lines[name]) for name in names]
-    greatest = [_greatest(lines[name]) for name in names]
+    names = sorted(rules)
+    least, greatest = ([repr(lines(rules[name])[side]) for name in names] for side in ("least", "greatest"))
     period = "time >= {start:DateTime64(3, 'UTC')} AND time < {end:DateTime64(3, 'UTC')}"
     rows = database.rows(
         f"""
-        WITH {sql.array(map(sql.text, names), "String")} AS names, {sql.array(map(repr, least), "Float64")} AS least,
-            {sql.array(map(repr, greatest), "Float64")} AS greatest
+        WITH {sql.array(map(sql.text, names), "String")} AS names, {sql.array(least, "Float64")} AS least,
+            {sql.array(greatest, "Float64")} AS greatest
         SELECT environment, question, count() AS asked, countIf(notEmpty(bad)) AS failed,
             sumMap(arrayMap(m -> m, bad), arrayMap(m -> toUInt64(1), bad)) AS by_metric,
             arraySlice(arrayMap(one -> one.2, arrayReverseSort(groupArrayIf((length(bad), trace_id), notEmpty(bad)))),
@@ -189,7 +188,7 @@ def _apps(database: Database, start: datetime, end: datetime) -> list[str]:
     return [row["app"] for row in rows]
 
 
-def _lines(app: str, metrics: Mapping[str, WatchedMetric], settings: RuleSettings) -> dict[str, Rule]:
+def _rules(app: str, metrics: Mapping[str, WatchedMetric], settings: RuleSettings) -> dict[str, Rule]:
     """The rules of quality metrics for this app, whatever model and environment."""
     found = {}
     for name, metric in metrics.items():
@@ -197,11 +196,3 @@ def _lines(app: str, metrics: Mapping[str, WatchedMetric], settings: RuleSetting
         if rule is not None and type_of(metric, rule.kind) in _QUALITY:
             found[name] = rule
     return found
-
-
-def _least(rule: Rule) -> float:
-    return -_FAR if rule.least is None else rule.watched.scale.snap(rule.least)
-
-
-def _greatest(rule: Rule) -> float:
-    return _FAR if rule.greatest is None else rule.watched.scale.snap(rule.greatest)

@@ -33,6 +33,13 @@ class _Known(NamedTuple):
     share: float  # of the traces seen, those that it scored or should have scored
 
 
+class _Standing(NamedTuple):
+    """Where a lane's watermark is, and since when it was seen there."""
+
+    at: datetime
+    since: datetime
+
+
 @dataclass(slots=True)
 class SilentLanes:
     """Remembers, for one leader's term, since when each lane's watermark stands still."""
@@ -41,7 +48,7 @@ class SilentLanes:
     settings: RuleSettings
     window_settings: WindowSettings
     term: Term
-    _stands: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    _stands: dict[str, _Standing] = field(default_factory=dict)
 
     def judge(
         self, database: Database, now: datetime, closing: Mapping[str, Watermark]
@@ -55,8 +62,8 @@ class SilentLanes:
 
     def _is_silent(self, lane: str, at: datetime, now: datetime) -> bool:
         """It stands for longer than one stuck partition can hold it, twice over."""
-        stood, since = self._stands.get(lane, (at, now))
-        self._stands[lane] = (at, since if stood == at else now)
+        stood, since = self._stands.get(lane, _Standing(at, now))
+        self._stands[lane] = _Standing(at, since if stood == at else now)
         wait = timedelta(seconds=self.window_settings.heartbeat_timeout_s + 2 * self.window_settings.stuck_wait_s)
         return stood == at and now - since >= wait
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from drift.cursors import INGEST_OVERLAP
 from drift.leadership import Term
 from drift.rules import stored
 from drift.rules.choose import loosest_any_rules, rule_for
@@ -24,11 +25,10 @@ from drift.windows.watermark import Watermark
 from sinks.clickhouse.database import Database
 from sinks.rows import LIVE
 
-_OVERLAP = timedelta(seconds=60)  # of ingest times: an insert shows up a little after its rows' time
 _FIRST_LOOK = timedelta(days=1)
 
 
-class _Place(NamedTuple):
+class _Subject(NamedTuple):
     """What a verdict on one window speaks of."""
 
     rule_id: str
@@ -49,7 +49,7 @@ class OpenWindows:
     settings: RuleSettings
     window_settings: WindowSettings
     term: Term
-    _said: dict[_Place, Judgement] | None = None
+    _said: dict[_Subject, Judgement] | None = None
     _looked_at: datetime | None = None
     _loosest: list[Rule] = field(init=False)
 
@@ -69,38 +69,38 @@ class OpenWindows:
         before = self._stored(database, now) if self._said is None else self._said
         gone, said, verdicts = dict(before), {}, []
         rules: dict[Series, tuple[Rule, ...]] = {}
-        windows = self._leaking(database, now, closing) | {place.window for place in before}
+        windows = self._leaking(database, now, closing) | {subject.window for subject in before}
         for (series, fingerprint), found in self._contents(database, windows, segments).items():
             rule = rule_for(series, self.metrics[series.metric], self.settings)
             if rule is None or rule.kind != "any":
                 continue
             for window in found:
-                place = _Place(rule.rule_id, series, fingerprint, window.start)
-                last = gone.pop(place, None)
-                if self._is_closed(place, closing):
+                subject = _Subject(rule.rule_id, series, fingerprint, window.start)
+                last = gone.pop(subject, None)
+                if self._is_closed(subject, closing):
                     continue
                 judged = judgement(database, rule, series, segments, window) or NOTHING
                 if last is None and not judged.breached:
                     continue
                 if judged != last:
                     verdicts.append(verdict_of(rule, series, fingerprint, window, judged, self.term))
-                said[place], rules[series] = judged, (rule,)
+                said[subject], rules[series] = judged, (rule,)
         verdicts += self._cleared(gone)
         database.insert("verdicts", verdicts)
         self._said, self._looked_at = said, now
         return rules
 
-    def _cleared(self, gone: Iterable[_Place]) -> Iterable[Verdict]:
+    def _cleared(self, gone: Iterable[_Subject]) -> Iterable[Verdict]:
         """Neither good nor bad: the records were taken out, or a rule that is no more spoke of them."""
-        for place in gone:
-            rule = rule_for(place.series, self.metrics[place.series.metric], self.settings)
-            if rule is not None and rule.rule_id == place.rule_id:
-                window = Window(place.start, place.start + self.window_settings.base_s)
-                yield verdict_of(rule, place.series, place.fingerprint, window, NOTHING, self.term)
+        for subject in gone:
+            rule = rule_for(subject.series, self.metrics[subject.series.metric], self.settings)
+            if rule is not None and rule.rule_id == subject.rule_id:
+                window = Window(subject.start, subject.start + self.window_settings.base_s)
+                yield verdict_of(rule, subject.series, subject.fingerprint, window, NOTHING, self.term)
 
-    def _is_closed(self, place: _Place, closing: Mapping[str, Watermark]) -> bool:
-        watermark = closing.get(self.metrics[place.series.metric].evaluator.lane)
-        return watermark is not None and place.start + self.window_settings.base_s <= watermark.at.timestamp()
+    def _is_closed(self, subject: _Subject, closing: Mapping[str, Watermark]) -> bool:
+        watermark = closing.get(self.metrics[subject.series.metric].evaluator.lane)
+        return watermark is not None and subject.start + self.window_settings.base_s <= watermark.at.timestamp()
 
     def _leaking(self, database: Database, now: datetime, closing: Mapping[str, Watermark]) -> set[WindowKey]:
         """Open windows into which a record that may be bad was stored since the last look."""
@@ -121,7 +121,7 @@ class OpenWindows:
             "FROM scores WHERE run_id = 'live' AND status = 'scored' AND is_deleted = 0 "
             "AND ingested_at >= {since:DateTime64(3, 'UTC')} "
             f"AND ({' OR '.join(suspects)})",
-            {"since": now - _FIRST_LOOK if self._looked_at is None else self._looked_at - _OVERLAP},
+            {"since": now - _FIRST_LOOK if self._looked_at is None else self._looked_at - INGEST_OVERLAP},
         )
         return {WindowKey(LIVE, row["app"], row["environment"], row["start"]) for row in rows}
 
@@ -141,7 +141,7 @@ class OpenWindows:
                 found.setdefault(key, []).extend(open_)
         return found
 
-    def _stored(self, database: Database, now: datetime) -> dict[_Place, Judgement]:
+    def _stored(self, database: Database, now: datetime) -> dict[_Subject, Judgement]:
         """What an earlier leader said of windows whose own verdicts did not come yet."""
         rows = database.rows(
             f"SELECT {', '.join(Verdict._fields)} FROM verdicts FINAL WHERE startsWith(rule_id, 'any:') "
@@ -150,7 +150,7 @@ class OpenWindows:
         )
         verdicts = [Verdict(**row) for row in rows if row["metric"] in self.metrics]
         return {
-            _Place(one.rule_id, one.series, one.fingerprint, int(one.start.timestamp())): Judgement(
+            _Subject(one.rule_id, one.series, one.fingerprint, int(one.start.timestamp())): Judgement(
                 one.value, one.threshold, bool(one.breached), one.samples, one.wrong
             )
             for one in verdicts

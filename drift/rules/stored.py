@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from drift import cursors
 from drift.rules.series import Series, Window
 from drift.rules.stretches import JudgedStretch
 from drift.windows import sql
@@ -18,13 +19,6 @@ _SUMS = (
 )
 
 
-class CursorRow(NamedTuple):
-    """Table `cursors`."""
-
-    name: str
-    position: int
-
-
 @dataclass(frozen=True, slots=True)
 class Touched:
     """A series under one fingerprint with windows that closed or changed since the rules looked last."""
@@ -36,8 +30,7 @@ class Touched:
 
 def position(database: Database) -> int:
     """Up to which version of windows the rules looked."""
-    rows = database.rows("SELECT max(position) AS position FROM cursors WHERE name = {name:String}", {"name": _CURSOR})
-    return int(rows[0]["position"])
+    return cursors.position(database, _CURSOR)
 
 
 class News(NamedTuple):
@@ -190,4 +183,4 @@ def _among(some: Iterable[Series]) -> str:
 
 def finish(database: Database, position: int) -> None:
     """All that follows from windows up to this version is stored."""
-    database.insert("cursors", [CursorRow(_CURSOR, position)])
+    cursors.keep(database, _CURSOR, position)

@@ -92,7 +92,7 @@ def store_values(
     database.insert("windows", written)
 
 
-class _Place(NamedTuple):
+class _RowKey(NamedTuple):
     """Which of a window's rows."""
 
     metric: str
@@ -111,11 +111,11 @@ class _Writing(NamedTuple):
         carrier = f"{evaluator.id}.{evaluator.carrier.key}"
         whole = {(row.segment, row.segment_value): row for row in rows if row.metric == carrier}
         made = {cut: combined(evaluator, row.parts) for cut, row in whole.items()}
-        per: dict[_Place, WindowRow] = {}
+        per: dict[_RowKey, WindowRow] = {}
         for row in rows:
             metric = metrics.get(row.metric)
             if metric is not None and metric.per:
-                per[_Place(row.metric, row.segment, row.segment_value)] = row
+                per[_RowKey(row.metric, row.segment, row.segment_value)] = row
             elif metric is not None and (row.segment, row.segment_value) in made:
                 yield from self._numbered(row, made[row.segment, row.segment_value].metrics.get(metric.key))
         if ("", "") in whole:
@@ -130,16 +130,16 @@ class _Writing(NamedTuple):
             yield self._revised(row)._replace(value=value)
 
     def _per(
-        self, evaluator: Evaluator, whole: WindowRow, made: Combined, stored: Mapping["_Place", WindowRow]
+        self, evaluator: Evaluator, whole: WindowRow, made: Combined, stored: Mapping["_RowKey", WindowRow]
     ) -> Iterator[WindowRow]:
         """A row for each class, and one of zeros for each that was there and is there no more."""
         found = {
-            _Place(f"{evaluator.id}.{metric.key}", segment_of(metric), segment_value_of(labels)): value
+            _RowKey(f"{evaluator.id}.{metric.key}", segment_of(metric), segment_value_of(labels)): value
             for metric in evaluator.metrics
             for labels, value in made.per.get(metric.key, {}).items()
         }
-        for place in {**stored, **found}:
-            before, now = stored.get(place), _of_class(whole, place, found.get(place))
+        for key in {**stored, **found}:
+            before, now = stored.get(key), _of_class(whole, key, found.get(key))
             if before is None:
                 state = "frozen" if self._is_frozen(whole) else "closed"
                 yield now._replace(revision=1, state=state, version=self.version)
@@ -155,11 +155,11 @@ class _Writing(NamedTuple):
         return row.run_id in STREAMED and row.start.timestamp() + row.size_s <= self.closing.frozen_end
 
 
-def _of_class(whole: WindowRow, place: _Place, found: ClassValue | None) -> WindowRow:
+def _of_class(whole: WindowRow, key: _RowKey, found: ClassValue | None) -> WindowRow:
     """The window of one class: how many records it rests on, and its number; neither where the class is gone."""
     records = found.records if found else 0
     return whole._replace(
-        **place._asdict(),
+        **key._asdict(),
         seen=whole.seen if found else 0,
         sampled=whole.sampled if found else 0,
         applicable=records,
