@@ -1,9 +1,9 @@
 """Porter's stemmer (Program 14.3, 1980) with the additions of NLTK 3.10, whose stems these are to the letter."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
-REMEMBERED = 24  # characters: no language's words are much longer
+from evaluators.remembered import remembered
+
 IRREGULAR = {
     "sky": "sky",
     "skies": "sky",
@@ -65,12 +65,9 @@ LAST_SUFFIXES: Rules = tuple(
 )
 
 
+@remembered
 def stem(word: str) -> str:
     """The stem of a word in lower case, in time linear in its length."""
-    return _remembered(word) if len(word) <= REMEMBERED else _stem(word)
-
-
-def _stem(word: str) -> str:
     if word in IRREGULAR:
         return IRREGULAR[word]
     if len(word) <= 2:
@@ -83,9 +80,6 @@ def _stem(word: str) -> str:
     word = _replaced(word, SUFFIXES, lambda rest: _measure(rest) > 0)
     word = _replaced(word, LAST_SUFFIXES, lambda rest: _measure(rest) > 1 and _loses(word, rest))
     return _tidied(word)
-
-
-_remembered = lru_cache(maxsize=20_000)(_stem)
 
 
 def _without_plural(word: str) -> str:

@@ -2,9 +2,9 @@
 
 import re
 import unicodedata
-from functools import lru_cache
 
-REMEMBERED = 24  # characters
+from evaluators.remembered import remembered
+
 VOWELS = re.compile("[aeiouy]+")
 SILENT = re.compile(
     "(?:[^aeiouyl]|[aeiouy]l)e$"  # make, whole; not table
@@ -16,21 +16,16 @@ PARTED = re.compile(  # neighbouring vowels of two syllables, and syllables with
     "(?<![tscgx])(?<!ll)(?<!un)i[aou]|(?<![tc])ie[nt]|eo(?![up])|(?<![gq])ua|(?<![gq])ui[nt]"
     "|[eyo]ing|[ct]iat|scie|creat|nea|[dr]ea$|thm$|sm$"
 )
-
-
 WORDS = re.compile("[0-9][0-9.,]*|[A-Za-z\u00c0-\u024f]+(?:['\u2019][A-Za-z\u00c0-\u024f]+)*")
 
 
+@remembered
 def syllables(piece: str) -> int:
     """Syllables of what stands between two blanks, by spelling; a number has one, 0 is no Latin letter and no digit.
 
     By CMU's pronouncing dictionary it is right for 97 % of the words of running text, hyphenation points (pyphen) for
     91 %.
     """
-    return _remembered(piece) if len(piece) <= REMEMBERED else _syllables(piece)
-
-
-def _syllables(piece: str) -> int:
     return sum(_of_word(word) for word in WORDS.findall(piece))
 
 
@@ -39,6 +34,3 @@ def _of_word(word: str) -> int:
     if not plain.isascii():
         plain = unicodedata.normalize("NFKD", plain)
     return max(1, len(VOWELS.findall(plain)) - len(SILENT.findall(plain)) + len(PARTED.findall(plain)))
-
-
-_remembered = lru_cache(maxsize=20_000)(_syllables)

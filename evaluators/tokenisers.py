@@ -1,12 +1,12 @@
-"""Tokens as the reference implementations of text comparison make them: pure functions of a text, linear in it."""
+"""Tokens as the reference implementations of text comparison make them: pure functions of a text, linear in it.
+
+A piece between blanks that is letters and digits alone is a token. The rules of a tokeniser are run on the others only
+("mat.", "it's"), and what they made of a short one is remembered.
+"""
 
 import re
-from collections.abc import Callable
-from functools import lru_cache
 
-# A piece between blanks that is letters and digits alone is a token. The rules of a tokeniser are run on the others
-# only, and what they made of a short one is remembered: the same few ("mat.", "it's") come again and again.
-REMEMBERED = 24  # characters
+from evaluators.remembered import remembered
 
 
 def folded(text: str) -> list[str]:
@@ -57,11 +57,6 @@ def _treebank_words(text: str) -> list[str]:
     ]
 
 
-def _remembering(pieces: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    remembered = lru_cache(maxsize=20_000)(pieces)
-    return lambda piece: remembered(piece) if len(piece) <= REMEMBERED else pieces(piece)
-
-
 def _rules(*rules: tuple[str, str]) -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(pattern), replacement) for pattern, replacement in rules)
 
@@ -74,7 +69,8 @@ MTEVAL = _rules(
 )
 
 
-def _mteval_pieces(piece: str) -> list[str]:
+@remembered
+def _mteval(piece: str) -> list[str]:
     padded = f" {piece} "
     for pattern, replacement in MTEVAL:
         padded = pattern.sub(replacement, padded)
@@ -106,12 +102,9 @@ TREEBANK = _rules(
 )
 
 
-def _treebank_pieces(piece: str) -> list[str]:
+@remembered
+def _treebank(piece: str) -> list[str]:
     padded = f" {piece} "
     for pattern, replacement in TREEBANK:
         padded = pattern.sub(replacement, padded)
     return padded.lower().split()
-
-
-_mteval = _remembering(_mteval_pieces)
-_treebank = _remembering(_treebank_pieces)
