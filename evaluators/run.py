@@ -57,8 +57,8 @@ class _Run:
                 continue
             try:
                 view = evaluator.project(trace)
-                if isinstance(view, str):
-                    self.settled[i] = NotApplicable(f"missing_{view}")
+                if isinstance(view, NotApplicable):
+                    self.settled[i] = view
                 elif (counted or sizes[i] > most) and _too_long(budget, view, shared):
                     self.settled[i] = NotApplicable("too_long")
                 else:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
 
-from evaluators.outcome import Outcome
+from evaluators.outcome import NotApplicable, Outcome
 from evaluators.parts import Combine
 from evaluators.standards import standards_of
 from evaluators.trace import Trace
@@ -176,29 +176,12 @@ class Evaluator:
         """Of method `window`: the first primary metric, whose windows hold the parts that all its metrics come from."""
         return next((metric for metric in self.metrics if metric.primary), None) if self.combine else None
 
-    def project(self, trace: Trace) -> Any | str:
-        """The evaluator's own view of a trace, or the name of the required field that was not recorded."""
+    def project(self, trace: Trace) -> Any | NotApplicable:
+        """The evaluator's own view of a trace; NotApplicable("missing_<field>") where a required field is."""
         for name in self.required:
             if getattr(trace, name) is None:
-                return name
+                return NotApplicable(f"missing_{name}")
         return self.inputs(*self.fields(trace))
-
-
-CHECK = (
-    Metric("passes", better="higher", threshold=0.5, primary=True, description="1 where the condition holds"),
-    Metric("failures", better="lower", threshold=0.5, description="1 - passes"),
-    Metric("generation_failures", better="lower", threshold=0.5, description="1 where the answer alone fails"),
-)
-CHECK_WITH_CONTEXTS = (
-    *CHECK,
-    Metric(
-        "retrieval_failures",
-        better="lower",
-        threshold=0.5,
-        optional=True,
-        description="1 where a context fails; absent where no contexts were recorded",
-    ),
-)
 
 
 def evaluator(
@@ -209,7 +192,7 @@ def evaluator(
     method: Method,
     inputs: type[Row],
     metrics: Iterable[Metric],
-    params: type[Params] = NoParams,  # type: ignore[assignment]
+    params: type[Params] = NoParams,  # type: ignore[assignment]  # a default suits one Params, mypy wants it to suit all
     needs: Iterable[Need] = (),
     embeds: Embeds[Row, Params] | None = None,
     tasks: Iterable[str] = (),

@@ -3,12 +3,13 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
+from evaluators.check_metrics import CHECK_WITH_CONTEXTS
 from evaluators.conditions import Condition, Malformed, Subject, holds, parse
 from evaluators.encodings import Decoded, decoded, named
 from evaluators.leaks import NAMES, Hit, Leaks, leaks_of, scanner
 from evaluators.leaks.judged import judged
 from evaluators.outcome import Failed, NotApplicable, Outcome
-from evaluators.spec import CHECK_WITH_CONTEXTS, Budget, Shared, evaluator
+from evaluators.spec import Budget, Shared, evaluator
 from evaluators.trace import Chunk
 
 BROKEN = "condition"  # the kind of evidence where the condition does not hold

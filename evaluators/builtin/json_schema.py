@@ -3,10 +3,11 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
+from evaluators.check_metrics import CHECK, check_metrics
 from evaluators.json_schemas import MOST_STEPS, JsonSchema, SoundSchema, compiled
 from evaluators.json_text import NotJson, TooDeep, check, read
 from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import CHECK, Shared, evaluator
+from evaluators.spec import Shared, evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ def _checked(answer: str, schema: JsonSchema | None) -> Outcome:
         return NotApplicable("too_deep")
     except NotJson:
         return _fails("not_json")
-    return Scored({"passes": 1.0, "failures": 0.0, "generation_failures": 0.0})
+    return Scored(check_metrics(answer_fails=False))
 
 
 def _fails(why: str) -> Scored:
-    return Scored({"passes": 0.0, "failures": 1.0, "generation_failures": 1.0}, {"failure": why})
+    return Scored(check_metrics(answer_fails=True), {"failure": why})

@@ -4,9 +4,10 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from evaluators.check_metrics import CHECK, check_metrics
 from evaluators.languages import UNKNOWN, language_of, same_language
 from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import CHECK, Budget, Shared, evaluator
+from evaluators.spec import Budget, Shared, evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,5 @@ def _compared(row: Inputs) -> Outcome:
     asked, answered = language_of(row.question), language_of(row.answer)
     if UNKNOWN in (asked, answered):
         return NotApplicable("unknown_language")
-    differs = not same_language(asked, answered)
-    metrics = {"passes": float(not differs), "failures": float(differs), "generation_failures": float(differs)}
+    metrics = check_metrics(answer_fails=not same_language(asked, answered))
     return Scored(metrics, {"question_language": asked, "answer_language": answered})

@@ -4,10 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from evaluators.check_metrics import CHECK_WITH_CONTEXTS
 from evaluators.leaks import SECRETS, leaks_of, scanner
 from evaluators.leaks.judged import judged
 from evaluators.outcome import Outcome
-from evaluators.spec import CHECK_WITH_CONTEXTS, Budget, Shared, evaluator
+from evaluators.spec import Budget, Shared, evaluator
 from evaluators.trace import Chunk
 
 

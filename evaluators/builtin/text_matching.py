@@ -1,11 +1,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+from evaluators.check_metrics import CHECK_WITH_CONTEXTS, check_metrics
 from evaluators.conditions import Condition, Malformed, Subject, broken, from_constraints, holds, parse, steps
 from evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
 from evaluators.recorded import recorded_texts
-from evaluators.spec import CHECK_WITH_CONTEXTS, NoParams, Shared, evaluator
+from evaluators.spec import NoParams, Shared, evaluator
 from evaluators.trace import Chunk
 
 POINTED_AT = 10  # unmet terms named in the evidence, at most
@@ -62,21 +64,14 @@ def _matched(row: Inputs, condition: Condition) -> Outcome:
     joined = Subject(JOINT.join(texts)) if texts else None
     if steps(condition) * (len(answer.data) + (len(joined.data) if joined else 0)) > MOST_STEPS:
         return NotApplicable("too_long")
-    answered = holds(condition, answer)
-    passes = answered
-    metrics = {"generation_failures": float(not answered)}
-    evidence = [] if answered else _unmet(condition, answer, row, "answer")
-    if joined:
-        retrieved = holds(condition, joined)
-        metrics["retrieval_failures"] = float(not retrieved)
-        passes = answered and retrieved
-        evidence += [] if retrieved else _unmet(condition, joined, row, "contexts")
-    metrics |= {"passes": float(passes), "failures": float(not passes)}
+    evidence = _unmet(condition, answer, row, "answer")
+    metrics = check_metrics(not holds(condition, answer), not holds(condition, joined) if joined else None)
+    evidence += _unmet(condition, joined, row, "contexts") if joined else []
     return Scored(metrics, evidence=tuple(evidence))
 
 
 def _unmet(condition: Condition, subject: Subject, row: Inputs, of: str) -> list[Evidence]:
-    """Points at the terms of the condition that make it fail; `kind` says where."""
+    """Points at the terms of the condition that make it fail, if it does; `kind` says where."""
     field = "constraints" if row.condition is None else "condition"
-    terms = [term for term, _ in zip(broken(condition, subject), range(POINTED_AT), strict=False)]
+    terms = islice(broken(condition, subject), POINTED_AT)
     return [Evidence(field, term.start, term.end, kind=of) for term in terms]
