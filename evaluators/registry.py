@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from evaluators.errors import ConfigError
 from evaluators.slugs import PATTERN, is_slug
-from evaluators.spec import LANE_OF_METHOD, Evaluator, Need
+from evaluators.spec import Better, Domain, Evaluator, Lane, Method, Need, Rule
 
 GROUP = "ragwatch.evaluators"
 
@@ -44,8 +45,8 @@ def unsound(evaluator: Evaluator) -> list[str]:
     faults = [] if is_slug(evaluator.id) else [f"its id must match {PATTERN}"]
     faults += ["version must be 1 or more, and fit 16 bits"] if not 1 <= evaluator.version < 1 << 16 else []
     faults += ["its function has no docstring, which is its description"] if not evaluator.description else []
-    if evaluator.method not in LANE_OF_METHOD:
-        faults.append(f"method must be one of {', '.join(LANE_OF_METHOD)}")
+    faults += _other_word("domain", evaluator.domain, Domain) + _other_word("method", evaluator.method, Method)
+    faults += _other_word("lane", evaluator.own_lane, Lane) if evaluator.own_lane is not None else []
     if evaluator.method == "embedding" and Need.EMBEDDING not in evaluator.needs:
         faults.append("method embedding needs Need.EMBEDDING")
     if evaluator.embeds and Need.EMBEDDING not in evaluator.needs:
@@ -54,6 +55,8 @@ def unsound(evaluator: Evaluator) -> list[str]:
     faults += [f"metric {key!r} is declared twice" for key in sorted({key for key in keys if keys.count(key) > 1})]
     faults += [f"metric {key!r} must match {PATTERN}" for key in keys if not is_slug(key)]
     for metric in evaluator.metrics:
+        faults += _other_word(f"better of metric {metric.key!r}", metric.better, Better)
+        faults += _other_word(f"rule of metric {metric.key!r}", metric.rule, Rule) if metric.rule is not None else []
         if math.isnan(metric.low) or math.isnan(metric.high) or metric.low >= metric.high:
             faults.append(f"metric {metric.key!r} has the range [{metric.low}, {metric.high}]")
         elif metric.threshold is not None and not metric.low <= metric.threshold <= metric.high:
@@ -64,6 +67,12 @@ def unsound(evaluator: Evaluator) -> list[str]:
     except ValidationError:
         faults.append("every parameter must have a valid default")
     return faults
+
+
+def _other_word(name: str, given: object, words: Any) -> list[str]:
+    """What is wrong where a plug-in that nobody type-checked gives none of the words of a Literal."""
+    valid = get_args(words)
+    return [] if given in valid else [f"{name} must be one of {', '.join(valid)}"]
 
 
 def _unsound_window(evaluator: Evaluator) -> list[str]:

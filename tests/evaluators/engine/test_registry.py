@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,11 @@ def test_an_entry_point_to_nothing_is_named(install: Install) -> None:
         load()
 
 
+def changed(of: Any, **fields: Any) -> Any:
+    """As a plug-in has it that nobody type-checked."""
+    return replace(of, **fields)
+
+
 @pytest.mark.parametrize(
     ("evaluator", "says"),
     [
@@ -135,6 +141,11 @@ def test_an_entry_point_to_nothing_is_named(install: Install) -> None:
         (replace(brevity, metrics=(Metric("A b"),)), "metric 'A b' must match"),
         (replace(brevity, metrics=(Metric("a", 1.0, 0.0),)), "has the range"),
         (replace(brevity, metrics=(Metric("a", threshold=2.0),)), "outside its range"),
+        (changed(brevity, domain="privat"), "domain must be one of generation, retrieval, privacy,"),
+        (changed(brevity, method="regex"), "method must be one of rule, ngram,"),
+        (changed(brevity, own_lane="slow"), "lane must be one of fast, model, judge"),
+        (replace(brevity, metrics=(changed(Metric("a"), better="up"),)), "better of metric 'a' must be one of higher,"),
+        (replace(brevity, metrics=(changed(Metric("a"), rule="worst"),)), "rule of metric 'a' must be one of mean,"),
         (replace(nearness, needs=frozenset()), "method embedding needs Need.EMBEDDING"),
         (replace(nearness, method="rule", needs=frozenset({Need.NLI})), "embeds needs Need.EMBEDDING"),
     ],
