@@ -1,6 +1,5 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import inf
 
 from evaluators.languages import language_of
@@ -43,21 +42,20 @@ def inputs(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator
     """Size and make of question, contexts and answer: words and characters, number of contexts, language of question
     and answer as categories. Nothing is judged; baselines and drift rules watch it.
     """
-    words = cache(_words)  # retrieved chunks repeat within a batch
     for row in rows:
         metrics: dict[str, float] = {}
         parts: dict[str, float] = {}
         categories: dict[str, str] = {}
         for name, text in (("question", row.question), ("answer", row.answer)):
             if text is not None:
-                metrics[f"{name}_words"] = float(words(text))
+                metrics[f"{name}_words"] = float(shared.once(_words, text))
                 parts[f"{name}_characters"] = float(len(text))
                 categories[f"{name}_language"] = language_of(text)
         if row.contexts is not None:
             metrics["contexts"] = float(len(row.contexts))
         texts = recorded_texts(row.contexts)
         if texts is not None:
-            metrics["context_words"] = float(sum(map(words, texts)))
+            metrics["context_words"] = float(sum(shared.once(_words, text) for text in texts))
             parts["context_characters"] = float(sum(map(len, texts)))
         yield Scored(metrics, categories, parts) if metrics else NotApplicable("nothing_recorded")
 

@@ -25,7 +25,7 @@ METRICS = (
         threshold=0.75,
         primary=True,
         optional=True,
-        description="distinct sentences / sentences; absent where none has 10 characters",
+        description=f"distinct sentences / sentences; absent where none has {SHORTEST_SENTENCE} characters",
     ),
     Metric(
         "longest_repeated_substring",

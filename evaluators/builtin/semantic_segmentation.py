@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from evaluators.parts import MOST_PARTS, ClassValue, Combined, name_and_labels, part_key
-from evaluators.spec import Budget, Metric, Shared, evaluator
+from evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
 from evaluators.trace import Boxes
-from evaluators.vision.masks import Mask, Runs, common, union
+from evaluators.vision.masks import Mask, common, pixels, union
 from evaluators.vision.regions import Region, read_scene
 
 
@@ -25,8 +25,8 @@ METRICS = (
 
 def combine(parts: Mapping[str, float]) -> Combined:
     """Parts are pixels by class: in `both` masks, in `either`. A class without pixels is none."""
-    pixels = {name_and_labels(key)[1]: count for key, count in parts.items() if key.startswith("either") and count}
-    ious = {labels: parts.get(part_key("both", *labels), 0.0) / either for labels, either in pixels.items()}
+    eithers = {name_and_labels(key)[1]: count for key, count in parts.items() if key.startswith("either") and count}
+    ious = {labels: parts.get(part_key("both", *labels), 0.0) / either for labels, either in eithers.items()}
     images = {labels: int(parts.get(part_key("images", *labels), 0.0)) for labels in ious}
     if not ious:
         return Combined()
@@ -40,11 +40,12 @@ def combine(parts: Mapping[str, float]) -> Combined:
     domain="vision",
     method="window",
     inputs=Inputs,
+    params=NoParams,
     metrics=METRICS,
     budget=Budget(characters=None),  # `read_scene` limits numbers and regions
     combine=combine,
 )
-def semantic_segmentation(rows: Sequence[Inputs], shared: Shared, params: object) -> Iterator[Outcome]:
+def semantic_segmentation(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
     """Predicted against expected masks of images, pixel by pixel: each has a label and a "mask", rows of 0 and 1 or
     COCO's {"size", "counts"}. Masks of one class are one, scores do not matter, and a class that is predicted where
     none has it counts, with an IoU of 0. Boxes and polygons have no pixels.
@@ -63,7 +64,7 @@ def _segmented(boxes: Boxes) -> Outcome:
         one, other = (union(masks.get(label, ())) for masks in (expected, predicted))
         both = int(common(one, other).sum())
         parts[part_key("both", label)] = float(both)
-        parts[part_key("either", label)] = float(_pixels(one) + _pixels(other) - both)
+        parts[part_key("either", label)] = float(pixels(one) + pixels(other) - both)
         parts[part_key("images", label)] = 1.0
     if len(parts) > MOST_PARTS:
         return NotApplicable("too_long")
@@ -76,7 +77,3 @@ def _by_class(regions: Sequence[Region]) -> dict[str, list[Mask]]:
         if isinstance(region.shape, Mask):
             masks[region.label].append(region.shape)
     return masks
-
-
-def _pixels(runs: Runs) -> int:
-    return int((runs[:, 1] - runs[:, 0]).sum())

@@ -17,8 +17,8 @@ _WORD = re.compile(r"[^\W_]+")
 _EVERYDAY = frozenset({"url", "percent", "ascii", "binary"})  # "binary classification" names no encoding
 
 # The surest first: what one has decoded is not another's.
-_ENCODINGS: tuple[Encoding, ...] = (
-    *(percent.ENCODING, character_codes.ENCODING, base16.ENCODING, base32.ENCODING, base64.ENCODING, rot13.ENCODING),
+_ENCODINGS: tuple[Encoding, ...] = tuple(
+    module.ENCODING for module in (percent, character_codes, base16, base32, base64, rot13)
 )
 NAMES: tuple[str, ...] = tuple(encoding.names[0] for encoding in _ENCODINGS)
 

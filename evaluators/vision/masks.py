@@ -27,7 +27,7 @@ class Mask(NamedTuple):
     @property
     def area(self) -> int:
         """How many pixels."""
-        return int((self.runs[:, 1] - self.runs[:, 0]).sum())
+        return pixels(self.runs)
 
 
 def read_mask(written: Any) -> Mask:
@@ -51,6 +51,11 @@ def written_in(mask: Any) -> int:
     return len(rows) + sum(len(row) for row in rows if isinstance(row, (list, tuple)))
 
 
+def pixels(runs: Runs) -> int:
+    """How many pixels the runs have; they do not overlap."""
+    return int((runs[:, 1] - runs[:, 0]).sum())
+
+
 def union(masks: Iterable[Mask]) -> Runs:
     """The runs of pixels in any of the masks, which are of one size."""
     return _in_order(np.concatenate([np.empty((0, 2), np.int64), *(mask.runs for mask in masks)]))
@@ -67,8 +72,8 @@ def common(runs: Runs, others: Runs) -> npt.NDArray[np.int64]:
     after = np.cumsum(lengths)
     counted = np.column_stack((after - lengths, after)).ravel()
     before = np.interp(runs, others.ravel(), counted)  # exact: slopes are 0 and 1, places below 2^53
-    pixels: npt.NDArray[np.int64] = (before[:, 1] - before[:, 0]).astype(np.int64)
-    return pixels
+    shared: npt.NDArray[np.int64] = (before[:, 1] - before[:, 0]).astype(np.int64)
+    return shared
 
 
 def _encoded(written: dict[str, Any]) -> Mask:
