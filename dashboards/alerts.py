@@ -3,13 +3,9 @@
 They ask the data source of the dashboards, so nothing else has to run. A problem is no rule here: it is a row.
 """
 
-from typing import Any
-
-from dashboards.build import rendered
+from dashboards.build import Json, rendered
 from dashboards.data_source import DATA_SOURCE_UID, PLUGIN
 from dashboards.sql import Tables
-
-Json = dict[str, Any]
 
 _FOLDER = "ragwatch alerts"  # such files name it by title alone: by that of the dashboards' there might come to be two
 _EVERY = "1m"

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from dashboards.application import NAME, application
+from dashboards.application import NAME as APPLICATION
+from dashboards.application import application
 from dashboards.classification import NAME as CLASSIFICATION
 from dashboards.classification import classification
+from dashboards.classification_sql import CLASSIFICATION as CLASSIFIER
 from dashboards.judged import judged
 from dashboards.objects import NAME as OBJECTS
 from dashboards.objects import objects
@@ -36,9 +38,9 @@ def build(
     """Every dashboard by name. Database, sizes of windows (s), rules and evaluators are those of the settings."""
     tables = Tables(database, tuple(sizes_s))
     lines, chosen = judged(registry, rules or RuleSettings()), evaluators or EvaluatorSettings()
-    made = {NAME: application(registry, tables, lines)}
+    made = {APPLICATION: application(registry, tables, lines)}
     # Where a plug-in has taken a name, there is no such dashboard.
-    if (classifier := registry.get(CLASSIFICATION)) is not None:
+    if (classifier := registry.get(CLASSIFIER)) is not None:
         params = parameters(classifier, chosen)
         if isinstance(params, ClassificationParams):
             made[CLASSIFICATION] = classification(classifier, params, tables, lines)

@@ -6,7 +6,8 @@ What the parts are called, and how exact counts of scores are, is told in `evalu
 from collections.abc import Sequence
 
 from dashboards.parts_sql import newest, newest_ids, summed
-from dashboards.sql import Tables, quoted
+from dashboards.sql import Tables
+from drift.windows.sql import text
 from evaluators.classes.score_bins import BINS
 from evaluators.parts import POOLED
 
@@ -33,7 +34,7 @@ def confusion(tables: Tables) -> str:
 def outcomes(tables: Tables) -> str:
     """How records came out over time, as `categories` say: right, wrong, or without a prediction."""
     kinds = ("correct", "misclassification", "no_prediction")
-    each = ", ".join(f"sum(category_counts[{quoted(kind)}]) AS `{kind.replace('_', ' ')}`" for kind in kinds)
+    each = ", ".join(f"sum(category_counts[{text(kind)}]) AS `{kind.replace('_', ' ')}`" for kind in kinds)
     windows = tables.windows([f"{CLASSIFICATION}.outcome"])
     return f"SELECT $__timeInterval(start) AS time, {each} {windows} GROUP BY time ORDER BY time"
 
@@ -75,8 +76,8 @@ def examples(tables: Tables, thresholds: Sequence[int], most: int) -> str:
         "WHERE length(name) = 2 GROUP BY trace_id, class"
     )
     kinds = (
-        f"multiIf(pos >= t, {quoted(_KINDS['tp'])}, neg >= t, {quoted(_KINDS['fp'])}, pos < 0, '', "
-        f"top >= t, {quoted(_KINDS['missed'])}, {quoted(_KINDS['lost'])})"
+        f"multiIf(pos >= t, {text(_KINDS['tp'])}, neg >= t, {text(_KINDS['fp'])}, pos < 0, '', "
+        f"top >= t, {text(_KINDS['missed'])}, {text(_KINDS['lost'])})"
     )
     listed = ", ".join(map(str, thresholds))
     return (
@@ -88,7 +89,7 @@ def examples(tables: Tables, thresholds: Sequence[int], most: int) -> str:
 
 def _bin(kind: str) -> str:
     """The bin of a record's score of that kind, -1 where it has none."""
-    return f"maxIf(toInt16(name[2]), name[1] = {quoted(kind)}) - (countIf(name[1] = {quoted(kind)}) = 0)"
+    return f"maxIf(toInt16(name[2]), name[1] = {text(kind)}) - (countIf(name[1] = {text(kind)}) = 0)"
 
 
 def _counts(tables: Tables) -> str:
@@ -104,7 +105,7 @@ def _at(tables: Tables, thresholds: Sequence[int]) -> str:
     bins = (
         "SELECT key[2] AS class, splitByChar('.', key[1])[1] AS kind, "
         f"toInt16OrZero(splitByChar('.', key[1])[2]) AS bin, n FROM ({_counts(tables)}) "
-        f"WHERE kind IN ('pos', 'neg', 'top') AND class != {quoted(POOLED)}"
+        f"WHERE kind IN ('pos', 'neg', 'top') AND class != {text(POOLED)}"
     )
     listed = ", ".join(map(str, thresholds))
     return (

@@ -1,6 +1,6 @@
 """The panels of an evaluator: from its spec, with the lines that the rules draw."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dashboards.judged import Judged
 from dashboards.panels import lines, rows, stacked, with_line
@@ -29,18 +29,15 @@ def panels(
     """Each primary metric, the others by unit, how many records were scored, and why the rest was not."""
     for metric in evaluator.metrics:
         if metric.primary:
-            yield _primary(evaluator, metric, tables, judged.get(name(evaluator, metric)))
+            full = name(evaluator, metric)
+            mean = tables.means({full: "mean"})
+            queries = [mean] if metric.bounded else [tables.quantiles(full), mean]
+            yield primary(evaluator, metric, queries, judged.get(full))
     for grafana_unit in sorted({unit(metric) for metric in evaluator.metrics if not metric.primary}):
         others = [metric for metric in evaluator.metrics if not metric.primary and unit(metric) == grafana_unit]
         says = "; ".join(f"{metric.key}: {good(metric, judged.get(name(evaluator, metric)))}" for metric in others)
-        title = f"{evaluator.id}: {' and '.join(_listed([metric.key for metric in others]))}"
-        yield lines(
-            title,
-            f"Means. {says}.",
-            [tables.means({name(evaluator, metric): metric.key for metric in others})],
-            grafana_unit,
-            8,
-        )
+        means = tables.means({name(evaluator, metric): metric.key for metric in others})
+        yield lines(title_of(evaluator, others), f"Means. {says}.", [means], grafana_unit, 8)
     yield from coverage(evaluator, tables)
 
 
@@ -56,13 +53,13 @@ def coverage(evaluator: Evaluator, tables: Tables) -> Iterator[timeseries.Panel 
     yield rows(f"{evaluator.id}: not scored, why", "Reasons of the records without a score.", tables.reasons(first), 8)
 
 
-def _primary(evaluator: Evaluator, metric: Metric, tables: Tables, judged: Judged | None) -> timeseries.Panel:
-    full = name(evaluator, metric)
-    mean = tables.means({full: "mean"})
-    queries = [mean] if metric.bounded else [tables.quantiles(full), mean]
+def primary(
+    evaluator: Evaluator, metric: Metric, queries: Sequence[str], judged: Judged | None, more: str = ""
+) -> timeseries.Panel:
+    """A primary metric over time with its line; `more` ends what is said of it."""
     says = f"{metric.description.capitalize()}. " if metric.description else ""
-    says += f"{evaluator.description} {good(metric, judged).capitalize()}."
-    panel = lines(full, says, queries, unit(metric), 8)
+    says += f"{evaluator.description} {good(metric, judged).capitalize()}.{more}"
+    panel = lines(name(evaluator, metric), says, queries, unit(metric), 8)
     if metric.bounded:
         panel = panel.min(metric.low).max(metric.high)
     return panel if judged is None else with_line(panel, judged)
@@ -75,5 +72,7 @@ def good(metric: Metric, judged: Judged | None) -> str:
     return f"{judged.line:g} {'or more' if judged.least else 'or less'} is good"
 
 
-def _listed(keys: list[str]) -> list[str]:
-    return keys if len(keys) <= 2 else [keys[0], f"{len(keys) - 1} more"]
+def title_of(evaluator: Evaluator, metrics: Sequence[Metric]) -> str:
+    """Of a panel of several metrics: one or two by name, of more the first."""
+    keys = [metric.key for metric in metrics]
+    return f"{evaluator.id}: {' and '.join(keys if len(keys) <= 2 else [keys[0], f'{len(keys) - 1} more'])}"

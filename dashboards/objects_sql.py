@@ -7,7 +7,8 @@ scores of whole hundredths are exact, those of the pooled class too.
 from collections.abc import Mapping
 
 from dashboards.parts_sql import newest, newest_ids, parts, summed
-from dashboards.sql import Tables, quoted
+from dashboards.sql import Tables
+from drift.windows.sql import text
 from evaluators.classes.score_bins import BINS
 
 DETECTION = "object_detection"
@@ -73,7 +74,7 @@ def examples(tables: Tables, most: int) -> str:
     kinds = _PREDICTIONS | _MISSED
     return (
         f"SELECT class, kind, count() AS images, {newest_ids(most)} AS traces FROM ({counts}) "
-        f"ARRAY JOIN [{', '.join(map(quoted, kinds))}] AS kind, [{', '.join(kinds.values())}] AS times "
+        f"ARRAY JOIN [{', '.join(map(text, kinds))}] AS kind, [{', '.join(kinds.values())}] AS times "
         "WHERE times > 0 GROUP BY class, kind ORDER BY class, kind LIMIT 5000"
     )
 
@@ -82,7 +83,7 @@ def places(tables: Tables) -> str:
     """Where in its lists of regions the evaluator points at an error, by kind: the newest images first."""
     kind = "JSONExtractString(one, 'kind')"
     side = f"if(startsWith({kind}, 'false_positive'), 'predicted', 'expected')"
-    names = f"[{', '.join(map(quoted, _EVIDENCE))}], [{', '.join(map(quoted, _EVIDENCE.values()))}]"
+    names = f"[{', '.join(map(text, _EVIDENCE))}], [{', '.join(map(text, _EVIDENCE.values()))}]"
     return (
         f"SELECT time, trace_id AS trace, transform({kind}, {names}, {kind}) AS error, "
         f"concat('boxes.', {side}, '[', toString(JSONExtractUInt(one, 'start')), ']') AS region, "

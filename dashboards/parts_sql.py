@@ -1,6 +1,7 @@
 """SQL of parts: summed over windows, and those of the newest records. `evaluators.parts` says what they are."""
 
-from dashboards.sql import Tables, chosen, quoted
+from dashboards.sql import Tables, chosen
+from drift.windows.sql import text
 
 _NEWEST = 2000  # records that examples are looked for among
 
@@ -23,10 +24,10 @@ def summed(tables: Tables, carrier: str) -> str:
 
 def newest(tables: Tables, evaluator: str, with_part: str = "") -> str:
     """The newest scored records of the time range, those with that part if one is named."""
-    having = f"AND mapContains(parts, {quoted(with_part)}) " if with_part else ""
+    having = f"AND mapContains(parts, {text(with_part)}) " if with_part else ""
     return (
         f"SELECT trace_id, time, parts, evidence FROM {tables.name('scores')} FINAL "
-        f"WHERE run_id = ${{run:singlequote}} AND app = ${{app:singlequote}} AND evaluator = {quoted(evaluator)} "
+        f"WHERE run_id = ${{run:singlequote}} AND app = ${{app:singlequote}} AND evaluator = {text(evaluator)} "
         f"AND status = 'scored' AND $__timeFilter(time) AND {chosen('environment')} AND {chosen('model')} {having}"
         f"ORDER BY time DESC, trace_id LIMIT {_NEWEST}"
     )

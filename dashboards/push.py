@@ -2,11 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from sinks.grafana import GrafanaGateway
-
-Json = dict[str, Any]
+from sinks.grafana import GrafanaGateway, Json
 
 _OF_GRAFANA = ("id", "version")  # what Grafana adds when it stores a dashboard
 

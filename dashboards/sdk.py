@@ -16,8 +16,21 @@ with warnings.catch_warnings():  # the SDK warns of its own successor, which Gra
     from grafana_foundation_sdk.models import common, dashboard
     from grafana_foundation_sdk.models import xychart as xy
 
-__all__ = ["DATA_SOURCE", "PLUGIN", "JSONEncoder", "Query", "board", "common", "dashboard", "options", "stat", "table"]
-__all__ += ["steps", "timeseries", "xy", "xychart"]
+__all__ = [
+    "DATA_SOURCE",
+    "JSONEncoder",
+    "Query",
+    "board",
+    "common",
+    "dashboard",
+    "options",
+    "stat",
+    "steps",
+    "table",
+    "timeseries",
+    "xy",
+    "xychart",
+]
 
 DATA_SOURCE = common.DataSourceRef(type_val=PLUGIN, uid="${datasource}")
 

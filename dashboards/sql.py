@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dashboards.judged import Judged
 from drift.rules.lines import ROUNDING
 from drift.windows.bins import LOG_ORIGIN, LOG_STEP
+from drift.windows.sql import text
 from evaluators.errors import ConfigError
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,11 +32,11 @@ class Tables:
 
     def windows(self, metrics: Iterable[str], segment: str = "") -> str:
         """FROM and WHERE: windows of the chosen application, of the size that suits the range, cut by that segment."""
-        listed = ", ".join(quoted(metric) for metric in metrics)
+        listed = ", ".join(text(metric) for metric in metrics)
         return (
             f"FROM {self.name('windows')} FINAL WHERE run_id = ${{run:singlequote}} AND size_s = {self.size()} "
             f"AND app = ${{app:singlequote}} AND metric IN ({listed}) AND $__timeFilter(start) "
-            f"AND segment = {quoted(segment)} AND {chosen('environment')} AND {chosen('model')}"
+            f"AND segment = {text(segment)} AND {chosen('environment')} AND {chosen('model')}"
         )
 
     def size(self) -> str:
@@ -47,7 +48,7 @@ class Tables:
     def means(self, names: Mapping[str, str]) -> str:
         """A time series per metric, called as `names` says: the mean over scored records, empty where none was."""
         each = ", ".join(
-            f"sumIf(sum, metric = {quoted(metric)}) / nullIf(sumIf(scored, metric = {quoted(metric)}), 0) AS `{name}`"
+            f"sumIf(sum, metric = {text(metric)}) / nullIf(sumIf(scored, metric = {text(metric)}), 0) AS `{name}`"
             for metric, name in names.items()
         )
         return f"SELECT $__timeInterval(start) AS time, {each} {self.windows(names)} GROUP BY time ORDER BY time"
@@ -99,7 +100,7 @@ class Tables:
 
     def overview(self, judged: Sequence[Judged]) -> str:
         """One row per metric: mean, share of bad records, sample size, coverage; the bad ones first."""
-        names = f"[{', '.join(quoted(each.metric) for each in judged)}]"
+        names = f"[{', '.join(text(each.metric) for each in judged)}]"
 
         def by_metric(values: Iterable[float], otherwise: str) -> str:
             return f"transform(metric, {names}, [{', '.join(map(repr, values))}], {otherwise})"
@@ -109,7 +110,7 @@ class Tables:
         edge = by_metric((each.edge for each in judged), "0")
         most = by_metric((-1.0 if each.limit is None else each.limit for each in judged), "-1.")
         wrong = f"arraySum(mapValues(mapFilter((bin, n) -> bin * {sign} < {edge} * {sign}, bins)))"
-        own = f"has([{', '.join(quoted(each.metric) for each in judged if each.own)}], metric)"
+        own = f"has([{', '.join(text(each.metric) for each in judged if each.own)}], metric)"
         more = f", sum({wrong}) AS wrong_n, sumIf(scored, NOT {own} OR isNotNull(value)) AS told_n"
         more += f", sum(if({own}, ifNull(value, 0) * scored, sum)) AS level_n"
         counts = self._counts((each.metric for each in judged), more)
@@ -135,8 +136,3 @@ class Tables:
 def chosen(column: str) -> str:
     """Condition: the column has one of the values chosen in the variable of its name, or all are."""
     return f"$__conditionalAll({column} IN (${{{column}:singlequote}}), ${column})"
-
-
-def quoted(text: str) -> str:
-    """A string literal."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from dashboards.data_source import DATA_SOURCE_UID
-from dashboards.sdk import DATA_SOURCE, PLUGIN, board, dashboard
+from dashboards.data_source import DATA_SOURCE_UID, PLUGIN
+from dashboards.sdk import DATA_SOURCE, board, dashboard
 from dashboards.sql import Tables, chosen
 
 _ALL = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])

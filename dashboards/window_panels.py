@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from dashboards.judged import Judged
-from dashboards.metric_panels import coverage, good, name, unit
-from dashboards.panels import lines, rows, with_line
+from dashboards.metric_panels import coverage, good, name, primary, title_of, unit
+from dashboards.panels import lines, rows
 from dashboards.sdk import table, timeseries
 from dashboards.sql import Tables
 from dashboards.window_sql import by_class, own_values
-from evaluators.spec import Evaluator, Metric
+from evaluators.spec import Evaluator
 
 _OPEN = "Windows that are still open are not shown."
 
@@ -20,14 +20,16 @@ def window_panels(
     plain = [metric for metric in evaluator.metrics if not metric.per]
     for metric in plain:
         if metric.primary:
-            yield _primary(evaluator, metric, tables, judged.get(name(evaluator, metric)))
+            full = name(evaluator, metric)
+            query = own_values(tables, {full: metric.key})
+            panel = primary(evaluator, metric, [query], judged.get(full), f" {_OPEN}")
+            yield panel.display_name("${__field.labels.series}")
     others = [metric for metric in plain if not metric.primary]
     for grafana_unit in sorted({unit(metric) for metric in others}):
         alike = [metric for metric in others if unit(metric) == grafana_unit]
         says = "; ".join(f"{metric.key}: {good(metric, judged.get(name(evaluator, metric)))}" for metric in alike)
         query = own_values(tables, {name(evaluator, metric): metric.key for metric in alike})
-        title = f"{evaluator.id}: {alike[0].key}" + (f" and {len(alike) - 1} more" if len(alike) > 1 else "")
-        panel = lines(title, f"Of whole windows. {says}. {_OPEN}", [query], grafana_unit, 8)
+        panel = lines(title_of(evaluator, alike), f"Of whole windows. {says}. {_OPEN}", [query], grafana_unit, 8)
         yield panel.display_name("${__field.name} ${__field.labels.series}")
     for per in dict.fromkeys(metric.per for metric in evaluator.metrics if metric.per):
         metrics = {name(evaluator, metric): metric.key for metric in evaluator.metrics if metric.per == per}
@@ -40,14 +42,3 @@ def window_panels(
             dict.fromkeys(metrics.values(), "percentunit"),
         )
     yield from coverage(evaluator, tables)
-
-
-def _primary(evaluator: Evaluator, metric: Metric, tables: Tables, judged: Judged | None) -> timeseries.Panel:
-    says = f"{metric.description.capitalize()}. " if metric.description else ""
-    says += f"{evaluator.description} {good(metric, judged).capitalize()}. {_OPEN}"
-    full = name(evaluator, metric)
-    panel = lines(full, says, [own_values(tables, {full: metric.key})], unit(metric), 8)
-    panel = panel.display_name("${__field.labels.series}")
-    if metric.bounded:
-        panel = panel.min(metric.low).max(metric.high)
-    return panel if judged is None else with_line(panel, judged)

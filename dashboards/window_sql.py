@@ -6,7 +6,8 @@ has the mean of windows, each by the records it rests on; of shares, that is the
 
 from collections.abc import Mapping, Sequence
 
-from dashboards.sql import Tables, quoted
+from dashboards.sql import Tables
+from drift.windows.sql import text
 
 _SERIES = "arrayStringConcat(arrayFilter(part -> part != '', [environment, model, prompt_version]), ' ')"
 
@@ -17,7 +18,7 @@ def own_values(tables: Tables, names: Mapping[str, str]) -> str:
     Where a point of the graph holds several windows, it is the newest one's number.
     """
     each = ", ".join(
-        f"argMaxIf(value, (start, version), metric = {quoted(metric)}) AS `{name}`" for metric, name in names.items()
+        f"argMaxIf(value, (start, version), metric = {text(metric)}) AS `{name}`" for metric, name in names.items()
     )
     return (
         f"SELECT $__timeInterval(start) AS time, {_SERIES} AS series, {each} {tables.windows(names)} "
@@ -31,8 +32,8 @@ def by_class(tables: Tables, names: Mapping[str, str], per: Sequence[str]) -> st
     `per` is the metrics' own.
     """
     each = ", ".join(
-        f"sumIf(value * scored, metric = {quoted(metric)}) / nullIf(sumIf(scored, metric = {quoted(metric)}), 0) "
-        f"AS `{name}`, sumIf(scored, metric = {quoted(metric)}) AS `of {name}`"
+        f"sumIf(value * scored, metric = {text(metric)}) / nullIf(sumIf(scored, metric = {text(metric)}), 0) "
+        f"AS `{name}`, sumIf(scored, metric = {text(metric)}) AS `of {name}`"
         for metric, name in names.items()
     )
     order = ", ".join(f"`of {name}` DESC" for name in names.values())

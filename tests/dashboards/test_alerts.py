@@ -74,7 +74,7 @@ def test_grafana_knows_every_word_of_it() -> None:
     assert document["apiVersion"] == 1
     [group] = document["groups"]
     assert set(group) <= OF_A_GROUP
-    assert int(re.fullmatch(r"(\d+)m", group["interval"])[1]) > 0  # type: ignore[index]
+    assert re.fullmatch(r"[1-9]\d*m", group["interval"])
     for rule in group["rules"]:
         assert set(rule) <= OF_A_RULE
         assert re.fullmatch(r"[A-Za-z0-9_-]{1,40}", rule["uid"])

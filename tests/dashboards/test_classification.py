@@ -9,6 +9,7 @@ import pytest
 from dashboards.build import build
 from drift.settings import RuleOverride, RuleSettings
 from evaluators.errors import ConfigError
+from evaluators.outcome import Scored
 from evaluators.registry import load
 from evaluators.settings import EvaluatorSettings
 from evaluators.trace import Labels
@@ -54,17 +55,19 @@ def built(name: str = "classification", **how: Any) -> dict[str, Any]:
 def stored(world: World, records: list[dict[str, Any]]) -> None:
     """One record every 30 s, as the evaluator scores it."""
     given = outcomes("classification", [trace(**fields) for fields in records])
+    scored = [said for said in given if isinstance(said, Scored)]
+    assert len(scored) == len(records)
     rows = [
         score_row(
             world.at(30 * i),
             f"t{i}",
-            said.metrics,  # type: ignore[union-attr]
+            said.metrics,
             evaluator="classification",
-            parts=said.parts,  # type: ignore[union-attr]
-            categories=said.categories,  # type: ignore[union-attr]
+            parts=said.parts,
+            categories=said.categories,
             prompt_version=f"p{i // 3}",
         )
-        for i, said in enumerate(given)
+        for i, said in enumerate(scored)
     ]
     world.store(rows)
 

@@ -229,7 +229,7 @@ def test_average_precision_and_recall_over_time_are_those_of_each_window(ask: As
     """Of the first image: cats 1, dogs and birds 0; the second has none; the third's cat is found."""
     third = pytest.approx(1 / 3)
     assert [row["map"] for row in ask("timeseries object_detection.map A")] == [third, None, 1.0]
-    others = ask("timeseries object_detection: map_50 and 1 more A")
+    others = ask("timeseries object_detection: map_50 and mar A")
     assert [(row["map_50"], row["mar"]) for row in others] == [(third, third), (None, None), (1.0, 1.0)]
 
 

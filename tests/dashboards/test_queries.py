@@ -13,7 +13,7 @@ from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
-from tests.dashboards.stored import APP, NOON, Event, insight, ordinary, problems, window
+from tests.dashboards.stored import APP, NOON, event, insight, ordinary, problems, window
 from tests.infra.fresh_database import fresh_database
 
 pytestmark = pytest.mark.clickhouse
@@ -213,7 +213,7 @@ def test_quality_is_judged_by_the_metrics_own_rule(own: Shown) -> None:
 
 def test_open_problems_the_worst_first(own: Shown) -> None:
     later = NOON + timedelta(minutes=8)
-    own.database.insert("problem_events", [Event("d", "d1", "opened", 1, later, severity="low", actions=("a", "b"))])
+    own.database.insert("problem_events", [event("d", "d1", "opened", 1, later, severity="low", actions=("a", "b"))])
     first, second = own.rows("table Open problems A")
     assert first == {
         "opened_at": NOON + timedelta(minutes=5), "severity": "high", "type": "accuracy",
