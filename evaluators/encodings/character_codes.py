@@ -9,8 +9,8 @@ from evaluators.leaks.patterns import compiled
 _CODE = r"(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6]|10|13|9)"
 _BINARY = r"0[01]{7}"
 _RUN = (
-    rf"(\b{_CODE}(?:[ ,;]{{1,2}}{_CODE}){{3,}}\b)|(\b{_BINARY}(?: ?{_BINARY}){{3,}}\b)|"
-    r"((?:&#(?:[0-9]{2,6}|x[0-9A-Fa-f]{2,5});){4,})|((?:\\u[0-9A-Fa-f]{4}){4,})"
+    rf"(?P<decimal>\b{_CODE}(?:[ ,;]{{1,2}}{_CODE}){{3,}}\b)|(?P<binary>\b{_BINARY}(?: ?{_BINARY}){{3,}}\b)|"
+    r"(?P<reference>(?:&#(?:[0-9]{2,6}|x[0-9A-Fa-f]{2,5});){4,})|(?P<escape>(?:\\u[0-9A-Fa-f]{4}){4,})"
 )
 _NUMBER, _BITS, _HEX = r"[0-9]+", r"[01]{8}", r"[0-9A-Fa-f]+"
 _REFERENCE = r"(x?)([0-9A-Fa-f]+);"
@@ -19,17 +19,17 @@ _LAST = 0x10FFFF
 
 def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
     for match in compiled(_RUN).finditer(shape.data):
-        text = _said(match[0], match.lastindex)
+        text = _said(match[0], match.lastgroup.decode())
         if text is not None and len(text) >= shortest and is_meant(text):
             yield Run(match.start(), match.end(), text)
 
 
-def _said(run: bytes, form: int) -> str | None:
-    if form == 1:
+def _said(run: bytes, form: str) -> str | None:
+    if form == "decimal":
         codes = [int(number) for number in compiled(_NUMBER).findall(run)]
-    elif form == 2:
+    elif form == "binary":
         codes = [int(bits, 2) for bits in compiled(_BITS).findall(run.replace(b" ", b""))]
-    elif form == 3:
+    elif form == "reference":
         codes = [int(number, 16 if x else 10) for x, number in compiled(_REFERENCE).findall(run)]
     else:
         codes = [int(number, 16) for number in compiled(_HEX).findall(run.replace(b"\\u", b" "))]
