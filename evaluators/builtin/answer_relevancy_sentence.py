@@ -4,6 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from evaluators.similarity import similarities
 from evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
 
 
@@ -49,8 +50,7 @@ def _relevant(row: Inputs, shared: Shared) -> Outcome:
     answer = shared.sentences(row.answer)
     if not answer:
         return NotApplicable("too_short")
-    vectors = shared.embed([row.question, *(sentence.text for sentence in answer)])
-    similarity = np.clip(vectors[1:] @ vectors[0], 0.0, 1.0)
+    [similarity] = similarities(shared, [row.question], [sentence.text for sentence in answer])
     best, worst = int(similarity.argmax()), int(similarity.argmin())
     return Scored(
         {

@@ -1,10 +1,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
 from evaluators.recorded import recorded_chunks
+from evaluators.similarity import similarities
 from evaluators.spec import Budget, Metric, Need, NoParams, Sentence, Shared, evaluator
 from evaluators.trace import Chunk
 
@@ -61,8 +60,8 @@ def _relevant(row: Inputs, shared: Shared) -> Outcome:
     chunks = _chunks(row, shared)
     if not chunks:
         return NotApplicable("empty_contexts")
-    vectors = shared.embed([row.question, *(sentence.text for _, sentences in chunks for sentence in sentences)])
-    similarity = np.clip(vectors[1:] @ vectors[0], 0.0, 1.0)
+    texts = [sentence.text for _, sentences in chunks for sentence in sentences]
+    [similarity] = similarities(shared, [row.question], texts)
     relevancy: list[float] = []
     evidence: list[Evidence] = []
     position = 0

@@ -1,10 +1,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
 from evaluators.recorded import recorded_chunks
+from evaluators.similarity import similarities
 from evaluators.spec import Budget, Metric, Need, NoParams, Sentence, Shared, evaluator
 from evaluators.trace import Chunk
 
@@ -61,8 +60,9 @@ def _grounded(row: Inputs, shared: Shared) -> Outcome:
         return NotApplicable("too_short", (SHORT,))
     if not sources:
         return NotApplicable("empty_contexts")
-    vectors = shared.embed([*(sentence.text for sentence in answer), *(sentence.text for _, sentence in sources)])
-    similarity = np.clip(vectors[: len(answer)] @ vectors[len(answer) :].T, 0.0, 1.0)
+    similarity = similarities(
+        shared, [sentence.text for sentence in answer], [sentence.text for _, sentence in sources]
+    )
     support = similarity.max(axis=1)
     least = int(support.argmin())
     score = float(support[least])
