@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -5,14 +6,22 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field
 
 from evaluators.outcome import Evidence, Outcome, Scored
-from evaluators.refusal_phrases import PHRASES
-from evaluators.refusals import Refusals, refusals
+from evaluators.refusals import KINDS, Refusals, refusals
 from evaluators.slugs import is_slug
 from evaluators.spec import Metric, Shared, evaluator
 
 OPENING_SENTENCES = 2  # "I'm sorry." often comes first
 OPENING = 600  # characters, at most
 SHORT = 5_000  # up to here, an answer's sentences are those that others split too
+FIGURE = re.compile(r"\d")
+LIMIT = re.compile(r"(?i)\s*(?:however|but)\b")
+PREAMBLE = re.compile(
+    r"(?i)\A\W*(?:i|we|thanks?|sorry|hello|hi|great|good|your?|that|this)\b|\b(?:context|document|text|source|passage|article)s?\b"
+)
+QUOTED = re.compile(r'"[^"]+"|“[^”]+”|„[^“”]+[“”]|«[^»]+»|「[^」]+」')
+CONCLUSION = re.compile(
+    r"[^.!?\n]*?[,;] (?:so|therefore|hence|thus|also|daher|donc|por lo que|quindi|portanto|dus|więc|поэтому) "
+)
 
 Phrases = Mapping[str, tuple[str, ...]]
 
@@ -37,7 +46,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
     phrases: Annotated[Phrases, AfterValidator(_sound)] = Field(
         default={},
-        description=f"More phrases by kind ({', '.join(PHRASES)} or your own); * is up to three words, a|b one of two, "
+        description=f"More phrases by kind ({', '.join(KINDS)} or your own); * is up to three words, a|b one of two, "
         "a first ^ the answer's beginning, a last $ the end of a sentence.",
     )
     longest_words: int = Field(
@@ -47,7 +56,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "unsuccessful_requests",
-    version=2,
+    version=3,
     domain="generation",
     method="judge",
     inputs=Inputs,
@@ -58,15 +67,16 @@ class Params(BaseModel, frozen=True, extra="forbid"):
             better="lower",
             threshold=0.1,
             primary=True,
-            description="1 where the answer is blank, an error text, a refusal or says that it does not know",
+            description="1 where the answer is blank, an error text, a refusal, a question back or knows no answer",
         )
     ],
     lane="fast",
 )
 def unsuccessful_requests(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """1 where the answer does not answer: blank, or one of its first two sentences holds a phrase that says so and the
-    rest is short. An error text counts at the very beginning only. A phrase that the question holds too does not count.
-    The kind is kept as the category `refusal`.
+    rest is short. An error text counts at the very beginning only. A phrase does not count that the question holds too,
+    that is quoted, from which a conclusion is drawn, or before which a figure is given or that "However" puts after an
+    answer. The kind is kept as the category `refusal`.
     """
     kinds = refusals(tuple(params.phrases.items()))
     for row in rows:
@@ -78,11 +88,11 @@ def _judged(row: Inputs, shared: Shared, kinds: Mapping[str, Refusals], longest_
     if not answer.strip():
         return Scored({"unsuccessful": 1.0}, {"refusal": "empty"})
     if len(answer.split(maxsplit=longest_words)) <= longest_words:
-        opening = answer[: _opening(answer, shared)]
+        opening = _own_words(answer[: _opening(answer, shared)])
         asked = row.question.lower()
         for kind, phrases in kinds.items():
             found = phrases.find(opening)
-            if found and opening[slice(*found)].lower() not in asked:
+            if found and opening[slice(*found)].lower() not in asked and not _concludes(opening[found[1] :], kinds):
                 return Scored(
                     {"unsuccessful": 1.0}, {"refusal": kind}, evidence=(Evidence("answer", *found, kind=kind),)
                 )
@@ -90,6 +100,27 @@ def _judged(row: Inputs, shared: Shared, kinds: Mapping[str, Refusals], longest_
 
 
 def _opening(answer: str, shared: Shared) -> int:
-    """Where the opening ends: a character offset."""
-    sentences = shared.sentences(answer if len(answer) <= SHORT else answer[:OPENING])
-    return min(OPENING, sentences[:OPENING_SENTENCES][-1].end if sentences else OPENING)
+    """Where the opening ends: a character offset. It is one sentence where that has answered."""
+    sentences = shared.sentences(answer if len(answer) <= SHORT else answer[:OPENING])[:OPENING_SENTENCES]
+    if not sentences:
+        return OPENING
+    first, last = (answer[each.start : each.end] for each in (sentences[0], sentences[-1]))
+    return min(OPENING, (sentences[0] if _answers(first, last) else sentences[-1]).end)
+
+
+def _answers(first: str, second: str) -> bool:
+    """Whether the first sentence of two gives a figure, or what the second limits ("However, ...")."""
+    return bool(FIGURE.search(first) or (LIMIT.match(second) and not PREAMBLE.search(first)))
+
+
+def _own_words(opening: str) -> str:
+    """The opening, as long, with what it quotes made unreadable, unless all of it is a quotation."""
+    if not QUOTED.search(opening) or not any(map(str.isalnum, QUOTED.sub("", opening))):
+        return opening
+    return QUOTED.sub(lambda quoted: "x" * len(quoted[0]), opening)
+
+
+def _concludes(rest: str, kinds: Mapping[str, Refusals]) -> bool:
+    """Whether an answer is drawn from what is not there: "does not mention a minimum age, so anyone may sign"."""
+    conclusion = CONCLUSION.match(rest)
+    return conclusion is not None and not any(phrases.find(rest[conclusion.end() :]) for phrases in kinds.values())

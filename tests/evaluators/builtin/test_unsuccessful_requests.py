@@ -1,12 +1,15 @@
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluators.errors import ConfigError
-from evaluators.refusal_phrases import PHRASES
-from evaluators.refusals import Refusals
+from evaluators.outcome import Scored
+from evaluators.refusals import KINDS, Refusals, built_in
 from tests.evaluators.builtin.refused_answers import ANSWERS, REFUSALS
-from tests.evaluators.builtin.scoring import outcome, scored
+from tests.evaluators.builtin.scoring import outcome, outcomes, scored, trace
 
 UNANSWERED = [
     ("", "empty"),
@@ -32,6 +35,7 @@ UNANSWERED = [
     ("Non posso aiutarti.", "refused"),
     ("申し訳ありませんが、お答えできません。", "refused"),
     ("我不知道。", "no_knowledge"),
+    ("Could you rephrase your question?", "asked_back"),
 ]
 ANSWERED = [
     "Paris is the capital of France.",
@@ -117,24 +121,71 @@ def test_a_phrase_is_taken_at_its_word() -> None:
     assert found.find("za.c (x)") is None
 
 
-@pytest.mark.parametrize("kind", PHRASES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_each_built_in_phrase_is_found_as_it_stands(kind: str) -> None:
-    phrases = Refusals(PHRASES[kind])
-    for phrase in PHRASES[kind]:
-        text = " ".join(word.split("|")[-1] for word in phrase.split() if word not in "^*$")
-        assert phrases.find(text) == (0, len(text)), phrase
+    words, kinds = built_in()
+
+    def said(phrase: str) -> str:
+        chosen = (word.removesuffix("|$").split("|")[-1] for word in phrase.split() if word not in "^*$")
+        return " ".join(said(words[word[1:-1]][-1]) if word[0] == "{" else word for word in chosen)
+
+    phrases = Refusals(kinds[kind], words)
+    for phrase in kinds[kind]:
+        assert phrases.find(text := said(phrase)) is not None, text
 
 
-def test_refusals_of_many_languages_are_told_from_right_answers_that_sound_like_them() -> None:
-    def flagged(answer: str) -> bool:
-        return scored("unsuccessful_requests", question="What is it?", answer=answer).metrics["unsuccessful"] == 1
+def test_a_name_stands_for_each_of_its_phrases() -> None:
+    found = Refusals(("i {lack} * answer",), {"lack": ("do not have", "am {far} from", "lack"), "far": ("far|miles",)})
+    assert found.find("I don't have an answer.") == (0, 22)
+    assert found.find("I am miles from any answer.") == (0, 26)
+    assert found.find("I lack the answer.") == (0, 17)
+    assert found.find("I have the answer.") is None
 
-    refused = [answer for answers in REFUSALS.values() for answer in answers]
-    assert min(len(refused), len(ANSWERS)) >= 60
-    assert len(REFUSALS) >= 8
-    found, wrong = sum(map(flagged, refused)), sum(map(flagged, ANSWERS))
-    assert found / len(refused) >= 0.95, [answer for answer in refused if not flagged(answer)]
-    assert found / (found + wrong) >= 0.95, [answer for answer in ANSWERS if flagged(answer)]
+
+@pytest.mark.parametrize(
+    "text", ["There isn't one.", "There's not one.", "There is not one.", "there isn\u2019t one", "There isnt one"]
+)
+def test_a_verb_and_not_are_one_word_or_two(text: str) -> None:
+    assert Refusals(("there is not one",)).find(text) == (0, len(text.removesuffix(".")))
+
+
+def _flagged(answers: Iterable[str]) -> list[str]:
+    given = outcomes("unsuccessful_requests", [trace(question="What is it?", answer=answer) for answer in answers])
+    return [
+        answer
+        for answer, outcome in zip(answers, given, strict=True)
+        if isinstance(outcome, Scored) and outcome.metrics["unsuccessful"] == 1
+    ]
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+def test_refusals_of_many_languages_are_told_from_right_answers_that_sound_like_them(unseen: bool) -> None:
+    corpus = tomllib.loads((Path(__file__).parent / "unseen_answers.toml").read_text("utf-8"))
+    languages = corpus["refusals"] if unseen else REFUSALS
+    right = [answer for of in corpus["answers"].values() for answer in of] if unseen else ANSWERS
+    refused = [answer for of in languages.values() for answer in of]
+    assert min(len(refused), len(right)) >= 60
+    assert len(languages) >= 8
+    found, wrong = _flagged(refused), _flagged(right)
+    assert len(found) / len(refused) >= 0.95, set(refused) - set(found)
+    assert len(found) / (len(found) + len(wrong)) >= 0.95, wrong
+
+
+@pytest.mark.parametrize(
+    ("answer", "unsuccessful"),
+    [
+        ('The bot says "I don\'t know" below 0.4.', False),
+        ('"I don\'t know."', True),
+        ("The contract does not mention an age, so anyone may sign.", False),
+        ("The contract does not mention an age, so I cannot say.", True),
+        ("It costs $40. The documents do not mention discounts.", False),
+        ("Theft is covered. However, I cannot say whether floods are.", False),
+        ("Thank you for asking. However, I cannot help with that.", True),
+    ],
+)
+def test_an_answer_that_quotes_concludes_or_is_only_limited_is_one(answer: str, unsuccessful: bool) -> None:
+    given = scored("unsuccessful_requests", question="What is it?", answer=answer)
+    assert given.metrics == {"unsuccessful": float(unsuccessful)}
 
 
 def test_a_phrase_can_be_bound_to_the_beginning_and_to_a_sentences_end() -> None:
