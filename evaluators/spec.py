@@ -165,7 +165,7 @@ class Evaluator:
             return metric.rule
         if self.method == "window":
             return "value"
-        if self.domain == "privacy" or self.id == "safety_critic":
+        if self.domain == "privacy":
             return "any"
         if self.domain == "fairness" or any(m.key == "passes" for m in self.metrics):
             return "share"

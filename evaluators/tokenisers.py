@@ -57,8 +57,19 @@ def _treebank_words(text: str) -> list[str]:
     ]
 
 
-def _rules(*rules: tuple[str, str]) -> tuple[tuple[re.Pattern[str], str], ...]:
+Rules = tuple[tuple[re.Pattern[str], str], ...]  # what is looked for, and what takes its place
+
+
+def _rules(*rules: tuple[str, str]) -> Rules:
     return tuple((re.compile(pattern), replacement) for pattern, replacement in rules)
+
+
+def _replaced(piece: str, rules: Rules) -> str:
+    """The piece, between blanks, after each of the rules."""
+    padded = f" {piece} "
+    for pattern, replacement in rules:
+        padded = pattern.sub(replacement, padded)
+    return padded
 
 
 MTEVAL = _rules(
@@ -71,10 +82,7 @@ MTEVAL = _rules(
 
 @remembered
 def _mteval(piece: str) -> list[str]:
-    padded = f" {piece} "
-    for pattern, replacement in MTEVAL:
-        padded = pattern.sub(replacement, padded)
-    return padded.split()
+    return _replaced(piece, MTEVAL).split()
 
 
 FUSED = frozenset({"cannot", "gimme", "gonna", "gotta", "lemme", "wanna"})
@@ -104,7 +112,4 @@ TREEBANK = _rules(
 
 @remembered
 def _treebank(piece: str) -> list[str]:
-    padded = f" {piece} "
-    for pattern, replacement in TREEBANK:
-        padded = pattern.sub(replacement, padded)
-    return padded.lower().split()
+    return _replaced(piece, TREEBANK).lower().split()
