@@ -133,17 +133,17 @@ class GrafanaGateway:
         self, verb: str, path: str, body: Json | None = None, *, repeatable: bool = True, wants: type = dict
     ) -> Any:
         """The answer's JSON; the only place where a call is tried again."""
-        for pause_s in (*_PAUSES_S, None):
+        pauses_s = iter(_PAUSES_S)
+        while True:
             try:
                 return self._wanted(self._once(verb, path, body), wants, path)
             except Busy as busy:
                 # Told to slow down, the server did nothing; after any other fault it may have done what was asked.
                 again = repeatable or busy.status == 429
-                wait_s = max(pause_s or 0.0, busy.retry_after_s)
-                if pause_s is None or not again or wait_s > _LONGEST_PAUSE_S:
+                pause_s = next(pauses_s, None)
+                if pause_s is None or not again or busy.retry_after_s > _LONGEST_PAUSE_S:
                     raise
-                self._sleep(wait_s)
-        raise AssertionError("unreachable")  # pragma: no cover
+                self._sleep(max(pause_s, busy.retry_after_s))
 
     def _once(self, verb: str, path: str, body: Json | None) -> Any:
         where = f"{verb} /api{path.split('?')[0]}"

@@ -17,3 +17,8 @@ def pack(timestamp_ms: int, offset: int, input_revision: int = 0, evaluator_vers
     high = min(max(timestamp_ms, 0), _LAST_TIMESTAMP) << _OFFSET_BITS | min(max(offset, 0), _LAST_OFFSET)
     low = min(max(input_revision, 0), _LAST_REVISION) << _EVALUATOR_BITS
     return high << _LOW_BITS | low | min(max(evaluator_version, 0), _LAST_EVALUATOR)
+
+
+def offset_of(version: int) -> int:
+    """The offset that was packed."""
+    return version >> _LOW_BITS & _LAST_OFFSET

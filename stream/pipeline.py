@@ -22,21 +22,12 @@ from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow
 from stream.ingest.decoding import Limits, decoded
 from stream.ingest.masking import masking_of
-from stream.ingest.records import Record
+from stream.ingest.records import DeadLetter, Record
 from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
 from stream.ingest.sampling import by_rate, sampled
 from stream.settings import Settings
 
 _STATUS = attrgetter("status")
-
-
-class DeadLetter(NamedTuple):
-    """A record that cannot be used, and why; `detail` never quotes it."""
-
-    record: Record
-    reason: str
-    stage: str
-    detail: str
 
 
 class Period(NamedTuple):
@@ -90,7 +81,7 @@ class Pipeline:
         self._groups = by_rate(settings.sampling, plan)
         self._resources = resources
         self._limits = Limits.of(settings.ingest, timely=timely)
-        self._batch = (settings.worker.batch_records, settings.worker.batch_bytes)
+        self._batch_records, self._batch_bytes = settings.worker.batch_records, settings.worker.batch_bytes
         self._base_s = settings.windows.base_s
         self._texts = settings.privacy.store_texts != "off"
         self._masking = masking_of(settings.privacy, settings.evaluators)
@@ -146,16 +137,16 @@ class Pipeline:
         if not self._keeps:
             done.skipped[bad.reason] += 1
             return
-        done.dead.append(DeadLetter(record, bad.reason, "decode", bad.detail))
-        done.block.dead_letters.append(dead_letter_row(record, self.run_id, bad.reason, bad.detail, "decode"))
+        letter = DeadLetter(record, bad.reason, "decode", bad.detail)
+        done.dead.append(letter)
+        done.block.dead_letters.append(dead_letter_row(letter, self.run_id))
 
     def _batches(self, places: list[Placed]) -> Iterator[list[Placed]]:
-        most, most_bytes = self._batch
         batch: list[Placed] = []
         size = 0
         for place in places:
             length = len(place.record.value or b"")
-            if batch and (len(batch) >= most or size + length > most_bytes):
+            if batch and (len(batch) >= self._batch_records or size + length > self._batch_bytes):
                 yield batch
                 batch, size = [], 0
             batch.append(place)

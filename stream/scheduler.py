@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from drift.job_runs import record_run
@@ -23,48 +22,14 @@ from stream.lanes.worker import CRASHED, STOPPED, WRONG_SETTINGS
 from stream.rules_file import RulesFile
 from stream.settings import Loaded, Settings
 from stream.telemetry import logs
+from stream.telemetry.health import JobHealth
 from stream.telemetry.registry import Telemetry
 from stream.telemetry.serving import TelemetryServer
 
 log = logging.getLogger(__name__)
 
-
 _LOOK_S = 60.0  # how often a new leader may find that something slow is due
 _MISFIRE_S = 3600  # a job that could not start in time starts late rather than never
-
-
-@dataclass(slots=True)
-class JobHealth:
-    """The process lives while a leader finishes jobs; one that does not lead has nothing to finish.
-
-    `clock` is monotonic, in seconds. `no_election` says why nobody can be elected; empty where somebody can.
-    """
-
-    clock: Callable[[], float]
-    live_after_s: float
-    no_election: Callable[[], str]
-    _moved_at: float = field(init=False)
-    _trouble: str = "the jobs are starting"
-
-    def __post_init__(self) -> None:
-        self._moved_at = self.clock()
-
-    def moved(self) -> None:
-        """A job finished, or another process leads."""
-        self._moved_at, self._trouble = self.clock(), ""
-
-    def failed(self, why: str) -> None:
-        """A job could not be done."""
-        self._trouble = why
-
-    def live(self) -> list[str]:
-        """Empty unless this process leads and has finished no job for long."""
-        silent = self.clock() - self._moved_at
-        return [f"no job finished for {silent:.0f} s: {self._trouble}"] if silent > self.live_after_s else []
-
-    def ready(self) -> list[str]:
-        """Empty unless the last job failed, or nobody can be elected to do the next one."""
-        return [why for why in (self.no_election(), self._trouble) if why]
 
 
 class Scheduled:

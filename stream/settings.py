@@ -184,6 +184,3 @@ def _masked(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [_masked(item) for item in value]
     return value
-
-
-__all__ = ["DEFAULT_FILE", "Entry", "Loaded", "Settings", "entries", "load"]

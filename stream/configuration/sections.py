@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
+from evaluators.spec import Lane
+
 Rate = Annotated[float, Field(ge=0, le=1)]
-LaneName = Literal["fast", "model", "judge"]
 
 
 class KafkaSettings(BaseModel, extra="forbid", frozen=True):
@@ -121,9 +122,7 @@ class IngestSettings(BaseModel, extra="forbid", frozen=True):
 class SamplingSettings(BaseModel, extra="forbid", frozen=True):
     """Which share of the traces is evaluated; the choice depends on the trace id alone."""
 
-    lanes: dict[LaneName, Rate] = Field(
-        default={}, description="Share per lane, e.g. judge = 0.05; the others take all."
-    )
+    lanes: dict[Lane, Rate] = Field(default={}, description="Share per lane, e.g. judge = 0.05; the others take all.")
     evaluators: dict[str, Rate] = Field(default={}, description="Share per evaluator; goes before its lane's.")
 
 

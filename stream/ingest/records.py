@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -58,6 +58,15 @@ class StoredRecord:
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+
+
+class DeadLetter(NamedTuple):
+    """A record that cannot be used, and why; `detail` never quotes it."""
+
+    record: Record
+    reason: str
+    stage: str
+    detail: str
 
 
 def broker_time(record: Record) -> datetime:

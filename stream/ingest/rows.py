@@ -11,12 +11,11 @@ from evaluators.plan import Prepared
 from evaluators.trace import Model, Trace
 from sinks.rows import DeadLetterRow, ScoreRow, TextRow, TraceRow
 from sinks.version import pack
-from stream.ingest.records import Record, broker_time
+from stream.ingest.records import DeadLetter, Record, broker_time
 
 _NO_LABELS: Mapping[str, str] = {}
 _NO_NUMBERS: Mapping[str, float] = {}
 _NO_FINDINGS: Sequence[str] = ()
-_EVALUATOR_VERSION_MAX = (1 << 16) - 1
 _NO_MODEL = Model()
 _encode = msgspec.json.encode
 
@@ -119,7 +118,7 @@ def score_rows(
 ) -> list[ScoreRow]:
     """One evaluator's outcomes for these traces, in order; None (its tasks leave the trace out) has no row."""
     evaluator, fingerprint = prepared.evaluator.id, prepared.fingerprint
-    version = min(max(prepared.evaluator.version, 0), _EVALUATOR_VERSION_MAX)
+    version = pack(0, 0, evaluator_version=prepared.evaluator.version)
     rows = []
     for place, outcome in zip(places, outcomes, strict=True):
         if outcome is None:
@@ -171,8 +170,9 @@ def sampled_out_rows(places: Sequence[Placed], prepared: Prepared, weight: float
     return [row._replace(status="sampled_out") for row in score_rows(places, prepared, outcomes, weight)]
 
 
-def dead_letter_row(record: Record, run_id: str, reason: str, detail: str, stage: str) -> DeadLetterRow:
+def dead_letter_row(letter: DeadLetter, run_id: str) -> DeadLetterRow:
     """Where a record lay and why it was set aside; its content only as size and hash."""
+    record, reason, stage, detail = letter
     value = record.value or b""
     return DeadLetterRow(
         run_id,

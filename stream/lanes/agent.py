@@ -11,14 +11,14 @@ from typing import Any, Protocol
 
 from sinks.refusal import SetAside
 from sinks.rows import LIVE, Block
-from stream.ingest.records import Record
+from stream.ingest.records import DeadLetter, Record
 from stream.ingest.rows import dead_letter_row
 from stream.kafka.offsets import Lag, Partition
 from stream.lanes.dead_letter_limit import DeadLetterLimit
 from stream.lanes.progress import LaneProgress
 from stream.lanes.refused import dead_letters_of
 from stream.lanes.writer import Writer
-from stream.pipeline import DeadLetter, Processed
+from stream.pipeline import Processed
 from stream.telemetry.registry import Telemetry
 
 
@@ -165,9 +165,8 @@ class Work:
         letters = dead_letters_of(refused, records)
         if self._dead_letters is None or not letters:
             return
-        rows = [dead_letter_row(made.record, LIVE, made.reason, made.detail, made.stage) for made in letters]
         await self._send(letters)
-        await self._writer.store(Block(dead_letters=rows))
+        await self._writer.store(Block(dead_letters=[dead_letter_row(letter, LIVE) for letter in letters]))
 
     def _finished(self, task: "asyncio.Task[None]") -> None:
         self._finishing.discard(task)

@@ -12,10 +12,9 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooL
 
 from evaluators.errors import ConfigError
 from stream.configuration.sections import KafkaSettings
-from stream.ingest.records import Record
+from stream.ingest.records import DeadLetter, Record
 from stream.kafka.client import client_options
 from stream.lanes.backoff import delays
-from stream.pipeline import DeadLetter
 
 log = logging.getLogger(__name__)
 

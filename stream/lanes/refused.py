@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from sinks.identity import rows_of
 from sinks.refusal import SetAside
 from sinks.rows import Block
-from stream.ingest.records import Record
-from stream.pipeline import DeadLetter
+from sinks.version import offset_of
+from stream.ingest.records import DeadLetter, Record
 
 log = logging.getLogger(__name__)
-
-_OFFSET_SHIFT, _OFFSET_MASK = 32, (1 << 48) - 1  # where `sinks.version` packs the offset
 
 
 def by_block(refused: Sequence[SetAside], blocks: Sequence[Block]) -> list[list[SetAside]]:
@@ -41,7 +39,7 @@ def dead_letters_of(refused: Sequence[SetAside], records: Sequence[Record]) -> l
     letters: dict[int, DeadLetter] = {}
     for aside in refused:
         version = getattr(aside.row, "version", None)
-        offset = None if version is None else version >> _OFFSET_SHIFT & _OFFSET_MASK
+        offset = None if version is None else offset_of(version)
         log.error("the sink refused a row of table %s (offset %s): %s", aside.table, offset, aside.reason)
         if offset is not None:
             letter = DeadLetter(by_offset[offset], "refused", "sink", f"{aside.table}: {aside.reason}")

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -136,7 +136,7 @@ class LaneParts:
         if self._app.crash_reason is not None:
             raise self._app.crash_reason
 
-    async def _reach(self, what: str, attempt: Any, *, once: bool = False) -> None:
+    async def _reach(self, what: str, attempt: Callable[[], Awaitable[str]], *, once: bool = False) -> None:
         """Try until it works (or only `once`: the writer goes on trying); `ConfigError` is for the caller."""
         for delay in delays(random.Random()):
             try:

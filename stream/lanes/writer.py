@@ -122,7 +122,8 @@ class Writer:
 
     async def _durable(self, executor: ThreadPoolExecutor, block: Block) -> Sequence[SetAside]:
         loop = asyncio.get_running_loop()
-        for delay in delays(self.rng):
+        waits = delays(self.rng)
+        while True:
             try:
                 set_aside = await loop.run_in_executor(executor, self.write, block)
             except Transient as error:
@@ -131,14 +132,13 @@ class Writer:
                     log.warning("the sink cannot take rows yet, trying again until it can: %s", error)
                 self.telemetry.write_retries.inc()
                 self.telemetry.sink_blocked_seconds.set(self.clock() - self.blocked_since)
-                await asyncio.sleep(delay)
+                await asyncio.sleep(next(waits))
             else:
                 if self.blocked_since is not None:
                     log.info("the sink takes rows again after %.1f s", self.clock() - self.blocked_since)
                 self.blocked_since = None
                 self.telemetry.sink_blocked_seconds.set(0)
                 return set_aside
-        raise AssertionError("delays are endless")
 
     def _count(self, block: Block, set_aside: Sequence[SetAside], seconds: float) -> None:
         self._rows -= len(block)

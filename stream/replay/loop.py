@@ -140,17 +140,17 @@ class _Replay:
         """A record whose row the sink will never take is a dead letter of the run, once, however many rows it had."""
         by_batch = by_block(refused, [block for block, _ in self._taken])
         return [
-            dead_letter_row(made.record, self._run_id, made.reason, made.detail, made.stage)
+            dead_letter_row(letter, self._run_id)
             for (_, records), found in zip(self._taken, by_batch, strict=True)
-            for made in dead_letters_of(found, records)
+            for letter in dead_letters_of(found, records)
         ]
 
     async def _durably(self, call: Callable[[], Result]) -> Result:
         """The result, once the other side is there to give it."""
-        for delay in delays(self._rng):
+        waits = delays(self._rng)
+        while True:
             try:
                 return await asyncio.to_thread(call)
             except Transient as error:
                 log.warning("cannot store yet, trying again until it can: %s", error)
-                await asyncio.sleep(delay)
-        raise AssertionError("delays are endless")
+                await asyncio.sleep(next(waits))

@@ -4,12 +4,14 @@ import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from evaluators.errors import ConfigError, Transient
 from stream.configuration.sections import KafkaSettings
+from stream.ingest.records import Record
 from stream.kafka.brokers import partitions
 from stream.kafka.client import client_options
 from stream.pipeline import Period
@@ -20,6 +22,24 @@ log = logging.getLogger(__name__)
 
 _POLL_MS = 1000
 _POLLS = 10
+
+
+class _Range(NamedTuple):
+    """Where each partition begins and where it ends, and where to go on; offsets."""
+
+    begin: Mapping[TopicPartition, int]
+    until: Mapping[TopicPartition, int]
+    following: dict[TopicPartition, int]
+
+    def open_ends(self) -> list[TopicPartition]:
+        """Partitions with more to read."""
+        return [at for at, end in self.until.items() if self.following[at] < end]
+
+    def batch(self, records: Sequence[Record]) -> RecordBatch:
+        """These records, and how far it is after them."""
+        position = {"begin": _named(self.begin), "until": _named(self.until), "next": _named(self.following)}
+        done = sum(min(self.following[at], end) - self.begin[at] for at, end in self.until.items())
+        return RecordBatch(records, position, done, sum(end - self.begin[at] for at, end in self.until.items()))
 
 
 class TopicSource:
@@ -76,27 +96,18 @@ class TopicSource:
             await consumer.stop()
 
     async def _read(self, consumer: AIOKafkaConsumer, position: Position) -> AsyncGenerator[RecordBatch, None]:
-        begin, until, following = await self._range(consumer, position)
-        total = sum(until[at] - begin[at] for at in until)
-        for at, offset in following.items():
+        asked = await self._range(consumer, position)
+        for at, offset in asked.following.items():
             consumer.seek(at, offset)
-        while True:
-            open_ends = [at for at in until if following[at] < until[at]]
-            done = sum(min(following[at], until[at]) - begin[at] for at in until)
-            if not open_ends:
-                yield RecordBatch([], _position(begin, until, following), done, total)
-                return
+        while open_ends := asked.open_ends():
             fetched = await consumer.getmany(*open_ends, timeout_ms=_POLL_MS, max_records=self._records)
             for at in open_ends:
-                following[at] = await consumer.position(at)  # past compacted records and transaction marks
-                done = sum(min(following[end], until[end]) - begin[end] for end in until)
-                if records := [record for record in fetched.get(at, ()) if record.offset < until[at]]:
-                    yield RecordBatch(records, _position(begin, until, following), done, total)
+                asked.following[at] = await consumer.position(at)  # past compacted records and transaction marks
+                if records := [record for record in fetched.get(at, ()) if record.offset < asked.until[at]]:
+                    yield asked.batch(records)
+        yield asked.batch([])
 
-    async def _range(
-        self, consumer: AIOKafkaConsumer, position: Position
-    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int], dict[TopicPartition, int]]:
-        """Where each partition begins, where it ends, and where to go on."""
+    async def _range(self, consumer: AIOKafkaConsumer, position: Position) -> _Range:
         if position.get("until"):
             begin, until = _partitions(position["begin"]), _partitions(position["until"])
             following = _partitions(position["next"])
@@ -107,7 +118,7 @@ class TopicSource:
                         "%s/%d: %d records are gone by retention", at.topic, at.partition, first - following[at]
                     )
                     following[at] = first
-            return begin, until, following
+            return _Range(begin, until, following)
         found = list(consumer.assignment())
         begin = await consumer.beginning_offsets(found)
         until = ends = await self._ends(consumer, begin)
@@ -119,7 +130,7 @@ class TopicSource:
                 if until[at] <= begin[at] < ends[at] and not await self._begins_at(consumer, at, until[at], last_s):
                     until[at] = ends[at]  # the embedded broker finds offset 0 for any time; the pipeline sorts it out
         begin = {at: min(begin[at], until[at]) for at in found}
-        return begin, dict(until), dict(begin)
+        return _Range(begin, until, dict(begin))
 
     async def _partitions(self) -> list[TopicPartition]:
         """Every partition of the topics; raises `ConfigError` where one is not there."""
@@ -182,12 +193,6 @@ def _said(second: float) -> str:
     if not 0 < second < float("inf"):
         return "the beginning" if second <= 0 else "the end"
     return datetime.fromtimestamp(second, UTC).isoformat(timespec="milliseconds")
-
-
-def _position(
-    begin: Mapping[TopicPartition, int], until: Mapping[TopicPartition, int], following: Mapping[TopicPartition, int]
-) -> Position:
-    return {"begin": _named(begin), "until": _named(until), "next": _named(following)}
 
 
 def _named(offsets: Mapping[TopicPartition, int]) -> dict[str, int]:

@@ -12,8 +12,9 @@ from drift.settings import RuleSettings
 from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
 from stream.rules_file import RulesFile
-from stream.scheduler import JobHealth, Scheduled
+from stream.scheduler import Scheduled
 from stream.settings import load
+from stream.telemetry.health import JobHealth
 from stream.telemetry.registry import Telemetry
 from tests.drift.test_scheduler import Leads
 from tests.drift.world import EVALUATORS, World

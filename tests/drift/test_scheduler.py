@@ -25,8 +25,9 @@ from evaluators.errors import Transient
 from sinks.clickhouse.database import Database
 from stream.local.broker import EmbeddedBroker
 from stream.local.topics import create_topics
-from stream.scheduler import JobHealth, Scheduled
+from stream.scheduler import Scheduled
 from stream.settings import Settings
+from stream.telemetry.health import JobHealth
 from stream.telemetry.registry import Telemetry
 from tests.drift.world import EVALUATORS, World
 from tests.infra.kafka_node import KafkaNode

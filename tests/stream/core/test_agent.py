@@ -12,13 +12,13 @@ from sinks.refusal import SetAside
 from sinks.rows import Block
 from sinks.sample import text
 from sinks.version import pack
-from stream.ingest.records import Record
+from stream.ingest.records import DeadLetter, Record
 from stream.kafka.offsets import Ticket
 from stream.lanes.agent import Work
 from stream.lanes.dead_letter_limit import DeadLetterLimit
 from stream.lanes.progress import LaneProgress
 from stream.lanes.writer import Writer
-from stream.pipeline import DeadLetter, Processed
+from stream.pipeline import Processed
 from stream.telemetry.registry import Telemetry
 from tests.stream.core.loop import in_loop
 from tests.stream.core.rows import dead, record

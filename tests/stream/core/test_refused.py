@@ -7,8 +7,8 @@ from sinks.refusal import SetAside
 from sinks.rows import Block
 from sinks.sample import score, text, trace
 from sinks.version import pack
+from stream.ingest.records import DeadLetter
 from stream.lanes.refused import by_block, dead_letters_of
-from stream.pipeline import DeadLetter
 from tests.stream.core.rows import dead, progress, record
 
 
