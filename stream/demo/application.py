@@ -39,11 +39,19 @@ class _Retrieved:
 class Application:
     """Answers questions about the corpus. Safe to await many at a time; the encoder runs in `executor`."""
 
-    def __init__(self, index: Index, encoder: Encoder, executor: Executor, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        index: Index,
+        encoder: Encoder,
+        executor: Executor,
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._index = index
         self._encoder = encoder
         self._executor = executor
         self._clock = clock
+        self._monotonic = monotonic
         self._tokens = {passage.id: encoder.count_tokens([passage.text]) for passage in index.passages}
         self._shift = len(index.passages) // 2
 
@@ -54,12 +62,12 @@ class Application:
         shift = self._shift if fault is WRONG_CHUNKS else 0
         loop = asyncio.get_running_loop()
         retrieved = await loop.run_in_executor(self._executor, self._retrieve, question.text, shift)
-        generating = time.perf_counter()
+        generating = self._monotonic()
         attempts = _ATTEMPTS if fault is SLOW_EXPENSIVE else 1
         for _ in range(attempts - 1):
             await asyncio.sleep(style.uniform(*_BACK_OFF_S))
         answer = " ".join(_misbehave(_extract(retrieved.hits), fault, style))
-        generation_s = time.perf_counter() - generating
+        generation_s = self._monotonic() - generating
         prompt = retrieved.question_tokens + sum(self._tokens[hit.passage.id] for hit in retrieved.hits)
         tokens = Tokens(input=prompt * attempts, output=self._encoder.count_tokens([answer]) * attempts)
         return Trace(
@@ -82,9 +90,9 @@ class Application:
         )
 
     def _retrieve(self, question: str, shift: int) -> _Retrieved:
-        began = time.perf_counter()
+        began = self._monotonic()
         hits = self._index.search(self._encoder.encode([question])[0], _CHUNKS, shifted_by=shift)
-        return _Retrieved(hits, self._encoder.count_tokens([question]), time.perf_counter() - began)
+        return _Retrieved(hits, self._encoder.count_tokens([question]), self._monotonic() - began)
 
 
 def _extract(hits: tuple[Hit, ...]) -> tuple[str, ...]:
