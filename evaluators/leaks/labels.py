@@ -10,7 +10,8 @@ _AFTER = 20
 
 # Of what is counted or made in a shop, a build or a book, none is a person's.
 _OTHER = (
-    r"(?i)(?:\b|_|#)(?:order|invoice|tracking|ticket|case|part|sku|isbn|issn|doi|serial|model|version|release|build|"
+    r"(?i)(?:\b|_|#)(tax |fiscal |personal |identity |insurance |national )?(?:order|invoice|tracking|ticket|case|"
+    r"part|sku|isbn|issn|doi|serial|model|version|release|build|"
     r"rev|"
     r"revision|commit|reference|ref|item|product|catalog(?:ue)?|article|lot|batch|barcode|upc|ean|gtin|asin|job|"
     r"session|"
@@ -28,63 +29,42 @@ _NUMBER = (
     r"cislo|szam|"
     r"so|id|code|card|document|account|seria|series|i|and|ref|value|field)\b[.:]?)"
 )
+_HAS = r"(?: (?:has|with|hat|mit|heeft|met|har|med|tiene|con|tem|com|a|avec|ha|ma|z) (?:the|die|der|el|le|il|o|het)?)"
 _OF = r" (?:of|for|from|in|on|del|de|des|der|do|da|di|du|van|von|fur|pour|para|per|till|dla)\b[^0-9\n:=]{0,32}?"
 _VERB = r"(?:is|was|are|reads?|shows?|says|being|es|ist|lautet|est|sono|e|to|on|ar|er|jest|este|adalah|la)"
 _TAGS = r"(?:</?[a-z][^<>\n]{0,40}>\s{0,4}){1,4}"
 _SIGN = rf"(?:[\"'`*_\])\\]{{0,5}}\s{{0,2}}(?:[:=#|>]|-[ >]|\b{_VERB}\b:?(?: (?:el|le|la|the|o))?|{_TAGS})[*_]{{0,3}})"
 # Right before the number, but for what may stand between a label and its value.
 BESIDE = (
-    rf"(?:[a-z]{{0,11}}[a-rt-z])?\.?{_NUMBER}{{0,3}}(?:\*\*)?(?: ?\([^()0-9\n]{{0,24}}\))?"
-    rf"(?:(?:{_OF})?{_SIGN})?[\s\"'`*_(\[<>\\#,:]{{0,12}}"
+    rf"(?:[a-z]{{0,11}}[a-rt-z])?\.?{_HAS}?{_NUMBER}{{0,3}}(?:\*\*)?(?: ?\([^()0-9\n]{{0,24}}\))?"
+    rf"(?:(?:{_OF})?{_SIGN})?[\s\"'`*_(\[)\]<>\\#,:]{{0,12}}"
 )
 
 # What a number counts: "12345678 applications", "250000 dollars", "1234567 GB".
 _COUNTED = (
     r"(?i)^[ -]?(?:([a-z]{3,}s)\b|people|percent|%|million|billion|[kmgt]b\b|k[gmw]\b|euro?\b|per\b|or more|times)"
 )
-_VERBS_IN_S = frozenset(
-    [
-        "is",
-        "was",
-        "has",
-        "does",
-        "expires",
-        "belongs",
-        "ends",
-        "starts",
-        "begins",
-        "appears",
-        "matches",
-        "exists",
-        "needs",
-        "works",
-        "remains",
-        "this",
-        "his",
-        "its",
-        "yes",
-        "plus",
-        "across",
-        "versus",
-        "lists",
-        "stays",
-        "holds",
-        "turns",
-        "reads",
-        "shows",
-        "wants",
-        "uses",
-        "asks",
-        "gives",
-        "lies",
-        "pays",
-        "please",
-        "vous",
-        "nous",
-        "elles",
-        "los",
-        "las",
-    ]
+# As quantities are written: whole, or with their thousands apart. "070..." is none, nor is "612 84 93 27".
+_QUANTITY = r"[1-9][0-9]{0,14}|[1-9][0-9]{0,2}(?:[ ,.][0-9]{3})+"
+_MOST_COUNTED = 9  # digits of a whole number, but for what machines count
+_MACHINES = r"(?i)bytes|bits|rows|records|tokens|users|requests|events|messages|lines|seconds|dollars|euros|times"
+# Words in -s that nothing is counted in: verbs and others of English; of German, Dutch and the Nordic languages; of
+# Spanish, Portuguese, French and Indonesian, as spelt without accents.
+_NO_NOUNS = (
+    r"(?i)is|was|has|does|expires|belongs|ends|starts|begins|appears|matches|exists|needs|works|remains|this|his|its|"
+    r"yes|plus|across|versus|lists|stays|holds|turns|reads|shows|wants|uses|asks|gives|lies|pays|please|thanks|always|"
+    r"perhaps|unless|as|"
+    r"als|aus|bis|das|des|dies|dieses|eens|iets|niets|thuis|finns|saknas|behovs|anvands|fanns|ges|hos|"
+    r"los|las|les|mis|tus|sus|nos|vos|tras|pues|mas|desde|despues|entonces|dos|nas|aos|pelos|pelas|apos|vous|nous|"
+    r"elles|ils|dans|sans|sous|vers|chez|pas|puis|depuis|mais|tous|mes|ses|tes|leurs|atas"
+)
+
+
+# From a number to the label behind it: "... (IBAN)", "... is my PESEL", "... e o meu CPF", "link ... to her Aadhaar".
+BEHIND = (
+    rf"(?: ?[(\[,-]{{1,2}} ?| (?:{_VERB}|as) (?:"
+    r"(?:an?|the|my|his|her|our|your|their|meine?|ihre?|seine?|mijn|haar|zijn|min|mitt|hans|hennes|mi|tu|su|el|la|le|"
+    r"il|o|mon|ma|votre|son|sa|mio|mia|suo|sua|meu|minha|seu|moj|moja|jego|jej)(?: [a-z]{2,10})?){1,2} )"
 )
 
 
@@ -102,7 +82,7 @@ def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> C
     beside = rf"(?i:(?:\b|_)(?:{names})(?:{gap}))"
     ahead = rf"(?:{beside}|{mark}[^0-9A-Za-z\n]{{0,12}}?)" if mark else beside
     before = rf"{ahead}\b({value})(?:\b|_|$)"
-    after = rf"\b({value})[ ]?[(\[,-]{{1,2}} ?(?i:(?:{names}))"
+    after = rf"\b({value})(?i:{BEHIND}(?:{names}))"
 
     def find(shape: Formatted) -> Iterator[Span]:
         seen = -1
@@ -117,13 +97,19 @@ def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> C
 
 
 def is_counted(shape: Formatted, start: int, end: int) -> bool:
-    """Whether the word behind a bare number says what there are so many of."""
-    if not shape.data[start:end].translate(None, b" ,.-").isdigit():
+    """Whether this is a quantity, and the word behind it says what there are so many of."""
+    number = shape.data[start:end]
+    if not compiled(_QUANTITY).fullmatch(number):
         return False
     match = compiled(_COUNTED).search(shape.data[end : end + _AFTER])
-    return match is not None and (match[1] is None or match[1].decode("latin-1").lower() not in _VERBS_IN_S)
+    if match is None or match[1] is None:
+        return match is not None
+    if number.isdigit() and len(number) > _MOST_COUNTED:
+        return compiled(_MACHINES).fullmatch(match[1]) is not None
+    return compiled(_NO_NOUNS).fullmatch(match[1]) is None
 
 
 def is_something_else(shape: Formatted, start: int) -> bool:
-    """Whether the words right before say that this is an order's, a part's, a book's number."""
-    return compiled(_OTHER).search(shape.data[max(start - _BEFORE, 0) : start]) is not None
+    """Whether the words right before say that this is an order's, a part's, a book's number, and no tax code."""
+    match = compiled(_OTHER).search(shape.data[max(start - _BEFORE, 0) : start])
+    return match is not None and match[1] is None

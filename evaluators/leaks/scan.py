@@ -65,6 +65,7 @@ def _scan(detectors: Sequence[Detector], gate: Gate, text: str) -> Scan:
         for hit in under:
             place = tables.original(hit.start, hit.end)
             if place and 1 not in taken[place.start : place.end]:
+                taken[place.start : place.end] = b"\x01" * (place.end - place.start)
                 hits.append(Hit(hit.kind, *place))
     return Scan(tuple(sorted(hits, key=lambda hit: hit.start)), complete)
 

@@ -1,10 +1,11 @@
-"""Cells of tables as "head: cell", so that a column's head is the label of what stands under it."""
+"""Cells of tables, and values of keys, as "head: cell": a column's head is the label of what stands under it."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.keys import keyed
 from evaluators.leaks.patterns import compiled
 
 _SHORTEST_CELL, _LONGEST_HEAD = 6, 32  # characters; shorter cells hold nothing that only a label tells
@@ -15,14 +16,14 @@ _SEPARATORS = b",;\t"
 
 
 class Cells(NamedTuple):
-    """`text` has a line for each cell; `starts` where each cell stands in it, `places` where in the table."""
+    """`text` has a line for each cell; `starts` where each cell stands in it, `places` where in the original."""
 
     text: str
     starts: Sequence[int]
     places: Sequence[Span]
 
     def original(self, start: int, end: int) -> Span | None:
-        """Where the table has what stands there; None where that is not within one cell."""
+        """Where the original has what stands there; None where that is not within one cell."""
         index = bisect_right(self.starts, start) - 1
         if index < 0:
             return None
@@ -32,13 +33,14 @@ class Cells(NamedTuple):
 
 
 def cells(shape: Formatted) -> Cells | None:
-    """Of every table in the text that has heads; None where it has none."""
-    labelled = [*_markdown(shape.data), *_separated(shape.data)]
+    """Of every table in the text that has heads, and of every key (see `keyed`); None where there are none."""
+    under = (*_markdown(shape.data), *_separated(shape.data))
+    labelled = [*((shape.text[head.start : head.end], cell) for head, cell in under), *keyed(shape)]
     if not labelled:
         return None
     lines, starts, length = [], [], 0
-    for head, cell in labelled:
-        lines.append(f"{shape.text[head.start : head.end]}: {shape.text[cell.start : cell.end]}")
+    for label, cell in labelled:
+        lines.append(f"{label}: {shape.text[cell.start : cell.end]}")
         starts.append(length + len(lines[-1]) - (cell.end - cell.start))
         length += len(lines[-1]) + 1
     return Cells("\n".join(lines), starts, [cell for _, cell in labelled])

@@ -93,6 +93,7 @@ DETECTORS: tuple[Detector, ...] = (
         "a Mexican population number",
         r"[A-Z][AEIOUX][A-Z]{2}[0-9]{6}[HMX][A-Z]{2}[B-DF-HJ-NP-TV-Z]{3}[0-9A-Z][0-9]",
         _curp,
+        unlike=True,
     ),
     told("mx_rfc", "a Mexican taxpayer number", r"\brfc\b", r"[A-Z&]{4}[0-9]{6}[0-9A-Z]{3}", _dated_rfc),
     free("ar_cuit", "an Argentine taxpayer number", r"[0-9]{2}-[0-9]{8}-[0-9]", _cuit),

@@ -79,7 +79,10 @@ _IDENTITY = (
     r"szemelyi igazolvany|titre de sejour|aufenthaltstitel"
 )
 _ACCOUNT = (
-    r"(?:bank|checking|savings|deposit|current) (?:account|acct)|account (?:no\b|nr|num|#)|\bacct|\ba/c\b|"
+    r"(?:bank|checking|savings|deposit|current) (?:account|acct)|"
+    # "Routing 021000021, account ..."
+    r"(?:routing|\baba|\brtn)\b[^0-9\n]{0,24}[0-9]{9}[\s,;/|&]{1,4}(?:and\s)?(?:accounts?|acct?)?\b|"
+    r"account (?:no\b|nr|num|#)|\bacct|\ba/c\b|"
     r"konto|sort code|(?:numero de |n.{1,2} de )compte|cuenta (?:bancaria|corriente|de ahorros?)|numero de cuenta|"
     r"conta (?:corrente|bancaria|poupanca)|conto corrente|bankrekening|rekeningnummer|numer rachunku|rachunek|"
     r"(?:bankovni|cislo) uct|hesap n|rascetnyj scet|tai khoan|rekening"

@@ -22,11 +22,13 @@ _ENDINGS = frozenset(
 _OPENING = "!#$&*+/=?^`{|}~%'-."
 _REPOSITORY = frozenset({"git", "svn", "hg"})  # git@host.example: a login, nobody's mailbox
 _LOGIN = r"://[^\s/@:]{0,64}:[^\s/@]{0,64}$"  # user:password@host
-# Written out for people, not for robots.
-_SPELT = (
-    r"(?i)[a-z0-9_.+-]{1,64} ?[\[({] ?at ?[\])}] ?[a-z0-9-]{1,63}"
-    r"(?: ?(?:\.|[\[({] ?(?:dot|\.) ?[\])}]) ?[a-z0-9-]{2,63}){1,4}"
-)
+# Written out for people, not for robots: "jane (at) posteo (punkt) de".
+_AT = r"[\[({] ?(?:at|arroba|arobase|chiocciola|malpa|snabel-?a|apestaartje|@) ?[\])}]"
+_DOT = r"[\[({] ?(?:dot|punkt|punto|ponto|point|kropka|prikk?|piste|tocka|tecka|\.) ?[\])}]"
+_SPELT = rf"(?i)([a-z0-9_.+-]{{1,64}}) ?{_AT} ?([a-z0-9-]{{1,63}})(?: ?(?:\.|{_DOT}) ?[a-z0-9-]{{2,63}}){{1,4}}"
+# Whom a page means that shows how to write an address so: name (at) company (dot) com.
+_NOBODY = r"(?i)(?:your?|user|the|my|first|last)?[._-]?(?:name|e?mail|user|username|address|you|me|someone|somebody)"
+_NOWHERE = r"(?i)(?:your|my|the)?-?(?:domain|company|example|provider|site|website|host|server|mail|organi[sz]ation)"
 
 
 def find(shape: Formatted) -> Iterator[Span]:
@@ -64,13 +66,14 @@ def _domain(text: str) -> str:
 
 
 def _find_spelt(shape: Formatted) -> Iterator[Span]:
-    """Addresses whose "@" and points are spelt in brackets."""
+    """Addresses whose "@" and points are spelt in brackets, but for those of nobody."""
     for match in compiled(_SPELT).finditer(shape.data):
-        yield Span(*match.span())
+        if not (compiled(_NOBODY).fullmatch(match[1]) and compiled(_NOWHERE).fullmatch(match[2])):
+            yield Span(*match.span())
 
 
 _NAME = "an e-mail address"
 DETECTORS: tuple[Detector, ...] = (
     Detector("email", _NAME, (r"@",), find),
-    Detector("email", _NAME, (r"(?i)[\[({] ?at ?[\])}]",), _find_spelt),
+    Detector("email", _NAME, (rf"(?i){_AT}",), _find_spelt),
 )

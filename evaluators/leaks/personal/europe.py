@@ -212,8 +212,9 @@ DETECTORS: tuple[Detector, ...] = (
         *("it_codice_fiscale", "an Italian tax code"),
         r"(?i:[A-Z]{3} ?[A-Z]{3} ?[0-9LMNPQRSTUV]{2}[ABCDEHLMPRST][0-9LMNPQRSTUV]{2} ?[A-Z][0-9LMNPQRSTUV]{3}[A-Z])",
         codice_fiscale,
+        unlike=True,
     ),
-    told("nl_bsn", "a Dutch citizen service number", r"\bbsn|burger service|sofi n", _NINE, _bsn),
+    told("nl_bsn", "a Dutch citizen service number", r"\bbsn|burger service|citizen service|sofi n", _NINE, _bsn),
     free("be_national", "a Belgian national number", r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", _belgian),
     told(
         "be_national",
@@ -227,7 +228,7 @@ DETECTORS: tuple[Detector, ...] = (
     told(
         "se_personnummer",
         "a Swedish identity number",
-        r"person(?:al identity |al )?n|samordningsn|swedish",
+        r"person(?:al identity |al )?n|\bpnr\b|samordningsn|swedish",
         r"(?:19|20)?[0-9]{6}[-+]?[0-9]{4}",
         _personnummer,
     ),

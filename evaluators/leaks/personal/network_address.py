@@ -22,6 +22,12 @@ _ADDRESS_WORDS = (
     r"curl)(?:s|es)?"
     r"(?:\b|_)"
 )
+# Near these a number is an address that has a version's first octet and none of a version's others.
+_TRAFFIC_WORDS = (
+    r"(?i)\b(?:block|ban|deny|drop|allow|firewall|traceroute|whois|abuse|attack|scan|intrusion|probe|visitor|"
+    r"connection|request|session|login|hops?)[a-z]{0,3}\b"
+)
+_TRAFFIC, _AFTER = 32, 24
 _WORDS = rf"(?i)({_VERSION_WORDS})|{_ADDRESS_WORDS}"
 # Right before: Chrome/120.0.6099.71, requests==2.31.0.6, rv:1.9.1.20, section 12.1.3.4.
 _PINNED = (
@@ -133,6 +139,9 @@ def _is_host(shape: Formatted, start: int, end: int) -> bool:
     words = list(compiled(_WORDS).finditer(before))
     if words:
         return words[-1][1] is None
+    near = before + b" " + shape.data[end : end + _AFTER]
+    if max(octets) >= _TRAFFIC and compiled(_TRAFFIC_WORDS).search(near):
+        return True
     named = compiled(_NAMED).search(before)
     word = named[1].decode("latin-1").lower() if named else ""
     return (not word or word in _LEADING or word.endswith(_LED)) and max(octets) > _DIGIT and octets[3] != 0

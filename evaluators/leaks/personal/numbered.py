@@ -12,14 +12,17 @@ Check = Callable[[str], bool]  # takes letters (upper case) and digits without s
 _LEAST_DIGITS, _LEAST_MIXED = 5, 7  # characters of digits alone, and with letters, where nothing but a label tells
 
 
-def free(kind: str, name: str, shape: str, check: Check, joints: str = "-./") -> Detector:
-    """Numbers that their shape and check digits tell from all others, unless a label says that they are another's."""
+def free(kind: str, name: str, shape: str, check: Check, joints: str = "-./", unlike: bool = False) -> Detector:
+    """Numbers that their shape and check digits tell from all others, unless a label says that they are another's.
+
+    `unlike`: no other numbers have this shape, whatever a label says.
+    """
 
     def find(text: Formatted) -> Iterator[Span]:
         for match in compiled(shape).finditer(text.data):
             start, end = match.span()
             alone = stands_alone(text.text, start, end, joints)
-            if alone and check(compact(match[0])) and not is_something_else(text, start):
+            if alone and check(compact(match[0])) and (unlike or not is_something_else(text, start)):
                 yield Span(start, end)
 
     return Detector(kind, name, (shape,), find)

@@ -7,7 +7,7 @@ from typing import Any
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import PHONE
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import BESIDE, is_counted, is_something_else
+from evaluators.leaks.labels import BEHIND, BESIDE, is_counted, is_something_else
 from evaluators.leaks.patterns import compiled
 from evaluators.leaks.personal.numbering import NumberingPlans
 
@@ -44,7 +44,8 @@ _CALLED = (
     r"telefon[a-z]*|telephon[a-z]*|movil\b|celular|handy(?:nummer)?\b|rufnummer|mobil(?:nummer|telefon|ni|nr|ne|e)?\b|"
     r"landline|voicemail|telemovel|\bfono\b|\bgsm\b|\btlf\b|\btfno?\b|portable\b|fixe\b|komork[a-z]{1,5}|mobitel|"
     r"matkapuhelin|puh(?:elin)?\b|kannykka|kinhto|thl(?:efono)?\b|nomor hp|no\.? hp|handphone|"
-    r"(?:contact|emergency|my|mon|mi|mio|meu) (?:number|numero|no\.?)|so dien thoai|dien thoai|\bmob\b|vezetekes|gsm"
+    r"call ?back\b|emergency contact|(?:contact|emergency|my|mon|mi|mio|meu) (?:number|numero|no\.?)|"
+    r"so dien thoai|dien thoai|\bmob\b|vezetekes|gsm"
 )
 _LETTERED = r"(?-i:\b(?:HP|Ph|PH|M|T|Tf|P)\b)[ .]?:"  # "HP: ...", not the maker of printers
 _PART_OF_NAME = (
@@ -52,12 +53,15 @@ _PART_OF_NAME = (
     r"direct|line|"
     r"cellulare|fisso|celulares|telefono|telefonu|telefon|gsm|fax|whatsapp))?"
 )
+# Whose it is: "phone: Maria Lopez 612 84 93 27", "Emergency contact: Dr. Paul, ...".
+_OWNER = r"(?: ?[:,(-]? ?(?:(?:Mrs?|Ms|Dr|Herr|Frau|Mme|Sra?|Sig)\.? )?[A-Z][a-z]{1,15}(?: [A-Z][a-z]{1,15}){0,2}\)?)?"
 _ASKED = r"\b(?:call|dial|ring|reach|text|phone|contact|message)(?:ed|ing)?"
 _WRITTEN = r"\+?\(?[0-9][0-9 ()./-]{5,18}[0-9]"
 _LEADING, _SIGNED = frozenset(b".:=>\"'|*"), 3  # signs, and how far before the number
 _BARE_DIGITS = 9  # without a sign before them: of "a handy 1234567" none is called
 _LABELLED = (
-    rf"(?:(?i:(?:\b|_)(?:{_CALLED}){_PART_OF_NAME})(?i:{BESIDE})|{_LETTERED}[ *]{{0,3}}|{PHONE}[^0-9+(\n]{{0,12}}?|"
+    rf"(?:(?i:(?:\b|_)(?:{_CALLED}){_PART_OF_NAME}){_OWNER}(?i:{BESIDE})|"
+    rf"{_LETTERED}[ *]{{0,3}}|{PHONE}[^0-9+(\n]{{0,12}}?|"
     rf"(?i:({_ASKED})(?: (?:me|us|him|her|them|at|on|my|our|the|number|cell|"
     r"mobile|line|back|support|now|today|or|is|[A-Z][a-z]{1,12})){0,4}[ :]{1,2}))"
     rf"({_WRITTEN})"
@@ -66,6 +70,7 @@ _CALLED_BEHIND = (
     r"\b(0[0-9]{8,11}|[2-9][0-9]{9}) ?"
     r"\((?i:mobile|cell|phone|tel|fax|whatsapp|home|work|office|mobil|handy|movil|portable)\b"
 )
+_NAMED_BEHIND = rf"({_WRITTEN})(?i:{BEHIND}(?:{_CALLED}))"
 _MOST_DIGITS = 15  # E.164
 _ASKED_DIGITS = 10  # of "reach 1000000 people" none is called
 _DATE = (
@@ -103,7 +108,10 @@ def _international(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
     for match in compiled(_INTERNATIONAL).finditer(shape.data):
         start, end = match.start(), _with_extension(shape, match.end())
         number = text[start : match.end()]
-        if number[0] == "0" and (number.isdigit() or sum(map(str.isdigit, number)) < _DIALLED_ABROAD):
+        dialled = number[0] == "0"
+        if dialled and (number.isdigit() or sum(map(str.isdigit, number)) < _DIALLED_ABROAD):
+            continue
+        if dialled and is_something_else(shape, start):
             continue
         if compiled(_NOUGHTS).search(match[0]) or not stands_alone(
             text, start, end, "-/" if number[0] == "+" else "-/."
@@ -129,10 +137,20 @@ def _labelled(shape: Formatted) -> Iterator[Span]:
         digits = sum(map(str.isdigit, number))
         if not _enough(shape, match) <= digits <= _MOST_DIGITS or not stands_alone(shape.text, start, end):
             continue
-        if not _is_date(match[2]) and not is_counted(shape, start, match.end(2)):
-            yield Span(start, end)
+        if _is_date(match[2]) or is_counted(shape, start, match.end(2)) or is_something_else(shape, start):
+            continue
+        yield Span(start, end)
+    yield from _called_behind(shape)
+
+
+def _called_behind(shape: Formatted) -> Iterator[Span]:
+    """What the words behind call a telephone number."""
     for match in compiled(_CALLED_BEHIND).finditer(shape.data):
         if stands_alone(shape.text, match.start(1), match.end(1), "-."):
+            yield Span(*match.span(1))
+    for match in compiled(_NAMED_BEHIND).finditer(shape.data):
+        enough = _BARE_DIGITS <= sum(map(str.isdigit, match[1].decode("latin-1"))) <= _MOST_DIGITS
+        if enough and not _is_date(match[1]) and stands_alone(shape.text, match.start(1), match.end(1)):
             yield Span(*match.span(1))
 
 

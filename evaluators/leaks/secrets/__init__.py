@@ -5,6 +5,7 @@ from evaluators.leaks.secrets import (
     api_key,
     credentials,
     key_block,
+    login,
     other_providers,
     password,
     product_key,
@@ -18,5 +19,6 @@ DETECTORS: tuple[Detector, ...] = (
     *credentials.DETECTORS,
     *product_key.DETECTORS,
     *password.DETECTORS,
+    *login.DETECTORS,
     *api_key.DETECTORS,
 )

@@ -7,11 +7,12 @@ from math import log2
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import KEY
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.secrets.assigned import IS, OF, QUOTED, SIGN, Assigned, assigned
+from evaluators.leaks.secrets.assigned import ARGUMENT, CALL, IS, OF, QUOTED, SIGN, Assigned, assigned
 from evaluators.leaks.secrets.placeholder import is_code, is_made_up, is_name, is_row
 
 _SHORTEST = 12
 _SHORTEST_SAID = 16  # where only prose names it
+_SHORTEST_OF_LETTERS, _WORD_LENGTH = 20, 3
 _LEAST_BITS = 2.8  # entropy of a character of a made key; words have less
 
 _BOTH = (
@@ -23,6 +24,7 @@ _BARE = r"([a-z0-9+/=_~-]{12,})"
 _ASSIGNED = (
     rf"(?:(?i)([a-z0-9_.-]{{0,40}})(?:{_NAME})(?:{OF})?(?:{SIGN})|{KEY}[^0-9A-Za-z\n]{{0,4}})(?i:{QUOTED}|{_BARE})"
 )
+_CALLED = rf"(?i){CALL}(?:{_NAME}){ARGUMENT}"
 _SPOKEN = r"(?:\b|_)(?:(?:api|access|secret|account|auth|storage)[ _-]?(?:key|token)|secret|token|authkey)"
 _SAID = rf"(?i){_SPOKEN}{IS}"
 _BESIDE = rf"(?i)(?:{_SPOKEN}\s{{1,4}}|\b(?:use|with|this|the|my|your) key )([a-z0-9+/=_-]{{20,}})"
@@ -86,7 +88,15 @@ def _opens(found: Assigned, shortest: int) -> bool:
         return False
     if value[0] in "$<{%&" or not _BRACKETS.isdisjoint(value) or (not found.quoted and is_code(value)):
         return False
-    return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and entropy(value) >= _LEAST_BITS
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return (mixed or _is_random(value)) and entropy(value) >= _LEAST_BITS
+
+
+def _is_random(value: str) -> bool:
+    """Whether it is of letters alone, whose case changes more often than where words begin."""
+    return (
+        len(value) >= _SHORTEST_OF_LETTERS and value.isalpha() and len(value) < _WORD_LENGTH * len(_WORD.findall(value))
+    )
 
 
 def _find_assigned(shape: Formatted) -> Iterator[Span]:
@@ -94,6 +104,9 @@ def _find_assigned(shape: Formatted) -> Iterator[Span]:
         is_call = shape.text[found.end : found.end + 1] in ("(", ".", "[")
         words = _WORD.findall((found.match[1] or b"").decode("latin-1"))
         if not is_call and _HARMLESS.isdisjoint(map(str.lower, words)) and _opens(found, _SHORTEST):
+            yield Span(found.start, found.end)
+    for found in assigned(shape, _CALLED):
+        if _opens(found, _SHORTEST):
             yield Span(found.start, found.end)
     for found in assigned(shape, _SECRET):
         value = found.value

@@ -14,6 +14,9 @@ SIGN = (
     rf"|{_ATTRIBUTE}|[*_]{{0,3}}{_TAGS})\s{{0,12}}\\?"
 )
 QUOTED = r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`"
+# define('DB_PASSWORD', '...'), config.set("password", "..."): what may stand before the name in quotes, and behind it.
+CALL = r"\(\s{0,4}[\"'`][A-Za-z0-9_.-]{0,40}"
+ARGUMENT = rf"[A-Za-z0-9_]{{0,12}}[\"'`]\s{{0,4}},\s{{0,4}}(?:{QUOTED})"
 BARE = r"([^\s\"'`<>,;|]{4,})"
 # Between a name and its sign or verb: nothing that makes it the name of something else ("password policy is").
 OF = (

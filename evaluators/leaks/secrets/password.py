@@ -1,4 +1,4 @@
-"""Passwords that their name gives away: `password = ...`, `"pwd": "..."`, "the password is ...", a login with both."""
+"""Passwords that their name gives away: `password = ...`, `"pwd": "..."`, "the password is ..."."""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import PASSWORD
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.secrets.assigned import BARE, IS, OF, QUOTED, SIGN, Assigned, assigned
+from evaluators.leaks.secrets.assigned import ARGUMENT, BARE, CALL, IS, OF, QUOTED, SIGN, Assigned, assigned
 from evaluators.leaks.secrets.placeholder import is_code, is_name
 
 _SHORTEST, _LONGEST = 6, 128
@@ -26,20 +25,16 @@ _WORD = (
 _NAME = rf"{_WORD}|passwd|\bpwd|_pwd|\bpass|[_-]pass|\bpw|_pw|(?-i:[a-z]Pass\b)"
 _MARKED = rf"{PASSWORD}{{2,20}}[^0-9A-Za-z\n]{{0,4}}"
 _ASSIGNED = rf"(?:(?i:({_NAME})[0-9]?(?:{OF})?(?:{SIGN}))|({_MARKED}))(?:{QUOTED}|{BARE})"
-_SAID = rf"(?i)\b(?:{_WORD}|credentials?){IS}"
+_CALLED = rf"(?i){CALL}(?:{_NAME}){ARGUMENT}"
+_SAID = rf"(?i)\b(?:{_WORD}|passwd|pwd|pw|credentials?){IS}"
 _BESIDE = r"(?i)\b(?:pass(?:word|code|phrase)|identified by) (?:\"([^\"\s]{6,64})\"|'([^'\s]{6,64})')"
-_PROSE_BESIDE = rf"(?i)(?:_|\b)(?:{_WORD}|requirepass)[*:]{{0,3}}\s{{1,8}}{BARE}"
+_PROSE_BESIDE = rf"(?i)(?:(?:_|\b)(?:{_WORD}|requirepass|passwd)|_pass|_pwd)[*:]{{0,3}}\s{{1,8}}{BARE}"
 _OPTION = rf"(?i)(?:^|\s)--[a-z-]{{0,24}}(?:password|passwd|passphrase|pass|pwd)[ =](?:{QUOTED}|{BARE})"
 _OF_A_COMMAND = (
     r"\b(?:(?:mysql|mariadb)[a-z]*\b[^\n|]{0,80}? -p|(?:docker|podman|helm registry|az acr) login\b[^\n|]{0,80}? -p ?|"
     r"(?:mongo[a-z]*|twine|htpasswd|smbclient|sshpass|rabbitmqadmin)\b[^\n|]{0,80}? -p ?|redis-cli\b[^\n|]{0,60}? -a ?|"
     rf"ldap[a-z]+\b[^\n|]{{0,80}}? -w ?)(?:{QUOTED}|{BARE})"
 )
-_LOGIN = (
-    r"(?i)\b(?:login|log in|credentials?|creds)\b[^\n]{0,30}?[:= ]\s{0,2}([a-z0-9_.@-]{2,64})\s?[:/]\s?"
-    r"([^\s/\"',;]{6,64})(?:[\s\"',;.]|$)"
-)
-
 _PROSE = (
     *("password", "passwd", "secret", "token", "string", "none", "null", "true", "false", "required", "optional"),
     *("undefined", "input", "text", "hidden", "bearer", "basic", "incorrect", "correct", "invalid", "expired", "wrong"),
@@ -58,10 +53,11 @@ _NO_VALUE = re.compile(
     r"minutes?|years?|zeichen|tage|bits?)|[0-9.,/%+()-]+|[a-z]:\\.*|![a-z]+"
 )
 _RUNS = re.compile(r"[A-Z]+|[a-z]+")
+_VOWELS = frozenset("aeiouyAEIOUY")
 _OF_WORDS = 4  # lower-case letters in a row, as identifiers have them and random letters seldom
 
 
-def _opens(value: str, quoted: bool) -> bool:
+def opens(value: str, quoted: bool) -> bool:
     """Whether it may open something: no word of prose, of code or of a form."""
     if not _SHORTEST <= len(value) <= _LONGEST or any(map(str.isspace, value)) or is_code(value) or _is_word(value):
         return False
@@ -91,21 +87,32 @@ def _classes(value: str) -> set[str]:
 
 def _is_random(value: str) -> bool:
     runs = _RUNS.findall(value)
-    return len(value) >= _STRONG and value.isalpha() and len(runs) > _THREE and max(map(len, runs)) < _OF_WORDS
+    words = [run for run in runs if len(run) >= _OF_WORDS and not _VOWELS.isdisjoint(run)]
+    return len(value) >= _STRONG and value.isalpha() and len(runs) > _THREE and not words
 
 
-def _is_strong(value: str) -> bool:
-    """Whether it is no word even of technical prose: digits with both cases, or with signs."""
+def is_strong(value: str) -> bool:
+    """Whether it is no word even of technical prose: three of digits, signs, capitals and small letters."""
     classes = _classes(value)
-    mixed = "digit" in classes and "letter" in classes and ({"upper", "lower"} <= classes or "sign" in classes)
-    return len(value) >= _STRONG and mixed
+    return (
+        len(value) >= _STRONG
+        and "letter" in classes
+        and (len(classes & {"digit", "sign", "upper", "lower"}) >= _THREE or {"digit", "sign"} <= classes)
+    )
 
 
 def _find_assigned(shape: Formatted) -> Iterator[Span]:
     for found in assigned(shape, _ASSIGNED):
         spelt_out = len(found.match[1] or found.match[2] or "") >= _SPELT_OUT
         is_pin = found.value.isdigit() and spelt_out and len(found.value) >= _PIN
-        if (is_pin or _opens(found.value, found.quoted)) and not _is_anothers(shape, found):
+        if (is_pin or opens(found.value, found.quoted)) and not _is_anothers(shape, found):
+            yield Span(found.start, found.end)
+
+
+def _find_called(shape: Formatted) -> Iterator[Span]:
+    """In a call: lists of the fields of a form are written so, too, and seldom mix letters with digits and signs."""
+    for found in assigned(shape, _CALLED):
+        if opens(found.value, quoted=False):
             yield Span(found.start, found.end)
 
 
@@ -122,10 +129,10 @@ def _find_said(shape: Formatted) -> Iterator[Span]:
     for pattern in (_SAID, _BESIDE):
         for found in assigned(shape, pattern):
             is_pin = found.value.isdigit() and len(found.value) >= _PIN
-            if is_pin or _opens(found.value, found.quoted and pattern is _SAID):
+            if is_pin or opens(found.value, found.quoted and pattern is _SAID):
                 yield Span(found.start, found.end)
     for found in assigned(shape, _PROSE_BESIDE):
-        if _is_strong(found.value) and _opens(found.value, quoted=False):
+        if is_strong(found.value) and opens(found.value, quoted=False):
             yield Span(found.start, found.end)
 
 
@@ -133,20 +140,18 @@ def _find_option(shape: Formatted) -> Iterator[Span]:
     """On a command line."""
     for pattern in (_OPTION, _OF_A_COMMAND):
         for found in assigned(shape, pattern):
-            if _opens(found.value, found.quoted):
+            if opens(found.value, found.quoted):
                 yield Span(found.start, found.end)
-
-
-def _find_login(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_LOGIN).finditer(shape.data):
-        start, end = match.span(2)
-        if _opens(shape.text[start:end], quoted=False):
-            yield Span(start, end)
 
 
 DETECTORS: tuple[Detector, ...] = (
     Detector("password", "a password", (rf"(?i)(?:{_NAME})", PASSWORD), _find_assigned),
-    Detector("password", "a password", (rf"(?i)(?:{_WORD}|credential|requirepass|identified by)",), _find_said),
+    Detector("password", "a password", (rf"(?i)(?:{_NAME})[A-Za-z0-9_]{{0,12}}[\"'`]\s{{0,4}},",), _find_called),
+    Detector(
+        "password",
+        "a password",
+        (rf"(?i)(?:{_WORD}|passwd|\bpwd?\b|_pass|_pwd|credential|requirepass|identified by)",),
+        _find_said,
+    ),
     Detector("password", "a password", (r"(?i)--[a-z-]{0,24}pass|--[a-z-]{0,24}pwd", r" -[paw]"), _find_option),
-    Detector("password", "a password", (r"(?i)(?:login|log in|creds|credential)",), _find_login),
 )

@@ -25,6 +25,7 @@ _CODE = (
 _ROWS = ("abcdefgh", "12345678", "0123456")
 
 _LONGEST_NAME = 100  # characters
+_SHORTEST_PART, _SHORTEST_OF_PARTS = 8, 12  # of what is no path: alone, and between other signs "/"
 _WORD = r"(?:[A-Za-z]?[a-z]{1,15}|[A-Z]{1,15})"
 # Words and short numbers with signs between them: my-secret-name-2024, Alt+Shift+F12.
 _NAME = re.compile(rf"{_WORD}(?:[-_./+:]+(?:{_WORD}|[A-Za-z]?[0-9]{{1,6}})){{2,}}[-_./+]*")
@@ -62,4 +63,15 @@ def is_nobodys(user: str, password: str) -> bool:
 
 def is_code(value: str) -> bool:
     """Whether a program or a template would put the secret there when it runs."""
-    return value[0] in "$<{%&/~" or "(" in value or "[" in value or "://" in value or value.lower().startswith(_CODE)
+    if value[0] in "/~":
+        return is_path(value)
+    return value[0] in "$<{%&" or "(" in value or "[" in value or "://" in value or value.lower().startswith(_CODE)
+
+
+def is_path(value: str) -> bool:
+    """Whether what begins with "/" leads to a file: base64 has few such signs, and random letters between them."""
+    parts = value[1:].split("/")
+    longest = max(parts, key=len)
+    least = _SHORTEST_PART if len(parts) == 1 else _SHORTEST_OF_PARTS
+    random = any(map(str.islower, longest)) and any(map(str.isupper, longest)) and any(map(str.isdigit, longest))
+    return "." in value or len(longest) < least or not random or is_name(longest)

@@ -33,6 +33,9 @@ REPEATED = {
     "cells of a table": "| token | phone |\n|---|---|\n| ghp_a1 | 212-555-0123 |\n| a7f3e9 | 5550199 |\n",
     "heads of tables": "password,phone,token\n",
     "dates": "born on 3 May 1980 (geb. 1980-02-03) ",
+    "keys of one word": "userPhone: 5550199, customerSsn: 219099998, ",
+    "labels behind": "601482937 is my mobile 12345678 to my ",
+    "logins": "user a, pass b user: u: login p: define('password', ",
     "options": "mysql -p docker login --password -p'a ",
 }
 

@@ -1,0 +1,47 @@
+"""Passwords behind the name they go with: `login: admin / ...`, `user/pass: admin:...`, `user admin, pass ...`."""
+
+import re
+from collections.abc import Iterator
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.patterns import compiled
+from evaluators.leaks.secrets.password import is_strong, opens
+
+_USER, _PASS = r"(?:user(?:name)?|usr|uid)", r"(?:pass(?:word|wd)?|pwd?)"
+_BOTH = rf"(?:login|log in|credentials?|creds|{_USER}\s?[/&+]\s?{_PASS})"
+_PAIR = (
+    rf"(?i)\b{_BOTH}\b[^\n]{{0,30}}?[:= ]\s{{0,2}}([a-z0-9_.@-]{{2,64}})\s?[:/]\s?"
+    r"([^\s/\"',;]{6,64})(?:[\s\"',;.]|$)"
+)
+_EACH = (
+    rf"(?i)\b(?:{_USER}|u|login)[ :=]{{1,3}}([a-z0-9_.@-]{{2,64}})[\s,;/|]{{1,4}}(?:and )?(?:{_PASS}|p)[ :=]{{1,3}}"
+    r"([^\s\"',;]{6,64})(?:[\s\"',;.]|$)"
+)
+_ADDRESS = re.compile(r"[0-9A-Fa-f]*:[0-9A-Fa-f:.%]*")  # what an IPv6 address has behind its first group
+
+
+def _find_pair(shape: Formatted) -> Iterator[Span]:
+    for match in compiled(_PAIR).finditer(shape.data):
+        start, end = match.span(2)
+        value = shape.text[start:end]
+        if opens(value, quoted=False) and not _ADDRESS.fullmatch(value):
+            yield Span(start, end)
+
+
+def _find_each(shape: Formatted) -> Iterator[Span]:
+    """Both with their names, in words that prose has, too: only what is no word counts."""
+    for match in compiled(_EACH).finditer(shape.data):
+        start, end = match.span(2)
+        if is_strong(shape.text[start:end]) and opens(shape.text[start:end], quoted=False):
+            yield Span(start, end)
+
+
+DETECTORS: tuple[Detector, ...] = (
+    Detector(
+        *("password", "a password"),
+        (r"(?i)(?:login|log in|creds|credential)", rf"(?i){_USER}\s?[/&+]\s?p"),
+        _find_pair,
+    ),
+    Detector("password", "a password", (rf"(?i)\b(?:{_USER}|u|login)[ :=]",), _find_each),
+)

@@ -1,0 +1,135 @@
+"""Ways of writing that were misread once, each for its class of error, and texts beside them that give nothing away."""
+
+import random
+import string
+
+from tests.evaluators.leaks.identities import digits, valid
+from tests.evaluators.leaks.written import Made, key, password
+
+_ODD_MONTHS = "BCDFGHJKLMNPQRSTVWXYZ"
+
+
+def _with_slash(draw: random.Random) -> str:
+    """As base64 has it where the first six bits are all set: no path."""
+    return draw.choice("/+") + key(draw)
+
+
+def _low_address(draw: random.Random) -> str:
+    """With a first octet as versions have, too."""
+    return f"{draw.randint(11, 24)}.{draw.randint(101, 250)}.{draw.randint(50, 250)}.{draw.randint(2, 250)}"
+
+
+def _grouped(draw: random.Random) -> str:
+    return f"6{digits(draw, 2)} {digits(draw, 2)} {digits(draw, 2)} {digits(draw, 2)}"
+
+
+def _tax_code(draw: random.Random) -> str:
+    body = "".join(draw.choice(_ODD_MONTHS) for _ in range(6))
+    made = valid(
+        "it.codicefiscale", lambda again: f"{body}71P22F{digits(again, 3)}{again.choice(string.ascii_uppercase)}"
+    )
+    return made(draw)
+
+
+# A kind, what is written, and the ways of writing it; "@" is where it stands.
+MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
+    (
+        "password",
+        password,
+        (
+            *("define('DB_PASSWORD', '@');", 'config.set("password", "@")', 'setProperty("db.password", "@");'),
+            *("user/pass: admin / @", "username & password: eva / @", "user eva, pass @", "u: eva p: @"),
+            *("the wifi pw is @", "SetEnv DB_PASS @"),
+        ),
+    ),
+    ("api_key", key, ("os.environ.setdefault('SECRET_KEY', '@')", 'headers.put("x-api-key", "@")')),
+    ("api_key", _with_slash, ("AWS_SECRET_ACCESS_KEY=@", "auth_token: @", "aws_secret_access_key = @")),
+    (
+        "ip",
+        _low_address,
+        (
+            *("Block @ in the firewall.", "The abuse report mentions @ twice.", "traceroute shows @ behind two hops"),
+            *("whois @ names a provider", "@ was dropped by the firewall"),
+        ),
+    ),
+    ("ip", lambda draw: f"2a02:8108:{draw.randint(1000, 9999)}::{draw.randint(1000, 9999)}", ("Failed login from @.",)),
+    (
+        "phone",
+        _grouped,
+        (
+            *("Emergency contact: Paul, @", "phone: Maria Lopez @", "callback for Mrs Adler: @"),
+            *(
+                "She left @ as a callback number.",
+                "@ is my mobile number",
+                "@ es mi m\u00f3vil",
+                "Llama al m\u00f3vil @ los lunes",
+            ),
+            *('{"homePhone": "@"}',),
+        ),
+    ),
+    ("email", lambda draw: f"eva{digits(draw, 2)} (at) posteo (punkt) de", ("Schreib an @!",)),
+    ("it_codice_fiscale", _tax_code, ("tax code @", "The contractor gave code @ on the form", "Ref code @")),
+    (
+        "nl_bsn",
+        valid("nl.bsn", lambda draw: digits(draw, 9, "12")),
+        ("her citizen service number is @", "employeeBsn: @", "@ is mijn BSN"),
+    ),
+    (
+        "se_personnummer",
+        valid("se.personnummer", lambda draw: f"19{draw.randint(50, 99)}0{draw.randint(1, 9)}1{digits(draw, 5)}"),
+        ("personnummer @ saknas i registret", "pnr=@"),
+    ),
+    (
+        "pl_pesel",
+        valid("pl.pesel", lambda draw: f"7{draw.randrange(10)}0512{digits(draw, 5)}"),
+        ("@ to m\u00f3j PESEL",),
+    ),
+    (
+        "in_aadhaar",
+        valid("in_.aadhaar", lambda draw: digits(draw, 12, "23456789")),
+        ("@ is my Aadhaar number", "Please link @ to my Aadhaar account"),
+    ),
+    ("br_cpf", valid("br.cpf", lambda draw: digits(draw, 11)), ("@ \u00e9 o meu CPF", '{"customerCpf": "@"}')),
+    ("id_nik", lambda draw: f"3273010302{digits(draw, 6)}", ("NIK @ atas nama Budi",)),
+    (
+        "ssn",
+        lambda draw: f"219 0{draw.randint(1, 9)} {digits(draw, 4)}",
+        ("Taxpayer (SSN) @ on the form", "customerSsn: @"),
+    ),
+    ("birth_date", lambda draw: f"1991-0{draw.randint(1, 9)}-14", ('{"patientDob": "@"}',)),
+    (
+        "bank_account",
+        lambda draw: digits(draw, 9),
+        ("routing 991234567 account @", "Routing/account: 991234567 / @", "ABA 991234567, @"),
+    ),
+    (
+        "passport",
+        lambda draw: f"C0{draw.randint(1, 9)}X00T{draw.randint(10, 99)}",
+        ("Mein Reisepass hat die Nummer @.",),
+    ),
+)
+
+# "@" is a number of the length.
+LEFT_OUT: tuple[tuple[str, int], ...] = (
+    *(("phone model 8305-@", 4), ("SKU 0049-2210-@", 4), ("phoneModel: 8305-@", 4), ("call it @ times", 10)),
+    *(("Write to name [at] company [dot] com, form @.", 1), ("user (at) example (punkt) de @", 1)),
+    *(("define('DB_PASSWORD', 'your_password_here'); // @", 2), ("define('DB_PASSWORD', getenv('DB_PASSWORD_@'));", 1)),
+    *(('login("password", "email", "first_name", @)', 1), ('get("password", "confirm_password", @)', 2)),
+    *(("secret_file=/run/secrets/token@", 1), ("token: /var/run/secrets/kubernetes.io/serviceaccount@", 1)),
+    *(
+        ("private_key: ~/Keys/Project@/id_rsa", 4),
+        ("Login from web-3:@ refused", 4),
+        ("New login at 2024-03-11T10:22:@", 2),
+    ),
+    *(
+        ("Block 3.2.1.@ of the specification", 1),
+        ("Firmware 12.4.3.@ was released", 1),
+        ('{"nextPageToken": "CAUQAA@"}', 6),
+    ),
+    *(
+        ("@ passport applications", 8),
+        ("phone calls: @ minutes", 8),
+        ("orderNumber: @", 10),
+        ("pages 100 to @ is the SSN form", 3),
+    ),
+)
