@@ -60,7 +60,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "agent_sanity",
-    version=2,
+    version=3,
     domain="generation",
     method="rule",
     inputs=Inputs,

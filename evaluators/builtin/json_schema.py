@@ -23,7 +23,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     json_schema: SoundSchema = Field({}, description="JSON Schema that the answer must satisfy; {} takes any JSON.")
 
 
-@evaluator("json_schema", version=2, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=CHECK)
+@evaluator("json_schema", version=3, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=CHECK)
 def json_schema(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Whether the answer as a whole (no code fence, no words around it) parses as JSON and satisfies the configured
     JSON Schema; with {} only parsing is checked. What fails is the category `failure`: "not_json" or a keyword at the

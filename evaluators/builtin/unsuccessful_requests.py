@@ -18,7 +18,7 @@ LIMIT = re.compile(r"(?i)\s*(?:however|but)\b")
 PREAMBLE = re.compile(
     r"(?i)\A\W*(?:i|we|thanks?|sorry|hello|hi|great|good|your?|that|this)\b|\b(?:context|document|text|source|passage|article)s?\b"
 )
-QUOTED = re.compile(r'"[^"]+"|“[^”]+”|„[^“”]+[“”]|«[^»]+»|「[^」]+」')
+QUOTED = re.compile(r'"[^"]+"|“[^“”]+”|„[^„“”]+[“”]|«[^«»]+»|「[^「」]+」')
 CONCLUSION = re.compile(
     r"[^.!?\n]*?[,;] (?:so|therefore|hence|thus|also|daher|donc|por lo que|quindi|portanto|dus|więc|поэтому) "
 )

@@ -36,6 +36,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "no two alike in any list": {"uniqueItems": True, "items": ITSELF, "type": ["array", "integer"]},
     "many states": {"pattern": "a[ab]{200}x"},
     "more states": {"items": {"pattern": "a[ab]{900}x"}, "pattern": "a[ab]{900}x"},
+    "counted characters": {"items": {"pattern": "^.{1,2000}$"}, "pattern": "^[\\s\\S]{0,4000}$"},
+    "counted between two": {"items": {"pattern": "^\\S.{0,1998}\\S$"}},
     "states ten times": {
         "$defs": {"long": {"pattern": "a[ab]{200}x"}},
         "anyOf": [{"minLength": least, "$ref": "#/$defs/long"} for least in range(10)],
@@ -50,6 +52,13 @@ def _nested(depth: int, leaf: str, before: str, after: str) -> str:
 
 def _many(value: str) -> Callable[[int], str]:
     return lambda size: "[" + ",".join([value] * max(size // (len(value) + 1), 1)) + "]"
+
+
+def _of_all_scripts(size: int) -> str:
+    characters = random.Random(size).choices("aé\u0416\u65e5\ud55c\U0001f600", k=size // 3)
+    return json.dumps(
+        ["".join(characters[at : at + 2_000]) for at in range(0, len(characters), 2_000)], ensure_ascii=False
+    )
 
 
 def _letters(size: int) -> str:
@@ -67,6 +76,7 @@ TEXTS: dict[str, Callable[[int], str]] = {
     "a long list in 250 lists": lambda size: _nested(250, json.dumps(list(range(size // 8))), "[0,1,2,", "]"),
     "integers that are one double": lambda size: json.dumps([2**64 - 1 - number for number in range(size // 22)]),
     "a string of two letters": lambda size: f'"{_letters(size)}"',
+    "strings of 2,000 characters": _of_all_scripts,
     "a list of a string": lambda size: f'["{_letters(size)}"]',
     "a name of two letters": lambda size: f'{{"{_letters(size // 2)}":"{_letters(size // 2)}"}}',
 }

@@ -12,6 +12,7 @@ from jsonschema.validators import validator_for
 from evaluators.errors import ConfigError
 from evaluators.json_text import DEEPEST, NotJson, TooDeep, check, read
 from evaluators.outcome import NotApplicable
+from evaluators.pattern_size import TooLarge, pattern_size
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
 PERSON = {
@@ -66,7 +67,7 @@ def test_contexts_are_not_looked_at() -> None:
         ({"pattern": "(a)\\1"}, "linear time"),
         ({"pattern": "(a{1000}){1000}"}, "linear time"),
         (
-            {"$defs": {"long": {"pattern": "^.{1,2000}$"}}, "$ref": "#/$defs/long"},
+            {"$defs": {"long": {"pattern": ".{1,2000}$"}}, "$ref": "#/$defs/long"},
             "too large, 1,048,576 bytes together",
         ),
         ({"enum": [date(2026, 11, 21)]}, "a value that JSON has not"),
@@ -84,6 +85,39 @@ def test_a_schema_that_cannot_work_is_refused_at_start(schema: dict[str, Any], s
 def test_a_hostile_text_meets_a_pattern_in_linear_time() -> None:
     schema = {"pattern": "^(a+)+$"}
     assert scored("json_schema", {"json_schema": schema}, answer='"' + "a" * 1_000_000 + '!"').metrics["passes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "least", "most"),
+    [
+        ("^.{1,2000}$", 1, 2_000),
+        ("^[\\s\\S]{0,4000}$", 0, 4_000),
+        ("^(.|\\n){10,2000}$", 10, 2_000),
+        ("(?s)^.{1,2000}$", 1, 2_000),
+        ("^\\S.{0,1998}\\S$", 2, 2_000),
+        ("^[^<>]{3,3000}$", 3, 3_000),
+        ("^[A-Z]{2}-.{0,1997}$", 3, 2_000),
+    ],
+)
+def test_a_pattern_that_counts_characters_once_is_asked_of_long_texts(pattern: str, least: int, most: int) -> None:
+    def passes(*lengths: int) -> float:
+        texts = ["AB-\u65e5\u672c"[:length].ljust(length, "\u8a9e") for length in lengths]
+        schema = {"json_schema": {"items": {"pattern": pattern}}}
+        return scored("json_schema", schema, answer=json.dumps(texts, ensure_ascii=False)).metrics["passes"]
+
+    assert passes(*[most] * 30, least, least + 7) == 1
+    assert passes(most + 1) == 0
+    assert passes(least - 1) == 0 if least else passes(0) == 1
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [".{1,2000}$", "^.{1,900}.{1,900}$", "^(..){1,900}$", "^x*.{1,1900}$", "^x|.{1,1900}$", "^.{1,900}@.{1,900}$"],
+)
+def test_a_pattern_that_may_be_at_many_places_at_once_counts_each(pattern: str) -> None:
+    assert pattern_size({"pattern": "^.{1,1900}$"}) <= 1 << 11
+    with pytest.raises(TooLarge):
+        pattern_size({"pattern": pattern})
 
 
 def test_json_nested_too_deep_is_not_judged() -> None:
