@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 from evaluators import registry, sentences
 from evaluators.encoder import Encoder, load_encoder
 from evaluators.outcome import Scored
@@ -39,10 +41,14 @@ class Remembering:
 
     def __init__(self, encoder: Encoder) -> None:
         self.revision, self.dimension, self.count_tokens = encoder.revision, encoder.dimension, encoder.count_tokens
-        self._resources = Resources(encoder)
+        self._encoder = encoder
+        self._vectors: dict[str, Vectors] = {}
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        return self._resources.batch().embed(texts)
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if new:
+            self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
+        return np.array([self._vectors[text] for text in texts], np.float32).reshape(len(texts), self.dimension)
 
 
 class Bench:
