@@ -3,13 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from drift.rules.choose import rule_for
-from drift.rules.series import Series
+from drift.rules.choose import rule_anywhere
 from drift.settings import RuleSettings
 from drift.windows.metrics import metrics_by_name
 from evaluators.spec import Evaluator
-
-_ANYWHERE = Series(app="", environment="", metric="", model="", segment="", segment_value="")
 
 
 class Judged(NamedTuple):
@@ -32,7 +29,7 @@ def judged(registry: Mapping[str, Evaluator], rules: RuleSettings) -> dict[str, 
     """Every metric that a rule watches, by name. What settings say of one application or segment is left out."""
     found: dict[str, Judged] = {}
     for name, metric in metrics_by_name(registry).items():
-        rule = rule_for(_ANYWHERE._replace(metric=name), metric, rules)
+        rule = rule_anywhere(metric, rules)
         if rule is None:
             continue
         least = rule.least is not None and (rule.greatest is None or metric.metric.better == "higher")

@@ -38,6 +38,11 @@ def rule_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> R
     )
 
 
+def rule_anywhere(metric: WatchedMetric, settings: RuleSettings) -> Rule | None:
+    """The same for every application alike: what settings say of one app or segment is left out."""
+    return rule_for(Series("", "", metric.name, "", "", ""), metric, settings)
+
+
 def coverage_rule_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> Rule | None:
     """The rule on how many records got a score at all: one per evaluator, on its first primary metric, on the whole."""
     said = _said(series, settings)

@@ -1,10 +1,15 @@
 """`ragwatch dashboards`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from stream.cli.options import config_option, settings_from
+
+if TYPE_CHECKING:
+    from dashboards.build import Json
+    from stream.settings import Settings
 
 
 @click.group()
@@ -36,17 +41,9 @@ def build(out: Path, config: Path | None) -> None:
       ragwatch dashboards build --out /etc/grafana/dashboards
     """
     settings = settings_from(config).settings
-    from dashboards import build as rendering
-    from evaluators import registry
+    from dashboards.build import write
 
-    made = rendering.build(
-        registry.load(),
-        database=settings.clickhouse.database,
-        sizes_s=settings.windows.all_sizes_s,
-        rules=settings.rules,
-        evaluators=settings.evaluators,
-    )
-    for file in rendering.write(made, out):
+    for file in write(_rendered(settings), out):
         click.echo(file)
 
 
@@ -98,10 +95,8 @@ def push(url: str | None, config: Path | None) -> None:
       RAGWATCH_GRAFANA__URL=https://grafana.example.org RAGWATCH_GRAFANA__TOKEN=... ragwatch dashboards push
     """
     settings = settings_from(config).settings
-    from dashboards.build import build as rendered
     from dashboards.data_source import data_source
     from dashboards.push import push as pushed
-    from evaluators import registry
     from evaluators.errors import ConfigError
     from sinks.grafana import GrafanaGateway
 
@@ -111,14 +106,22 @@ def push(url: str | None, config: Path | None) -> None:
     source = None
     if url is not None:
         source = data_source(url, clickhouse.user, clickhouse.password.get_secret_value(), clickhouse.database)
-    made = rendered(
+    gateway, folder = GrafanaGateway(settings.grafana), settings.grafana.folder_uid
+    done = pushed(gateway, _rendered(settings), folder_uid=folder, data_source=source)
+    for what in ("made", "changed", "unchanged"):
+        for name in getattr(done, what):
+            click.echo(f"{what}: {name}")
+
+
+def _rendered(settings: "Settings") -> "dict[str, Json]":
+    """Every dashboard by name, as the settings want them."""
+    from dashboards.build import build
+    from evaluators import registry
+
+    return build(
         registry.load(),
-        database=clickhouse.database,
+        database=settings.clickhouse.database,
         sizes_s=settings.windows.all_sizes_s,
         rules=settings.rules,
         evaluators=settings.evaluators,
     )
-    done = pushed(GrafanaGateway(settings.grafana), made, folder_uid=settings.grafana.folder_uid, data_source=source)
-    for what in ("made", "changed", "unchanged"):
-        for name in getattr(done, what):
-            click.echo(f"{what}: {name}")

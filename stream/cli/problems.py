@@ -64,16 +64,14 @@ def show_problem(problem_id: str, as_json: bool, config: Path | None) -> None:
       ragwatch problems show 3f2a
     """
     found = _load(config, STATES, problem=problem_id)
-    if not found:
-        from evaluators.errors import ConfigError
+    from evaluators.errors import ConfigError
 
+    if not found:
         raise ConfigError(
             f"there is no problem {problem_id!r}; `ragwatch problems list` has the ids, with --state pending also "
             "of those that may open"
         )
     if len(distinct := {problem.problem_id for problem in found}) > 1:
-        from evaluators.errors import ConfigError
-
         raise ConfigError(f"{problem_id!r} begins several ids: {', '.join(sorted(distinct))}")
     click.echo(_json(found) if as_json else "\n\n".join(_told(problem) for problem in found))
 

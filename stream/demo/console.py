@@ -94,8 +94,9 @@ def _head(view: View) -> RenderableType:
 
 def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
     table = Table(expand=True, box=None, pad_edge=False, title="means of the last closed window", title_justify="left")
-    for name, justify in (("metric", "left"), ("mean", "right"), ("limit", "right"), ("scored / seen", "right")):
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("metric", no_wrap=True)
+    for name in ("mean", "limit", "scored / seen"):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("trend", no_wrap=True)
     for one in watched:
         points = snapshot.series.get(one.metric, ())

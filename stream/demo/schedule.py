@@ -47,9 +47,5 @@ class Schedule:
 
     def at(self, elapsed_s: float) -> Episode | None:
         """The episode that is on, if any."""
-        for episode in self.episodes():
-            if elapsed_s < episode.start_s:
-                return None
-            if elapsed_s < episode.end_s:
-                return episode
-        return None  # pragma: no cover - episodes never end
+        episode = next(episode for episode in self.episodes() if elapsed_s < episode.end_s)
+        return episode if elapsed_s >= episode.start_s else None

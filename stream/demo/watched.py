@@ -1,10 +1,13 @@
-"""Which metrics the demo shows, and the line between good and bad for each: settings over the evaluators' own."""
+"""Which metrics the demo shows, and the line between good and bad for each, as the rules draw it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from drift.settings import RuleOverride, RuleSettings
-from evaluators.spec import Evaluator, Metric, Rule
+from drift.rules.choose import rule_anywhere
+from drift.rules.series import Kind, Rule
+from drift.settings import RuleSettings
+from drift.windows.metrics import metrics_by_name
+from evaluators.spec import Evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +15,7 @@ class Watched:
     """A metric that a rule watches: a window is good while its mean (or its share of good records) stays within."""
 
     metric: str
-    rule: Rule
+    rule: Kind
     low: float | None
     high: float | None
     unit: str
@@ -23,25 +26,15 @@ class Watched:
 
 
 def watched(evaluators: Iterable[Evaluator], rules: RuleSettings, names: Sequence[str]) -> tuple[Watched, ...]:
-    """The metrics `names` with their limits, in this order; those without a limit are left out."""
-    metrics = {
-        f"{evaluator.id}.{metric.key}": (evaluator, metric) for evaluator in evaluators for metric in evaluator.metrics
-    }
-    overrides = {override.metric: override for override in rules.overrides}
-    found = (_watched(name, *metrics[name], overrides.get(name), rules) for name in names if name in metrics)
-    return tuple(one for one in found if one.low is not None or one.high is not None)
+    """The metrics `names` with their limits, in this order; those that no rule watches are left out."""
+    metrics = metrics_by_name({evaluator.id: evaluator for evaluator in evaluators})
+    found = (rule_anywhere(metrics[name], rules) for name in names if name in metrics)
+    return tuple(_watched(rule) for rule in found if rule is not None)
 
 
-def _watched(
-    name: str, evaluator: Evaluator, metric: Metric, override: RuleOverride | None, rules: RuleSettings
-) -> Watched:
-    rule = (override.rule if override else None) or evaluator.rule_of(metric)
-    higher = metric.better == "higher"
-    low, high = (metric.threshold, None) if higher else (None, metric.threshold)
-    if override and (override.min is not None or override.max is not None):
-        low, high = override.min, override.max
-    if rule in ("any", "share"):  # records are 0 or 1, so that the mean is the share of one kind
-        limit = override.limit if override and override.limit is not None else rules.share_limit
-        bad = 0.0 if rule == "any" else limit
-        low, high = (1 - bad, None) if higher else (None, bad)
-    return Watched(name, rule, low, high, metric.unit or "")
+def _watched(rule: Rule) -> Watched:
+    low, high = rule.least, rule.greatest
+    if rule.kind in ("any", "share"):  # records are 0 or 1, so that the mean is the share of one kind
+        bad = 0.0 if rule.kind == "any" else rule.limit
+        low, high = (None, bad) if low is None else (1 - bad, None)
+    return Watched(rule.watched.name, rule.kind, low, high, rule.watched.metric.unit or "")
