@@ -18,7 +18,7 @@ _TYPES = {
     "category_counts": "Map(String, UInt64)",
     "parts": "Map(String, Float64)",
 }
-_COLUMNS = f"size_s, {', '.join(KEYS)}, {', '.join(CONTENTS)}, revision, state, incomplete, closed_at, version"
+_COLUMNS = f"{', '.join((*KEYS, *CONTENTS))}, size_s, revision, state, incomplete, closed_at, version"
 _EXACT: tuple[str, ...] = (
     "seen",
     "sampled",
@@ -47,13 +47,17 @@ class Closing:
     incomplete: bool
 
 
-def store_new(scope: Scope, contents: str, closing: Closing) -> str:
-    """INSERT of windows of which nothing is stored yet: their first revision, without a comparison."""
-    return f"""
-INSERT INTO windows ({_COLUMNS})
-SELECT {scope.size_s}, *, 1, if({_frozen(scope, closing, "run_id", "start")}, 'frozen', 'closed'),
-    {_streamed("run_id")} AND {int(closing.incomplete)}, {_now(closing)}, {closing.version}
-FROM ({contents})"""
+def first_revision(scope: Scope, closing: Closing) -> str:
+    """The columns that a window of which nothing is stored yet has after its contents."""
+    return (
+        f"{scope.size_s}, 1, if({_frozen(scope, closing, 'run_id', 'start')}, 'frozen', 'closed'), "
+        f"{_streamed('run_id')} AND {int(closing.incomplete)}, {_now(closing)}, {closing.version}"
+    )
+
+
+def store_new(contents: str) -> str:
+    """INSERT of contents with their `first_revision`, without a comparison."""
+    return f"INSERT INTO windows ({_COLUMNS}) {contents}"
 
 
 def store_changes(scope: Scope, contents: str, closing: Closing, per: Iterable[str]) -> str:
@@ -74,8 +78,8 @@ def store_changes(scope: Scope, contents: str, closing: Closing, per: Iterable[s
     # One tuple is the key: the engine's analysis of a GROUP BY walks all of what is below it once per expression.
     return f"""
 INSERT INTO windows ({_COLUMNS})
-SELECT {scope.size_s}, {", ".join(f"key.{i + 1}" for i in range(len(KEYS)))},
-    {", ".join(f"new.{i + 1}" for i in range(len(CONTENTS)))}, old_revision + 1,
+SELECT {", ".join(f"key.{i + 1}" for i in range(len(KEYS)))},
+    {", ".join(f"new.{i + 1}" for i in range(len(CONTENTS)))}, {scope.size_s}, old_revision + 1,
     multiIf({_frozen(scope, closing, run_id, start)}, 'frozen', known, 'revised', 'closed'),
     {_streamed(run_id)} AND {int(closing.incomplete)}, if(known, old_closed_at, {_now(closing)}), {closing.version}
 FROM (

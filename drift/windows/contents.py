@@ -40,20 +40,19 @@ def base_contents(
     segments: Mapping[str, Sequence[str]],
     *,
     revised: bool,
+    also: str = "",
 ) -> str:
-    """SELECT of KEYS (start as UInt32) and CONTENTS, in that order, of the scope's base windows.
+    """SELECT of KEYS (start as UInt32) and CONTENTS, in that order, of the scope's base windows; then of the columns
+    `also`, in which those have their names.
 
     A row is cut by its segments (`cuts`) and has a 64-bit name per cut (`names`) for all dimensions but the metric, so
     that the wide step groups 300,000 values by three numbers; the dimensions travel beside it as one tuple, since the
     engine's analysis of a query costs more than a small window does. `revised` counts late rows; a window that never
     closed has none.
     """
-    spec = _Spec(metrics)
+    spec = _Spec({name: found for name, found in metrics.items() if found.evaluator.id not in scope.others})
     dimension = {name: f"place.{i + 1}" for i, name in enumerate(_DIMENSIONS)}
-    # A metric of the whole window rests on all scored records, whether or not they alone have a value of it.
-    scored = f"if(entry.1 IN {sql.texts(sorted(spec.own.plain))}, scored_rows, entry.2)"
-    elsewhere = f"{dimension['evaluator']} IN {sql.texts(sorted(spec.own.evaluators))}"
-    elsewhere += f" AND entry.1 NOT IN {sql.texts(sorted(spec.own.carriers))}"
+    scored, parts = spec.rests_on(dimension["evaluator"])
     keys = dimension | {"metric": "entry.1", "segment": "cut.1", "segment_value": "cut.2"}
     counted = {
         "seen": "seen",
@@ -66,12 +65,12 @@ def base_contents(
         "failures": "failures",
         **{name: f"entry.{i}" for i, name in enumerate(("sum", "sum_squares", "min", "max", "bins"), start=3)},
         "category_counts": "entry.8",
-        "parts": f"if({elsewhere}, CAST(map(), 'Map(String, Float64)'), parts)",
+        "parts": parts,
         "late": "late",
     }
     selected = ", ".join(f"{expression} AS `{name}`" for name, expression in _in_order(keys | counted))
     return f"""
-SELECT {selected}
+SELECT {selected}{also and f", {also}"}
 FROM ({_statuses(scope, segments, spec, revised)}) AS statuses
 LEFT JOIN ({_values(scope, segments, spec)}) AS valued USING (name)
 LEFT JOIN ({_categories(scope)}) AS labelled USING (name)
@@ -123,11 +122,9 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec"
         late = "countIf(first_closed > toDateTime64(0, 3, 'UTC') AND ingested_at > first_closed)"
     trace_place = ", ".join(f"place.{_DIMENSIONS.index(name) + 1}" for name in _TRACE_DIMENSIONS)
     evaluator = f"place.{_DIMENSIONS.index('evaluator') + 1}"
-    own = f"{evaluator} IN {sql.texts(sorted(spec.own.evaluators))}"
-    # Bounded here, since below there is a copy for each metric.
     return f"""
     SELECT * EXCEPT all_parts, cityHash64({trace_place}, cut) AS trace_place,
-        {spec.declared(evaluator, "cut.1")} AS declared, if({own}, {pooled("all_parts")}, all_parts) AS parts
+        {spec.declared(evaluator, "cut.1")} AS declared, {spec.bounded("all_parts", evaluator)} AS parts
     FROM (
         SELECT name, any(some_place) AS place, any(some_cut) AS cut, sum(n) AS total,
             sumIf(n, status = 'sampled_out') AS sampled_out, sumIf(n, status = 'scored') AS scored_rows,
@@ -212,7 +209,7 @@ def _seen(scope: Scope, segments: Mapping[str, Sequence[str]]) -> str:
 
 
 class _Spec:
-    """Declared metrics as constant expressions."""
+    """Declared metrics as constant expressions; what only evaluators of method `window` need is said only for them."""
 
     def __init__(self, metrics: Mapping[str, WatchedMetric]) -> None:
         self.metrics = sorted(metrics.items())
@@ -220,6 +217,22 @@ class _Spec:
         self.kinds = [_UNDECLARED, *dict.fromkeys(scale for scale in found.values() if scale != _UNDECLARED)]
         self.kind_of = {name: self.kinds.index(scale) + 1 for name, scale in found.items()}
         self.own = own_metrics(metrics.values())
+
+    def rests_on(self, evaluator: str) -> tuple[str, str]:
+        """Expressions of an entry: how many records it rests on, and its parts."""
+        if not self.own.evaluators:
+            return "entry.2", "parts"
+        # A metric of the whole window rests on all scored records, whether or not they alone have a value of it.
+        scored = f"if(entry.1 IN {sql.texts(sorted(self.own.plain))}, scored_rows, entry.2)"
+        elsewhere = f"{evaluator} IN {sql.texts(sorted(self.own.evaluators))}"
+        elsewhere += f" AND entry.1 NOT IN {sql.texts(sorted(self.own.carriers))}"
+        return scored, f"if({elsewhere}, CAST(map(), 'Map(String, Float64)'), parts)"
+
+    def bounded(self, parts: str, evaluator: str) -> str:
+        """Expression: the map of parts, bounded before there is a copy of it for each metric."""
+        if not self.own.evaluators:
+            return parts
+        return f"if({evaluator} IN {sql.texts(sorted(self.own.evaluators))}, {pooled(parts)}, {parts})"
 
     def scale(self, metric: str) -> str:
         """Expression: which of the different scales a metric has, from 1."""

@@ -14,7 +14,7 @@ from typing import get_args
 from drift.leadership import Term
 from drift.settings import WindowSettings
 from drift.windows import dirty, watermark
-from drift.windows.changes import Closing, store_changes, store_new
+from drift.windows.changes import Closing, first_revision, store_changes, store_new
 from drift.windows.contents import base_contents
 from drift.windows.merged import merged_contents
 from drift.windows.metrics import OwnMetrics, lanes_of, metrics_by_name, own_metrics
@@ -93,9 +93,13 @@ class Rollup:
         for revised in (False, True):
             cut = segments.alike(w for w in windows if (w in known) == revised)
             for values, scope in [(values, scope) for values, alike in cut for scope in listed(alike, size_s, others)]:
-                contents = base_contents(scope, metrics, values, revised=revised)
                 how = self._how(now, frozen, closes)
-                changed = store_changes(scope, contents, how, own.per) if revised else store_new(scope, contents, how)
+                if revised:
+                    contents = base_contents(scope, metrics, values, revised=True)
+                    changed = store_changes(scope, contents, how, own.per)
+                else:
+                    also = first_revision(scope, how)
+                    changed = store_new(base_contents(scope, metrics, values, revised=False, also=also))
                 self._store(scope, changed, how, own)
         return len(windows)
 
