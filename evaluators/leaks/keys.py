@@ -11,7 +11,7 @@ _KEYED = (
     r"([^\"',;{}<>\[\]\\\s][^\"',;{}<>\[\]\\\n]{4,62}[^\"',;{}<>\[\]\\\s])"
 )
 _OF_SECRETS = re.compile(r"(?i)token|key|secret|password")  # these are read as one word already
-_WITHIN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # where a word of the key begins
+_WITHIN = re.compile(r"(?<=[a-z0-9])[A-Z](?:[a-z]+|[A-Z]*)")  # a word of the key: "Number", "SIN"
 
 
 def keyed(shape: Formatted) -> Iterator[tuple[str, Span]]:
@@ -19,4 +19,8 @@ def keyed(shape: Formatted) -> Iterator[tuple[str, Span]]:
     for match in compiled(_KEYED).finditer(shape.data):
         key = match[1].decode("latin-1")
         if any(chr(byte).isdigit() for byte in match[2]) and not _OF_SECRETS.search(key):
-            yield _WITHIN.sub(" ", key), Span(*match.span(2))
+            yield _WITHIN.sub(_apart, key), Span(*match.span(2))
+
+
+def _apart(word: re.Match[str]) -> str:
+    return f" {word[0] if word[0].isupper() else word[0].lower()}"

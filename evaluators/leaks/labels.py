@@ -18,7 +18,7 @@ _OTHER = (
     r"transaction|request|message|event|trace|page|chapter|section|figure|table|issue|shipment|parcel|kit|ndc|nsn|"
     r"drug|cep|zip|plz|post(?:al|code)|scores?|votes?|rows?|points|ranking|values|samples|lottery|codes?|"
     r"commande|serie|facture|dossier|pedido|factura|bestell(?:ung)?|rechnung|auftrag|ordine|fattura|zamowienia|zakaz|"
-    r"(?:order|user|item|tweet|post|video|channel|row)[_ -]?id|[\"']id)s?(?:nummer|nr)?"
+    r"(?:order|user|item|tweet|post|video|channel|row|call|callback|phone|mobile)[_ -]?id|[\"']id)s?(?:nummer|nr)?"
     r"(?:[ _-]?(?:id|no|nr|num|number|code|is|was|key)\b\.?){0,2}[\"']?[ :#=\"'(-]*$"
 )
 
@@ -60,11 +60,19 @@ _NO_NOUNS = (
 )
 
 
-# From a number to the label behind it: "... (IBAN)", "... is my PESEL", "... e o meu CPF", "link ... to her Aadhaar".
-BEHIND = (
-    rf"(?: ?[(\[,-]{{1,2}} ?| (?:{_VERB}|as) (?:"
-    r"(?:an?|the|my|his|her|our|your|their|meine?|ihre?|seine?|mijn|haar|zijn|min|mitt|hans|hennes|mi|tu|su|el|la|le|"
-    r"il|o|mon|ma|votre|son|sa|mio|mia|suo|sua|meu|minha|seu|moj|moja|jego|jej)(?: [a-z]{2,10})?){1,2} )"
+# From a number to the label behind it: "... is my PESEL", "... e o meu CPF", "link ... to her Aadhaar account", and
+# what shows that the label is the end of it: no "... is the passport office".
+_POSSESSIVE = (
+    r"(?:my|his|her|our|your|their|meine?|ihre?|seine?|mijn|haar|zijn|min|mitt|hans|hennes|mi|tu|su|mon|ma|votre|son|"
+    r"sa|mio|mia|suo|sua|meu|minha|seu|moj|moja|jego|jej)"
+)
+_COPULA = r"(?:is|was|as|are|es|ist|est|e|sono|ar|er|jest|este|adalah)"
+_TO_LABEL = (
+    rf" (?:(?:{_COPULA} (?:(?:el|la|le|il|o|a) )?(?:{_POSSESSIVE}|an?|the|de|het|der|die|das|el|la|le|il|o)|"
+    rf"to {_POSSESSIVE})(?: [a-z]{{2,10}})?) "
+)
+_ENDED = (
+    r"(?:[^A-Za-z0-9 ]|$| (?:and|but|or|for|from|in|on|at|if|so|please|pls|thanks|thx|und|aber|bitte|et|y|e|i|en|og)\b)"
 )
 
 
@@ -82,7 +90,7 @@ def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> C
     beside = rf"(?i:(?:\b|_)(?:{names})(?:{gap}))"
     ahead = rf"(?:{beside}|{mark}[^0-9A-Za-z\n]{{0,12}}?)" if mark else beside
     before = rf"{ahead}\b({value})(?:\b|_|$)"
-    after = rf"\b({value})(?i:{BEHIND}(?:{names}))"
+    after = rf"\b({value})(?i:{behind(names)})"
 
     def find(shape: Formatted) -> Iterator[Span]:
         seen = -1
@@ -94,6 +102,11 @@ def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> C
                 seen = start
 
     return find
+
+
+def behind(names: str) -> str:
+    """A pattern of what follows a number that has such a name: "(IBAN", ", IBAN", " is my IBAN."."""
+    return rf" ?[(\[,-]{{1,2}} ?(?:{names})|{_TO_LABEL}(?:{names})[a-z]{{0,11}}{_NUMBER}{{0,2}}{_ENDED}"
 
 
 def is_counted(shape: Formatted, start: int, end: int) -> bool:

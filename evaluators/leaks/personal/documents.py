@@ -92,8 +92,9 @@ DETECTORS: tuple[Detector, ...] = (
     named(
         "passport",
         "a passport number",
-        r"passport|passeport|reisepass|passeport|pasaporte|passaporto|paszport|pasaport(?: rf| grazdanina)?|"
-        r"pasport(?: rf| grazdanina)?|passaporte|paspoort|\bpass (?:no|nr|num)|"
+        r"passport|reisepass|(?:passeport|pasaporte|passaporto|passaporte)(?: [a-z]{4,14})?|paszport|"
+        r"pasaport(?: rf| grazdanina)?|"
+        r"pasport(?: rf| grazdanina)?|paspoort|\bpass (?:no|nr|num)|"
         r"passnummer|cestovni pas|utlevel|diabathrio|ho chieu",
         r"[A-Z]{1,3} ?[0-9]{6,9}|[0-9]{2}[A-Z]{2}[0-9]{5}|[A-Z0-9]{2}[0-9]{6,7}|[A-Z][0-9A-Z]{8}|"
         r"[0-9]{2} ?[0-9]{2} [0-9]{6}",
@@ -106,7 +107,9 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     named(
         *("bank_account", "a bank account number", _ACCOUNT),
-        r"[0-9]{6,17}|[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[ ,/]{1,2}[0-9]{8})?|[0-9]{2,4}(?:[ -][0-9]{3,4}){2,3}",
+        r"[0-9]{6,17}|"
+        r"[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[ ,/]{1,2}(?i:(?:and )?(?:account|acct?|a/c)[a-z .:]{0,10} )?[0-9]{8})?|"
+        r"[0-9]{2,4}(?:[ -][0-9]{3,4}){2,3}",
         mark=ACCOUNT,
     ),
     named(

@@ -68,7 +68,8 @@ def _domain(text: str) -> str:
 def _find_spelt(shape: Formatted) -> Iterator[Span]:
     """Addresses whose "@" and points are spelt in brackets, but for those of nobody."""
     for match in compiled(_SPELT).finditer(shape.data):
-        if not (compiled(_NOBODY).fullmatch(match[1]) and compiled(_NOWHERE).fullmatch(match[2])):
+        nobody = compiled(_NOBODY).fullmatch(match[1]) and compiled(_NOWHERE).fullmatch(match[2])
+        if not nobody and match[2][:4].lower() != b"your":
             yield Span(*match.span())
 
 

@@ -219,7 +219,7 @@ DETECTORS: tuple[Detector, ...] = (
     told(
         "be_national",
         "a Belgian national number",
-        r"rijksregister|registre national|national (?:register|number)|\bniss\b|\binsz\b",
+        r"rijksregister|registre national|numero national|national (?:register|number)|\bniss\b|\binsz\b",
         r"[0-9]{11}",
         _belgian,
     ),

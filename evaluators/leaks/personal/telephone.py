@@ -7,7 +7,7 @@ from typing import Any
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import PHONE
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import BEHIND, BESIDE, is_counted, is_something_else
+from evaluators.leaks.labels import BESIDE, behind, is_counted, is_something_else
 from evaluators.leaks.patterns import compiled
 from evaluators.leaks.personal.numbering import NumberingPlans
 
@@ -53,8 +53,8 @@ _PART_OF_NAME = (
     r"direct|line|"
     r"cellulare|fisso|celulares|telefono|telefonu|telefon|gsm|fax|whatsapp))?"
 )
-# Whose it is: "phone: Maria Lopez 612 84 93 27", "Emergency contact: Dr. Paul, ...".
-_OWNER = r"(?: ?[:,(-]? ?(?:(?:Mrs?|Ms|Dr|Herr|Frau|Mme|Sra?|Sig)\.? )?[A-Z][a-z]{1,15}(?: [A-Z][a-z]{1,15}){0,2}\)?)?"
+# Whose it is: "phone: Maria Lopez 612 84 93 27", "emergency contact: Dr. Paul, ...".
+_OWNER = r"(?: ?[:,(-] ?(?:(?:Mrs?|Ms|Dr|Herr|Frau|Mme|Sra?|Sig)\.? )?[A-Z][a-z]{1,15}(?: [A-Z][a-z]{1,15}){0,2}\)?)?"
 _ASKED = r"\b(?:call|dial|ring|reach|text|phone|contact|message)(?:ed|ing)?"
 _WRITTEN = r"\+?\(?[0-9][0-9 ()./-]{5,18}[0-9]"
 _LEADING, _SIGNED = frozenset(b".:=>\"'|*"), 3  # signs, and how far before the number
@@ -70,11 +70,12 @@ _CALLED_BEHIND = (
     r"\b(0[0-9]{8,11}|[2-9][0-9]{9}) ?"
     r"\((?i:mobile|cell|phone|tel|fax|whatsapp|home|work|office|mobil|handy|movil|portable)\b"
 )
-_NAMED_BEHIND = rf"({_WRITTEN})(?i:{BEHIND}(?:{_CALLED}))"
+_NAMED_BEHIND = rf"({_WRITTEN})(?i:{behind(_CALLED)})"
 _MOST_DIGITS = 15  # E.164
 _ASKED_DIGITS = 10  # of "reach 1000000 people" none is called
 _DATE = (
-    r"^(?:(?:19|20)[0-9]{2} ?[-/] ?(?:19|20)[0-9]{2}$|"  # from a year to a year
+    r"^(?:[0-9](?:\.[0-9]{1,4}){2,4}$|"  # a version
+    r"(?:19|20)[0-9]{2} ?[-/] ?(?:19|20)[0-9]{2}$|"  # from a year to a year
     r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
 )
 _JUMBLED = r"\). ?|\. |\..*-|-.*\."  # pp. 226-231. 1996; clause 252.227-7013

@@ -27,7 +27,7 @@ OF = (
 )
 _VERB = (
     r"\b(?:is|was|are|ist|lautet|est|es|e|sono|on|ar|er|to|jest|este|adalah|la|"
-    r"(?:(?:has|have) been )?(?:set|reset|changed) to)(?: now)?\b:?"
+    r"(?:used to|will|shall) be|(?:(?:has|have) been )?(?:set|reset|changed) to)(?: now)?\b:?"
 )
 IS = rf"{OF}[\"'*_]{{0,3}}(?:'s| {_VERB}) {{1,2}}[*_]{{0,3}}(?:{QUOTED}|{BARE})"
 _QUOTES = "\"'`"

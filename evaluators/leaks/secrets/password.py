@@ -33,6 +33,7 @@ _OPTION = rf"(?i)(?:^|\s)--[a-z-]{{0,24}}(?:password|passwd|passphrase|pass|pwd)
 _OF_A_COMMAND = (
     r"\b(?:(?:mysql|mariadb)[a-z]*\b[^\n|]{0,80}? -p|(?:docker|podman|helm registry|az acr) login\b[^\n|]{0,80}? -p ?|"
     r"(?:mongo[a-z]*|twine|htpasswd|smbclient|sshpass|rabbitmqadmin)\b[^\n|]{0,80}? -p ?|redis-cli\b[^\n|]{0,60}? -a ?|"
+    r"net use\b[^\n|]{0,80}? /user:[^\s]{1,64} |"
     rf"ldap[a-z]+\b[^\n|]{{0,80}}? -w ?)(?:{QUOTED}|{BARE})"
 )
 _PROSE = (
@@ -153,5 +154,7 @@ DETECTORS: tuple[Detector, ...] = (
         (rf"(?i)(?:{_WORD}|passwd|\bpwd?\b|_pass|_pwd|credential|requirepass|identified by)",),
         _find_said,
     ),
-    Detector("password", "a password", (r"(?i)--[a-z-]{0,24}pass|--[a-z-]{0,24}pwd", r" -[paw]"), _find_option),
+    Detector(
+        "password", "a password", (r"(?i)--[a-z-]{0,24}pass|--[a-z-]{0,24}pwd", r" -[paw]|net use "), _find_option
+    ),
 )

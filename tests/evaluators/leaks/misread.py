@@ -6,7 +6,7 @@ import string
 from tests.evaluators.leaks.identities import digits, valid
 from tests.evaluators.leaks.written import Made, key, password
 
-_ODD_MONTHS = "BCDFGHJKLMNPQRSTVWXYZ"
+_CONSONANTS = "BCDFGHJKLMNPQRSTVWXYZ"
 
 
 def _with_slash(draw: random.Random) -> str:
@@ -24,7 +24,7 @@ def _grouped(draw: random.Random) -> str:
 
 
 def _tax_code(draw: random.Random) -> str:
-    body = "".join(draw.choice(_ODD_MONTHS) for _ in range(6))
+    body = "".join(draw.choice(_CONSONANTS) for _ in range(6))
     made = valid(
         "it.codicefiscale", lambda again: f"{body}71P22F{digits(again, 3)}{again.choice(string.ascii_uppercase)}"
     )
@@ -40,6 +40,7 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
             *("define('DB_PASSWORD', '@');", 'config.set("password", "@")', 'setProperty("db.password", "@");'),
             *("user/pass: admin / @", "username & password: eva / @", "user eva, pass @", "u: eva p: @"),
             *("the wifi pw is @", "SetEnv DB_PASS @"),
+            *("net use Z: \\\\files\\shared /user:eva @", "The door's password used to be @ until May."),
         ),
     ),
     ("api_key", key, ("os.environ.setdefault('SECRET_KEY', '@')", 'headers.put("x-api-key", "@")')),
@@ -102,6 +103,13 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
         lambda draw: digits(draw, 9),
         ("routing 991234567 account @", "Routing/account: 991234567 / @", "ABA 991234567, @"),
     ),
+    ("bank_account", lambda draw: digits(draw, 8), ("sort code 20-00-00 account @",)),
+    ("passport", lambda draw: f"AAE{digits(draw, 6)}", ("pasaporte espa\u00f1ol @",)),
+    (
+        "be_national",
+        valid("be.nn", lambda draw: f"8{draw.randrange(10)}0512{digits(draw, 5)}"),
+        ("num\u00e9ro national @",),
+    ),
     (
         "passport",
         lambda draw: f"C0{draw.randint(1, 9)}X00T{draw.randint(10, 99)}",
@@ -125,6 +133,17 @@ LEFT_OUT: tuple[tuple[str, int], ...] = (
         ("Block 3.2.1.@ of the specification", 1),
         ("Firmware 12.4.3.@ was released", 1),
         ('{"nextPageToken": "CAUQAA@"}', 6),
+    ),
+    *(
+        ("@ to the passport office", 8),
+        ("article @ is a phone case", 9),
+        ("phoneCallsTotal: @", 7),
+        ("callback id @", 9),
+    ),
+    *(
+        ("info [at] yoursite [dot] org, form @", 2),
+        ("passwordMinLength: @", 2),
+        ("WhatsApp 2.24.10.@ update", 2),
     ),
     *(
         ("@ passport applications", 8),
