@@ -192,7 +192,7 @@ def evaluator(
     method: Method,
     inputs: type[Row],
     metrics: Iterable[Metric],
-    params: type[Params] = NoParams,  # type: ignore[assignment]  # a default suits one Params, mypy wants it to suit all
+    params: type[Params] = NoParams,  # type: ignore[assignment]  # mypy: not every Params is NoParams
     needs: Iterable[Need] = (),
     embeds: Embeds[Row, Params] | None = None,
     tasks: Iterable[str] = (),

@@ -12,6 +12,7 @@ from evaluators.spec import Metric, Shared, evaluator
 from evaluators.trace import Labels
 
 _HUNDREDTHS = 100
+_UNUSABLE = Finding("scores_not_shares", "label scores below 0 or above 1: no ROC AUC and no curves")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,6 @@ def _scored(classes: Classes, positive: str | None) -> Scored:
     outcome = "correct" if right else "misclassification" if classes.predicted else "no_prediction"
     findings = () if classes.scores_usable else (_UNUSABLE,)
     return Scored({"accuracy": float(right)}, {"outcome": outcome}, parts_of(classes, positive), findings=findings)
-
-
-_UNUSABLE = Finding("scores_not_shares", "label scores below 0 or above 1: no ROC AUC and no curves")
 
 
 def _classes(row: Inputs, params: Params) -> Classes | NotApplicable:

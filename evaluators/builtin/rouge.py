@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from evaluators.ngrams import common
 from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.overlap import Overlap, overlap
 from evaluators.porter import stem
 from evaluators.spec import Metric, Shared, evaluator
 from evaluators.subsequence import lcs_length, lcs_positions
@@ -35,14 +36,6 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
     use_stemmer: bool = Field(False, description="Compare Porter stems of words longer than three letters.")
     rouge_types: tuple[RougeType, ...] = Field(ALL, min_length=1, description="Which ROUGE scores to compute.")
-
-
-class Overlap(NamedTuple):
-    """What answer and reference share, as shares of each, and their harmonic mean."""
-
-    precision: float
-    recall: float
-    f1: float
 
 
 class Text(NamedTuple):
@@ -88,7 +81,7 @@ def _rouge(row: Inputs, shared: Shared, params: Params) -> Outcome:
     metrics: dict[str, float] = {}
     parts: dict[str, float] = {}
     for key in params.rouge_types:
-        best = max((OVERLAPS[key](answer, reference) for reference in references), key=lambda overlap: overlap.f1)
+        best = max((OVERLAPS[key](answer, reference) for reference in references), key=lambda each: each.f1)
         metrics[key] = best.f1
         parts[f"{key}_precision"] = best.precision
         parts[f"{key}_recall"] = best.recall
@@ -118,25 +111,18 @@ def _too_long(answer: Text, references: Sequence[Text], types: Sequence[RougeTyp
     return ("rouge_l" in types and cells > CELLS) or ("rouge_lsum" in types and (cells > CELLS or steps > LINE_STEPS))
 
 
-def _overlap(hits: int, answer: int, reference: int) -> Overlap:
-    if not hits:
-        return Overlap(0.0, 0.0, 0.0)
-    precision, recall = hits / answer, hits / reference
-    return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
-
-
 def _single_words(answer: Text, reference: Text) -> Overlap:
     hits = common(answer.words, reference.words)
-    return _overlap(hits, len(answer.tokens), len(reference.tokens))
+    return overlap(hits, len(answer.tokens), len(reference.tokens))
 
 
 def _word_pairs(answer: Text, reference: Text) -> Overlap:
     hits = common(answer.pairs, reference.pairs)
-    return _overlap(hits, len(answer.tokens) - 1, len(reference.tokens) - 1)
+    return overlap(hits, len(answer.tokens) - 1, len(reference.tokens) - 1)
 
 
 def _longest(answer: Text, reference: Text) -> Overlap:
-    return _overlap(lcs_length(answer.tokens, reference.tokens), len(answer.tokens), len(reference.tokens))
+    return overlap(lcs_length(answer.tokens, reference.tokens), len(answer.tokens), len(reference.tokens))
 
 
 def _longest_of_lines(answer: Text, reference: Text) -> Overlap:
@@ -156,7 +142,7 @@ def _longest_of_lines(answer: Text, reference: Text) -> Overlap:
             if left[token]:
                 left[token] -= 1
                 hits += 1
-    return _overlap(hits, len(answer.tokens), len(reference.tokens))
+    return overlap(hits, len(answer.tokens), len(reference.tokens))
 
 
 OVERLAPS: dict[RougeType, Callable[[Text, Text], Overlap]] = {

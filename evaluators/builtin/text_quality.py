@@ -3,10 +3,10 @@ import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from evaluators.ngrams import common
 from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.overlap import overlap
 from evaluators.spec import Metric, NoParams, Shared, evaluator
 
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -19,14 +19,6 @@ class Inputs:
 
     answer: str
     expected: tuple[str, ...]
-
-
-class Overlap(NamedTuple):
-    """F1 first: the best of several overlaps is that of the best F1."""
-
-    f1: float
-    precision: float
-    recall: float
 
 
 METRICS = (
@@ -58,18 +50,10 @@ def _text_quality(row: Inputs, shared: Shared) -> Outcome:
     references = [tokens for tokens in (shared.once(counted, text) for text in row.expected) if tokens]
     if not references:
         return NotApplicable("reference_without_words" if row.expected else "empty_expected")
-    best = max(_overlap(answer, reference) for reference in references)
+    best = max(overlap(common(answer, reference), answer.total(), reference.total()) for reference in references)
     return Scored({"f1": best.f1, "precision": best.precision, "recall": best.recall})
 
 
 def counted(text: str) -> Counter[str]:
     """Tokens as the evaluation script of SQuAD 1.1 makes them."""
     return Counter(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
-
-
-def _overlap(answer: Counter[str], reference: Counter[str]) -> Overlap:
-    hits = common(answer, reference)
-    if not hits:
-        return Overlap(0.0, 0.0, 0.0)
-    precision, recall = hits / answer.total(), hits / reference.total()
-    return Overlap(2 * precision * recall / (precision + recall), precision, recall)
