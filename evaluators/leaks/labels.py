@@ -25,7 +25,9 @@ _OTHER = (
 SOMEWHERE = r"[^0-9\n]{0,40}?"  # "passport number of the second traveller: "
 # "number", "no.", "card", "document" in the languages of the labels.
 _NUMBER = (
-    r"(?:[ _.,/*'\"-]{0,3}(?:number|num(?:ero|mer|eri|bers?|ara[a-z]{0,4})?|no|nr|n\.?o?|nomor|nomer[a-z]{0,2}|"
+    # Also as the field of what the label names: "passport": {"number": ...
+    r"(?:(?:[ _.,/*'\"-]{0,3}|[\"']?:? ?(?:\{\s{0,8}|\n\s{1,8})[\"']?)"
+    r"(?:number|num(?:ero|mer|eri|bers?|ara[a-z]{0,4})?|no|nr|n\.?o?|nomor|nomer[a-z]{0,2}|"
     r"cislo|szam|"
     r"so|id|code|card|document|account|seria|series|i|and|ref|value|field)\b[.:]?)"
 )

@@ -22,10 +22,10 @@ _ENDINGS = frozenset(
 _OPENING = "!#$&*+/=?^`{|}~%'-."
 _REPOSITORY = frozenset({"git", "svn", "hg"})  # git@host.example: a login, nobody's mailbox
 _LOGIN = r"://[^\s/@:]{0,64}:[^\s/@]{0,64}$"  # user:password@host
-# Written out for people, not for robots: "jane (at) posteo (punkt) de".
+# Written out for people, not for robots: "jane (at) posteo (punkt) de"; or in a query: "mail=jane%40posteo.de".
 _AT = r"[\[({] ?(?:at|arroba|arobase|chiocciola|malpa|snabel-?a|apestaartje|@) ?[\])}]"
 _DOT = r"[\[({] ?(?:dot|punkt|punto|ponto|point|kropka|prikk?|piste|tocka|tecka|\.) ?[\])}]"
-_SPELT = rf"(?i)([a-z0-9_.+-]{{1,64}}) ?{_AT} ?([a-z0-9-]{{1,63}})(?: ?(?:\.|{_DOT}) ?[a-z0-9-]{{2,63}}){{1,4}}"
+_SPELT = rf"(?i)([a-z0-9_.+-]{{1,64}})(?: ?{_AT} ?|%40)([a-z0-9-]{{1,63}})(?: ?(?:\.|{_DOT}) ?[a-z0-9-]{{2,63}}){{1,4}}"
 # Whom a page means that shows how to write an address so: name (at) company (dot) com.
 _NOBODY = r"(?i)(?:your?|user|the|my|first|last)?[._-]?(?:name|e?mail|user|username|address|you|me|someone|somebody)"
 _NOWHERE = r"(?i)(?:your|my|the)?-?(?:domain|company|example|provider|site|website|host|server|mail|organi[sz]ation)"
@@ -66,7 +66,7 @@ def _domain(text: str) -> str:
 
 
 def _find_spelt(shape: Formatted) -> Iterator[Span]:
-    """Addresses whose "@" and points are spelt in brackets, but for those of nobody."""
+    """Addresses whose "@" and points are spelt in brackets or as URLs have them, but for those of nobody."""
     for match in compiled(_SPELT).finditer(shape.data):
         nobody = compiled(_NOBODY).fullmatch(match[1]) and compiled(_NOWHERE).fullmatch(match[2])
         if not nobody and match[2][:4].lower() != b"your":
@@ -76,5 +76,5 @@ def _find_spelt(shape: Formatted) -> Iterator[Span]:
 _NAME = "an e-mail address"
 DETECTORS: tuple[Detector, ...] = (
     Detector("email", _NAME, (r"@",), find),
-    Detector("email", _NAME, (rf"(?i){_AT}",), _find_spelt),
+    Detector("email", _NAME, (rf"(?i){_AT}|%40",), _find_spelt),
 )

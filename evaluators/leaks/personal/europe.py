@@ -268,7 +268,7 @@ DETECTORS: tuple[Detector, ...] = (
     told("bg_egn", "a Bulgarian identity number", r"\begn\b|unified civil|edinen grazdanski", r"[0-9]{10}", _egn),
     told("hr_oib", "a Croatian identity number", r"\boib\b|osobni identifikacijski", r"[0-9]{11}", mod_11_10),
     told("gr_amka", "a Greek insurance number", r"\bamka\b", r"[0-9]{11}", _amka),
-    told("tr_tckn", "a Turkish identity number", r"\btckn?\b|kimlik|turkish id", r"[1-9][0-9]{10}", _tckn),
+    told("tr_tckn", "a Turkish identity number", r"\btckn?\b|\bt\.c\. ?no|kimlik|turkish id", r"[1-9][0-9]{10}", _tckn),
     told(
         "ee_isikukood",
         "an Estonian or Lithuanian identity code",

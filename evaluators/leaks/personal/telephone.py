@@ -7,7 +7,7 @@ from typing import Any
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import PHONE
 from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import BESIDE, behind, is_counted, is_something_else
+from evaluators.leaks.labels import BESIDE, behind, called, is_counted, is_something_else
 from evaluators.leaks.patterns import compiled
 from evaluators.leaks.personal.numbering import NumberingPlans
 
@@ -20,6 +20,7 @@ _RUN = r"[+(]*[0-9][0-9 ()./+-]*[0-9]"
 _INTERNATIONAL = (
     r"\(\+[1-9][0-9]{0,2}\) ?[0-9][0-9 ()./-]{4,20}[0-9]|\+[1-9(][0-9 ()./-]{6,22}[0-9]|\b00[1-9][0-9 /-]{6,22}[0-9]"
 )
+_IN_QUERY = r"%2[Bb]([1-9][0-9]{7,14})\b"  # with its "+" as URLs have it
 # Area code, exchange and line of North America. 555 is nobody's area code, and in every example.
 _NORTH_AMERICAN = (
     r"(?:\b1[ .-])?(?:\([2-9][0-9]{2}\)[ .-]?[0-9]{3}[ .-][0-9]{4}|"
@@ -60,7 +61,7 @@ _WRITTEN = r"\+?\(?[0-9][0-9 ()./-]{5,18}[0-9]"
 _LEADING, _SIGNED = frozenset(b".:=>\"'|*"), 3  # signs, and how far before the number
 _BARE_DIGITS = 9  # without a sign before them: of "a handy 1234567" none is called
 _LABELLED = (
-    rf"(?:(?i:(?:\b|_)(?:{_CALLED}){_PART_OF_NAME}){_OWNER}(?i:{BESIDE})|"
+    rf"(?:(?i:(?:\b|_)(?:{called(_CALLED)}){_PART_OF_NAME}){_OWNER}(?i:{BESIDE})|"
     rf"{_LETTERED}[ *]{{0,3}}|{PHONE}[^0-9+(\n]{{0,12}}?|"
     rf"(?i:({_ASKED})(?: (?:me|us|him|her|them|at|on|my|our|the|number|cell|"
     r"mobile|line|back|support|now|today|or|is|[A-Z][a-z]{1,12})){0,4}[ :]{1,2}))"
@@ -120,6 +121,9 @@ def _international(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
             continue
         if plans.possible("+" + number.lstrip("(+0 ")):
             yield Span(start, end)
+    for match in compiled(_IN_QUERY).finditer(shape.data):
+        if plans.possible("+" + match[1].decode("latin-1")):
+            yield Span(*match.span(1))
 
 
 def _bracketed(shape: Formatted) -> Iterator[Span]:

@@ -31,6 +31,10 @@ _BESIDE = rf"(?i)(?:{_SPOKEN}\s{{1,4}}|\b(?:use|with|this|the|my|your) key )([a-
 # With signs that no key of a provider has.
 _SECRET = r"(?i)secret[\"']?\s?[:=]\s{0,4}[\"']?([^\s\"'`<>,;|&]{8,64})"
 _SIGNS = frozenset("!#$%^*@?")
+# Django's are of 50 characters, 14 of the alphabet's 50 are signs.
+_ALL_SIGNS = frozenset("!@#$%^&*(-_=+)")
+_SHORTEST_OF_SIGNS, _LEAST_SIGNS = 32, 5
+_TEMPLATES = ("[", "{", "<", "\\", "$(", "%(")
 _BRACKETS = frozenset("()[]{}")
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
@@ -86,6 +90,8 @@ def _opens(found: Assigned, shortest: int) -> bool:
     value = found.value
     if len(value) < shortest or any(map(str.isspace, value)) or is_made_up(value) or is_name(value) or is_row(value):
         return False
+    if found.quoted and _is_of_signs(value):
+        return True
     if value[0] in "$<{%&" or not _BRACKETS.isdisjoint(value) or (not found.quoted and is_code(value)):
         return False
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
@@ -97,6 +103,12 @@ def _is_random(value: str) -> bool:
     return (
         len(value) >= _SHORTEST_OF_LETTERS and value.isalpha() and len(value) < _WORD_LENGTH * len(_WORD.findall(value))
     )
+
+
+def _is_of_signs(value: str) -> bool:
+    """Whether it is long and has so many signs, and none as a template has them, that nobody wrote it."""
+    template = any(mark in value for mark in _TEMPLATES)
+    return len(value) >= _SHORTEST_OF_SIGNS and len(_ALL_SIGNS.intersection(value)) >= _LEAST_SIGNS and not template
 
 
 def _find_assigned(shape: Formatted) -> Iterator[Span]:

@@ -29,6 +29,10 @@ _CALLED = rf"(?i){CALL}(?:{_NAME}){ARGUMENT}"
 _SAID = rf"(?i)\b(?:{_WORD}|passwd|pwd|pw|credentials?){IS}"
 _BESIDE = r"(?i)\b(?:pass(?:word|code|phrase)|identified by) (?:\"([^\"\s]{6,64})\"|'([^'\s]{6,64})')"
 _PROSE_BESIDE = rf"(?i)(?:(?:_|\b)(?:{_WORD}|requirepass|passwd)|_pass|_pwd)[*:]{{0,3}}\s{{1,8}}{BARE}"
+_BEHIND = (
+    rf"(?i)(?:{QUOTED}|\b([^\s\"'`<>,;|]{{8,64}})) (?:as|is) (?:the|your|my|our|his|her|their|an?)"
+    rf"(?: [a-z-]{{2,12}}){{0,2}} (?:{_WORD}|pwd?)\b"
+)
 _OPTION = rf"(?i)(?:^|\s)--[a-z-]{{0,24}}(?:password|passwd|passphrase|pass|pwd)[ =](?:{QUOTED}|{BARE})"
 _OF_A_COMMAND = (
     r"\b(?:(?:mysql|mariadb)[a-z]*\b[^\n|]{0,80}? -p|(?:docker|podman|helm registry|az acr) login\b[^\n|]{0,80}? -p ?|"
@@ -132,9 +136,10 @@ def _find_said(shape: Formatted) -> Iterator[Span]:
             is_pin = found.value.isdigit() and len(found.value) >= _PIN
             if is_pin or opens(found.value, found.quoted and pattern is _SAID):
                 yield Span(found.start, found.end)
-    for found in assigned(shape, _PROSE_BESIDE):
-        if is_strong(found.value) and opens(found.value, quoted=False):
-            yield Span(found.start, found.end)
+    for pattern in (_PROSE_BESIDE, _BEHIND):
+        for found in assigned(shape, pattern):
+            if is_strong(found.value) and opens(found.value, quoted=False):
+                yield Span(found.start, found.end)
 
 
 def _find_option(shape: Formatted) -> Iterator[Span]:

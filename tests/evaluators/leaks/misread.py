@@ -41,9 +41,11 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
             *("user/pass: admin / @", "username & password: eva / @", "user eva, pass @", "u: eva p: @"),
             *("the wifi pw is @", "SetEnv DB_PASS @"),
             *("net use Z: \\\\files\\shared /user:eva @", "The door's password used to be @ until May."),
+            *("The admin password was changed to @", "Enter '@' as the password", "@ is your new passcode"),
         ),
     ),
     ("api_key", key, ("os.environ.setdefault('SECRET_KEY', '@')", 'headers.put("x-api-key", "@")')),
+    ("api_key", lambda draw: f"{key(draw)[:30]}!(^-=x+_{key(draw)[:8]}", ("DJANGO_SECRET_KEY='@'",)),
     ("api_key", _with_slash, ("AWS_SECRET_ACCESS_KEY=@", "auth_token: @", "aws_secret_access_key = @")),
     (
         "ip",
@@ -68,6 +70,9 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
             *('{"homePhone": "@"}',),
         ),
     ),
+    ("phone", lambda draw: f"4915112{digits(draw, 6)}", ("GET /sms?to=%2B@&text=hi",)),
+    ("phone", lambda draw: f"98{digits(draw, 8)}", ("contact_no: @", "emergency_contact: @")),
+    ("email", lambda draw: f"eva{digits(draw, 3)}%40posteo.de", ("/reset?mail=@&step=2",)),
     ("email", lambda draw: f"eva{digits(draw, 2)} (at) posteo (punkt) de", ("Schreib an @!",)),
     ("it_codice_fiscale", _tax_code, ("tax code @", "The contractor gave code @ on the form", "Ref code @")),
     (
@@ -97,6 +102,7 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
         lambda draw: f"219 0{draw.randint(1, 9)} {digits(draw, 4)}",
         ("Taxpayer (SSN) @ on the form", "customerSsn: @"),
     ),
+    ("tr_tckn", valid("tr.tckimlik", lambda draw: digits(draw, 11)), ("T.C. No @",)),
     ("birth_date", lambda draw: f"1991-0{draw.randint(1, 9)}-14", ('{"patientDob": "@"}',)),
     (
         "bank_account",
@@ -113,7 +119,7 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
     (
         "passport",
         lambda draw: f"C0{draw.randint(1, 9)}X00T{draw.randint(10, 99)}",
-        ("Mein Reisepass hat die Nummer @.",),
+        ("Mein Reisepass hat die Nummer @.", '{"passport": {"number": "@"}}', "passport:\n  number: @\n"),
     ),
 )
 
@@ -143,6 +149,9 @@ LEFT_OUT: tuple[tuple[str, int], ...] = (
     *(
         ("info [at] yoursite [dot] org, form @", 2),
         ("passwordMinLength: @", 2),
+        ("secret = '{{ lookup(env)-x_y=z!w#(12)+@ }}'", 2),
+        ("The password was changed on 2024-05-@", 2),
+        ("width=100%40px is no address @", 2),
         ("WhatsApp 2.24.10.@ update", 2),
     ),
     *(

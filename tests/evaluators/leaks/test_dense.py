@@ -36,6 +36,8 @@ REPEATED = {
     "keys of one word": "userPhone: 5550199, customerSsn: 219099998, ",
     "labels behind": "601482937 is my mobile 12345678 to my ",
     "logins": "user a, pass b user: u: login p: define('password', ",
+    "passwords ahead of their label": "'a1!bcdefgh' as the 'b' is your new k password ",
+    "queries": "a%40b.de %2B4915112345678 passport: { number: ",
     "options": "mysql -p docker login --password -p'a ",
 }
 
