@@ -1,4 +1,7 @@
-"""The Faust app of a lane: our transport, acknowledgements by hand, nothing of Faust that loses or copies data."""
+"""The Faust app of a lane: our transport, acknowledgements by hand, nothing of Faust that loses or copies data.
+
+Faust has no types, so that mypy knows no base class and no decorator of its.
+"""
 
 from collections.abc import Callable
 from typing import Any

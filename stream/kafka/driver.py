@@ -2,7 +2,8 @@
 
 Faust 0.15 spends 220 µs a record on event-loop churn and commits past records in flight (its issue 606). Here a slice
 is one event, and a commit is the end of the acknowledged prefix of slices (`stream.kafka.offsets`). The overridden
-names are private to Faust and aiokafka: tests/stream/core/test_driver_contract.py fails when one of them moves.
+names are private to Faust and aiokafka: tests/stream/core/test_driver_contract.py fails when one of them moves. Faust
+has no types, so that mypy knows no base class and no decorator of its.
 """
 
 import asyncio

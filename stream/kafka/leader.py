@@ -147,7 +147,7 @@ class KafkaLeadership:
             self._trouble = ""
 
 
-class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
     def __init__(self, leadership: KafkaLeadership, first: TopicPartition) -> None:
         self._leadership = leadership
         self._first = first

@@ -4,14 +4,14 @@ import asyncio
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import pytest
 
 from drift.leadership import Term, elect
 from evaluators.errors import ConfigError
-from sinks.clickhouse.database import Database
+from sinks.clickhouse.database import Database, Row
 from stream.configuration.sections import KafkaSettings
 from stream.kafka.leader import KafkaLeadership
 from stream.local.broker import EmbeddedBroker
@@ -129,7 +129,7 @@ def test_candidates_at_the_same_moment_get_different_epochs(database: Database) 
 
         waits = True
 
-        def insert(self, table, rows):  # type: ignore[no-untyped-def]
+        def insert(self, table: str, rows: Sequence[Row]) -> None:
             if self.waits:
                 self.waits = False
                 both.wait(10)

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -19,6 +20,8 @@ from sinks.clickhouse.database import Database
 from sinks.rows import ScoreRow
 from tests.drift.windows_model import Content, Key, base_windows, bin_of, larger_windows
 from tests.drift.world import World, made, score_row, trace_row
+
+Described = dict[str, Any]  # of a score row
 
 pytestmark = pytest.mark.clickhouse
 
@@ -99,7 +102,7 @@ rows = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(first=rows, second=rows)
-def test_the_roll_up_is_the_model(database: Database, first: list[dict], second: list[dict]) -> None:  # type: ignore[type-arg]
+def test_the_roll_up_is_the_model(database: Database, first: list[Described], second: list[Described]) -> None:
     """Twice: as rows first close, and after more versions of the same traces, some of them gone from their window."""
     app = f"app{next(_APPS)}"
     frames = WindowSettings(base_s=10, sizes_s=(60, 3600), out_of_orderness_s=0, segments=SEGMENTS)
@@ -107,7 +110,7 @@ def test_the_roll_up_is_the_model(database: Database, first: list[dict], second:
     rollup = Rollup(database, EVALUATORS, frames, elect(database, app), Idleness())
     world.progress(7200)
     stored: list[ScoreRow] = []
-    before: dict[int, dict[Key, dict[str, object]]] = {}
+    before: dict[int, dict[Key, dict[str, Any]]] = {}
     for batch in (first, second):
         written = [_row(world, app, described) for described in batch]
         stored += written
@@ -126,7 +129,7 @@ def test_the_roll_up_is_the_model(database: Database, first: list[dict], second:
 
 
 def _compare(
-    expected: Mapping[Key, Content], found: Mapping[Key, dict[str, object]], before: Mapping[Key, dict[str, object]]
+    expected: Mapping[Key, Content], found: Mapping[Key, dict[str, Any]], before: Mapping[Key, dict[str, Any]]
 ) -> None:
     of_classes = {key for key in (*found, *before) if key.metric == "rated.class_rate"}
     _compare_contents(
@@ -151,7 +154,7 @@ def _compare(
 
 
 def _compare_contents(
-    expected: Mapping[Key, Content], found: Mapping[Key, dict[str, object]], before: Mapping[Key, dict[str, object]]
+    expected: Mapping[Key, Content], found: Mapping[Key, dict[str, Any]], before: Mapping[Key, dict[str, Any]]
 ) -> None:
     assert sorted(found) == sorted(set(expected) | set(before))
     for key, row in found.items():
@@ -171,7 +174,7 @@ def _compare_contents(
         changed = old is not None and any(
             old[name] != row[name] for name in row if name not in ("revision", "sum", "sum_squares", "late")
         )  # and its own number, if nothing else
-        assert row["revision"] == (1 if old is None else old["revision"] + changed), key  # type: ignore[operator]
+        assert row["revision"] == (1 if old is None else old["revision"] + changed), key
 
 
 def _bins(metric: str, values: list[float]) -> dict[int, int]:
@@ -183,26 +186,28 @@ def _bins(metric: str, values: list[float]) -> dict[int, int]:
     return bins
 
 
-def _row(world: World, app: str, described: dict[str, object]) -> ScoreRow:
+def _row(world: World, app: str, described: Described) -> ScoreRow:
     fields = dict(described)
     second, trace = fields.pop("second"), fields.pop("trace")
     if fields["status"] != "scored":
         fields["metrics"], fields["categories"] = {}, {}
     elif fields["evaluator"] == "rated":
-        fields["metrics"] = {"rate": fields["metrics"]["up"]}  # type: ignore[index]
+        fields["metrics"] = {"rate": fields["metrics"]["up"]}
     elif fields["evaluator"] == "plain":
-        fields["metrics"] = {"up": fields["metrics"]["up"], "undeclared": 2.0}  # type: ignore[index]
-    return score_row(world.start + timedelta(seconds=second), f"t{trace}", app=app, **fields)  # type: ignore[arg-type]
+        fields["metrics"] = {"up": fields["metrics"]["up"], "undeclared": 2.0}
+    return score_row(world.start + timedelta(seconds=second), f"t{trace}", app=app, **fields)
 
 
-def _stored(database: Database, app: str, size_s: int) -> dict[Key, dict[str, object]]:
+def _stored(database: Database, app: str, size_s: int) -> dict[Key, dict[str, Any]]:
     rows = database.rows(
         "SELECT *, toUnixTimestamp(start) AS at FROM windows FINAL "
         "WHERE app = {app:String} AND size_s = {size_s:UInt32}",
         {"app": app, "size_s": size_s},
     )
-    names = ("seen", "sampled", "applicable", "scored", "failed", "skipped", "failures", "category_counts", "parts")
-    names += ("sum", "sum_squares", "min", "max", "bins", "revision", "value")  # type: ignore[assignment]
+    names = [
+        *("seen", "sampled", "applicable", "scored", "failed", "skipped", "failures", "category_counts", "parts"),
+        *("sum", "sum_squares", "min", "max", "bins", "revision", "value"),
+    ]
     keys = Key._fields
     return {
         Key(*(row["at"] if name == "start" else row[name] for name in keys)): {name: row[name] for name in names}

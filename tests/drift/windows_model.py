@@ -4,10 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from evaluators.spec import Evaluator, Metric
 from sinks.rows import ScoreRow, TraceRow
+
+Stored = TypeVar("Stored", ScoreRow, TraceRow)
 
 
 class Key(NamedTuple):
@@ -48,15 +50,15 @@ class Content:
             getattr(self, name).update(getattr(other, name))
 
 
-def newest(rows: Iterable[ScoreRow] | Iterable[TraceRow]) -> list[ScoreRow] | list[TraceRow]:
+def newest(rows: Iterable[Stored]) -> list[Stored]:
     """One row per identity, the one of the highest version; tombstones take theirs out."""
-    best: dict[tuple[object, ...], ScoreRow | TraceRow] = {}
+    best: dict[tuple[object, ...], Stored] = {}
     for row in rows:
         minute = int(row.time.timestamp()) // 60
         key = (row.run_id, row.app, row.environment, getattr(row, "evaluator", ""), minute, row.trace_id)
         if key not in best or row.version >= best[key].version:
             best[key] = row
-    return [row for row in best.values() if not row.is_deleted]  # type: ignore[return-value]
+    return [row for row in best.values() if not row.is_deleted]
 
 
 def base_windows(

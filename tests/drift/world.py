@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from drift.jobs import Jobs, WatchReport
 from drift.leadership import Term, elect
@@ -214,7 +214,7 @@ class World:
         evaluator: str = "quality",
         lane: str = "fast",
         name: str = "",
-        **fields: object,
+        **fields: Any,
     ) -> list[ScoreRow]:
         """One trace per value, a tenth of a second apart from `second` on; stored and marked."""
         rows = [
@@ -223,7 +223,7 @@ class World:
                 f"{name or f't{next(_numbers)}'}-{i}",
                 {key: value},
                 evaluator=evaluator,
-                **fields,  # type: ignore[arg-type]
+                **fields,
             )
             for i, value in enumerate(values)
         ]

@@ -5,6 +5,7 @@ In a process of its own, since Faust leaves a thread's loop and sockets to the e
 
 import asyncio
 import sys
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from evaluators.errors import ConfigError
@@ -74,5 +75,5 @@ async def early(settings: Settings, after_s: float) -> None:
 
 if __name__ == "__main__":
     name, bootstrap, topic, *seconds = sys.argv[1:]
-    ways = {"crash": crash, "locked": locked, "early": early}
-    asyncio.run(ways[name](settings_of(bootstrap, topic), *map(float, seconds)))  # type: ignore[operator]
+    ways: dict[str, Callable[..., Coroutine[Any, Any, None]]] = {"crash": crash, "locked": locked, "early": early}
+    asyncio.run(ways[name](settings_of(bootstrap, topic), *map(float, seconds)))

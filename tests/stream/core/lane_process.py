@@ -9,8 +9,10 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from evaluators.errors import RagwatchError
+from evaluators.spec import Lane
 from stream.assembly import assemble
 from stream.ingest.records import Record
 from stream.lanes.serve import serve
@@ -32,19 +34,20 @@ class Slow:
         return self._pipeline.process(records)
 
 
-async def main(settings_file: str, directory: str, lane: str, nap: float) -> None:
+async def main(settings_file: str, directory: str, lane: Lane, nap: float) -> None:
     settings = load(Path(settings_file), {}).settings
     logs.configure(settings.telemetry)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    pipeline = Slow(assemble(settings, lane).pipeline, nap)  # type: ignore[arg-type]
-    await serve(settings, lane, pipeline, LineSink(Path(directory)), stop, port=0)  # type: ignore[arg-type]
+    pipeline = Slow(assemble(settings, lane).pipeline, nap)
+    await serve(settings, lane, pipeline, LineSink(Path(directory)), stop, port=0)
 
 
 if __name__ == "__main__":
     try:
-        asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]) if len(sys.argv) > 4 else 0.0))
+        [lane] = (known for known in get_args(Lane) if known == sys.argv[3])
+        asyncio.run(main(sys.argv[1], sys.argv[2], lane, float(sys.argv[4]) if len(sys.argv) > 4 else 0.0))
     except RagwatchError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(2)

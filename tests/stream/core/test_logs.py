@@ -4,6 +4,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 
@@ -44,8 +45,8 @@ def test_json_where_not_a_terminal() -> None:
 
 
 @pytest.mark.parametrize(("log_format", "out"), [("auto", Terminal()), ("text", io.StringIO())])
-def test_plain_at_a_terminal_or_by_choice(log_format: str, out: io.StringIO) -> None:
-    configure(TelemetrySettings(log_format=log_format), out)  # type: ignore[arg-type]
+def test_plain_at_a_terminal_or_by_choice(log_format: Literal["auto", "text"], out: io.StringIO) -> None:
+    configure(TelemetrySettings(log_format=log_format), out)
     logging.getLogger("stream.somewhere").info("hello")
     assert out.getvalue().endswith("INFO stream.somewhere: hello\n")
 

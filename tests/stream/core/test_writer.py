@@ -4,6 +4,7 @@ import asyncio
 import random
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from sinks.rows import Block
 from stream.lanes.writer import Write, Writer
 from stream.telemetry.registry import Telemetry
 from tests.stream.core.loop import in_loop
-from tests.stream.core.rows import block_of, progress
+from tests.stream.core.rows import block_of, dead, progress
 
 
 class Recorder:
@@ -34,8 +35,8 @@ class Recorder:
         return []
 
 
-def writer(write: Write, **limits: float) -> Writer:
-    return Writer(write, Telemetry(), rng=random.Random(1), **{"block_wait_s": 0.02, **limits})  # type: ignore[arg-type]
+def writer(write: Write, *, block_wait_s: float = 0.02, **limits: Any) -> Writer:
+    return Writer(write, Telemetry(), block_wait_s=block_wait_s, rng=random.Random(1), **limits)
 
 
 @in_loop
@@ -161,8 +162,8 @@ async def test_what_is_set_aside_goes_to_the_block_that_it_came_from() -> None:
     one = writer(write)
     first, second = await one.put(block_of(1, 2)), await one.put(block_of(4, 5, 7))
     running = asyncio.create_task(one.run())
-    assert [found.row.offset for found in await first] == [1]  # type: ignore[union-attr]
-    assert [found.row.offset for found in await second] == [5, 7]  # type: ignore[union-attr]
+    assert [found.row for found in await first] == [dead(1)]
+    assert [found.row for found in await second] == [dead(5), dead(7)]
     value = one.telemetry.registry.get_sample_value("ragwatch_rows_set_aside_total", {"table": "dead_letters"})
     assert value == 3
     one.close()

@@ -1,6 +1,7 @@
 import io
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -49,10 +50,10 @@ def points(*means: float | None) -> tuple[Point, ...]:
     )
 
 
-def view(elapsed_s: float | None = 65.0, **changes: object) -> View:
+def view(elapsed_s: float | None = 65.0, **changes: Any) -> View:
     snapshot = Snapshot(1234, 19.6, 9999, {"fast": 0, "model": 12}, 3, {RELEVANCY.metric: points(0.8, 0.77, 0.17)})
     shown = View("starting", elapsed_s, None, 1250, snapshot, (RELEVANCY,), ())
-    return replace(shown, **changes)  # type: ignore[arg-type]
+    return replace(shown, **changes)
 
 
 def drawn(shown: View) -> str:
@@ -142,12 +143,12 @@ def test_plain_lines_tell_every_fault_and_every_change_once() -> None:
 
 
 def test_a_terminal_gets_the_screen_and_a_pipe_the_lines() -> None:
-    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
-    screen = display(terminal)
+    out = io.StringIO()
+    screen = display(Console(file=out, force_terminal=True, width=100))
     assert isinstance(screen, Screen)
     with screen:
         screen.update(view())
-    assert "19.6 traces/s" in terminal.file.getvalue()  # type: ignore[attr-defined]
+    assert "19.6 traces/s" in out.getvalue()
     assert isinstance(display(Console(file=io.StringIO())), Lines)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, pairwise
+from typing import Any
 
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -14,7 +15,7 @@ from pydantic import BaseModel
 from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
 from evaluators.plan import Prepared
 from evaluators.resources import Resources
-from evaluators.spec import Lane, Metric, NoParams, Shared, evaluator
+from evaluators.spec import Evaluator, Lane, Metric, NoParams, Shared, evaluator
 from sinks.memory import MemorySink
 from sinks.rows import Block, DirtyRow, ScoreRow, TextRow, TraceRow
 from sinks.version import pack
@@ -48,12 +49,12 @@ def slow_words(rows: Sequence[Answer], shared: Shared, params: BaseModel) -> Ite
     return [Scored({"n": len(row.answer.split())}) for row in rows]
 
 
-def prepared(made: object = words, tasks: tuple[str, ...] = ()) -> Prepared:
-    return Prepared(made, NoParams(), f"f-{getattr(made, 'id', '')}", tasks)  # type: ignore[arg-type]
+def prepared(made: Evaluator = words, tasks: tuple[str, ...] = ()) -> Prepared:
+    return Prepared(made, NoParams(), f"f-{made.id}", tasks)
 
 
 def pipeline(
-    *plan: Prepared, lane: Lane | None = "fast", settings: Settings | None = None, run_id: str = "live", **more: object
+    *plan: Prepared, lane: Lane | None = "fast", settings: Settings | None = None, run_id: str = "live", **more: Any
 ) -> Pipeline:
     marks = (f"m{n}" for n in count())
     return Pipeline(
@@ -63,12 +64,12 @@ def pipeline(
         lane=lane,
         run_id=run_id,
         new_mark=lambda: next(marks),
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 
-def process(*records: StoredRecord, **how: object) -> Block:
-    return pipeline(**how).process(records).block  # type: ignore[arg-type]
+def process(*records: StoredRecord, **how: Any) -> Block:
+    return pipeline(**how).process(records).block
 
 
 def configured(**sections: dict[str, object]) -> Settings:
