@@ -19,6 +19,7 @@ PREAMBLE = re.compile(
     r"(?i)\A\W*(?:i|we|thanks?|sorry|hello|hi|great|good|your?|that|this)\b|\b(?:context|document|text|source|passage|article)s?\b"
 )
 QUOTED = re.compile(r'"[^"]+"|“[^“”]+”|„[^„“”]+[“”]|«[^«»]+»|「[^「」]+」')
+CONDITION = re.compile(r"(?i)\b(?:if|when|whenever|unless|wenn|jeśli|если|якщо)\b[^.!?,;\n]*\Z")
 CONCLUSION = re.compile(
     r"[^.!?\n]*?[,;] (?:so|therefore|hence|thus|also|daher|donc|por lo que|quindi|portanto|dus|więc|поэтому) "
 )
@@ -75,8 +76,8 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 def unsuccessful_requests(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """1 where the answer does not answer: blank, or one of its first two sentences holds a phrase that says so and the
     rest is short. An error text counts at the very beginning only. A phrase does not count that the question holds too,
-    that is quoted, from which a conclusion is drawn, or before which a figure is given or that "However" puts after an
-    answer. The kind is kept as the category `refusal`.
+    that is quoted or supposed ("if"), from which a conclusion is drawn ("so"), or that follows a figure or limits
+    ("However") what was answered. The kind is kept as the category `refusal`.
     """
     kinds = refusals(tuple(params.phrases.items()))
     for row in rows:
@@ -92,7 +93,12 @@ def _judged(row: Inputs, shared: Shared, kinds: Mapping[str, Refusals], longest_
         asked = row.question.lower()
         for kind, phrases in kinds.items():
             found = phrases.find(opening)
-            if found and opening[slice(*found)].lower() not in asked and not _concludes(opening[found[1] :], kinds):
+            if (
+                found
+                and opening[slice(*found)].lower() not in asked
+                and not CONDITION.search(opening[: found[0]])
+                and not _concludes(opening[found[1] :], kinds)
+            ):
                 return Scored(
                     {"unsuccessful": 1.0}, {"refusal": kind}, evidence=(Evidence("answer", *found, kind=kind),)
                 )

@@ -176,6 +176,8 @@ def test_refusals_of_many_languages_are_told_from_right_answers_that_sound_like_
     [
         ('The bot says "I don\'t know" below 0.4.', False),
         ('"I don\'t know."', True),
+        ("If no documents are found, the list is empty.", False),
+        ("If you mean prices, no documents were found.", True),
         ("The contract does not mention an age, so anyone may sign.", False),
         ("The contract does not mention an age, so I cannot say.", True),
         ("It costs $40. The documents do not mention discounts.", False),
@@ -183,7 +185,7 @@ def test_refusals_of_many_languages_are_told_from_right_answers_that_sound_like_
         ("Thank you for asking. However, I cannot help with that.", True),
     ],
 )
-def test_an_answer_that_quotes_concludes_or_is_only_limited_is_one(answer: str, unsuccessful: bool) -> None:
+def test_an_answer_that_quotes_supposes_concludes_or_is_only_limited_is_one(answer: str, unsuccessful: bool) -> None:
     given = scored("unsuccessful_requests", question="What is it?", answer=answer)
     assert given.metrics == {"unsuccessful": float(unsuccessful)}
 
