@@ -6,7 +6,7 @@ import pytest
 
 from drift.settings import RuleOverride, RuleSettings, WindowSettings
 from sinks.clickhouse.database import Database
-from tests.drift.world import World, score_row
+from tests.drift.world import World, dies_before, score_row
 
 pytestmark = pytest.mark.clickhouse
 RULES = RuleSettings(min_sample=10, k=1, m=1, update_every_s=0, any_resolve_after_s=120)
@@ -87,22 +87,11 @@ def test_a_leak_that_is_taken_out_again_ends_its_problem(database: Database) -> 
     assert verdicts(database) == [(1, 1, 1, 1)]
 
 
-def test_a_crash_between_the_verdict_and_its_event_loses_no_problem(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_between_the_verdict_and_its_event_loses_no_problem(database: Database) -> None:
     world = World(database, rules=RULES)
     leak(world, 5, [0.0])
-    insert = Database.insert
-
-    def dies(self: Database, table: str, rows: Any) -> None:
-        if table == "problem_events":
-            raise KeyboardInterrupt
-        insert(self, table, rows)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Database, "insert", dies)
-        with pytest.raises(KeyboardInterrupt):
-            world.advance(10)
+    with dies_before("problem_events"):
+        world.advance(10)
     assert events(database) == []
     world.elect()
     world.advance(11)

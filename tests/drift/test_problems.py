@@ -10,7 +10,7 @@ from drift.rules.choose import check
 from drift.settings import RuleOverride, RuleSettings, WindowSettings
 from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
-from tests.drift.world import EVALUATORS, World, score_row, text_row
+from tests.drift.world import EVALUATORS, World, dies_before, score_row, text_row
 
 pytestmark = pytest.mark.clickhouse
 RULES = RuleSettings(min_sample=10, k=1, m=1, resolve_after=1, update_every_s=0, any_resolve_after_s=120)
@@ -53,23 +53,12 @@ def test_two_leaders_in_turn_raise_nothing_twice(database: Database) -> None:
     assert events(database) == [("quality.good", "opened")]
 
 
-def test_a_crash_between_verdicts_and_events_loses_no_problem(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_between_verdicts_and_events_loses_no_problem(database: Database) -> None:
     world = World(database, rules=RULES)
     world.scores(0, [0.4] * 20)
     world.progress(60)
-    insert = Database.insert
-
-    def dies(self: Database, table: str, rows: Any) -> None:
-        if table == "problem_events":
-            raise KeyboardInterrupt
-        insert(self, table, rows)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Database, "insert", dies)
-        with pytest.raises(KeyboardInterrupt):
-            world.watch(60)
+    with dies_before("problem_events"):
+        world.watch(60)
     assert events(database) == []
     world.elect()
     world.watch(61)

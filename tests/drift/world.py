@@ -1,10 +1,13 @@
 """Traffic, workers' progress and jobs on the real engine, at times of the test's choosing."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+
+import pytest
 
 from drift.jobs import Jobs, WatchReport
 from drift.leadership import Term, elect
@@ -13,7 +16,7 @@ from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators.outcome import Outcome
 from evaluators.parts import Combine
 from evaluators.spec import Domain, Evaluator, Lane, Method, Metric, NoParams, Shared, evaluator
-from sinks.clickhouse.database import Database
+from sinks.clickhouse.database import Database, Row
 from sinks.rows import LIVE, DirtyRow, ScoreRow, TextRow, TraceRow
 from sinks.version import pack
 
@@ -278,3 +281,19 @@ class World:
 def version(offset: int, revision: int = 0) -> int:
     """As the stream packs them."""
     return pack(1_700_000_000_000, offset, revision)
+
+
+@contextmanager
+def dies_before(table: str) -> Iterator[None]:
+    """What runs inside is killed where it would store rows of that table."""
+    insert = Database.insert
+
+    def dies(self: Database, into: str, rows: Sequence[Row]) -> None:
+        if into == table:
+            raise KeyboardInterrupt
+        insert(self, into, rows)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Database, "insert", dies)
+        with pytest.raises(KeyboardInterrupt):
+            yield
