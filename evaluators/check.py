@@ -13,12 +13,14 @@ from evaluators.check_windows import window_faults
 from evaluators.encoder import Encoder
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.fingerprint import fingerprint
+from evaluators.models import Model
+from evaluators.models.hashing import HashingModel
 from evaluators.outcome import Failed, Outcome, Scored
-from evaluators.plan import Prepared
+from evaluators.plan import Prepared, models_of
 from evaluators.registry import unsound
 from evaluators.resources import Resources
 from evaluators.run import run_all
-from evaluators.spec import Evaluator, Vectors
+from evaluators.spec import Ask, Evaluator, ModelRef, Vectors
 from evaluators.specimens import CANARY, specimens
 from evaluators.trace import Trace
 
@@ -30,15 +32,18 @@ def check_evaluator(
     traces: Sequence[Trace] = (),
     params: BaseModel | None = None,
     encoder: Encoder | None = None,
+    models: Mapping[ModelRef, Model] | None = None,
 ) -> None:
     """Raises `AssertionError` that lists every way in which the evaluator breaks its contract.
 
     It is run over `traces`, at least one of which it must score, and over ordinary and hostile specimens: in one
-    batch, one by one, in reverse and twice. The encoder is a fake one unless given.
+    batch, one by one, in reverse and twice. The encoder and the models it asks are fake ones unless given.
     """
     faults = unsound(evaluator)
     if not faults:
-        faults = _Check(evaluator, (*traces, *specimens()), params or evaluator.params(), encoder).faults()
+        faults = _Check(
+            evaluator, (*traces, *specimens()), params or evaluator.params(), encoder, models or {}
+        ).faults()
     if faults:
         listed = "".join(f"\n- {fault}" for fault in dict.fromkeys(faults))
         raise AssertionError(f"evaluator {evaluator.id!r} breaks its contract:{listed}")
@@ -63,13 +68,34 @@ class CountingEncoder:
         return self._encoder.count_tokens(texts)
 
 
+class CountingModel:
+    """A `Model` that counts how often it was asked."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.revision = model.revision
+        self.calls = 0
+
+    def answer(self, asks: Sequence[Ask]) -> Vectors:
+        """As the model it stands for."""
+        self.calls += 1
+        return self._model.answer(asks)
+
+
 class _Check:
     def __init__(
-        self, evaluator: Evaluator, traces: Sequence[Trace], params: BaseModel, encoder: Encoder | None
+        self,
+        evaluator: Evaluator,
+        traces: Sequence[Trace],
+        params: BaseModel,
+        encoder: Encoder | None,
+        models: Mapping[ModelRef, Model],
     ) -> None:
         self._encoder = CountingEncoder(encoder or HashingEncoder())
+        refs = models_of(evaluator, params)
+        self._models = {ref: CountingModel(models.get(ref) or HashingModel(ref)) for ref in refs}
         self._traces = tuple(traces)
-        mark = fingerprint(evaluator, params, self._encoder.revision)
+        mark = fingerprint(evaluator, params, self._encoder.revision, [m.revision for m in self._models.values()])
         self._calls = 0
 
         @functools.wraps(evaluator.score)
@@ -85,6 +111,11 @@ class _Check:
         faults = []
         if self._encoder.calls > 1:
             faults.append(f"a batch needed {self._encoder.calls} encoder calls: embeds must name every text it embeds")
+        faults += [
+            f"a batch needed {model.calls} calls of the model {ref.name}: asks must name all that it asks"
+            for ref, model in self._models.items()
+            if model.calls > 1
+        ]
         halved, failed = self._calls > 1, any(isinstance(outcome, Failed) for outcome in whole)
         if halved and not failed:
             faults.append("it failed on a batch and on none of its records alone: one outcome per record, in order")
@@ -112,7 +143,7 @@ class _Check:
         return faults
 
     def _run(self, traces: Sequence[Trace]) -> list[Outcome | None]:
-        [outcomes] = run_all([self._prepared], traces, Resources(self._encoder).batch())
+        [outcomes] = run_all([self._prepared], traces, Resources(self._encoder, models=self._models).batch())
         return outcomes
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evaluators import models
 from evaluators.encoder import Encoder, revision_of, what_is_missing
 from evaluators.fingerprint import fingerprint
-from evaluators.plan import check_names, is_on, missing_extra, parameters, tasks_of, why_unavailable
+from evaluators.plan import check_names, is_on, models_of, parameters, tasks_of, why_unavailable
 from evaluators.settings import EvaluatorSettings
 from evaluators.spec import Better, Budget, Domain, Evaluator, Lane, Method, Metric, Need, Rule
 
@@ -49,7 +50,7 @@ class EvaluatorInfo:
     more than `budget` is not applicable, and a limit of None is none.
 
     `available` says whether its resources are there (`reason`: what to install), `enabled` whether settings want it.
-    `fingerprint` is None where it cannot be told, because the encoder that it depends on is not there.
+    `fingerprint` is None where it cannot be told, because a model that it depends on is not there.
     """
 
     id: str
@@ -77,10 +78,12 @@ def describe(
 ) -> list[EvaluatorInfo]:
     """Every evaluator, sorted by id, as these settings have it; loads no model. Raises `ConfigError` as `prepare`."""
     check_names(registry, settings)
+    embeds = any(Need.EMBEDDING in evaluator.needs for evaluator in registry.values())
+    no_encoder = what_is_missing(settings.encoder) if embeds and encoder is None else None
     revision = encoder.revision if encoder else None
-    if revision is None and _any_embeds(registry) and what_is_missing(settings.encoder) is None:
+    if embeds and encoder is None and no_encoder is None:
         revision = revision_of(settings.encoder)
-    return [_described(evaluator, settings, encoder, revision) for evaluator in registry.values()]
+    return [_described(evaluator, settings, no_encoder, revision) for evaluator in registry.values()]
 
 
 def in_words(budget: Budget) -> str:
@@ -91,12 +94,14 @@ def in_words(budget: Budget) -> str:
 
 
 def _described(
-    evaluator: Evaluator, settings: EvaluatorSettings, encoder: Encoder | None, revision: str | None
+    evaluator: Evaluator, settings: EvaluatorSettings, no_encoder: str | None, revision: str | None
 ) -> EvaluatorInfo:
     params = parameters(evaluator, settings)
-    embeds = Need.EMBEDDING in evaluator.needs
-    could_load = embeds and encoder is None and revision is not None and evaluator.needs == {Need.EMBEDDING}
-    reason = missing_extra(evaluator) if could_load else why_unavailable(evaluator, settings.encoder, encoder)
+    refs = models_of(evaluator, params)
+    absent = (models.what_is_missing(ref, settings) for ref in refs)
+    reason = why_unavailable(evaluator, no_encoder) or next(filter(None, absent), None)
+    revisions = [models.revision_of(ref, settings) for ref in refs] if reason is None else []
+    told = reason is None or not (refs or evaluator.needs)
     return EvaluatorInfo(
         id=evaluator.id,
         description=evaluator.description,
@@ -114,13 +119,9 @@ def _described(
         reason=reason or "",
         enabled=is_on(evaluator, settings),
         version=evaluator.version,
-        fingerprint=fingerprint(evaluator, params, revision) if revision or not embeds else None,
+        fingerprint=fingerprint(evaluator, params, revision, revisions) if told else None,
         metrics=tuple(_metric(evaluator, metric) for metric in evaluator.metrics),
     )
-
-
-def _any_embeds(registry: Mapping[str, Evaluator]) -> bool:
-    return any(Need.EMBEDDING in evaluator.needs for evaluator in registry.values())
 
 
 def _metric(evaluator: Evaluator, metric: Metric) -> MetricInfo:

@@ -18,8 +18,9 @@ from evaluators.encoder import Encoder
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.errors import ConfigError
 from evaluators.fingerprint import fingerprint
+from evaluators.models.hashing import HashingModel
 from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
-from evaluators.plan import Prepared
+from evaluators.plan import Prepared, models_of
 from evaluators.resources import Resources
 from evaluators.run import run_all
 from evaluators.spec import Evaluator
@@ -85,8 +86,10 @@ def check_golden(
 
 
 def _said(evaluator: Evaluator, traces: list[Trace], params: BaseModel, encoder: Encoder) -> list[Outcome | None]:
-    prepared = Prepared(evaluator, params, fingerprint(evaluator, params, encoder.revision), tasks=())
-    [outcomes] = run_all([prepared], traces, Resources(encoder).batch())
+    models = {ref: HashingModel(ref) for ref in models_of(evaluator, params)}
+    mark = fingerprint(evaluator, params, encoder.revision, [model.revision for model in models.values()])
+    prepared = Prepared(evaluator, params, mark, tasks=())
+    [outcomes] = run_all([prepared], traces, Resources(encoder, models=models).batch())
     return outcomes
 
 

@@ -12,10 +12,12 @@ from pydantic import BaseModel, ValidationError
 from evaluators.encoder import Encoder, what_is_missing
 from evaluators.errors import ConfigError
 from evaluators.fingerprint import fingerprint
-from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import Evaluator, Lane, Need
+from evaluators.models import Models
+from evaluators.settings import EvaluatorSettings
+from evaluators.spec import Evaluator, Lane, ModelRef, Need
 from evaluators.trace import Trace
 
+NO_MODELS = Models()
 DEFAULT_TASK = "question_answering"  # of a trace that names none
 
 
@@ -42,7 +44,11 @@ class Plan:
 
 
 def prepare(
-    registry: Mapping[str, Evaluator], settings: EvaluatorSettings, lane: Lane | None, encoder: Encoder | None
+    registry: Mapping[str, Evaluator],
+    settings: EvaluatorSettings,
+    lane: Lane | None,
+    encoder: Encoder | None,
+    models: Models = NO_MODELS,
 ) -> Plan:
     """The plan of one lane (of all, if None).
 
@@ -50,17 +56,19 @@ def prepare(
     run. Those that are on by default and cannot run are listed as unavailable, and the rest work.
     """
     check_names(registry, settings)
+    no_encoder = None if encoder else what_is_missing(settings.encoder) or "the encoder was not loaded"
     prepared: list[Prepared] = []
     unavailable: dict[str, str] = {}
     for evaluator in registry.values():
         params = parameters(evaluator, settings)  # a typo is an error in every lane, also where it is not used
         if not is_on(evaluator, settings) or (lane is not None and evaluator.lane != lane):
             continue
-        reason = why_unavailable(evaluator, settings.encoder, encoder)
+        refs = models_of(evaluator, params)
+        reason = why_unavailable(evaluator, no_encoder) or _first_missing(refs, models)
         if reason is None:
-            revision = encoder.revision if encoder else None
-            tasks = tasks_of(evaluator, settings)
-            prepared.append(Prepared(evaluator, params, fingerprint(evaluator, params, revision), tasks))
+            revisions = [models.loaded[ref].revision for ref in refs]
+            mark = fingerprint(evaluator, params, encoder.revision if encoder else None, revisions)
+            prepared.append(Prepared(evaluator, params, mark, tasks_of(evaluator, settings)))
         elif settings.enabled is not None:
             raise ConfigError(f"evaluators.enabled names {evaluator.id!r}, which cannot run: {reason}")
         else:
@@ -76,16 +84,40 @@ def needs_encoder(registry: Mapping[str, Evaluator], settings: EvaluatorSettings
     )
 
 
-def why_unavailable(evaluator: Evaluator, settings: EncoderSettings, encoder: Encoder | None) -> str | None:
-    """Why the evaluator cannot run, with what to install; None where it can."""
+def wanted_models(
+    registry: Mapping[str, Evaluator], settings: EvaluatorSettings, lane: Lane | None
+) -> tuple[ModelRef, ...]:
+    """The models that what would run in the lane asks, each once. Raises `ConfigError` as `parameters`."""
+    return tuple(
+        dict.fromkeys(
+            ref
+            for evaluator in registry.values()
+            if is_on(evaluator, settings) and lane in (None, evaluator.lane) and missing_extra(evaluator) is None
+            for ref in models_of(evaluator, parameters(evaluator, settings))
+        )
+    )
+
+
+def models_of(evaluator: Evaluator, params: BaseModel) -> tuple[ModelRef, ...]:
+    """The models that the evaluator asks with these parameters, the encoder aside."""
+    return tuple(evaluator.models(params)) if evaluator.models else ()
+
+
+def _first_missing(refs: Iterable[ModelRef], models: Models) -> str | None:
+    absent = (ref for ref in refs if ref not in models.loaded)
+    return next((models.missing.get(ref, f"the model {ref.name} was not loaded") for ref in absent), None)
+
+
+def why_unavailable(evaluator: Evaluator, no_encoder: str | None) -> str | None:
+    """Why the evaluator cannot run whatever other models there are, with what to install; None where it can.
+
+    `no_encoder` says why there is no encoder, None where there is one.
+    """
     if missing := missing_extra(evaluator):
         return missing
-    others = sorted(evaluator.needs - {Need.EMBEDDING})
-    if others:
-        return f"this version of ragwatch has no {' or '.join(others)} resource"
-    if Need.EMBEDDING in evaluator.needs and encoder is None:
-        return what_is_missing(settings) or "the encoder was not loaded"
-    return None
+    if Need.JUDGE in evaluator.needs:
+        return "this version of ragwatch has no judge resource"
+    return no_encoder if Need.EMBEDDING in evaluator.needs else None
 
 
 def missing_extra(evaluator: Evaluator) -> str | None:

@@ -15,6 +15,7 @@ from evaluators.slugs import PATTERN, is_slug
 from evaluators.spec import Better, Domain, Evaluator, Lane, Method, Need, Rule
 
 GROUP = "ragwatch.evaluators"
+_OF_MODELS = frozenset((Need.NLI, Need.CLASSIFIER, Need.LM))
 
 
 def load() -> Mapping[str, Evaluator]:
@@ -51,6 +52,8 @@ def unsound(evaluator: Evaluator) -> list[str]:
         faults.append("method embedding needs Need.EMBEDDING")
     if evaluator.embeds and Need.EMBEDDING not in evaluator.needs:
         faults.append("embeds needs Need.EMBEDDING")
+    if evaluator.models is None and (evaluator.asks or evaluator.needs & _OF_MODELS):
+        faults.append("what asks a model must name it: models")
     keys = [metric.key for metric in evaluator.metrics]
     faults += [f"metric {key!r} is declared twice" for key in sorted({key for key in keys if keys.count(key) > 1})]
     faults += [f"metric {key!r} must match {PATTERN}" for key in keys if not is_slug(key)]

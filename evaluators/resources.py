@@ -1,25 +1,38 @@
 """The work that evaluators share: done once, for all of them."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from evaluators.encoder import Encoder
 from evaluators.errors import Unavailable
+from evaluators.models import Model
 from evaluators.sentences import split
 from evaluators.settings import CACHE_BYTES
-from evaluators.spec import Made, Sentence, Vectors
+from evaluators.spec import Ask, Made, ModelRef, Sentence, Vectors
 from evaluators.vector_cache import VectorCache
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Resources:
-    """What outlives a micro-batch: the encoder and the vectors it gave. One per process, used from any thread."""
+    """What outlives a micro-batch: the encoder, the other models, and what they said. One per process, used from any
+    thread.
+    """
 
-    def __init__(self, encoder: Encoder | None = None, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        encoder: Encoder | None = None,
+        cache_bytes: int = CACHE_BYTES,
+        models: Mapping[ModelRef, Model] | None = None,
+        answers_bytes: int = CACHE_BYTES,
+    ) -> None:
         self.encoder = encoder
+        self.models = models or {}
         self.cache = VectorCache(cache_bytes)
+        self.answers = VectorCache(answers_bytes)
 
     def batch(self) -> "Batch":
         """The view of one micro-batch; used by one thread, then dropped."""
@@ -29,25 +42,24 @@ class Resources:
         """Unit vectors of distinct texts; those that the cache has not come from one encoder call."""
         if self.encoder is None:
             raise Unavailable("no encoder is loaded; an evaluator that embeds must declare Need.EMBEDDING")
-        known = self.cache.get(texts)
-        missing = [text for text, vector in zip(texts, known, strict=True) if vector is None]
-        fresh = iter(())
-        if missing:
-            encoded = self.encoder.encode(missing)
-            self.cache.put(missing, encoded)
-            fresh = iter(encoded)
-        rows = [next(fresh) if vector is None else vector for vector in known]
-        return np.array(rows, np.float32).reshape(len(rows), self.encoder.dimension)
+        return _completed(self.cache, texts, texts, self.encoder.encode, self.encoder.dimension)
+
+    def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
+        """Answers to distinct asks; those that the cache has not come from one call of the model."""
+        if model not in self.models:
+            raise Unavailable(f"{model.need} model {model.name!r} is not loaded; an evaluator must declare its models")
+        names = ["\0".join((model.need, model.name, *model.labels, *map(str, map(len, ask)), *ask)) for ask in asks]
+        return _completed(self.answers, names, asks, self.models[model].answer, model.columns)
 
 
 class Batch:
-    """The `Shared` of one micro-batch: remembers every sentence and vector for as long as it lives."""
+    """The `Shared` of one micro-batch: remembers every sentence, vector and answer for as long as it lives."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._made: defaultdict[Callable[[str], Any], dict[str, Any]] = defaultdict(dict)
-        self._rows: dict[str, int] = {}
-        self._matrix: Vectors | None = None
+        self._vectors: _Rows[str] = _Rows(resources.vectors)
+        self._answers: dict[ModelRef, _Rows[Ask]] = {}
 
     def sentences(self, text: str) -> tuple[Sentence, ...]:
         """The text's sentences by the one shared splitter; never an empty or letterless one."""
@@ -63,23 +75,70 @@ class Batch:
 
     def prefetch(self, texts: Iterable[str]) -> None:
         """Have the vectors of all texts at hand, with at most one encoder call."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._rows]
-        if not missing:
-            return
-        vectors = self._resources.vectors(missing)
-        first = len(self._rows)
-        self._matrix = vectors if self._matrix is None else np.concatenate((self._matrix, vectors))
-        self._rows.update((text, first + i) for i, text in enumerate(missing))
+        self._vectors.prefetch(texts)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, one row per text, in order: float32 [len(texts), dimension]; the caller's own copy."""
-        self.prefetch(texts)
-        if self._matrix is None:
-            dimension = self._resources.encoder.dimension if self._resources.encoder else 0
-            return np.zeros((0, dimension), np.float32)
-        return self._matrix[[self._rows[text] for text in texts]]
+        encoder = self._resources.encoder
+        return self._vectors.of(texts, encoder.dimension if encoder else 0)
+
+    def prefetch_answers(self, model: ModelRef, asks: Iterable[Ask]) -> None:
+        """Have the model's answers to all asks at hand, with at most one call of it."""
+        self._answered(model).prefetch(asks)
+
+    def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
+        """The model's answers, one row per ask, in order: float32 [len(asks), model.columns]; the caller's own copy."""
+        return self._answered(model).of(asks, model.columns)
 
     def tokens(self, text: str) -> int:
         """Word pieces of the text; words, where there is no encoder to ask."""
         encoder = self._resources.encoder
         return encoder.count_tokens([text]) if encoder else len(text.split())
+
+    def _answered(self, model: ModelRef) -> "_Rows[Ask]":
+        if model not in self._answers:
+            self._answers[model] = _Rows(lambda asks: self._resources.ask(model, asks))
+        return self._answers[model]
+
+
+class _Rows(Generic[Key]):
+    """Rows by key, gathered in one matrix; a key is looked up once."""
+
+    def __init__(self, look_up: Callable[[Sequence[Key]], Vectors]) -> None:
+        self._look_up = look_up
+        self._places: dict[Key, int] = {}
+        self._matrix: Vectors | None = None
+
+    def prefetch(self, keys: Iterable[Key]) -> None:
+        missing = [key for key in dict.fromkeys(keys) if key not in self._places]
+        if not missing:
+            return
+        rows = self._look_up(missing)
+        first = len(self._places)
+        self._matrix = rows if self._matrix is None else np.concatenate((self._matrix, rows))
+        self._places.update((key, first + i) for i, key in enumerate(missing))
+
+    def of(self, keys: Sequence[Key], columns: int) -> Vectors:
+        """One row per key, in order."""
+        self.prefetch(keys)
+        if self._matrix is None:
+            return np.zeros((0, columns), np.float32)
+        return self._matrix[[self._places[key] for key in keys]]
+
+
+def _completed(
+    cache: VectorCache,
+    names: Sequence[str],
+    keys: Sequence[Key],
+    look_up: Callable[[Sequence[Key]], Vectors],
+    columns: int,
+) -> Vectors:
+    """One row per key: from the cache where it has the name, else from one call, which the cache then keeps."""
+    known = cache.get(names)
+    missing = [i for i, row in enumerate(known) if row is None]
+    if missing:
+        fresh = look_up([keys[i] for i in missing])
+        cache.put([names[i] for i in missing], fresh)
+        for i, row in zip(missing, fresh, strict=True):
+            known[i] = row
+    return np.array(known, np.float32).reshape(len(keys), columns)

@@ -1,13 +1,13 @@
 """Runs evaluators over a micro-batch: the only place where a crash becomes a `Failed`."""
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,10 +15,11 @@ from evaluators.contract import held
 from evaluators.outcome import Failed, NotApplicable, Outcome
 from evaluators.plan import Prepared
 from evaluators.resources import Batch
-from evaluators.spec import Budget
+from evaluators.spec import Ask, Budget, ModelRef
 from evaluators.trace import Artifact, Chunk, Trace
 
 _log = logging.getLogger(__name__)
+Told = TypeVar("Told")
 
 
 def run_all(
@@ -26,8 +27,9 @@ def run_all(
 ) -> list[list[Outcome | None]]:
     """One outcome per evaluator and trace, in order: `[evaluator][trace]`; None where the task does not select it.
 
-    All texts that any evaluator will embed go to the encoder in one call. What raises, or breaks the contract, costs
-    exactly the record it is about. `sizes`: how many characters each trace has at most, where the caller knows.
+    All texts that any evaluator will embed go to the encoder in one call, then all asks of a model to it in one. What
+    raises, or breaks the contract, costs exactly the record it is about. `sizes`: how many characters each trace has at
+    most, where the caller knows.
     """
     if sizes is None:
         sizes = [_at_most(trace) for trace in traces]
@@ -37,6 +39,15 @@ def run_all(
         shared.prefetch(wanted)
     except Exception as error:  # noqa: BLE001 - each evaluator meets it again on its own texts, and is bisected
         _log.warning("encoding %d texts at once failed, going on in parts: %s", len(wanted), _where(error, ""))
+    asked: defaultdict[ModelRef, list[Ask]] = defaultdict(list)
+    for run in runs:
+        for model, ask in run.asks(shared):
+            asked[model].append(ask)
+    for model, asks in asked.items():
+        try:
+            shared.prefetch_answers(model, asks)
+        except Exception as error:  # noqa: BLE001 - as above
+            _log.warning("%d asks of %s failed, going on in parts: %s", len(asks), model.name, _where(error, ""))
     return [run.outcomes(shared) for run in runs]
 
 
@@ -68,17 +79,23 @@ class _Run:
 
     def embeds(self, shared: Batch) -> list[str]:
         """The texts that its rows say they will embed; a row that cannot say is settled as `Failed`."""
-        embeds = self.prepared.evaluator.embeds
-        if embeds is None:
+        return self._told(self.prepared.evaluator.embeds, shared)
+
+    def asks(self, shared: Batch) -> list[tuple[ModelRef, Ask]]:
+        """What its rows say they will ask of models, likewise; by then all texts are embedded."""
+        return self._told(self.prepared.evaluator.asks, shared)
+
+    def _told(self, tell: Callable[[Any, Batch, Any], Iterable[Told]] | None, shared: Batch) -> list[Told]:
+        if tell is None:
             return []
-        texts: list[str] = []
+        told: list[Told] = []
         for i, row in list(self.rows.items()):
             try:
-                texts += embeds(row, shared, self.prepared.params)
+                told += tell(row, shared, self.prepared.params)
             except Exception as error:  # noqa: BLE001 - code of others
                 self.settled[i] = self._crashed(error)
                 del self.rows[i]
-        return texts
+        return told
 
     def outcomes(self, shared: Batch) -> list[Outcome | None]:
         """One per trace, in order."""

@@ -32,6 +32,34 @@ class EncoderSettings(BaseModel, extra="forbid", frozen=True):
     )
 
 
+class ModelSettings(BaseModel, extra="forbid", frozen=True):
+    """Where one model besides the encoder comes from, and how it runs."""
+
+    source: str | None = Field(
+        default=None, min_length=1, description="A folder, or a Hugging Face name; unset: the model's own name."
+    )
+    revision: str | None = Field(default=None, description="Commit, tag or branch on Hugging Face; unset: its newest.")
+    remote_code: bool = Field(default=False, description="Whether Python code that comes with the model may run.")
+    backend: Literal["auto", "onnx", "torch"] = Field(
+        default="auto", description="What runs the model; auto: what measures faster at the start."
+    )
+    device: str | None = Field(
+        default=None, description="Torch device such as cuda:0; unset: a GPU where there is one."
+    )
+    dtype: Literal["auto", "float32", "bfloat16"] = Field(
+        default="auto", description="Numbers of the weights; auto: bfloat16 on a GPU, float32 on a CPU."
+    )
+    int8_tolerance: float | None = Field(
+        default=None,
+        gt=0,
+        description="Run in int8 on the CPU where no score of a sample moves by more; unset: never in int8.",
+    )
+    threads: int = Field(default=1, ge=1, description="CPU threads of the model; scale by worker processes first.")
+    batch_tokens: int | None = Field(
+        default=None, ge=1, description="Padded tokens of one forward pass; unset: what suits the device."
+    )
+
+
 class EvaluatorSettings(BaseModel, extra="forbid", frozen=True):
     """Which evaluators run, on which traces and with which parameters."""
 
@@ -47,3 +75,11 @@ class EvaluatorSettings(BaseModel, extra="forbid", frozen=True):
         default={}, description='Tasks by evaluator id, instead of its own; an empty list or "*" is every task.'
     )
     encoder: EncoderSettings = Field(default=EncoderSettings(), description="The shared sentence encoder.")
+    models: dict[str, ModelSettings] = Field(
+        default={}, description="Other models by the name that parameters give them; see `ragwatch models list`."
+    )
+    answers_cache_bytes: int = Field(
+        default=CACHE_BYTES,
+        ge=0,
+        description="Most memory for their answers kept from one batch to the next.",
+    )

@@ -101,6 +101,28 @@ class Sentence(msgspec.Struct, frozen=True, gc=False):
     end: int
 
 
+Ask = tuple[str, ...]  # what a model is asked at once: a text, or two (premise and hypothesis, prefix and tail)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRef:
+    """A model that an evaluator asks: its kind, and its name in settings, on Hugging Face or on disk.
+
+    An answer's columns: of NLI and classifiers the probability of each of `labels`, in that order (of a classifier
+    without labels its one score, 0 to 1); of a language model the negative log-likelihood of the second text after
+    the first, summed over its tokens, in nats, and how many tokens it has.
+    """
+
+    need: Need
+    name: str
+    labels: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> int:
+        """How many numbers an answer has."""
+        return 2 if self.need is Need.LM else max(1, len(self.labels))
+
+
 Made = TypeVar("Made")
 
 
@@ -115,6 +137,14 @@ class Shared(Protocol):
         """Unit vectors, one row per text, in order: float32 [len(texts), dimension]."""
         ...
 
+    def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
+        """The model's answers, one row per ask, in order: float32 [len(asks), model.columns].
+
+        Long texts are read in windows, and of each label the largest probability counts. A row is NaN where the ask is
+        too long for that: a text that must be read whole is not cut.
+        """
+        ...
+
     def once(self, make: Callable[[str], Made], text: str) -> Made:
         """`make(text)`, made once per micro-batch: `make` is a pure function of a module, its result is not changed."""
         ...
@@ -124,6 +154,8 @@ Row = TypeVar("Row")
 Params = TypeVar("Params", bound=BaseModel)
 Score = Callable[[Sequence[Row], Shared, Params], Iterable[Outcome]]
 Embeds = Callable[[Row, Shared, Params], Iterable[str]]
+Models = Callable[[Params], Iterable[ModelRef]]
+Asks = Callable[[Row, Shared, Params], Iterable[tuple[ModelRef, Ask]]]
 
 
 class NoParams(BaseModel, frozen=True, extra="forbid"):
@@ -146,6 +178,8 @@ class Evaluator:
     metrics: tuple[Metric, ...]
     score: Score[Any, Any]
     embeds: Embeds[Any, Any] | None
+    models: Models[Any] | None
+    asks: Asks[Any, Any] | None
     needs: frozenset[Need]
     tasks: tuple[str, ...]  # empty: every task
     standards: tuple[str, ...]
@@ -195,6 +229,8 @@ def evaluator(
     params: type[Params] = NoParams,  # type: ignore[assignment]  # mypy: not every Params is NoParams
     needs: Iterable[Need] = (),
     embeds: Embeds[Row, Params] | None = None,
+    models: Models[Params] | None = None,
+    asks: Asks[Row, Params] | None = None,
     tasks: Iterable[str] = (),
     standards: Iterable[str] = (),
     budget: Budget | None = None,
@@ -207,7 +243,8 @@ def evaluator(
     `inputs` is a frozen dataclass whose field names are `Trace` fields: the only ones the function can see. A field
     that a trace may lack and whose type here does not admit None is required: a trace without it is
     NotApplicable("missing_<field>"). `embeds` names the texts of one row that `score` will embed, so that one encoder
-    call serves every evaluator of a micro-batch. `lane` is given where it is not the method's: an evaluator that a
+    call serves every evaluator of a micro-batch; `asks` does the same for the `models` that its parameters name, after
+    all texts are embedded. `lane` is given where it is not the method's: an evaluator that a
     judge would do best and that does without one. `combine` belongs to method `window`: `evaluators.parts` tells what
     such an evaluator gives. One with an `extra` is unavailable where its modules are not installed: it imports them
     only as it scores.
@@ -233,6 +270,8 @@ def evaluator(
             metrics=tuple(metrics),
             score=score,
             embeds=embeds,
+            models=models,
+            asks=asks,
             needs=frozenset(needs),
             tasks=tuple(tasks),
             standards=tuple(standards) or standards_of(domain, hints),

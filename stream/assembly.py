@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from evaluators import registry
 from evaluators.encoder import load_encoder
 from evaluators.errors import Unavailable
-from evaluators.plan import Plan, needs_encoder, prepare
+from evaluators.models import load_models
+from evaluators.plan import Plan, needs_encoder, prepare, wanted_models
 from evaluators.resources import Resources
 from evaluators.spec import Evaluator, Lane
 from sinks.rows import LIVE
@@ -36,7 +37,7 @@ def assemble(
 ) -> Assembled:
     """The pipeline of a lane (None: of all lanes at once), ready to process; raises `ConfigError`.
 
-    The encoder is loaded only where an evaluator of the lane embeds; without one those evaluators are off, and logged.
+    Models are loaded only where an evaluator of the lane asks them; those whose model is not there are off, and logged.
     """
     found = registry.load() if evaluators is None else evaluators
     encoder = None
@@ -45,11 +46,14 @@ def assemble(
             encoder = load_encoder(settings.evaluators.encoder)
         except Unavailable as error:
             log.warning("no encoder: %s", error)
-    plan = prepare(found, settings.evaluators, lane, encoder)
+    models = load_models(wanted_models(found, settings.evaluators, lane), settings.evaluators)
+    plan = prepare(found, settings.evaluators, lane, encoder, models)
     for evaluator, reason in plan.unavailable.items():
         log.warning("evaluator %s is off: %s", evaluator, reason)
     if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
         log.warning("lane %s has no evaluator that can run: it reads the topic and scores nothing", lane)
-    resources = Resources(encoder, settings.evaluators.encoder.cache_bytes)
+    resources = Resources(
+        encoder, settings.evaluators.encoder.cache_bytes, models.loaded, settings.evaluators.answers_cache_bytes
+    )
     pipeline = Pipeline(plan.prepared, resources, settings, lane=lane, run_id=run_id, timely=timely, period=period)
     return Assembled(pipeline, plan)
