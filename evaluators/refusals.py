@@ -125,6 +125,8 @@ def _word(word: str, words: Words, gap: str, before: frozenset[str]) -> str:
     short = "|".join(_SHORT[choice] for choice in choices if choice in _SHORT)
     if short and gap and before <= _PRONOUNS:
         return f"(?:{gap}(?:{whole})|{_APOSTROPHE}?(?:{short}))"
+    if short and not gap:  # what stands before is not known
+        whole = f"{whole}|{short}"
     return f"{gap}(?:{whole})"
 
 

@@ -20,6 +20,10 @@ PREAMBLE = re.compile(
 )
 QUOTED = re.compile(r'"[^"]+"|“[^“”]+”|„[^„“”]+[“”]|«[^«»]+»|「[^「」]+」')
 CONDITION = re.compile(r"(?i)\b(?:if|when|whenever|unless|wenn|jeśli|если|якщо)\b[^.!?,;\n]*\Z")
+# After "I cannot".
+IDIOM = re.compile(
+    r"(?i)\W+(?:over(?:state|emphasi[sz]e)|stress|emphasi[sz]e|recommend|wait|thank|complain|see (?:why|any))\b"
+)
 CONCLUSION = re.compile(
     r"[^.!?\n]*?[,;] (?:so|therefore|hence|thus|also|daher|donc|por lo que|quindi|portanto|dus|więc|поэтому) "
 )
@@ -97,6 +101,7 @@ def _judged(row: Inputs, shared: Shared, kinds: Mapping[str, Refusals], longest_
                 found
                 and opening[slice(*found)].lower() not in asked
                 and not CONDITION.search(opening[: found[0]])
+                and not IDIOM.match(opening, found[1])
                 and not _concludes(opening[found[1] :], kinds)
             ):
                 return Scored(

@@ -176,6 +176,8 @@ def test_refusals_of_many_languages_are_told_from_right_answers_that_sound_like_
     [
         ('The bot says "I don\'t know" below 0.4.', False),
         ('"I don\'t know."', True),
+        ("I can't overstate how important backups are.", False),
+        ("I can't book flights.", True),
         ("If no documents are found, the list is empty.", False),
         ("If you mean prices, no documents were found.", True),
         ("The contract does not mention an age, so anyone may sign.", False),
