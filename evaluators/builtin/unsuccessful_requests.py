@@ -22,7 +22,7 @@ QUOTED = re.compile(r'"[^"]+"|“[^“”]+”|„[^„“”]+[“”]|«[^«»
 CONDITION = re.compile(r"(?i)\b(?:if|when|whenever|unless|wenn|jeśli|если|якщо)\b[^.!?,;\n]*\Z")
 # After "I cannot".
 IDIOM = re.compile(
-    r"(?i)\W+(?:over(?:state|emphasi[sz]e)|stress|emphasi[sz]e|recommend|wait|thank|complain|see (?:why|any))\b"
+    r"(?i)\W+(?:over(?:state|emphasi[sz]e)|stress|emphasi[sz]e|recommend|wait|thank|complain|see (?:why|any|an?))\b"
 )
 CONCLUSION = re.compile(
     r"[^.!?\n]*?[,;] (?:so|therefore|hence|thus|also|daher|donc|por lo que|quindi|portanto|dus|więc|поэтому) "
