@@ -7,8 +7,10 @@ from typing import Any
 
 from evaluators.encoder import Encoder
 from evaluators.encoder.hashing import HashingEncoder
+from evaluators.models import Models
+from evaluators.models.hashing import HashingModel
 from evaluators.outcome import Outcome, Scored
-from evaluators.plan import prepare
+from evaluators.plan import prepare, wanted_models
 from evaluators.registry import load
 from evaluators.resources import Resources
 from evaluators.run import run_all
@@ -32,11 +34,12 @@ def trace(**fields: Any) -> Trace:
 def outcomes(
     id: str, traces: Sequence[Trace], params: Mapping[str, Any] | None = None, encoder: Encoder | None = None
 ) -> list[Outcome]:
-    """What the evaluator says of each trace, all in one micro-batch."""
+    """What the evaluator says of each trace, all in one micro-batch; the models that it asks are fake ones."""
     encoder = encoder or HashingEncoder()
     settings = EvaluatorSettings(enabled=(id,), params={id: dict(params or {})}, tasks={id: ("*",)})
-    plan = prepare(_registry(), settings, None, encoder)
-    [given] = run_all(plan.prepared, traces, Resources(encoder).batch())
+    models = Models({ref: HashingModel(ref) for ref in wanted_models(_registry(), settings, None)})
+    plan = prepare(_registry(), settings, None, encoder, models)
+    [given] = run_all(plan.prepared, traces, Resources(encoder, models=models.loaded).batch())
     return [outcome for outcome in given if outcome is not None]
 
 
