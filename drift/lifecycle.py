@@ -1,6 +1,6 @@
 """What a series' verdicts do to its problem: pending, opened, updated, resolved, reopened. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,6 +22,22 @@ class Step:
     newest: Verdict | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """The verdicts since the last episode was over: `bad` those that count against the series, `opens` whether they
+    are enough for a problem.
+    """
+
+    fresh: Sequence[Verdict]
+    bad: Sequence[Verdict]
+    opens: bool
+
+    @property
+    def newest(self) -> Verdict | None:
+        """The last one, None before there is any."""
+        return self.fresh[-1] if self.fresh else None
+
+
 def next_step(
     problem_id: str,
     rule: Rule,
@@ -37,46 +53,59 @@ def next_step(
     `closed_until` is the watermark: an `any` rule counts its quiet time by it.
     """
     last = max(episodes, key=lambda e: e.episode, default=None)
+    heard = _heard(rule, verdicts, episodes, closed_until - timedelta(seconds=settings.any_resolve_after_s))
+
+    def step(event: str, episode: int, *what: object, since: datetime | None = None) -> Step:
+        first = since or (heard.bad[0].start if heard.bad else now)
+        until = max((v.end for v in heard.fresh), default=first)
+        id_ = event_id(problem_id, episode, event, *what)
+        return Step(event, id_, episode, first, until, tuple(heard.bad), heard.newest)
+
+    if last is None:
+        return _of_none(heard, 1, step)
+    if last.state == "open":
+        return _of_open(last, heard, _is_over(rule, verdicts, heard.bad), settings, now, step)
+    if last.state == "pending":
+        return _of_pending(last, heard, step)
+    if last.resolved_at is not None and (now - last.resolved_at).total_seconds() <= settings.flap_s:
+        return step("reopened", last.episode, last.openings + 1, since=_time(last, "since")) if heard.opens else None
+    return _of_none(heard, last.episode + 1, step)
+
+
+def _heard(rule: Rule, verdicts: Sequence[Verdict], episodes: Sequence[Problem], quiet_from: datetime) -> _Heard:
     judged_before = max((_until(e) for e in episodes if e.state == "resolved"), default=None)
     fresh = [v for v in verdicts if judged_before is None or v.start >= judged_before]
     if rule.kind == "any":
-        quiet_from = closed_until - timedelta(seconds=settings.any_resolve_after_s)
         bad = [v for v in fresh if v.breached and v.end > quiet_from]
-        opens = bool(bad)
-    else:
-        bad = [v for v in fresh[-rule.m :] if v.breached]
-        opens = len(bad) >= rule.k and bool(fresh[-1].breached)
-    newest = fresh[-1] if fresh else None
+        return _Heard(fresh, bad, bool(bad))
+    bad = [v for v in fresh[-rule.m :] if v.breached]
+    return _Heard(fresh, bad, len(bad) >= rule.k and bool(fresh[-1].breached))
 
-    def step(event: str, episode: int, *what: object, since: datetime | None = None) -> Step:
-        first = since or (bad[0].start if bad else now)
-        until = max((v.end for v in fresh), default=first)
-        return Step(event, event_id(problem_id, episode, event, *what), episode, first, until, tuple(bad), newest)
 
-    if last is not None and last.state == "open":
-        since = _time(last, "since")
-        if _is_over(rule, verdicts, bad):
-            return step("resolved", last.episode, last.openings, since=since)
-        if newest is not None and bad and _is_news(last, bad[-1], now, settings):
-            return step("updated", last.episode, bad[-1].start, bad[-1].revision, since=since)
-        return None
-    pending = last is not None and last.state == "pending"
-    episode = 1 if last is None else last.episode + (not pending)
-    flapping = (
-        last is not None
-        and last.resolved_at is not None
-        and (now - last.resolved_at).total_seconds() <= settings.flap_s
-        and not pending
-    )
-    if opens and last is not None and flapping:
-        return step("reopened", last.episode, last.openings + 1, since=_time(last, "since"))
-    if opens:
-        return step("opened", episode)
-    if pending and last is not None and not bad:
-        return step("withdrawn", last.episode, last.attributes.get("since", ""))
-    if newest is not None and newest.breached and not pending and not flapping:
-        return step("pending", episode, newest.start)
+def _of_open(
+    problem: Problem, heard: _Heard, over: bool, settings: RuleSettings, now: datetime, step: Callable[..., Step]
+) -> Step | None:
+    since = _time(problem, "since")
+    if over:
+        return step("resolved", problem.episode, problem.openings, since=since)
+    if heard.bad and _is_news(problem, heard.bad[-1], now, settings):
+        newest_bad = heard.bad[-1]
+        return step("updated", problem.episode, newest_bad.start, newest_bad.revision, since=since)
     return None
+
+
+def _of_pending(problem: Problem, heard: _Heard, step: Callable[..., Step]) -> Step | None:
+    if heard.opens:
+        return step("opened", problem.episode)
+    return None if heard.bad else step("withdrawn", problem.episode, problem.attributes.get("since", ""))
+
+
+def _of_none(heard: _Heard, episode: int, step: Callable[..., Step]) -> Step | None:
+    """Where there is no problem, or none that is recent enough to be the same."""
+    if heard.opens:
+        return step("opened", episode)
+    newest = heard.newest
+    return step("pending", episode, newest.start) if newest is not None and newest.breached else None
 
 
 def disappeared(problem: Problem, now: datetime) -> Step:
