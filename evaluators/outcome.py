@@ -9,7 +9,8 @@ class Evidence:
     """Points at what a score rests on and never quotes it.
 
     `field` is a trace field ("answer", "question", "contexts"); `start` and `end` are character offsets in it (in the
-    chunk's text where `chunk_id` is set); `kind` is a label such as "email"; `score` what that place alone scored.
+    chunk's text where `chunk_id` is set; in the texts of `expected` one after another); `kind` is a label such as
+    "email"; `score` what that place alone scored.
     """
 
     field: str

@@ -1,10 +1,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
-from evaluators.recorded import recorded_chunks
-from evaluators.similarity import similarities
-from evaluators.spec import Budget, Metric, Need, NoParams, Sentence, Shared, evaluator
+from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.relevance import relevance_embeds, relevances
+from evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
 from evaluators.trace import Chunk
 
 
@@ -16,17 +15,8 @@ class Inputs:
     contexts: tuple[Chunk, ...]
 
 
-def _chunks(row: Inputs, shared: Shared) -> list[tuple[Chunk, tuple[Sentence, ...]]]:
-    """Chunks with something to read; an empty one is left out, it has no relevancy of 0."""
-    cut = [(chunk, shared.sentences(chunk.text or "")) for chunk in recorded_chunks(row.contexts) or ()]
-    return [(chunk, sentences) for chunk, sentences in cut if sentences]
-
-
 def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
-    chunks = _chunks(row, shared)
-    if chunks and row.question.strip():
-        yield row.question
-        yield from (sentence.text for _, sentences in chunks for sentence in sentences)
+    return relevance_embeds(row.question, row.contexts, shared)
 
 
 @evaluator(
@@ -53,26 +43,12 @@ def context_relevancy_soft(rows: Sequence[Inputs], shared: Shared, params: NoPar
 
 
 def _relevant(row: Inputs, shared: Shared) -> Outcome:
-    if recorded_chunks(row.contexts) is None:
-        return NotApplicable("missing_contexts")
-    if not row.question.strip():
-        return NotApplicable("empty_question")
-    chunks = _chunks(row, shared)
-    if not chunks:
-        return NotApplicable("empty_contexts")
-    texts = [sentence.text for _, sentences in chunks for sentence in sentences]
-    [similarity] = similarities(shared, [row.question], texts)
-    relevancy: list[float] = []
-    evidence: list[Evidence] = []
-    position = 0
-    for chunk, sentences in chunks:
-        here = similarity[position : position + len(sentences)]
-        best = int(here.argmax())
-        relevancy.append(float(here[best]))
-        start, end = sentences[best].start, sentences[best].end
-        evidence.append(Evidence("contexts", start, end, chunk.id, kind="most_relevant", score=relevancy[-1]))
-        position += len(sentences)
+    found = relevances(row.question, row.contexts, shared)
+    if isinstance(found, NotApplicable):
+        return found
+    read = [relevance for relevance in found if relevance.best]  # an empty chunk has no relevancy of 0
+    scores = [relevance.score for relevance in read]
     return Scored(
-        {"recall_relevancy": max(relevancy), "precision_relevancy": sum(relevancy) / len(relevancy)},
-        evidence=tuple(evidence),
+        {"recall_relevancy": max(scores), "precision_relevancy": sum(scores) / len(scores)},
+        evidence=tuple(place for relevance in read for place in relevance.evidence("most_relevant")),
     )

@@ -73,7 +73,8 @@ def hostile(text: str) -> Trace:
 def points_into(evidence: Evidence, of: Trace) -> bool:
     """Whether the place lies in the text (or is one of the things) that it names; empty only where that is."""
     whole = {"artifacts": of.artifacts, "constraints": of.constraints}
-    texts = {"answer": of.answer, "question": of.question, "condition": of.condition}
+    references = "".join(of.expected or ())
+    texts = {"answer": of.answer, "question": of.question, "condition": of.condition, "expected": references}
     held = whole.get(evidence.field) or texts.get(evidence.field)
     if evidence.field == "contexts":
         held = next(chunk.text for chunk in of.contexts or () if chunk.id == evidence.chunk_id)

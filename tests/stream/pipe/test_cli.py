@@ -209,7 +209,7 @@ def test_check_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
             RAGWATCH_GRAFANA__URL="http://127.0.0.1:9",
             RAGWATCH_GRAFANA__TOKEN="hunter2",
             RAGWATCH_TELEMETRY__PORT=port,
-            RAGWATCH_EVALUATORS__DISABLED="groundedness,answer_relevancy_sentence,context_relevancy_soft",
+            RAGWATCH_EVALUATORS__ENABLED="operations,inputs",
         )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr

@@ -1,0 +1,68 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+from evaluators.outcome import NotApplicable, Outcome, Scored
+from evaluators.relevance import relevance_embeds, relevances
+from evaluators.spec import Budget, Metric, Need, Shared, evaluator
+from evaluators.trace import Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What was asked and what was retrieved for it, in rank order."""
+
+    question: str
+    contexts: tuple[Chunk, ...]
+
+
+class Params(BaseModel, frozen=True, extra="forbid"):
+    """What counts as relevant, and how far down."""
+
+    relevant_chunk_threshold: float = Field(0.7, ge=0, le=1, description="Least relevance of a relevant chunk.")
+    max_rank: int = Field(10, ge=1, description="Last rank that counts.")
+
+
+def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
+    return relevance_embeds(row.question, row.contexts[: params.max_rank], shared)
+
+
+@evaluator(
+    "context_mrr",
+    version=1,
+    domain="retrieval",
+    method="embedding",
+    inputs=Inputs,
+    params=Params,
+    metrics=[
+        Metric(
+            "reciprocal_rank",
+            threshold=0.75,
+            primary=True,
+            description="1 / rank of the first relevant chunk, 0 where none is; its mean over a window is the MRR",
+        )
+    ],
+    needs={Need.EMBEDDING},
+    embeds=_embeds,
+    budget=Budget(characters=500_000, sentences=2_000),
+)
+def context_mrr(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """How far up the first relevant chunk stands: 1 / its rank. Relevant is a chunk one of whose sentences is as near
+    to the question as the threshold. Where a chunk without a recorded text may be the first, it cannot be told.
+    """
+    for row in rows:
+        yield _ranked(row, shared, params)
+
+
+def _ranked(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    found = relevances(row.question, row.contexts[: params.max_rank], shared)
+    if isinstance(found, NotApplicable):
+        return found
+    for rank, relevance in enumerate(found, 1):
+        if relevance.chunk.text is None:
+            return NotApplicable("missing_chunk_text")
+        if relevance.score >= params.relevant_chunk_threshold:
+            return Scored({"reciprocal_rank": 1 / rank}, evidence=relevance.evidence("first_relevant"))
+    best = max(found, key=lambda relevance: relevance.score)
+    return Scored({"reciprocal_rank": 0.0}, evidence=best.evidence("most_relevant"))

@@ -1,0 +1,60 @@
+"""How relevant a retrieved chunk is to the question, as every evaluator that asks takes it."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from evaluators.outcome import Evidence, NotApplicable
+from evaluators.recorded import recorded_chunks
+from evaluators.similarity import similarities
+from evaluators.spec import Sentence, Shared
+from evaluators.trace import Chunk
+
+
+class Relevance(NamedTuple):
+    """A chunk's relevance, from 0 to 1, is that of its `best` sentence; 0 where none of it can be embedded."""
+
+    chunk: Chunk
+    score: float
+    best: Sentence | None
+
+    def evidence(self, kind: str) -> tuple[Evidence, ...]:
+        """Where the best sentence stands; nothing where there is none."""
+        if self.best is None:
+            return ()
+        return (Evidence("contexts", self.best.start, self.best.end, self.chunk.id, kind=kind, score=self.score),)
+
+
+def relevance_embeds(question: str, contexts: Sequence[Chunk], shared: Shared) -> Iterator[str]:
+    """The texts that `relevances` will embed."""
+    cut = _cut(contexts, shared)
+    if question.strip() and any(cut):
+        yield question
+        yield from (sentence.text for sentences in cut for sentence in sentences)
+
+
+def relevances(question: str, contexts: tuple[Chunk, ...], shared: Shared) -> list[Relevance] | NotApplicable:
+    """Of each chunk in turn the max over its sentences of their cosine similarity to the question."""
+    if recorded_chunks(contexts) is None:
+        return NotApplicable("missing_contexts")
+    if not question.strip():
+        return NotApplicable("empty_question")
+    cut = _cut(contexts, shared)
+    if not any(cut):
+        return NotApplicable("empty_contexts")
+    texts = [sentence.text for sentences in cut for sentence in sentences]
+    [similarity] = similarities(shared, [question], texts)
+    found: list[Relevance] = []
+    position = 0
+    for chunk, sentences in zip(contexts, cut, strict=True):
+        here = similarity[position : position + len(sentences)]
+        position += len(sentences)
+        best = int(here.argmax()) if sentences else None
+        found.append(
+            Relevance(chunk, 0.0, None) if best is None else Relevance(chunk, float(here[best]), sentences[best])
+        )
+    return found
+
+
+def _cut(contexts: Sequence[Chunk], shared: Shared) -> list[tuple[Sentence, ...]]:
+    """The sentences of each chunk."""
+    return [shared.sentences(chunk.text or "") for chunk in contexts]
