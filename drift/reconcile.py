@@ -23,7 +23,7 @@ _FIRST_LOOK = timedelta(days=1)
 
 
 class TraceTombstone(NamedTuple):
-    """Tables `traces` and `trace_texts`: the row of this key is gone for every older version."""
+    """Tables `traces`, `trace_texts` and `embeddings`: the row of this key is gone for every older version."""
 
     run_id: str
     app: str
@@ -82,6 +82,7 @@ def reconcile(database: Database, evaluators: Iterable[str], base_s: int, now: d
         TraceTombstone(one.run_id, one.app, one.environment, one.time, one.trace_id, one.version, 1) for one in moved
     ]
     database.insert("trace_texts", tombstones)
+    database.insert("embeddings", tombstones)
     database.insert("traces", tombstones)
     for cursor in (_CURSOR, _CURSOR_FAR) if far else (_CURSOR,):
         cursors.keep(database, cursor, int(now.timestamp() * 1000))

@@ -9,8 +9,8 @@ from evaluators.errors import Refused
 from sinks.identity import Row, identity, rows_of
 from sinks.protocol import Sink
 from sinks.refusal import write_or_set_aside
-from sinks.rows import Block, DirtyRow, ProgressRow, ScoreRow, TextRow, TraceRow
-from sinks.sample import NOON, RUN, score, text, trace
+from sinks.rows import Block, DirtyRow, EmbeddingRow, ProgressRow, ScoreRow, TextRow, TraceRow
+from sinks.sample import NOON, RUN, embedding, score, text, trace
 from sinks.sample import block as sample
 
 
@@ -49,11 +49,13 @@ def newer_version_wins(opened: Opened) -> None:
                     traces=[trace(trace_id, version=version, model=f"m{version}")],
                     texts=[text(trace_id, version=version, answer=f"a{version}")],
                     scores=[score(trace_id, version=version, metrics={"precision": version / 4})],
+                    embeddings=[embedding(trace_id, version=version, vector=[version / 4])],
                 )
             )
     assert [row.model for row in _traces(opened)] == ["m2", "m2"]
     assert [row.answer for row in _texts(opened)] == ["a2", "a2"]
     assert [row.metrics["precision"] for row in _scores(opened)] == [0.5, 0.5]
+    assert [list(row.vector) for row in _embeddings(opened)] == [[0.5], [0.5]]
 
 
 def wide_versions(opened: Opened) -> None:
@@ -81,15 +83,16 @@ def identity_is_the_key(opened: Opened) -> None:
 
 def tombstones(opened: Opened) -> None:
     """A newer row with is_deleted takes the row away, and an older version does not bring it back."""
-    alive = [Block(traces=[trace("t")], texts=[text("t")], scores=[score("t")])]
+    alive = [Block(traces=[trace("t")], texts=[text("t")], scores=[score("t")], embeddings=[embedding("t")])]
     gone = Block(
         traces=[trace("t", version=5, is_deleted=1)],
         texts=[text("t", version=5, is_deleted=1)],
         scores=[score("t", version=5, is_deleted=1)],
+        embeddings=[embedding("t", version=5, vector=[], is_deleted=1)],
     )
     for block in (*alive, gone, *alive):
         opened.sink.write(block)
-    assert not [*_traces(opened), *_texts(opened), *_scores(opened)]
+    assert not [*_traces(opened), *_texts(opened), *_scores(opened), *_embeddings(opened)]
     opened.sink.write(Block(traces=[trace("t", version=6)]))
     assert [row.version for row in _traces(opened)] == [6]
 
@@ -154,11 +157,21 @@ def many_days(opened: Opened) -> None:
 
 
 def refuses_what_is_no_number(opened: Opened) -> None:
-    """NaN and infinity are refused, as metric and as part: a mean over them says nothing."""
+    """NaN and infinity are refused, as metric, as part and in a vector: a mean over them says nothing."""
     for number in (float("nan"), float("inf"), float("-inf")):
         for row in (score("t", metrics={"precision": number}), score("t", parts={"true": number})):
             _assert_refused(opened, Block(scores=[row]))
-    assert not _scores(opened)
+        _assert_refused(opened, Block(embeddings=[embedding("t", vector=[0.5, number])]))
+    assert not [*_scores(opened), *_embeddings(opened)]
+
+
+def whole_vectors(opened: Opened) -> None:
+    """A vector comes back number for number and in its order, the smallest and the largest of Float32 among them."""
+    largest = (2 - 2.0**-23) * 2.0**127
+    vector = [2.0**-149, -largest, 0.0, largest, *map(float, range(4096))]
+    opened.sink.write(Block(embeddings=[embedding("t", vector=vector)]))
+    [row] = _embeddings(opened)
+    assert list(row.vector) == vector
 
 
 def refuses_lone_surrogates(opened: Opened) -> None:
@@ -169,6 +182,7 @@ def refuses_lone_surrogates(opened: Opened) -> None:
         Block(texts=[text("t", answer=secret)]),
         Block(texts=[text("t", chunks=["fine", secret])]),
         Block(scores=[score("t", categories={"language": secret})]),
+        Block(embeddings=[embedding("t", model=secret)]),
     ):
         _assert_refused(opened, block)
 
@@ -232,6 +246,10 @@ def _scores(opened: Opened) -> list[ScoreRow]:
     return [row for row in opened.rows("scores") if isinstance(row, ScoreRow)]
 
 
+def _embeddings(opened: Opened) -> list[EmbeddingRow]:
+    return [row for row in opened.rows("embeddings") if isinstance(row, EmbeddingRow)]
+
+
 def _assert_refused(opened: Opened, block: Block) -> None:
     message = ""
     try:
@@ -255,6 +273,7 @@ CHECKS: tuple[Callable[[Opened], None], ...] = (
     huge_text,
     many_days,
     refuses_what_is_no_number,
+    whole_vectors,
     refuses_lone_surrogates,
     refusal_finds_the_bad_rows,
     empty_block,

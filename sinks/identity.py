@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sinks.rows import Block, DeadLetterRow, DirtyRow, ProgressRow, ScoreRow, TextRow, TraceRow
+from sinks.rows import Block, DeadLetterRow, DirtyRow, EmbeddingRow, ProgressRow, ScoreRow, TextRow, TraceRow
 
-Row = TraceRow | TextRow | ScoreRow | DeadLetterRow | DirtyRow | ProgressRow
+Row = TraceRow | TextRow | ScoreRow | EmbeddingRow | DeadLetterRow | DirtyRow | ProgressRow
 
 # Table of each type of row, in the order of writing: marks and progress after the rows they speak of.
 TABLES: Final[dict[type[Row], str]] = {
     TraceRow: "traces",
     TextRow: "trace_texts",
     ScoreRow: "scores",
+    EmbeddingRow: "embeddings",
     DeadLetterRow: "dead_letters",
     DirtyRow: "dirty_windows",
     ProgressRow: "progress",
@@ -25,6 +26,7 @@ def rows_of(block: Block) -> dict[str, list[Row]]:
         [*block.traces],
         [*block.texts],
         [*block.scores],
+        [*block.embeddings],
         [*block.dead_letters],
         [*block.dirty],
         [*block.progress],
@@ -43,6 +45,8 @@ def block_of(rows: Sequence[Row]) -> Block:
                 block.texts.append(row)
             case ScoreRow():
                 block.scores.append(row)
+            case EmbeddingRow():
+                block.embeddings.append(row)
             case DeadLetterRow():
                 block.dead_letters.append(row)
             case DirtyRow():
@@ -55,7 +59,7 @@ def block_of(rows: Sequence[Row]) -> Block:
 def identity(row: Row) -> tuple[object, ...]:
     """The table's sorting key: of rows with an equal one, one stays."""
     match row:
-        case TraceRow() | TextRow():
+        case TraceRow() | TextRow() | EmbeddingRow():
             return row.run_id, row.app, row.environment, _minute(row.time), row.trace_id
         case ScoreRow():
             return row.run_id, row.app, row.environment, row.evaluator, _minute(row.time), row.trace_id
@@ -70,7 +74,7 @@ def identity(row: Row) -> tuple[object, ...]:
 def rank(row: Row) -> int:
     """Of rows with one identity the highest rank stays; of equal ranks the one written last."""
     match row:
-        case TraceRow() | TextRow() | ScoreRow():
+        case TraceRow() | TextRow() | ScoreRow() | EmbeddingRow():
             return row.version
         case DirtyRow():
             return row.done

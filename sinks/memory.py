@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from evaluators.errors import Refused
 from sinks.identity import TABLES, Row, identity, rank, rows_of
-from sinks.rows import Block, ScoreRow, TextRow, TraceRow
+from sinks.rows import Block, EmbeddingRow, ScoreRow, TextRow, TraceRow
 
 
 class MemorySink:
@@ -47,15 +47,26 @@ class MemorySink:
 
 
 def _deleted(row: Row) -> bool:
-    return isinstance(row, TraceRow | TextRow | ScoreRow) and bool(row.is_deleted)
+    return isinstance(row, TraceRow | TextRow | ScoreRow | EmbeddingRow) and bool(row.is_deleted)
 
 
 def _check(table: str, row: Row) -> None:
-    if isinstance(row, ScoreRow) and not all(map(math.isfinite, [*row.metrics.values(), *row.parts.values()])):
+    if not all(map(math.isfinite, _numbers(row))):
         raise Refused(f"{table}: a number is not finite")
     for value in row:
         if not _encodes(value):
             raise Refused(f"{table}: a text is not valid Unicode")
+
+
+def _numbers(row: Row) -> Sequence[float]:
+    """Those that a constraint of its table is about."""
+    match row:
+        case ScoreRow():
+            return [*row.metrics.values(), *row.parts.values()]
+        case EmbeddingRow():
+            return row.vector
+        case _:
+            return ()
 
 
 def _encodes(value: object) -> bool:

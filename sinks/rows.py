@@ -91,6 +91,20 @@ class ScoreRow(NamedTuple):
     is_deleted: int = 0
 
 
+class EmbeddingRow(NamedTuple):
+    """Table `embeddings`: a question's vector, numbers that Float32 holds exactly."""
+
+    run_id: str
+    app: str
+    environment: str
+    time: datetime
+    trace_id: str
+    version: int
+    model: str  # the encoder's revision
+    vector: Sequence[float]
+    is_deleted: int = 0
+
+
 class DeadLetterRow(NamedTuple):
     """Table `dead_letters`: where a record lay and why it was set aside; its content is in the topic only."""
 
@@ -137,19 +151,22 @@ class Block:
     traces: list[TraceRow] = field(default_factory=list)
     texts: list[TextRow] = field(default_factory=list)
     scores: list[ScoreRow] = field(default_factory=list)
+    embeddings: list[EmbeddingRow] = field(default_factory=list)
     dead_letters: list[DeadLetterRow] = field(default_factory=list)
     dirty: list[DirtyRow] = field(default_factory=list)
     progress: list[ProgressRow] = field(default_factory=list)
 
     def __len__(self) -> int:
         """How many data rows it holds (marks and progress not counted)."""
-        return len(self.traces) + len(self.texts) + len(self.scores) + len(self.dead_letters)
+        scored = len(self.scores) + len(self.embeddings)
+        return len(self.traces) + len(self.texts) + scored + len(self.dead_letters)
 
     def extend(self, other: "Block") -> None:
         """Append every row of `other`."""
         self.traces += other.traces
         self.texts += other.texts
         self.scores += other.scores
+        self.embeddings += other.embeddings
         self.dead_letters += other.dead_letters
         self.dirty += other.dirty
         self.progress += other.progress

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sinks.rows import Block, DeadLetterRow, DirtyRow, ProgressRow, ScoreRow, TextRow, TraceRow
+from sinks.rows import Block, DeadLetterRow, DirtyRow, EmbeddingRow, ProgressRow, ScoreRow, TextRow, TraceRow
 
 # Not `live`: those rows end their life counted from the time of the event, which may be long ago.
 RUN = "check"
@@ -75,6 +75,16 @@ _SCORE = ScoreRow(
     prompt_version="v1",
     segments={"tenant": "a"},
 )
+_EMBEDDING = EmbeddingRow(
+    run_id=RUN,
+    app="app",
+    environment="prod",
+    time=NOON,
+    trace_id="t",
+    version=1,
+    model="encoder@1",
+    vector=[0.5, -0.75, 0.0],
+)
 
 
 def trace(trace_id: str, **changes: Any) -> TraceRow:
@@ -92,6 +102,11 @@ def score(trace_id: str, **changes: Any) -> ScoreRow:
     return _SCORE._replace(trace_id=trace_id, **changes)
 
 
+def embedding(trace_id: str, **changes: Any) -> EmbeddingRow:
+    """Its question's vector."""
+    return _EMBEDDING._replace(trace_id=trace_id, **changes)
+
+
 def block(traces: int = 3) -> Block:
     """Rows for every table, a second apart."""
     minute = NOON.replace(second=0, microsecond=0)
@@ -104,6 +119,7 @@ def block(traces: int = 3) -> Block:
             for number, time in enumerate(times)
             for evaluator in ("operations", "text_matching")
         ],
+        embeddings=[embedding(f"t{number}", time=time) for number, time in enumerate(times)],
         dead_letters=[DeadLetterRow(RUN, "rag.traces", 0, 9, NOON, "not_json", "line 1", "decode", 17, "ab" * 32)],
         dirty=[DirtyRow(RUN, "app", "prod", "fast", minute, "mark")],
         progress=[ProgressRow("fast", "rag.traces", 0, "w1", NOON, 10, 0)],

@@ -29,6 +29,7 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True):
 
     traces_days: int = Field(default=90, ge=1, description="Traces and scores.")
     texts_days: int = Field(default=30, ge=1, description="What users wrote.")
+    embeddings_days: int = Field(default=30, ge=1, description="Vectors of questions.")
     windows_minute_days: int = Field(default=30, ge=1, description="Windows of a minute (and of the base size).")
     windows_hour_days: int = Field(default=365, ge=1, description="Windows of an hour.")
     windows_day_days: int = Field(default=1825, ge=1, description="Windows of a day.")
@@ -46,10 +47,20 @@ class PrivacySettings(BaseModel, extra="forbid", frozen=True):
         description="Texts of questions, answers, chunks, references, errors and attributes; masked: a kind in the "
         "place of what pii_leakage and sensitive_data_leakage find; hashed: with a keyed hash of it.",
     )
+    store_embeddings: bool | None = Field(
+        default=None,
+        description="Vectors of questions, to see drift in what is asked. Texts can be guessed from them: unset, they "
+        "are stored where store_texts is full.",
+    )
     hash_users: bool = Field(default=False, description="Store a keyed hash instead of the user id.")
     hash_key: SecretStr = Field(
         default=SecretStr(""), description="Key of those hashes; required with hash_users and hashed."
     )
+
+    @property
+    def stores_embeddings(self) -> bool:
+        """What is decided where nothing is set: no vector tells what the texts must not."""
+        return self.store_texts == "full" if self.store_embeddings is None else self.store_embeddings
 
 
 class GrafanaSettings(BaseModel, extra="forbid", frozen=True):

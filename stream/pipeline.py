@@ -21,6 +21,7 @@ from evaluators.run import run_all
 from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow
 from stream.ingest.decoding import Limits, decoded
+from stream.ingest.embeddings import embedded
 from stream.ingest.masking import masking_of
 from stream.ingest.records import DeadLetter, Record
 from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
@@ -50,6 +51,7 @@ class Processed:
     decoded: int = 0
     skipped: Counter[str] = field(default_factory=Counter)  # by reason: left to `fast`, or out of the period
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # by evaluator and status
+    without_vector: Counter[str] = field(default_factory=Counter)  # questions, by reason
     newest: datetime | None = None
 
 
@@ -84,6 +86,7 @@ class Pipeline:
         self._batch_records, self._batch_bytes = settings.worker.batch_records, settings.worker.batch_bytes
         self._base_s = settings.windows.base_s
         self._texts = settings.privacy.store_texts != "off"
+        self._embeds = lane in (None, "model") and settings.privacy.stores_embeddings
         self._masking = masking_of(settings.privacy, settings.evaluators)
         key = settings.privacy.hash_key.get_secret_value().encode()
         self._user_key = key if settings.privacy.hash_users else None
@@ -99,6 +102,7 @@ class Pipeline:
             if self._keeps:
                 self._tabulate(batch, done.block, shared)
             self._evaluate(batch, done, shared)
+            self._embed(batch, done, shared)
         self._mark(places, done.block)
         return done
 
@@ -179,6 +183,15 @@ class Pipeline:
                 rows += scored
                 for status, number in Counter(map(_STATUS, scored)).items():
                     done.outcomes[prepared.evaluator.id, status] += number
+
+    def _embed(self, batch: list[Placed], done: Processed, shared: Batch) -> None:
+        """After the evaluators, whose one call to the encoder had most of the questions already."""
+        encoder = self._resources.encoder
+        if encoder is None or not self._embeds:
+            return
+        made = embedded(batch, shared, encoder.revision)
+        done.block.embeddings += made.rows
+        done.without_vector += made.without
 
     def _mark(self, places: list[Placed], block: Block) -> None:
         """One mark per lane and base window that the block touches: what was stored decides, never a clock."""

@@ -71,7 +71,8 @@ def _retain(database: Database, retention: RetentionSettings) -> list[str]:
 
 def lifetimes(retention: RetentionSettings) -> dict[str, str]:
     """TTL of each table that has one, spelt as ClickHouse spells it back."""
-    scores, texts = (_by_run("time", "ingested_at", days) for days in (retention.traces_days, retention.texts_days))
+    kept = (retention.traces_days, retention.texts_days, retention.embeddings_days)
+    scores, texts, embeddings = (_by_run("time", "ingested_at", days) for days in kept)
     windows = [
         _by_run("start", "computed_at", retention.windows_minute_days, "size_s < 3600"),
         _by_run("start", "computed_at", retention.windows_hour_days, "size_s >= 3600", "size_s < 86400"),
@@ -81,6 +82,7 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         "traces": scores,
         "scores": scores,
         "trace_texts": texts,
+        "embeddings": embeddings,
         "windows": ", ".join(windows),
         "verdicts": f"end + toIntervalDay({retention.windows_minute_days})",
         # A mark that comes back because only its taking-back expired costs one idempotent roll-up.

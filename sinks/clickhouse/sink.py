@@ -7,7 +7,7 @@ from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.migrate import missing
 from sinks.identity import Row, rows_of
-from sinks.rows import Block, ScoreRow, TextRow, TraceRow
+from sinks.rows import Block, EmbeddingRow, ScoreRow, TextRow, TraceRow
 
 # ClickHouse refuses an insert that spans more than 100 partitions, and these tables have one per day.
 _MAX_DAYS = 90
@@ -61,7 +61,7 @@ def _by_days(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def _day(row: Row) -> int:
-    return row.time.toordinal() if isinstance(row, TraceRow | TextRow | ScoreRow) else 0
+    return row.time.toordinal() if isinstance(row, TraceRow | TextRow | ScoreRow | EmbeddingRow) else 0
 
 
 def _by_size(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

@@ -126,6 +126,8 @@ class Work:
             telemetry.skipped.labels(self._lane, reason).inc(count)
         for (evaluator, status), count in processed.outcomes.items():
             telemetry.outcomes.labels(evaluator, status).inc(count)
+        for reason, count in processed.without_vector.items():
+            telemetry.without_vector.labels(reason).inc(count)
         if self._dead_letters is not None:
             dead = {id(letter.record) for letter in processed.dead}
             self._limit.check(records, dead, Counter(letter.reason for letter in processed.dead))

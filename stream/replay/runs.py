@@ -82,6 +82,7 @@ def settings_hash(identity: str, plan: Plan, settings: Settings) -> str:
         "ingest": settings.ingest.model_dump(),
         "sampling": settings.sampling.model_dump(),
         "texts": settings.privacy.store_texts,
+        "embeddings": settings.privacy.stores_embeddings,
         "users": _users(settings.privacy),
     }
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()

@@ -53,6 +53,12 @@ class Telemetry:
             "evaluator",
             "status",
         )
+        self.without_vector = self._counter(
+            "questions_without_vector",
+            "Questions that table embeddings has no vector of, by reason.",
+            "`encoder_failed`: the log has the error. `too_long`: no question, as a rule; mend the producer.",
+            "reason",
+        )
         self.process_seconds = self._histogram(
             "process_seconds",
             "Time to decode and evaluate what was worked off in one go.",

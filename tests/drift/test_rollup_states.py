@@ -8,6 +8,7 @@ from drift.jobs import server_time
 from drift.reconcile import reconcile
 from drift.settings import WindowSettings
 from sinks.clickhouse.database import Database
+from sinks.sample import embedding
 from tests.drift.world import World, score_row, trace_row
 
 pytestmark = pytest.mark.clickhouse
@@ -268,6 +269,21 @@ def test_a_trace_sent_again_with_another_time_counts_once(database: Database) ->
     world.watch(181)
     assert windows(database, metric="meaning.near") == []
     assert database.rows("SELECT count() AS n FROM traces FINAL")[0]["n"] == 1
+
+
+def test_a_trace_sent_again_with_another_time_has_one_vector(database: Database) -> None:
+    world = World(database)
+    first, second = (
+        embedding("moved", run_id="live", app="shop", time=world.at(seconds), version=version)
+        for seconds, version in ((5, 10), (125, 20))
+    )
+    for row in (first, second):
+        world.store([score_row(row.time, "moved", {"good": 0.5}, version=row.version)])
+    database.insert("embeddings", [first, second])
+    assert reconcile(database, world.evaluators, 60, world.at(180)) == 1
+    database.insert("embeddings", [first])  # a slow lane hands in what it has of the first message
+    left = database.rows("SELECT time, version FROM embeddings FINAL")
+    assert left == [{"time": second.time, "version": 20}]
 
 
 def test_probes_have_windows_of_their_own(database: Database) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -62,15 +63,21 @@ class CutsTexts(MemorySink):
     """Stores the first megabyte."""
 
     def write(self, block: Block) -> None:
-        texts = [row._replace(answer=(row.answer or "")[: 1 << 20]) for row in block.texts]
-        super().write(Block(block.traces, texts, block.scores, block.dead_letters, block.dirty, block.progress))
+        super().write(replace(block, texts=[row._replace(answer=(row.answer or "")[: 1 << 20]) for row in block.texts]))
+
+
+class CutsVectors(MemorySink):
+    """Stores the first thousand numbers."""
+
+    def write(self, block: Block) -> None:
+        super().write(replace(block, embeddings=[row._replace(vector=row.vector[:1000]) for row in block.embeddings]))
 
 
 class ForgetsMarks(MemorySink):
     """Writes rows alone."""
 
     def write(self, block: Block) -> None:
-        super().write(Block(block.traces, block.texts, block.scores, block.dead_letters))
+        super().write(replace(block, dirty=[], progress=[]))
 
 
 def opener(sink_type: type[MemorySink]) -> Callable[[], contextlib.AbstractContextManager[Opened]]:
@@ -87,7 +94,7 @@ def test_memory_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    "sink_type", [Appends, LastWins, TakesAnything, KeepsDeleted, NeverCloses, CutsTexts, ForgetsMarks]
+    "sink_type", [Appends, LastWins, TakesAnything, KeepsDeleted, NeverCloses, CutsTexts, CutsVectors, ForgetsMarks]
 )
 def test_a_broken_sink_fails(sink_type: type[MemorySink]) -> None:
     with pytest.raises(AssertionError):

@@ -1,5 +1,6 @@
 """A refused block: exactly the bad rows are set aside, and a sink that is away loses nothing."""
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -10,8 +11,8 @@ from evaluators.errors import Refused, Transient
 from sinks.identity import block_of, rows_of
 from sinks.memory import MemorySink
 from sinks.refusal import write_or_set_aside
-from sinks.rows import Block, DirtyRow, ProgressRow, ScoreRow, TextRow, TraceRow
-from sinks.sample import NOON, RUN, score, text, trace
+from sinks.rows import Block, DirtyRow, EmbeddingRow, ProgressRow, ScoreRow, TextRow, TraceRow
+from sinks.sample import NOON, RUN, embedding, score, text, trace
 
 BAD = "\ud800"
 
@@ -22,18 +23,21 @@ def test_exactly_the_bad_rows(bad: set[int], count: int, days: int) -> None:
     for number in range(count):
         time = NOON.replace(day=1 + number % days)
         reason = BAD if number in bad else ""
-        match number % 3:
+        match number % 4:
             case 0:
                 block.scores.append(score(f"t{number}", time=time, reason=reason))
             case 1:
                 block.traces.append(trace(f"t{number}", time=time, error=reason))
             case 2:
                 block.texts.append(text(f"t{number}", time=time, answer=reason))
+            case 3:
+                vector = [math.nan] if reason else [0.5]
+                block.embeddings.append(embedding(f"t{number}", time=time, vector=vector))
     sink = MemorySink()
     aside = write_or_set_aside(sink, block)
-    ids = [item.row.trace_id for item in aside if isinstance(item.row, ScoreRow | TraceRow | TextRow)]
+    ids = [item.row.trace_id for item in aside if isinstance(item.row, ScoreRow | TraceRow | TextRow | EmbeddingRow)]
     assert sorted(ids) == sorted(f"t{number}" for number in bad if number < count)
-    stored = [row for table in ("traces", "trace_texts", "scores") for row in sink.rows(table)]
+    stored = [row for table in ("traces", "trace_texts", "scores", "embeddings") for row in sink.rows(table)]
     assert len(stored) == count - len(ids)
     assert sink.rows("progress") == list(block.progress)
 
@@ -96,7 +100,8 @@ def test_a_block_is_its_rows() -> None:
     def count(block: Block) -> Sequence[int]:
         return [len(rows) for rows in rows_of(block).values()]
 
-    whole = Block(traces=[trace("a"), trace("b")], texts=[text("a")], scores=[score("a")])
+    whole = Block(traces=[trace("a"), trace("b")], texts=[text("a")], scores=[score("a")], embeddings=[embedding("a")])
     rows = [row for table in rows_of(whole).values() for row in table]
     assert block_of(rows) == whole
-    assert count(whole) == [2, 1, 1]
+    assert count(whole) == [2, 1, 1, 1]
+    assert len(whole) == 5

@@ -16,8 +16,8 @@ from sinks.clickhouse.embedded import EmbeddedClickHouse
 from sinks.clickhouse.migrate import lifetimes, migrate, migrations, missing
 from sinks.clickhouse.sink import ClickHouseSink
 from sinks.identity import TABLES, Row, identity, rows_of
-from sinks.rows import ScoreRow
-from sinks.sample import NOON, block, score
+from sinks.rows import EmbeddingRow, ScoreRow
+from sinks.sample import NOON, block, embedding, score
 from sinks.settings import RetentionSettings
 from tests.sinks.stored import stored
 
@@ -83,6 +83,13 @@ def test_another_retention_changes_that_table_alone(database: Database) -> None:
     assert migrate(database, RetentionSettings(texts_days=3)) == ["ttl:trace_texts"]
     assert migrate(database, RetentionSettings(texts_days=3)) == []
     assert migrate(database, RetentionSettings()) == ["ttl:trace_texts"]
+
+
+def test_vectors_have_a_retention_of_their_own(database: Database) -> None:
+    assert migrate(database, RetentionSettings(embeddings_days=3)) == ["ttl:embeddings"]
+    database.insert("embeddings", [embedding("old", run_id="live"), embedding("replayed", run_id="replay")])
+    database.command("OPTIMIZE TABLE embeddings FINAL")
+    assert [row.trace_id for row in stored(database, "embeddings") if isinstance(row, EmbeddingRow)] == ["replayed"]
 
 
 def test_live_rows_live_from_their_event_and_other_runs_from_when_they_were_written(database: Database) -> None:

@@ -5,7 +5,7 @@ import pytest
 from sinks.identity import Row
 from sinks.refusal import SetAside
 from sinks.rows import Block
-from sinks.sample import score, text, trace
+from sinks.sample import embedding, score, text, trace
 from sinks.version import pack
 from stream.ingest.records import DeadLetter
 from stream.lanes.refused import by_block, dead_letters_of
@@ -29,7 +29,8 @@ def test_equal_rows_of_two_blocks_belong_to_their_own() -> None:
 def test_a_record_is_one_dead_letter_however_many_rows_were_refused() -> None:
     records = [record(number) for number in (6, 7, 8)]
     scores = (score(trace_id, version=pack(1, offset, 0, 3)) for trace_id, offset in (("t", 7), ("u", 8)))
-    letters = dead_letters_of(refused(trace("t", version=pack(1, 7)), *scores), records)
+    vector = embedding("t", version=pack(1, 7))
+    letters = dead_letters_of(refused(trace("t", version=pack(1, 7)), *scores, vector), records)
     assert letters == [
         DeadLetter(records[1], "refused", "sink", "traces: odd"),
         DeadLetter(records[2], "refused", "sink", "traces: odd"),

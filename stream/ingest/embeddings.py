@@ -1,0 +1,88 @@
+"""Questions become vectors, rows of `embeddings`. Of every trace one row: that it has no vector is a row as well.
+
+So a newer message without a question takes the vector of an older one out, as it takes its place in other tables.
+"""
+
+import logging
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evaluators.resources import Batch
+from evaluators.spec import Vectors
+from sinks.rows import EmbeddingRow
+from stream.ingest.rows import Placed
+
+log = logging.getLogger(__name__)
+
+LONGEST = 500_000  # characters of a question, as many as the evaluators that embed take
+_NONE = array("f")
+
+
+@dataclass(slots=True)
+class Embedded:
+    """Rows in the order of the traces, and why questions have no vector: `too_long` or `encoder_failed`."""
+
+    rows: list[EmbeddingRow] = field(default_factory=list)
+    without: Counter[str] = field(default_factory=Counter)
+
+
+def embedded(places: Sequence[Placed], shared: Batch, revision: str) -> Embedded:
+    """The questions of a micro-batch as vectors of the encoder `revision`, with one call for those not known yet.
+
+    A question is never cut. Where there is none, or no vector to be had of it, the row is a tombstone.
+    """
+    made = Embedded()
+    asked = dict.fromkeys(place.trace.question for place in places)
+    vectors = _vectors([text for text in asked if text and text.strip() and len(text) <= LONGEST], shared)
+    for place in places:
+        trace, question = place.trace, place.trace.question or ""
+        vector = vectors.get(question, _NONE)
+        if not vector and question.strip():
+            made.without["too_long" if len(question) > LONGEST else "encoder_failed"] += 1
+        made.rows.append(
+            EmbeddingRow(
+                place.run_id,
+                trace.app,
+                trace.environment,
+                trace.time,
+                trace.trace_id,
+                place.version,
+                revision,
+                vector,
+                0 if vector else 1,
+            )
+        )
+    return made
+
+
+def rounded(vectors: Vectors) -> Vectors:
+    """Each number as the nearest with 8 significant bits, ties to even: what bfloat16 keeps, and half the disk.
+
+    Cosines of unit vectors move by less than 0.001.
+    """
+    bits = vectors.view(np.uint32)
+    nearest = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))
+    return (nearest & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def _vectors(questions: Sequence[str], shared: Batch) -> Mapping[str, Sequence[float]]:
+    """The vector of each question that has one; those that the encoder cannot take cost no other its own."""
+    if not questions:
+        return {}
+    try:
+        vectors = shared.embed(questions)
+    except Exception as error:  # noqa: BLE001 - an encoder is code of others, and may break on one text
+        if len(questions) == 1:
+            log.warning("the encoder failed on a question: %s", type(error).__name__)
+            return {}
+        middle = len(questions) // 2
+        return {**_vectors(questions[:middle], shared), **_vectors(questions[middle:], shared)}
+    return {
+        question: array("f", vector.tobytes())
+        for question, vector in zip(questions, rounded(vectors), strict=True)
+        if np.isfinite(vector).all()
+    }
