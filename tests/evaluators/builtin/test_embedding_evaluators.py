@@ -1,40 +1,16 @@
 """Groundedness and the two relevancies: arithmetic against given vectors, and values against sentence-transformers."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from evaluators.encoder import Encoder, load_encoder
 from evaluators.outcome import Evidence, NotApplicable
 from evaluators.settings import EncoderSettings
-from evaluators.spec import Vectors
+from tests.evaluators.builtin.angles import Angles, cosine
 from tests.evaluators.builtin.scoring import chunks, outcome, outcomes, scored, trace
 
 MODEL = ("groundedness", "answer_relevancy_sentence", "context_relevancy_soft")
-
-
-class Angles:
-    """Gives each text the unit vector of an angle, in degrees: the cosine of two texts is that of their difference."""
-
-    revision, dimension = "angles@1", 2
-
-    def __init__(self, angles: dict[str, float]) -> None:
-        self.angles = angles
-        self.calls: list[list[str]] = []
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        self.calls.append(list(texts))
-        radians = np.radians([self.angles[text] for text in texts])
-        return np.stack((np.cos(radians), np.sin(radians)), axis=1).astype(np.float32)
-
-    def count_tokens(self, texts: Sequence[str]) -> int:
-        return len(texts)
-
-
-def cosine(degrees: float) -> float:
-    return float(np.cos(np.radians(degrees)))
 
 
 CLOSE = 1e-6
