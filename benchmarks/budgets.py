@@ -2,9 +2,9 @@
 
 `python -m benchmarks.budgets [ID ...]`: for each registered evaluator the hostile text of the fuzz test that takes it
 longest when the record is as long as the evaluator's budget allows (8 MB where it allows more: no record is longer), in
-processor time, and that as a share of the two seconds that it may take. Encoders cost nothing here: what their tokens
-take depends on the machine, and budgets of sentences bound them. Evaluators that take JSON Schemas follow once more for
-each schema of the fuzz test, with the JSON that is worst for it.
+processor time, and that as a share of the two seconds that it may take. Encoders and models cost nothing here: what
+their tokens take depends on the machine, and budgets of sentences and of pairs bound them. Evaluators that take JSON
+Schemas follow once more for each schema of the fuzz test, with the JSON that is worst for it.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from tests.evaluators.builtin.hostile import TEXTS, hostile
 from tests.evaluators.builtin.hostile_schemas import SCHEMAS, params
 from tests.evaluators.builtin.hostile_schemas import TEXTS as JSON_TEXTS
 from tests.evaluators.builtin.scoring import outcomes
-from tests.evaluators.builtin.test_hostile_texts import REGISTERED, OneVector
+from tests.evaluators.builtin.test_hostile_texts import REGISTERED, OneAnswer, OneVector
 
 LIMIT_S = 2.0
 RECORD = 8_000_000  # characters
@@ -40,7 +40,7 @@ def cost(evaluator: Evaluator, name: str, text: str, given_params: Mapping[str, 
     of = hostile(text)
     gc.collect()
     start = time.process_time()
-    [given] = outcomes(evaluator.id, [of], given_params, OneVector())
+    [given] = outcomes(evaluator.id, [of], given_params, OneVector(), OneAnswer)
     took = time.process_time() - start
     return Worst(took, name, given.reason if isinstance(given, NotApplicable) else type(given).__name__)
 

@@ -1,13 +1,13 @@
 """Traces and outcomes for the tests of built-in evaluators: through the real engine, as in a worker."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 from evaluators.encoder import Encoder
 from evaluators.encoder.hashing import HashingEncoder
-from evaluators.models import Models
+from evaluators.models import Model, Models
 from evaluators.models.hashing import HashingModel
 from evaluators.outcome import Outcome, Scored
 from evaluators.plan import prepare, wanted_models
@@ -15,6 +15,7 @@ from evaluators.registry import load
 from evaluators.resources import Resources
 from evaluators.run import run_all
 from evaluators.settings import EvaluatorSettings
+from evaluators.spec import ModelRef
 from evaluators.trace import Chunk, Trace
 
 _registry = cache(load)  # entry points are looked for on every call
@@ -32,25 +33,41 @@ def trace(**fields: Any) -> Trace:
 
 
 def outcomes(
-    id: str, traces: Sequence[Trace], params: Mapping[str, Any] | None = None, encoder: Encoder | None = None
+    id: str,
+    traces: Sequence[Trace],
+    params: Mapping[str, Any] | None = None,
+    encoder: Encoder | None = None,
+    model: Callable[[ModelRef], Model] = HashingModel,
 ) -> list[Outcome]:
-    """What the evaluator says of each trace, all in one micro-batch; the models that it asks are fake ones."""
+    """What the evaluator says of each trace, all in one micro-batch; encoder and models are fake ones unless given."""
     encoder = encoder or HashingEncoder()
     settings = EvaluatorSettings(enabled=(id,), params={id: dict(params or {})}, tasks={id: ("*",)})
-    models = Models({ref: HashingModel(ref) for ref in wanted_models(_registry(), settings, None)})
+    models = Models({ref: model(ref) for ref in wanted_models(_registry(), settings, None)})
     plan = prepare(_registry(), settings, None, encoder, models)
     [given] = run_all(plan.prepared, traces, Resources(encoder, models=models.loaded).batch())
     return [outcome for outcome in given if outcome is not None]
 
 
-def outcome(id: str, params: Mapping[str, Any] | None = None, encoder: Encoder | None = None, **fields: Any) -> Outcome:
+def outcome(
+    id: str,
+    params: Mapping[str, Any] | None = None,
+    encoder: Encoder | None = None,
+    model: Callable[[ModelRef], Model] = HashingModel,
+    **fields: Any,
+) -> Outcome:
     """What the evaluator says of a trace with these fields."""
-    [given] = outcomes(id, [trace(**fields)], params, encoder)
+    [given] = outcomes(id, [trace(**fields)], params, encoder, model)
     return given
 
 
-def scored(id: str, params: Mapping[str, Any] | None = None, encoder: Encoder | None = None, **fields: Any) -> Scored:
+def scored(
+    id: str,
+    params: Mapping[str, Any] | None = None,
+    encoder: Encoder | None = None,
+    model: Callable[[ModelRef], Model] = HashingModel,
+    **fields: Any,
+) -> Scored:
     """As `outcome`, where a score is what must come out."""
-    given = outcome(id, params, encoder, **fields)
+    given = outcome(id, params, encoder, model, **fields)
     assert isinstance(given, Scored), given
     return given

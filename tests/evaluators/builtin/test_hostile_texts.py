@@ -9,14 +9,14 @@ import pytest
 
 from evaluators.outcome import Failed, NotApplicable
 from evaluators.registry import load
-from evaluators.spec import Need, Vectors
+from evaluators.spec import Ask, ModelRef, Need, Vectors
 from evaluators.trace import Artifact
 from tests.evaluators.builtin.hostile import TEXTS, hostile, sound
 from tests.evaluators.builtin.scoring import chunks, outcomes, trace
 
 KB = 1_000
 MB = 1_000 * KB
-EVALUATORS = {id: each for id, each in load().items() if each.needs <= {Need.EMBEDDING}}
+EVALUATORS = {id: each for id, each in load().items() if Need.JUDGE not in each.needs}
 REGISTERED = sorted(EVALUATORS)
 LIMITED = {id: each.budget.characters for id, each in EVALUATORS.items() if each.budget.characters is not None}
 TIMES = 12  # the processor time of 1 MB in that of 100 KB, at most: 10 is linear, 100 quadratic
@@ -37,6 +37,18 @@ class OneVector:
         return sum(map(len, texts)) // 4
 
 
+class OneAnswer:
+    """A model that costs nothing either."""
+
+    revision = "one-answer"
+
+    def __init__(self, ref: ModelRef) -> None:
+        self._columns = ref.columns
+
+    def answer(self, asks: Sequence[Ask]) -> Vectors:
+        return np.full((len(asks), self._columns), 0.5, np.float32)
+
+
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("id", REGISTERED)
 def test_a_hostile_text_costs_no_more_than_its_outcome(id: str, name: str) -> None:
@@ -51,7 +63,7 @@ def test_a_hostile_text_costs_no_more_than_its_outcome(id: str, name: str) -> No
 def cpu_s(id: str, text: str) -> float:
     of = hostile(text)
     start = time.process_time()
-    [given] = outcomes(id, [of], encoder=OneVector())
+    [given] = outcomes(id, [of], encoder=OneVector(), model=OneAnswer)
     took = time.process_time() - start
     assert not isinstance(given, Failed), given
     return took
@@ -105,6 +117,6 @@ def test_beyond_its_budget_a_text_is_not_applicable(id: str, most: int) -> None:
     of = trace(
         question=long, answer=long, contexts=chunks(long), expected=(long,), artifacts=(Artifact("a", None, long),)
     )
-    [given] = outcomes(id, [of], encoder=OneVector())
+    [given] = outcomes(id, [of], encoder=OneVector(), model=OneAnswer)
     assert isinstance(given, NotApplicable)
     assert given.reason == "too_long" or given.reason.startswith("missing_")
