@@ -1,16 +1,18 @@
 """Models besides the encoder: NLI, classifiers, language models. Nothing heavy is imported before use."""
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Protocol
 
 from evaluators.errors import Unavailable
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Ask, ModelRef, Vectors
+from evaluators.models.files import find, settings_of
+from evaluators.models.labels import labels_of
+from evaluators.settings import EvaluatorSettings, ModelSettings
+from evaluators.spec import Ask, ModelRef, Need, Vectors
 
-_log = logging.getLogger(__name__)
+_PACKAGES = ("torch", "transformers")
 
 
 class Model(Protocol):
@@ -48,14 +50,39 @@ def load_models(refs: Iterable[ModelRef], settings: EvaluatorSettings) -> Models
 
 def load(ref: ModelRef, settings: EvaluatorSettings) -> Model:
     """The model, ready to use; raises `Unavailable` naming what to install or fetch, or `ConfigError`."""
-    raise Unavailable(what_is_missing(ref, settings) or "")
+    missing = what_is_missing(ref, settings)
+    if missing:
+        raise Unavailable(missing)
+    files, own = find(ref.name, settings), settings_of(ref.name, settings)
+    if ref.need is Need.LM:
+        raise Unavailable(f"this version of ragwatch has no {ref.need} resource")
+    from evaluators.models.sequence import SequenceModel
+    from evaluators.models.torch_sequence import TorchSequence
+
+    labels = labels_of(ref, files)  # before the weights: a wrong label is told at once
+    return SequenceModel(_marked(files.revision, own), TorchSequence(files, own), labels)
 
 
 def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
-    """What to install or fetch before `load` can work, None where nothing is missing; looks, loads nothing."""
-    return f"this version of ragwatch has no {ref.need} resource"
+    """What to install or fetch before `load` can work, None where nothing is missing; looks, loads nothing.
+
+    Raises `ConfigError` for settings under which it never could.
+    """
+    packages = [name for name in _PACKAGES if find_spec(name) is None]
+    if packages:
+        return f"{' and '.join(packages)} for the model {ref.name} not installed: pip install 'ragwatch[models]'"
+    try:
+        find(ref.name, settings)
+    except Unavailable as error:
+        return str(error)
+    return None
 
 
 def revision_of(ref: ModelRef, settings: EvaluatorSettings) -> str:
     """The revision that `load` would give, without loading the model. Raises as it does."""
-    return load(ref, settings).revision
+    return _marked(find(ref.name, settings).revision, settings_of(ref.name, settings))
+
+
+def _marked(revision: str, settings: ModelSettings) -> str:
+    """Of `dtype` auto every machine's numbers count as the same: they differ by 0.02 at most."""
+    return f"{revision}+bf16" if settings.dtype == "bfloat16" else revision

@@ -1,0 +1,98 @@
+"""Windows of tokens to padded batches: by length, so that little is padded, and no more tokens at once than suits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluators.spec import Vectors
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Tokens that a model reads at once, special ones with them, and which of the texts each belongs to."""
+
+    ids: Sequence[int]
+    kinds: Sequence[int] = ()  # 0 or 1 each, where the model tells two texts apart so; else empty
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """Windows as a model takes them, [batch, length] each."""
+
+    ids: Ids
+    mask: Ids
+    kinds: Ids | None = None
+
+    def rows(self, start: int, end: int) -> "Padded":
+        """Some of the windows, without the padding that the others needed."""
+        most = int(self.mask[start:end].sum(axis=1).max())
+        kinds = None if self.kinds is None else self.kinds[start:end, :most]
+        return Padded(self.ids[start:end, :most], self.mask[start:end, :most], kinds)
+
+
+class Limited(Protocol):
+    """What has a limit on one forward pass; it may change from one to the next."""
+
+    @property
+    def batch_tokens(self) -> int:
+        """Padded tokens of one forward pass."""
+        ...
+
+
+def packed(lengths: Sequence[int], limited: Limited) -> Iterator[list[int]]:
+    """Every index once, longest first, in batches that hold at most `batch_tokens` once padded (or one window)."""
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    start = 0
+    while start < len(order):
+        size = max(1, limited.batch_tokens // max(1, lengths[order[start]]))  # the first is the longest of its batch
+        yield order[start : start + size]
+        start += size
+
+
+def padded(windows: Sequence[Window], pad: int = 0) -> Padded:
+    """The windows side by side, padded on the right with the token `pad`."""
+    shape = len(windows), max(len(window.ids) for window in windows)
+    ids, mask = np.full(shape, pad, np.int64), np.zeros(shape, np.int64)
+    kinds = np.zeros(shape, np.int64) if windows[0].kinds else None
+    for row, window in enumerate(windows):
+        ids[row, : len(window.ids)] = window.ids
+        mask[row, : len(window.ids)] = 1
+        if kinds is not None:
+            kinds[row, : len(window.kinds)] = window.kinds
+    return Padded(ids, mask, kinds)
+
+
+def shared_evenly(pieces: Sequence[int], room: int) -> list[Sequence[int]]:
+    """As few windows of at most `room` as hold all pieces, their lengths at most one apart; one, if empty, at least."""
+    count = max(1, -(-len(pieces) // room))
+    edges = [len(pieces) * i // count for i in range(count + 1)]
+    return [pieces[start:end] for start, end in pairwise(edges)]
+
+
+class Runs(Limited, Protocol):
+    """What runs padded batches: one model on one device."""
+
+    def run(self, batches: Iterator[Padded]) -> Vectors:
+        """The rows of all batches, in order: float32 [windows, outputs]. Safe to call from several threads."""
+        ...
+
+
+def in_batches(model: Runs, windows: Sequence[Window], pad: int = 0) -> Vectors:
+    """The model's row of each window (one or more), in order, whatever order it read them in."""
+    order: list[int] = []
+
+    def batches() -> Iterator[Padded]:
+        for batch in packed([len(window.ids) for window in windows], model):
+            order.extend(batch)
+            yield padded([windows[i] for i in batch], pad)
+
+    given = model.run(batches())
+    rows = np.empty_like(given)
+    rows[order] = given
+    return rows

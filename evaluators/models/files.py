@@ -1,0 +1,142 @@
+"""Where a model's files are on this machine, and which model they are. Downloads nothing."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from evaluators.errors import ConfigError, Unavailable
+from evaluators.models.known import KNOWN, Known
+from evaluators.settings import EvaluatorSettings, ModelSettings
+
+PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")  # of a model on the hub, all that is ever read
+CODE = "*.py"  # and this, where its code may run
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which model a name means, by settings and the table of known names."""
+
+    name: str  # as parameters of evaluators give it
+    place: str  # a folder, or a name on Hugging Face
+    revision: str | None  # commit, tag or branch on Hugging Face
+    multi_label: bool = False
+
+    @property
+    def setting(self) -> str:
+        """Where a person would change it."""
+        return f'evaluators.models."{self.name}".source'
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A folder with config.json, a tokenizer and safetensors."""
+
+    source: Source
+    folder: Path
+    commit: str | None  # None: of a folder of one's own
+
+    @cached_property
+    def revision(self) -> str:
+        """Name and the first eight hex digits of the commit; of a folder, of its weights' SHA-256."""
+        name = self.source.place.rstrip("/").rsplit("/", 1)[-1] if self.commit else self.folder.resolve().name
+        return f"{name}@{(self.commit or hash_of(weights_in(self.folder)))[:8]}"
+
+
+def settings_of(name: str, settings: EvaluatorSettings) -> ModelSettings:
+    """What settings say of the model."""
+    return settings.models.get(name) or ModelSettings()
+
+
+def source_of(name: str, settings: EvaluatorSettings) -> Source:
+    """What the name means here; looks at no file."""
+    own = settings_of(name, settings)
+    place = own.source or name
+    known = KNOWN.get(place) or Known(place)
+    named = KNOWN.get(name) or known  # a folder of one's own in its stead is read as it would be
+    return Source(name, known.source, own.revision or known.revision, known.multi_label or named.multi_label)
+
+
+def find(name: str, settings: EvaluatorSettings) -> ModelFiles:
+    """The model's files; raises `Unavailable` with the command that fetches them, or `ConfigError`."""
+    source = source_of(name, settings)
+    folder = Path(source.place).expanduser()
+    if folder.is_dir():
+        return ModelFiles(source, checked(source, folder), None)
+    if folder.is_absolute() or source.place.startswith((".", "~")) or source.place.count("/") > 1:
+        raise ConfigError(f"{source.setting}: there is no folder {source.place!r}")
+    snapshot = _snapshot(source)
+    if snapshot is None or not is_whole(snapshot):
+        raise Unavailable(f"the model {name} is not here: ragwatch models fetch {name}")
+    return ModelFiles(source, snapshot, snapshot.name)
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether configuration and all weights are there; a fetch that was broken off leaves a part of them."""
+    weights = weights_in(folder)
+    return (folder / "config.json").is_file() and bool(weights) and all(path.is_file() for path in weights)
+
+
+def weights_in(folder: Path) -> list[Path]:
+    """The safetensors that make up the model: one file, or those that its index names; [] where there are none."""
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if single.is_file() or not index.is_file():
+        return [single] if single.is_file() else []
+    return sorted({folder / name for name in json.loads(index.read_text("utf-8"))["weight_map"].values()})
+
+
+def hash_of(paths: Sequence[Path]) -> str:
+    """SHA-256 of the files' bytes, one after the other; a file that has not changed is read once per process."""
+    stats = [(path, path.stat()) for path in paths]
+    return _hash(tuple((str(path.resolve()), stat.st_size, stat.st_mtime_ns) for path, stat in stats))
+
+
+@lru_cache(maxsize=64)
+def _hash(files: tuple[tuple[str, int, int], ...]) -> str:
+    digest = hashlib.sha256()
+    for path, _, _ in files:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def checked(source: Source, folder: Path) -> Path:
+    """The folder, if a model can be read from it; raises `ConfigError` that says what it lacks."""
+    if is_whole(folder):
+        return folder
+    if not (folder / "config.json").is_file():
+        raise ConfigError(f"{source.setting}: the folder {folder} has no config.json; it is no model of transformers")
+    if not weights_in(folder):
+        raise ConfigError(f"{source.setting}: {no_safetensors(str(folder), [path.name for path in folder.iterdir()])}")
+    raise ConfigError(f"{source.setting}: the folder {folder} lacks weights that its index names; copy it again")
+
+
+def no_safetensors(place: str, names: Sequence[str]) -> str:
+    """Why weights in other formats are not loaded, and what to do."""
+    others = sorted(name for name in names if name.endswith((".bin", ".h5", ".ckpt", ".pt", ".msgpack", ".pth")))
+    found = f", only {' and '.join(others)}" if others else ""
+    return (
+        f"{place} has no model.safetensors{found}. Pickled weights can run code as they are read and those of "
+        "TensorFlow no current transformers reads: convert them once where you trust them (load with transformers, "
+        "then save_pretrained) and name the folder"
+    )
+
+
+def _snapshot(source: Source) -> Path | None:
+    """The hub's folder of that revision on this machine, None where there is none."""
+    if find_spec("huggingface_hub") is None:
+        return None
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(source.place, revision=source.revision, local_files_only=True))
+    except HFValidationError as error:
+        raise ConfigError(f"{source.setting}: {source.place!r} is neither a folder nor a Hugging Face name") from error
+    except LocalEntryNotFoundError:
+        return None

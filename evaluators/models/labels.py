@@ -1,0 +1,80 @@
+"""Which of a classifier's outputs an evaluator asks for, and how they become probabilities."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaluators.errors import ConfigError
+from evaluators.models.files import ModelFiles
+from evaluators.models.known import SYNONYMS
+from evaluators.spec import ModelRef, Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The outputs that are asked for, by place, of a model with `outputs` logits."""
+
+    places: tuple[int, ...]
+    outputs: int
+    sigmoid: bool
+
+    def probabilities(self, logits: Vectors) -> Vectors:
+        """The probability of each label asked for, float32 [n, len(places)], of logits [n, outputs].
+
+        Labels that exclude each other share one softmax, over all the model's labels; others have a sigmoid each.
+        """
+        exact = np.asarray(logits, np.float64)
+        if self.sigmoid:
+            given = 1 / (1 + np.exp(-np.clip(exact, -700, 700)))
+        else:
+            powers = np.exp(exact - exact.max(axis=1, keepdims=True))
+            given = powers / powers.sum(axis=1, keepdims=True)
+        return np.asarray(given[:, self.places], np.float32)
+
+
+def labels_of(ref: ModelRef, files: ModelFiles) -> Labels:
+    """Where the model has the labels asked for; raises `ConfigError` naming those it has."""
+    config = configuration(files.folder)
+    own = _own_labels(config)
+    multi_label = files.source.multi_label or config.get("problem_type") == "multi_label_classification"
+    if not ref.labels:
+        if len(own) != 1:
+            raise ConfigError(f"{_model(files)} gives {len(own)} scores ({', '.join(own)}); one is asked for")
+        return Labels((0,), 1, sigmoid=True)
+    places = {_plain(label): place for place, label in reversed(list(enumerate(own)))}
+    places = {SYNONYMS.get(label, label): place for label, place in places.items()} | places
+    missing = [label for label in ref.labels if _plain(label) not in places]
+    if missing:
+        raise ConfigError(
+            f"{_model(files)} has no label {' and '.join(missing)}; it has {', '.join(own)}. Another model gives them, "
+            "or id2label in its config.json must say which output is which"
+        )
+    return Labels(tuple(places[_plain(label)] for label in ref.labels), len(own), multi_label or len(own) == 1)
+
+
+def configuration(folder: Path) -> Mapping[str, Any]:
+    """What config.json says; raises `ConfigError` where it is no JSON object."""
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{folder / 'config.json'} is not JSON; fetch the model again") from error
+    if not isinstance(config, dict):
+        raise ConfigError(f"{folder / 'config.json'} is not a JSON object; fetch the model again")
+    return config
+
+
+def _own_labels(config: Mapping[str, Any]) -> Sequence[str]:
+    names = config.get("id2label") or {place: f"LABEL_{place}" for place in range(config.get("num_labels", 2))}
+    return [str(names[place]) for place in sorted(names, key=int)]
+
+
+def _plain(label: str) -> str:
+    return " ".join(label.lower().replace("_", " ").replace("-", " ").split())
+
+
+def _model(files: ModelFiles) -> str:
+    return f"the model {files.source.name} ({files.source.place})"

@@ -1,0 +1,83 @@
+"""Texts to tokens, and tokens to windows: what a tokenizer puts around one text and around two."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluators.errors import ConfigError
+from evaluators.models.batches import Window, shared_evenly
+from evaluators.surrogates import replaced
+
+_LEAST_SHARE = 4  # of a pair the first text is left at least a quarter of the room, or the pair is not read
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """Special tokens before, between and after texts, and the kind of every part."""
+
+    specials: tuple[tuple[int, ...], ...]  # one more than there are texts
+    kinds: tuple[int, ...]  # of special, text, special, ...
+
+    @property
+    def length(self) -> int:
+        return sum(map(len, self.specials))
+
+    def window(self, texts: Sequence[Sequence[int]], with_kinds: bool) -> Window:
+        parts: list[Sequence[int]] = [self.specials[0]]
+        for text, special in zip(texts, self.specials[1:], strict=True):
+            parts += text, special
+        ids = [token for part in parts for token in part]
+        kinds = [kind for part, kind in zip(parts, self.kinds, strict=True) for _ in part] if with_kinds else []
+        return Window(ids, kinds)
+
+
+class Pieces:
+    """A fast tokenizer and the most tokens that its model reads at once. Safe to share between threads."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int, pad: int = 0, with_kinds: bool = False) -> None:
+        """`tokenizer` is a `tokenizers.Tokenizer`; `with_kinds` says that the model tells the texts of a pair apart."""
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self.pad = pad
+        self.max_tokens = max_tokens
+        self._tokenizer = tokenizer
+        self._with_kinds = with_kinds
+        self._one = _around(tokenizer.encode("a"), 1)
+        self._two = _around(tokenizer.encode("a", "a"), 2)
+
+    def of(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each text, whole and without special ones."""
+        encoded = self._tokenizer.encode_batch_fast([replaced(text) for text in texts], add_special_tokens=False)
+        return [encoding.ids for encoding in encoded]
+
+    def windows(self, texts: Sequence[Sequence[int]]) -> list[Window]:
+        """What the model reads of one text or a pair; of a pair, [] where the second leaves too little room.
+
+        One text is shared evenly among as few windows as hold it; of a pair the first is, each time with the whole
+        second.
+        """
+        around = self._one if len(texts) == 1 else self._two
+        room = self.max_tokens - around.length
+        first, *others = texts
+        left = room - sum(map(len, others))
+        if len(first) > left and left < max(1, room // _LEAST_SHARE):
+            return []
+        return [around.window((part, *others), self._with_kinds) for part in shared_evenly(first, max(1, left))]
+
+
+def _around(encoding: Any, texts: int) -> _Around:
+    """Read off an example: the special tokens are those that belong to no text."""
+    specials: list[list[int]] = [[]]
+    kinds: list[int] = [0]
+    inside: int | None = None
+    for token, owner, kind in zip(encoding.ids, encoding.sequence_ids, encoding.type_ids, strict=True):
+        if owner is not None and owner != inside:
+            specials.append([])
+            kinds += kind, kind  # of the text, and of what follows it unless that says otherwise
+            inside = owner
+        elif owner is None:
+            kinds[-1] = kind
+            specials[-1].append(token)
+    if len(specials) != texts + 1:
+        raise ConfigError(f"the model's tokenizer cannot put {texts} texts together; it suits no classifier")
+    return _Around(tuple(map(tuple, specials)), tuple(kinds))

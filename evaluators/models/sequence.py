@@ -1,0 +1,52 @@
+"""Classifiers of texts and of pairs: every ask in few passes over the weights, nothing cut silently."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from evaluators.models.batches import Runs, Window, in_batches
+from evaluators.models.labels import Labels
+from evaluators.models.pieces import Pieces
+from evaluators.spec import Ask, Vectors
+
+
+class Backend(Runs, Protocol):
+    """What differs between the runtimes: what runs a model's batches (to logits), and the model's tokenizer."""
+
+    pieces: Pieces
+
+
+class SequenceModel:
+    """A `Model` over a `Backend`.
+
+    A text longer than the model's window is read in several, and of each label the largest probability counts. Of a
+    pair the first text is read so, each time with the whole second; where the second alone fills more than three
+    quarters of a window and the pair does not fit, the row is NaN.
+    """
+
+    def __init__(self, revision: str, backend: Backend, labels: Labels) -> None:
+        self.revision = revision
+        self._backend = backend
+        self._labels = labels
+
+    def answer(self, asks: Sequence[Ask]) -> Vectors:
+        """One row per ask, in order: float32 [len(asks), labels asked for]."""
+        rows = np.full((len(asks), len(self._labels.places)), np.nan, np.float32)
+        windows, owners = self._windows(asks)
+        if windows:
+            read = self._labels.probabilities(in_batches(self._backend, windows, self._backend.pieces.pad))
+            np.fmax.at(rows, owners, read)
+        return rows
+
+    def _windows(self, asks: Sequence[Ask]) -> tuple[list[Window], list[int]]:
+        """All windows, and the place of the ask that each is of."""
+        pieces = self._backend.pieces
+        texts = list(dict.fromkeys(text for ask in asks for text in ask))
+        tokens = dict(zip(texts, pieces.of(texts), strict=True)) if texts else {}
+        windows, owners = [], []
+        for owner, ask in enumerate(asks):
+            for window in pieces.windows([tokens[text] for text in ask]):
+                windows.append(window)
+                owners.append(owner)
+        return windows, owners

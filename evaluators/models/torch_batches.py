@@ -1,0 +1,94 @@
+"""Padded batches on one torch device: on a GPU, transfers overlap with compute, and running out of memory is no end."""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from evaluators.models.batches import Padded
+from evaluators.spec import Vectors
+
+_log = logging.getLogger(__name__)
+
+BATCH_TOKENS_CPU = 1024  # the fastest of 256 to 16,384 for MiniLM
+FIRST_TOKENS, MOST_TOKENS = 4_096, 1 << 20  # of what is tried on a GPU
+_WORTH = 1.05  # twice the tokens must be this much faster, or they only cost memory
+
+Forward = Callable[[dict[str, Any]], Any]  # input_ids, attention_mask, token_type_ids to [batch, outputs] on the device
+
+
+class TorchBatches:
+    """A `batches.Runs`: one forward function on one device."""
+
+    def __init__(self, forward: Forward, device: Any, batch_tokens: int) -> None:
+        import torch
+
+        self.batch_tokens = batch_tokens
+        self._torch = torch
+        self._forward = forward
+        self._device = device
+        self._copies = torch.cuda.Stream(device) if device.type == "cuda" else None
+
+    def run(self, batches: Iterator[Padded]) -> Vectors:
+        """The rows of all batches, in order; fetched from the device once.
+
+        On a GPU nothing here waits for it: while it computes, the next batch is padded, pinned and copied.
+        """
+        with self._torch.inference_mode():
+            rows = [given for batch in batches for given in self._given(batch)]
+            return np.asarray(self._torch.cat(rows).float().cpu().numpy(), np.float32)
+
+    def _given(self, batch: Padded) -> list[Any]:
+        """The batch's rows; of halves of it where the whole is too large for the device's memory."""
+        try:
+            return [self._forward(self._on_device(batch))]
+        except self._torch.OutOfMemoryError:
+            count = len(batch.ids)
+            if count == 1:
+                raise
+        self._shrink(batch.ids.size)
+        return [*self._given(batch.rows(0, count // 2)), *self._given(batch.rows(count // 2, count))]
+
+    def _shrink(self, tokens: int) -> None:
+        smaller = max(1, tokens // 2)
+        if smaller < self.batch_tokens:
+            _log.warning("out of memory with %d tokens on %s: %d at once from now on", tokens, self._device, smaller)
+            self.batch_tokens = smaller
+        if self._device.type == "cuda":
+            self._torch.cuda.empty_cache()
+
+    def _on_device(self, batch: Padded) -> dict[str, Any]:
+        arrays = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.kinds}
+        tensors = {name: self._torch.from_numpy(array) for name, array in arrays.items() if array is not None}
+        if self._copies is None:
+            return {name: tensor.to(self._device) for name, tensor in tensors.items()}
+        computes = self._torch.cuda.current_stream(self._device)
+        with self._torch.cuda.stream(self._copies):
+            copied = {
+                name: tensor.contiguous().pin_memory().to(self._device, non_blocking=True)
+                for name, tensor in tensors.items()
+            }
+        computes.wait_stream(self._copies)
+        for tensor in copied.values():
+            tensor.record_stream(computes)  # or its memory is given to the next copy while it is still read
+        return copied
+
+
+def fitting(seconds_of: Callable[[int], float], first: int = FIRST_TOKENS, most: int = MOST_TOKENS) -> int:
+    """The tokens of a forward pass beyond which twice as many are hardly faster, or no longer fit.
+
+    `seconds_of(tokens)` is the time of one such pass; it raises `MemoryError` where the device has no room for it.
+    """
+    best, rate = first, 0.0
+    tokens = first
+    while tokens <= most:
+        try:
+            now = tokens / seconds_of(tokens)
+        except MemoryError:
+            break
+        if now < rate * _WORTH:
+            break
+        best, rate = tokens, now
+        tokens *= 2
+    return best
