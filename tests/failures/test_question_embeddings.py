@@ -16,11 +16,11 @@ from tests.stream.core.traffic import Broker
 
 pytestmark = [pytest.mark.broker, pytest.mark.clickhouse, pytest.mark.onnx]
 
-COUNT = 3_000
+COUNT = 900
 SECTIONS: Sections = {
     "evaluators": {"enabled": ["answer_relevancy_sentence"]},
     "evaluators.encoder": {"backend": "onnx"},
-    "worker": {"slice_records": 50, "block_wait_ms": 50, "heartbeat_s": 0.5},
+    "worker": {"slice_records": 20, "block_wait_ms": 50, "heartbeat_s": 0.5},
 }
 STORED = "SELECT trace_id, model, vector FROM embeddings FINAL WHERE run_id = {run:String} ORDER BY trace_id"
 
@@ -46,7 +46,7 @@ def test_a_killed_worker_leaves_one_vector_of_every_question_and_a_replay_the_sa
         site.produce(messages)
         first = Ragwatch("worker", "--lane", "model", config=site.config, log=tmp_path / "killed.log")
         try:
-            site.until(lambda: distinct() > 100, "vectors of the first questions")
+            site.until(lambda: distinct() > 0, "vectors of the first questions")
         finally:
             first.kill()
         assert distinct() < COUNT, "killed too late to prove anything"
@@ -54,7 +54,8 @@ def test_a_killed_worker_leaves_one_vector_of_every_question_and_a_replay_the_sa
         site.until(lambda: distinct() == COUNT, "a vector of every question")
         assert second.stop() == 0, site.logs()
         replayed = Ragwatch("replay", "--run", "again", config=site.config, log=tmp_path / "replay.log")
-        assert replayed.process.wait(120) == 0, site.logs()
+        replayed.process.wait(120)
+        assert replayed.stop() == 0, site.logs()
 
     encoder = load_encoder(EncoderSettings(backend="onnx"))
     expected = encoder.encode([question(n) for n in range(COUNT)])
