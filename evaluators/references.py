@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from evaluators.outcome import Evidence, NotApplicable
-from evaluators.similarity import similarities
-from evaluators.spec import Shared
+from evaluators.spec import Vectors
 
 
 class Reference(NamedTuple):
@@ -20,7 +19,7 @@ class Reference(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The reference nearest in meaning to an answer, and the cosine similarity of the two, from 0 to 1."""
+    """The reference nearest in meaning to an answer, and the similarity of the two, from 0 to 1."""
 
     reference: Reference
     score: float
@@ -41,22 +40,21 @@ def no_reference(expected: Sequence[str]) -> NotApplicable:
     return NotApplicable("reference_without_words" if expected else "empty_expected")
 
 
-def nearest_embeds(answer: str, expected: Sequence[str]) -> Iterator[str]:
-    """The texts that `nearest` will embed."""
-    compared = references(expected)
-    if compared and answer.strip():
-        yield answer
-        yield from (reference.text for reference in compared)
-
-
-def nearest(answer: str, expected: Sequence[str], shared: Shared) -> Nearest | NotApplicable:
-    """Each text as a whole."""
+def comparable(answer: str, expected: Sequence[str]) -> list[Reference] | NotApplicable:
+    """The references that can be compared with the answer, each text as a whole; at least one."""
     if not answer.strip():
         return NotApplicable("empty_answer")
-    compared = references(expected)
-    if not compared:
-        return no_reference(expected)
-    [similarity] = similarities(shared, [answer], [reference.text for reference in compared])
+    return references(expected) or no_reference(expected)
+
+
+def comparable_texts(answer: str, expected: Sequence[str]) -> list[str]:
+    """The answer and the texts of its `comparable` references; none where there are none."""
+    compared = comparable(answer, expected)
+    return [] if isinstance(compared, NotApplicable) else [answer, *(reference.text for reference in compared)]
+
+
+def nearest(compared: Sequence[Reference], similarity: Vectors) -> Nearest:
+    """The first of those whose similarity, one number each, is the highest."""
     best = int(similarity.argmax())
     return Nearest(compared[best], float(similarity[best]))
 

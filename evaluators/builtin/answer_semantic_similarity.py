@@ -1,9 +1,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from pydantic import BaseModel, Field
+
 from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.references import nearest, nearest_embeds
-from evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
+from evaluators.references import comparable, comparable_texts, nearest
+from evaluators.similarity import similarities
+from evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +18,31 @@ class Inputs:
     expected: tuple[str, ...]
 
 
-def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
-    return nearest_embeds(row.answer, row.expected)
+class Params(BaseModel, frozen=True, extra="forbid"):
+    """What compares two texts."""
+
+    cross_encoder: str | None = Field(
+        None,
+        min_length=1,
+        description="Cross-encoder with one score for (answer, reference), such as cross-encoder/stsb-roberta-base, "
+        "in place of the cosine of their embeddings.",
+    )
+
+    @property
+    def ref(self) -> ModelRef | None:
+        """The cross-encoder as it is asked."""
+        return None if self.cross_encoder is None else ModelRef(Need.CLASSIFIER, self.cross_encoder)
+
+
+def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
+    if params.ref is None:
+        yield from comparable_texts(row.answer, row.expected)
+
+
+def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRef, Ask]]:
+    if params.ref is not None:
+        for text in comparable_texts(row.answer, row.expected)[1:]:
+            yield params.ref, (row.answer, text)
 
 
 @evaluator(
@@ -24,19 +51,34 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     domain="generation",
     method="embedding",
     inputs=Inputs,
-    params=NoParams,
+    params=Params,
     metrics=[
         Metric("answer_similarity", threshold=0.75, primary=True, description="similarity to the nearest reference")
     ],
     needs={Need.EMBEDDING},
     embeds=_embeds,
+    models=lambda params: [] if params.ref is None else [params.ref],
+    asks=_asks,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def answer_semantic_similarity(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """How near the answer as a whole is in meaning to the best of the reference answers: their cosine similarity."""
+def answer_semantic_similarity(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """How near the answer as a whole is in meaning to the best of the reference answers: the cosine similarity of their
+    embeddings, or what the configured cross-encoder says of the two.
+    """
     for row in rows:
-        found = nearest(row.answer, row.expected, shared)
-        if isinstance(found, NotApplicable):
-            yield found
-        else:
-            yield Scored({"answer_similarity": found.score}, evidence=(found.evidence,))
+        yield _similar(row, shared, params)
+
+
+def _similar(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    compared = comparable(row.answer, row.expected)
+    if isinstance(compared, NotApplicable):
+        return compared
+    texts = [reference.text for reference in compared]
+    if params.ref is None:
+        [similarity] = similarities(shared, [row.answer], texts)
+    else:
+        similarity = shared.ask(params.ref, [(row.answer, text) for text in texts])[:, 0]
+    if np.isnan(similarity).any():  # one that cannot be read whole may be the best
+        return NotApplicable("too_long")
+    found = nearest(compared, similarity)
+    return Scored({"answer_similarity": found.score}, evidence=(found.evidence,))

@@ -2,7 +2,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.references import nearest, nearest_embeds
+from evaluators.references import comparable, comparable_texts, nearest
+from evaluators.similarity import similarities
 from evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
 
 
@@ -15,7 +16,7 @@ class Inputs:
 
 
 def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
-    return nearest_embeds(row.answer, row.expected)
+    yield from comparable_texts(row.answer, row.expected)
 
 
 @evaluator(
@@ -42,9 +43,11 @@ def sentence_similarity(rows: Sequence[Inputs], shared: Shared, params: NoParams
 
 
 def _similar(row: Inputs, shared: Shared) -> Outcome:
-    found = nearest(row.answer, row.expected, shared)
-    if isinstance(found, NotApplicable):
-        return found
+    compared = comparable(row.answer, row.expected)
+    if isinstance(compared, NotApplicable):
+        return compared
+    [similarity] = similarities(shared, [row.answer], [reference.text for reference in compared])
+    found = nearest(compared, similarity)
     words = jaccard(shared.once(tokens, row.answer), shared.once(tokens, found.reference.text))
     return Scored({"cosine": found.score, "jaccard": words}, evidence=(found.evidence,))
 

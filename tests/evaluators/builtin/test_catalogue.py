@@ -77,6 +77,7 @@ CATALOGUE = {
         "mean",
         {"answer", "expected"},
         (Line("answer_similarity", 0, 1, "higher", 0.75, True),),
+        {"cross_encoder": None},
     ),
     "answer_semantic_sentence_similarity": Entry(
         "generation",

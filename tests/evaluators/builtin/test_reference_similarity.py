@@ -1,13 +1,19 @@
 """Similarity to reference answers: arithmetic against given vectors, and values of sentence-transformers' MiniLM."""
 
+from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Any
 
+import numpy as np
 import pytest
 
+from evaluators import check_evaluator
 from evaluators.builtin.sentence_similarity import jaccard, tokens
 from evaluators.encoder import Encoder, load_encoder
 from evaluators.outcome import Evidence, NotApplicable
+from evaluators.registry import load
 from evaluators.settings import EncoderSettings
+from evaluators.spec import Ask, ModelRef, Need, Vectors
 from tests.evaluators.builtin.angles import Angles, cosine
 from tests.evaluators.builtin.pairs import PAIRS
 from tests.evaluators.builtin.scoring import outcome, scored
@@ -64,6 +70,56 @@ def test_sentences_are_compared_with_those_of_the_best_reference() -> None:
         Evidence("answer", 0, 10, kind="least_similar", score=score),
         Evidence("expected", 12, 23, kind="most_similar", score=score),
     )
+
+
+class Told:
+    """A cross-encoder of which every score is told."""
+
+    revision = "told@1"
+
+    def __init__(self, scores: Mapping[Ask, float]) -> None:
+        self.scores = scores
+
+    def answer(self, asks: Sequence[Ask]) -> Vectors:
+        return np.array([[self.scores[ask]] for ask in asks], np.float32)
+
+
+CROSS_ENCODER = {"cross_encoder": "cross-encoder/stsb-roberta-base"}
+
+
+def test_a_cross_encoder_reads_answer_and_reference_at_once_and_nothing_is_embedded() -> None:
+    encoder, told = Angles({}), Told({(ANSWER, EXPECTED[0]): 0.75, (ANSWER, EXPECTED[2]): 0.5})
+    refs: list[ModelRef] = []
+
+    def model(ref: ModelRef) -> Told:
+        refs.append(ref)
+        return told
+
+    given = scored(
+        "answer_semantic_similarity",
+        CROSS_ENCODER,
+        encoder=encoder,
+        model=model,
+        answer=ANSWER,
+        expected=EXPECTED,
+    )
+    assert given.metrics == {"answer_similarity": 0.75}
+    assert given.evidence == (Evidence("expected", 0, 11, kind="most_similar", score=0.75),)
+    assert refs == [ModelRef(Need.CLASSIFIER, "cross-encoder/stsb-roberta-base")]
+    assert encoder.calls == []
+
+
+def test_a_reference_that_the_cross_encoder_cannot_read_whole_may_be_the_best() -> None:
+    told = Told({(ANSWER, EXPECTED[0]): 0.75, (ANSWER, EXPECTED[2]): nan})
+    given = outcome(
+        "answer_semantic_similarity", CROSS_ENCODER, model=lambda ref: told, answer=ANSWER, expected=EXPECTED
+    )
+    assert given == NotApplicable("too_long")
+
+
+def test_with_a_cross_encoder_it_keeps_its_contract() -> None:
+    evaluator = load()["answer_semantic_similarity"]
+    check_evaluator(evaluator, params=evaluator.params(**CROSS_ENCODER))
 
 
 @pytest.mark.parametrize("id", EVERY)
