@@ -29,6 +29,20 @@ class Padded:
     mask: Ids
     kinds: Ids | None = None
 
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def tokens(self) -> int:
+        """Of all windows, padding included."""
+        return self.ids.size
+
+    @property
+    def arrays(self) -> dict[str, Ids]:
+        """As transformers name them."""
+        named = {"input_ids": self.ids, "attention_mask": self.mask}
+        return named if self.kinds is None else {**named, "token_type_ids": self.kinds}
+
     def rows(self, start: int, end: int) -> "Padded":
         """Some of the windows, without the padding that the others needed."""
         most = int(self.mask[start:end].sum(axis=1).max())

@@ -1,12 +1,12 @@
 """Padded batches on one torch device: on a GPU, transfers overlap with compute, and running out of memory is no end."""
 
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from evaluators.models.batches import Padded
+from evaluators.models.batches import Ids
 from evaluators.spec import Vectors
 
 _log = logging.getLogger(__name__)
@@ -15,22 +15,42 @@ BATCH_TOKENS_CPU = 1024  # the fastest of 256 to 16,384 for MiniLM
 FIRST_TOKENS, MOST_TOKENS = 4_096, 1 << 20  # of what is tried on a GPU
 _WORTH = 1.05  # twice the tokens must be this much faster, or they only cost memory
 
-Forward = Callable[[dict[str, Any]], Any]  # input_ids, attention_mask, token_type_ids to [batch, outputs] on the device
+Forward = Callable[[dict[str, Any]], Any]  # a batch's arrays as tensors to [rows, outputs], all on the device
+
+
+class Batch(Protocol):
+    """What a model reads in one forward pass."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def tokens(self) -> int:
+        """Padding included."""
+        ...
+
+    @property
+    def arrays(self) -> Mapping[str, Ids]:
+        """What the forward function takes."""
+        ...
+
+    def rows(self, start: int, end: int) -> Self:
+        """A part of it, whose results are a part of its results."""
+        ...
 
 
 class TorchBatches:
     """A `batches.Runs`: one forward function on one device."""
 
-    def __init__(self, forward: Forward, device: Any, batch_tokens: int) -> None:
+    def __init__(self, forward: Forward, device: Any) -> None:
         import torch
 
-        self.batch_tokens = batch_tokens
+        self.batch_tokens = BATCH_TOKENS_CPU
         self._torch = torch
         self._forward = forward
         self._device = device
         self._copies = torch.cuda.Stream(device) if device.type == "cuda" else None
 
-    def run(self, batches: Iterator[Padded]) -> Vectors:
+    def run(self, batches: Iterator[Batch]) -> Vectors:
         """The rows of all batches, in order; fetched from the device once.
 
         On a GPU nothing here waits for it: while it computes, the next batch is padded, pinned and copied.
@@ -39,15 +59,15 @@ class TorchBatches:
             rows = [given for batch in batches for given in self._given(batch)]
             return np.asarray(self._torch.cat(rows).float().cpu().numpy(), np.float32)
 
-    def _given(self, batch: Padded) -> list[Any]:
+    def _given(self, batch: Batch) -> list[Any]:
         """The batch's rows; of halves of it where the whole is too large for the device's memory."""
         try:
             return [self._forward(self._on_device(batch))]
         except self._torch.OutOfMemoryError:
-            count = len(batch.ids)
+            count = len(batch)
             if count == 1:
                 raise
-        self._shrink(batch.ids.size)
+        self._shrink(batch.tokens)
         return [*self._given(batch.rows(0, count // 2)), *self._given(batch.rows(count // 2, count))]
 
     def _shrink(self, tokens: int) -> None:
@@ -58,9 +78,8 @@ class TorchBatches:
         if self._device.type == "cuda":
             self._torch.cuda.empty_cache()
 
-    def _on_device(self, batch: Padded) -> dict[str, Any]:
-        arrays = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.kinds}
-        tensors = {name: self._torch.from_numpy(array) for name, array in arrays.items() if array is not None}
+    def _on_device(self, batch: Batch) -> dict[str, Any]:
+        tensors = {name: self._torch.from_numpy(array) for name, array in batch.arrays.items()}
         if self._copies is None:
             return {name: tensor.to(self._device) for name, tensor in tensors.items()}
         computes = self._torch.cuda.current_stream(self._device)

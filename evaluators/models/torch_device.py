@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluators.errors import ConfigError
 from evaluators.models.batches import Padded
-from evaluators.models.torch_batches import BATCH_TOKENS_CPU, TorchBatches, fitting
+from evaluators.models.torch_batches import Batch, TorchBatches, fitting
 from evaluators.settings import ModelSettings
 
 _log = logging.getLogger(__name__)
@@ -42,35 +42,43 @@ def dtype_of(settings: ModelSettings, device: Any) -> Any:
     return getattr(torch, settings.dtype)
 
 
-def ready(batches: TorchBatches, device: Any, batch_tokens: int | None, max_tokens: int) -> None:
-    """Warm the model up, and find how many tokens a forward pass takes best, unless that is set.
+def blank(rows: int, length: int) -> Batch:
+    """Windows of one token over and over."""
+    return Padded(np.ones((rows, length), np.int64), np.ones((rows, length), np.int64))
+
+
+def ready(
+    batches: TorchBatches,
+    device: Any,
+    batch_tokens: int | None,
+    max_tokens: int,
+    example: Callable[[int, int], Batch] = blank,
+) -> int:
+    """Warm the model up and find how many tokens a forward pass takes best, unless that is set; how many outputs it
+    has. `example` makes a batch of so many rows of such a length.
 
     On a GPU that is measured: twice as many tokens, for as long as they are faster and fit.
     """
-    if device.type != "cuda":
-        batches.batch_tokens = batch_tokens or BATCH_TOKENS_CPU
-        batches.run(iter([_blank(1, min(max_tokens, _TYPICAL))]))
-        return
     length = min(max_tokens, _TYPICAL)
-    batches.batch_tokens = batch_tokens or fitting(_timed(batches, length))
-    batches.run(iter([_blank(max(1, batches.batch_tokens // max_tokens), max_tokens)]))
-    _log.info("on %s %d tokens at once", device, batches.batch_tokens)
+    if device.type == "cuda" and batch_tokens is None:
+        batches.batch_tokens = fitting(_timed(batches, length, example))
+        _log.info("on %s %d tokens at once", device, batches.batch_tokens)
+    elif batch_tokens is not None:
+        batches.batch_tokens = batch_tokens
+    longest = max_tokens if device.type == "cuda" else length
+    return int(batches.run(iter([example(max(1, batches.batch_tokens // longest), longest)])).shape[1])
 
 
-def _timed(batches: TorchBatches, length: int) -> Callable[[int], float]:
+def _timed(batches: TorchBatches, length: int, example: Callable[[int, int], Batch]) -> Callable[[int], float]:
     """Seconds of a forward pass over so many tokens, the second of two; `MemoryError` where it does not fit."""
 
     def seconds(tokens: int) -> float:
         batches.batch_tokens = tokens
         for _ in range(2):
             started = time.perf_counter()
-            batches.run(iter([_blank(max(1, tokens // length), length)]))
+            batches.run(iter([example(max(1, tokens // length), length)]))
         if batches.batch_tokens < tokens:
             raise MemoryError
         return time.perf_counter() - started
 
     return seconds
-
-
-def _blank(rows: int, length: int) -> Padded:
-    return Padded(np.ones((rows, length), np.int64), np.ones((rows, length), np.int64))
