@@ -1,18 +1,17 @@
 """sentence-transformers: the encoder where torch is installed, and the one for GPUs and for any architecture."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-import numpy as np
-
-from evaluators.encoder.windows import Frame, Ids
+from evaluators.encoder.windows import Frame
 from evaluators.errors import ConfigError
+from evaluators.models.batches import Padded
+from evaluators.models.torch_batches import TorchBatches
+from evaluators.models.torch_device import ready
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
-
-_BATCH_TOKENS_CPU = 1024
-_BATCH_TOKENS_GPU = 65_536
 
 
 class TorchBackend:
@@ -37,14 +36,14 @@ class TorchBackend:
                 f"{type(error).__name__}: {error}; see evaluators.encoder.model and evaluators.encoder.device"
             ) from error
         self._lock = Lock()  # a fast tokenizer is not safe to share
-        on_gpu = self._model.device.type != "cpu"
-        self.batch_tokens = settings.batch_tokens or (_BATCH_TOKENS_GPU if on_gpu else _BATCH_TOKENS_CPU)
         [plain] = self.tokenize(["a"])
         framed = self._model.tokenizer("a")["input_ids"]
         at = framed.index(plain[0])
         before, after = tuple(framed[:at]), tuple(framed[at + len(plain) :])
         self.frame = Frame(before, after, int(self._model.max_seq_length))
-        self.dimension = self.forward(np.array([framed]), np.ones((1, len(framed)), np.int64)).shape[1]
+        device = self._model.device
+        self._batches = TorchBatches(self._unit_vectors, device)
+        self.dimension = ready(self._batches, device, settings.batch_tokens, self.frame.max_tokens)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Word pieces of each text, whole and without special tokens."""
@@ -54,14 +53,14 @@ class TorchBackend:
             )
         return list(encoded["input_ids"])
 
-    def forward(self, ids: Ids, mask: Ids) -> Vectors:
+    def run(self, batches: Iterator[Padded]) -> Vectors:
         """Unit vectors of padded windows."""
-        torch = self._torch
-        with torch.inference_mode():
-            features = {
-                "input_ids": torch.from_numpy(ids).to(self._model.device),
-                "attention_mask": torch.from_numpy(mask).to(self._model.device),
-            }
-            vectors = self._model(features)["sentence_embedding"].float()
-            unit = torch.nn.functional.normalize(vectors, dim=-1)
-        return np.asarray(unit.cpu().numpy(), np.float32)
+        return self._batches.run(batches)
+
+    @property
+    def batch_tokens(self) -> int:
+        """Padded tokens of one forward pass; fewer once the device ran out of memory."""
+        return self._batches.batch_tokens
+
+    def _unit_vectors(self, inputs: dict[str, Any]) -> Any:
+        return self._torch.nn.functional.normalize(self._model(inputs)["sentence_embedding"].float(), dim=-1)

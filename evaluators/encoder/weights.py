@@ -2,6 +2,7 @@
 
 import json
 import mmap
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import numpy.typing as npt
 from evaluators.errors import ConfigError
 from evaluators.spec import Vectors
 
-_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
+_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+_BASE = re.compile(r"^(?:bert|distilbert|roberta)\.")  # before the names of a transformer that has a head
 
 
 class Weights:
@@ -25,20 +27,23 @@ class Weights:
             start = 8 + int.from_bytes(self._map[:8], "little")
             header = json.loads(self._map[8:start])
             self._tensors = {
-                name.removeprefix("bert."): self._tensor(entry, start)
+                _BASE.sub("", name): self._tensor(entry, start)
                 for name, entry in header.items()
                 if name != "__metadata__" and entry["dtype"] in _DTYPES
             }
         except (OSError, ValueError, KeyError) as error:
             raise ConfigError(
                 f"{path} is missing or not a whole safetensors file ({type(error).__name__}): fetch the model again, "
-                "or set evaluators.encoder.backend to sentence-transformers"
+                "or set its backend to the one on torch"
             ) from error
 
     def __getitem__(self, name: str) -> Vectors:
         if name not in self._tensors:
-            raise ConfigError(f"the model's weights have no float tensor {name!r}; is it a BERT encoder?")
-        return self._tensors[name].astype(np.float32, copy=False)
+            raise ConfigError(f"the model's weights have no float tensor {name!r}; is it of BERT's kind?")
+        values = self._tensors[name]
+        if values.dtype == _DTYPES["BF16"]:  # the upper half of a float32
+            values = (values.astype("<u4") << 16).view("<f4")
+        return values.astype(np.float32, copy=False)
 
     def release(self) -> None:
         """Give back the memory of all pages read so far; they are read again when touched."""

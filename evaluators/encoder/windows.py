@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from evaluators.models.batches import Runs, Window, in_batches, shared_evenly
 from evaluators.spec import Vectors
 from evaluators.surrogates import replaced
-
-Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +26,14 @@ class Frame:
         return self.max_tokens - len(self.before) - len(self.after)
 
 
-class Backend(Protocol):
-    """What differs between the runtimes."""
+class Backend(Runs, Protocol):
+    """What differs between the runtimes: what runs the model's batches (to unit vectors), and its tokenizer."""
 
     dimension: int
     frame: Frame
-    batch_tokens: int
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Word pieces of each of one text or more, whole and without special tokens. Safe in several threads."""
-        ...
-
-    def forward(self, ids: Ids, mask: Ids) -> Vectors:
-        """Unit vectors [batch, dimension] of padded windows [batch, length]. Safe to call from several threads."""
         ...
 
 
@@ -60,50 +53,18 @@ class WindowedEncoder:
         """Unit vectors, one row per text, in order."""
         if not texts:
             return np.zeros((0, self.dimension), np.float32)
+        frame = self._backend.frame
         windows, owners = [], []
         for owner, pieces in enumerate(self._backend.tokenize([replaced(text) for text in texts])):
-            for window in shared_evenly(pieces, self._backend.frame.room):
-                windows.append(window)
+            for window in shared_evenly(pieces, frame.room):
+                windows.append(Window([*frame.before, *window, *frame.after]))
                 owners.append(owner)
-        vectors = np.empty((len(windows), self.dimension), np.float32)
-        for batch in packed([len(window) for window in windows], self._backend):
-            vectors[batch] = self._forward([windows[i] for i in batch])
+        vectors = in_batches(self._backend, windows)
         return vectors if len(windows) == len(texts) else _means(vectors, np.array(owners), len(texts))
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Word pieces of all texts together, without special tokens."""
         return sum(map(len, self._backend.tokenize([replaced(text) for text in texts]))) if texts else 0
-
-    def _forward(self, windows: list[list[int]]) -> Vectors:
-        frame = self._backend.frame
-        framed = [[*frame.before, *window, *frame.after] for window in windows]
-        ids = np.zeros((len(framed), max(map(len, framed))), np.int64)
-        mask = np.zeros_like(ids)
-        for row, window in enumerate(framed):
-            ids[row, : len(window)] = window
-            mask[row, : len(window)] = 1
-        return self._backend.forward(ids, mask)
-
-
-def shared_evenly(pieces: list[int], room: int) -> list[list[int]]:
-    """As few windows of at most `room` as hold all pieces, their lengths at most one apart; one, if empty, at least."""
-    count = max(1, -(-len(pieces) // room))
-    edges = [len(pieces) * i // count for i in range(count + 1)]
-    return [pieces[start:end] for start, end in pairwise(edges)]
-
-
-def packed(lengths: Sequence[int], backend: Backend) -> list[list[int]]:
-    """Every index once, longest first, in batches that hold at most `batch_tokens` once padded (or one window)."""
-    frame = backend.frame
-    batches: list[list[int]] = []
-    capacity = 0
-    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        if not batches or len(batches[-1]) >= capacity:
-            batches.append([])
-            padded = lengths[i] + frame.max_tokens - frame.room  # the first is the longest of its batch
-            capacity = max(1, backend.batch_tokens // max(1, padded))
-        batches[-1].append(i)
-    return batches
 
 
 def _means(vectors: Vectors, owners: npt.NDArray[np.int64], texts: int) -> Vectors:

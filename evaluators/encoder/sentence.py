@@ -1,4 +1,4 @@
-"""What a model folder says of its BERT encoder."""
+"""What a folder in sentence-transformers' format says of its encoder, and that encoder as an ONNX graph."""
 
 import json
 from collections.abc import Mapping
@@ -6,36 +6,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from evaluators.encoder.graph import hidden_states, inputs
+from evaluators.encoder.nodes import Nodes
+from evaluators.encoder.transformer import Transformer, differences, shape
 from evaluators.errors import ConfigError
 
 Pooling = Literal["mean", "cls"]
 
 
-@dataclass(frozen=True)
-class Bert:
-    """What the graph needs to know of a model."""
+@dataclass(frozen=True, slots=True)
+class SentenceEncoder:
+    """A transformer, and how its vectors become one."""
 
-    hidden: int
-    layers: int
-    heads: int
-    epsilon: float
+    transformer: Transformer
     pooling: Pooling
     max_tokens: int
 
+    def graph(self, nodes: Nodes) -> bytes:
+        """Gives `vectors` [batch, hidden], pooled and of unit length."""
+        hidden = hidden_states(nodes, self.transformer)
+        pooled = _first(nodes, hidden) if self.pooling == "cls" else _mean(nodes, hidden)
+        unit = nodes.op("LpNormalization", pooled, axis=-1, p=2)
+        return nodes.model(inputs(self.transformer), unit, "vectors", ("batch", self.transformer.hidden))
 
-def read(folder: Path) -> Bert:
-    """The model's shape; raises `ConfigError` for one that this graph cannot reproduce exactly."""
+
+def read(folder: Path) -> SentenceEncoder:
+    """The encoder; raises `ConfigError` for one that the graph cannot reproduce exactly."""
     config = _json(folder / "config.json")
     sentence = _json(folder / "sentence_bert_config.json")
-    wrong = [
-        f"{name} is {config.get(name, default)!r}, not {expected!r}"
-        for name, expected, default in (
-            ("model_type", "bert", None),
-            ("hidden_act", "gelu", "gelu"),
-            ("position_embedding_type", "absolute", "absolute"),
-        )
-        if config.get(name, default) != expected
-    ]
+    wrong = differences(config)
     modules = _json(folder / "modules.json") or []
     kinds = [str(module.get("type", "")).rsplit(".", 1)[-1] for module in modules]
     wrong += [f"it has a module {kind}" for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
@@ -48,15 +47,22 @@ def read(folder: Path) -> Bert:
             f"model {folder.name!r} cannot run on the onnx backend: {why}. "
             "Set evaluators.encoder.backend to sentence-transformers (pip install 'ragwatch[models]')"
         )
-    positions = int(config["max_position_embeddings"])
-    return Bert(
-        hidden=config["hidden_size"],
-        layers=config["num_hidden_layers"],
-        heads=config["num_attention_heads"],
-        epsilon=config["layer_norm_eps"],
-        pooling=pooling,
-        max_tokens=min(int(sentence.get("max_seq_length") or positions), positions),
-    )
+    transformer = shape(config)
+    most = min(int(sentence.get("max_seq_length") or transformer.max_tokens), transformer.max_tokens)
+    return SentenceEncoder(transformer, pooling, most)
+
+
+def _first(nodes: Nodes, hidden: str) -> str:
+    return nodes.op("Gather", hidden, nodes.scalar("first", 0), axis=1)
+
+
+def _mean(nodes: Nodes, hidden: str) -> str:
+    from onnx import TensorProto
+
+    wide = nodes.op("Unsqueeze", nodes.op("Cast", "mask", to=TensorProto.FLOAT), nodes.ints("axis2", 2))
+    axis = nodes.ints("axis1", 1)
+    total = nodes.op("ReduceSum", nodes.op("Mul", hidden, wide), axis, keepdims=0)
+    return nodes.op("Div", total, nodes.op("ReduceSum", wide, axis, keepdims=0))
 
 
 def _pooling(config: Mapping[str, Any]) -> Pooling | None:
