@@ -65,8 +65,8 @@ def ready(
         _log.info("on %s %d tokens at once", device, batches.batch_tokens)
     elif batch_tokens is not None:
         batches.batch_tokens = batch_tokens
-    longest = max_tokens if device.type == "cuda" else length
-    return int(batches.run(iter([example(max(1, batches.batch_tokens // longest), longest)])).shape[1])
+    warm = (max(1, batches.batch_tokens // max_tokens), max_tokens) if device.type == "cuda" else (1, length)
+    return int(batches.run(iter([example(*warm)])).shape[1])
 
 
 def _timed(batches: TorchBatches, length: int, example: Callable[[int, int], Batch]) -> Callable[[int], float]:
