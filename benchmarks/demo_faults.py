@@ -23,9 +23,11 @@ from evaluators.plan import Plan, prepare
 from evaluators.resources import Resources
 from evaluators.run import run_all
 from evaluators.spec import Vectors
+from evaluators.suited import suited
 from evaluators.trace import Trace
 from stream.demo import corpus
 from stream.demo.application import Application
+from stream.demo.corpus import Passage
 from stream.demo.faults import FAULTS, Fault
 from stream.demo.index import Index
 from stream.demo.questions import ask_about
@@ -59,33 +61,46 @@ class Bench:
         self.encoder = Remembering(load_encoder(self.settings.evaluators.encoder))
         self.passages = corpus.read(lambda text: [sentence.text for sentence in sentences.split(text)])
         self.index = Index(self.passages, self.encoder)
-        evaluators = registry.load()
+        evaluators = suited(registry.load(), self.settings.evaluators)
         self.plan: Plan = prepare(evaluators, self.settings.evaluators, None, self.encoder)
         self.watched: tuple[Watched, ...] = watched(evaluators.values(), self.settings.rules, SHOWN)
         self._resources = Resources(self.encoder)
 
     def traces(self, fault: Fault | None, seed: int, count: int = WINDOW) -> list[Trace]:
         """The traces of one window."""
-
-        async def ask() -> list[Trace]:
-            rng = random.Random(f"traffic {seed}")
-            with ThreadPoolExecutor(1) as executor:
-                application = Application(self.index, self.encoder, executor, lambda: datetime.now(UTC))
-                questions = (ask_about(self.passages, rng) for _ in range(count))
-                return await asyncio.gather(*(application.answer(question, fault, rng) for question in questions))
-
-        return asyncio.run(ask())
+        rng = random.Random(f"traffic {seed}")
+        return answered(self.passages, self.index, self.encoder, fault, rng, count)
 
     def means(self, traces: Sequence[Trace]) -> Mapping[str, float]:
         """The mean of every metric over the traces that have it."""
-        values: dict[str, list[float]] = defaultdict(list)
-        outcomes = run_all(self.plan.prepared, traces, self._resources.batch())
-        for prepared, row in zip(self.plan.prepared, outcomes, strict=True):
-            for outcome in row:
-                if isinstance(outcome, Scored):
-                    for key, value in outcome.metrics.items():
-                        values[f"{prepared.evaluator.id}.{key}"].append(value)
+        values = values_of(self.plan, self._resources, traces)
         return {metric: sum(found) / len(found) for metric, found in values.items()}
+
+
+def answered(
+    passages: Sequence[Passage], index: Index, encoder: Encoder, fault: Fault | None, rng: random.Random, count: int
+) -> list[Trace]:
+    """What the demo's application answers to `count` questions."""
+
+    async def ask() -> list[Trace]:
+        with ThreadPoolExecutor(1) as executor:
+            application = Application(index, encoder, executor, lambda: datetime.now(UTC))
+            questions = (ask_about(passages, rng) for _ in range(count))
+            return await asyncio.gather(*(application.answer(question, fault, rng) for question in questions))
+
+    return asyncio.run(ask())
+
+
+def values_of(plan: Plan, resources: Resources, traces: Sequence[Trace]) -> dict[str, list[float]]:
+    """Every metric of the plan: its value for each trace that has one."""
+    values: dict[str, list[float]] = defaultdict(list)
+    outcomes = run_all(plan.prepared, traces, resources.batch())
+    for prepared, row in zip(plan.prepared, outcomes, strict=True):
+        for outcome in row:
+            if isinstance(outcome, Scored):
+                for key, value in outcome.metrics.items():
+                    values[f"{prepared.evaluator.id}.{key}"].append(value)
+    return values
 
 
 def spread(windows: Iterable[Mapping[str, float]]) -> dict[str, tuple[float, float]]:

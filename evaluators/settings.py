@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+AUTO_MODEL = "auto"
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 CACHE_BYTES = 128 * 1024 * 1024
 
@@ -16,9 +17,13 @@ class EncoderSettings(BaseModel, extra="forbid", frozen=True):
         description="What runs the model; auto: sentence-transformers where torch is installed, else onnx.",
     )
     model: str = Field(
-        default=PACKAGED_MODEL,
+        default=AUTO_MODEL,
         min_length=1,
-        description="The packaged all-MiniLM-L6-v2, a folder in sentence-transformers' format, or a Hugging Face name.",
+        description="The packaged all-MiniLM-L6-v2, a folder in sentence-transformers' format, or a Hugging Face name; "
+        "auto: BAAI/bge-small-en-v1.5 where it was fetched (`ragwatch models fetch`), else the packaged one.",
+    )
+    revision: str | None = Field(
+        default=None, min_length=1, description="Its commit, tag or branch on Hugging Face; unset: main as fetched."
     )
     device: str | None = Field(
         default=None, description="Torch device such as cuda:0; unset: a GPU where there is one."

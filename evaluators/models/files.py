@@ -5,9 +5,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 
+from evaluators import hub
 from evaluators.errors import ConfigError, Unavailable
 from evaluators.models.known import KNOWN, Known
 from evaluators.settings import EvaluatorSettings, ModelSettings
@@ -69,7 +69,9 @@ def find(name: str, settings: EvaluatorSettings) -> ModelFiles:
         return ModelFiles(source, checked(source, folder), None)
     if folder.is_absolute() or source.place.startswith((".", "~")) or source.place.count("/") > 1:
         raise ConfigError(f"{source.setting}: there is no folder {source.place!r}")
-    snapshot = _snapshot(source)
+    if not hub.NAME.match(source.place):
+        raise ConfigError(f"{source.setting}: {source.place!r} is neither a folder nor a Hugging Face name")
+    snapshot = hub.snapshot(source.place, source.revision)
     if snapshot is None or not is_whole(snapshot):
         raise Unavailable(f"the model {name} is not here: ragwatch models fetch {name}")
     return ModelFiles(source, snapshot, snapshot.name)
@@ -86,7 +88,10 @@ def weights_in(folder: Path) -> list[Path]:
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if single.is_file() or not index.is_file():
         return [single] if single.is_file() else []
-    return sorted({folder / name for name in json.loads(index.read_text("utf-8"))["weight_map"].values()})
+    try:
+        return sorted({folder / name for name in json.loads(index.read_text("utf-8"))["weight_map"].values()})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []  # no index
 
 
 def hash_of(paths: Sequence[Path]) -> str:
@@ -125,18 +130,3 @@ def no_safetensors(place: str, names: Sequence[str]) -> str:
         "TensorFlow no current transformers reads: convert them once where you trust them (load with transformers, "
         "then save_pretrained) and name the folder"
     )
-
-
-def _snapshot(source: Source) -> Path | None:
-    """The hub's folder of that revision on this machine, None where there is none."""
-    if find_spec("huggingface_hub") is None:
-        return None
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(source.place, revision=source.revision, local_files_only=True))
-    except HFValidationError as error:
-        raise ConfigError(f"{source.setting}: {source.place!r} is neither a folder nor a Hugging Face name") from error
-    except LocalEntryNotFoundError:
-        return None

@@ -117,9 +117,10 @@ def _rendered(settings: "Settings") -> "dict[str, Json]":
     """Every dashboard by name, as the settings want them."""
     from dashboards.build import build
     from evaluators import registry
+    from evaluators.suited import suited
 
     return build(
-        registry.load(),
+        suited(registry.load(), settings.evaluators),
         database=settings.clickhouse.database,
         sizes_s=settings.windows.all_sizes_s,
         rules=settings.rules,

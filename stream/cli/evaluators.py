@@ -58,9 +58,10 @@ def list_evaluators(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...],
     from evaluators import registry
     from evaluators.describe import describe
     from evaluators.errors import ConfigError
+    from evaluators.suited import suited
     from stream.configuration.names import nearest
 
-    found = describe(registry.load(), settings.evaluators)
+    found = describe(suited(registry.load(), settings.evaluators), settings.evaluators)
     for wanted in ids:
         if wanted not in (names := [info.id for info in found]):
             raise ConfigError(f"there is no evaluator {wanted!r}; {nearest(wanted, names)}")

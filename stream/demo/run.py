@@ -18,6 +18,7 @@ from rich.console import Console
 from evaluators import registry, sentences
 from evaluators.encoder import Encoder, load_encoder
 from evaluators.errors import ConfigError
+from evaluators.suited import suited
 from sinks.clickhouse.database import Database
 from stream.demo import corpus
 from stream.demo.application import Application
@@ -87,7 +88,7 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
             services=services,
             children=children,
             timeline=timeline,
-            watched=watched(registry.load().values(), settings.rules, _SHOWN),
+            watched=watched(suited(registry.load(), settings.evaluators).values(), settings.rules, _SHOWN),
             base_s=settings.windows.base_s,
             minutes=options.minutes,
         )

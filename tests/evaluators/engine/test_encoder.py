@@ -21,6 +21,7 @@ from evaluators.encoder.model import find
 from evaluators.errors import ConfigError, Unavailable
 from evaluators.settings import EncoderSettings
 
+PACKAGED = EncoderSettings(model="all-MiniLM-L6-v2")
 LONG = "The router has a button. " * 200  # 1,200 word pieces: five windows
 TEXTS = (
     "What is the capital of France?",
@@ -44,6 +45,25 @@ NAMES = (
 @cache
 def made(name: str) -> Encoder:
     return HashingEncoder() if name == "hashing" else load_encoder(EncoderSettings.model_validate({"backend": name}))
+
+
+@pytest.fixture
+def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of Hugging Face's of the test's own."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def stored(cache: Path, name: str, commit: str) -> Path:
+    """Puts a model into the cache as huggingface_hub does."""
+    model = cache / f"models--{name.replace('/', '--')}"
+    folder = model / "snapshots" / commit
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text(commit)
+    return folder
 
 
 @pytest.fixture(params=NAMES)
@@ -116,7 +136,7 @@ class TestBothBackends:
         from sentence_transformers import SentenceTransformer
 
         texts = [text for text in TEXTS[:5] if text]
-        theirs = SentenceTransformer(str(find("all-MiniLM-L6-v2").folder), device="cpu").encode(texts)
+        theirs = SentenceTransformer(str(find(PACKAGED).folder), device="cpu").encode(texts)
         near(made("sentence-transformers").encode(texts), theirs, 1e-5)
         near(made("onnx").encode(texts), theirs, 1e-4)
 
@@ -124,7 +144,7 @@ class TestBothBackends:
     def test_they_agree_on_models_of_ones_own(self, tmp_path: Path, change: str) -> None:
         """Pooling by [CLS]; half-precision weights and a shorter window."""
         folder = tmp_path / "own-model"
-        shutil.copytree(find("all-MiniLM-L6-v2").folder, folder)
+        shutil.copytree(find(PACKAGED).folder, folder)
         if change == "cls":
             pooling = folder / "1_Pooling" / "config.json"
             modes = json.loads(pooling.read_text())
@@ -184,7 +204,7 @@ def test_looking_imports_nothing_heavy() -> None:
         "import sys, evaluators.run, evaluators.registry, evaluators.check, evaluators.describe\n"
         "from evaluators.encoder import what_is_missing; from evaluators.settings import EncoderSettings\n"
         "what_is_missing(EncoderSettings())\n"
-        "heavy = {'torch', 'onnx', 'onnxruntime', 'tokenizers', 'sentencex', 'huggingface_hub', 'scipy', 'nltk'}\n"
+        "heavy = {'torch', 'onnx', 'onnxruntime', 'tokenizers', 'sentencex', 'httpx', 'scipy', 'nltk'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
@@ -195,7 +215,7 @@ class TestChoice:
     @pytest.fixture
     def without(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         away: list[str] = []
-        for module in ("evaluators.encoder", "evaluators.encoder.model"):
+        for module in ("evaluators.encoder", "evaluators.encoder.model", "evaluators.hub"):
             monkeypatch.setattr(f"{module}.find_spec", lambda name: None if name in away else find_spec(name))
         return away
 
@@ -224,24 +244,40 @@ class TestChoice:
             load_encoder(chosen)
         assert what_is_missing(chosen) == str(error.value)
 
-    @pytest.mark.parametrize("model", ["/no/such/folder", "./nowhere", "a/b/c", "no-such-org-qz/no-such-model-qz"])
-    def test_a_model_that_is_nowhere_says_what_is_valid(self, model: str) -> None:
-        with pytest.raises(ConfigError, match=r"evaluators\.encoder\.model: .*give all-MiniLM-L6-v2"):
-            find(model)
+    @pytest.mark.parametrize("model", ["/no/such/folder", "./nowhere", "a/b/c", "~", "a\0b", "-x/y"])
+    def test_a_model_that_cannot_be_anywhere_says_what_is_valid(self, model: str) -> None:
+        with pytest.raises(ConfigError, match=r"evaluators\.encoder\.model: .*give auto, all-MiniLM-L6-v2") as error:
+            find(EncoderSettings(model=f"{model}/nowhere" if model == "~" else model))
+        assert str(error.value).isprintable()
 
-    def test_a_hub_model_is_read_from_the_local_cache(self, tmp_path: Path) -> None:
-        snapshot = tmp_path / "models--org--tiny" / "snapshots" / ("a" * 40)
-        snapshot.mkdir(parents=True)
-        (snapshot / "model.safetensors").write_bytes(b"weights")
-        refs = tmp_path / "models--org--tiny" / "refs"
-        refs.mkdir()
-        (refs / "main").write_text("a" * 40)
-        program = "from evaluators.encoder.model import find; print(find('org/tiny').revision)"
-        environ = {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(Path.cwd())}
-        output = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True, env=environ
-        )
-        assert output.stdout.strip() == f"tiny@{hashlib.sha256(b'weights').hexdigest()[:8]}"
+    def test_a_hub_model_that_is_not_here_is_not_fetched_but_named_with_what_fetches_it(self) -> None:
+        with pytest.raises(Unavailable, match=r"^the model org/tiny is not here: ragwatch models fetch org/tiny$"):
+            load_encoder(EncoderSettings(model="org/tiny"))
+
+    def test_a_hub_model_is_read_from_the_local_cache(self, hub_cache: Path) -> None:
+        stored(hub_cache, "org/tiny", "a" * 40)
+        expected = f"tiny@{hashlib.sha256(b'weights').hexdigest()[:8]}"
+        assert revision_of(EncoderSettings(model="org/tiny")) == expected
+        assert revision_of(EncoderSettings(model="org/tiny", revision="a" * 40)) == expected
+        assert what_is_missing(EncoderSettings(model="org/tiny", revision="b" * 40))
+
+    def test_half_a_download_counts_as_none(self, hub_cache: Path) -> None:
+        folder = stored(hub_cache, "org/tiny", "a" * 40)
+        (folder / "model.safetensors").unlink()
+        assert what_is_missing(EncoderSettings(model="org/tiny"))
+        index = folder / "model.safetensors.index.json"
+        for shards in ("[]", '{"weight_map": {}}', '{"weight_map": {"w": "1.safetensors", "v": "2.safetensors"}}'):
+            index.write_text(shards)
+            (folder / "1.safetensors").write_bytes(b"half")
+            assert what_is_missing(EncoderSettings(model="org/tiny"))
+        (folder / "2.safetensors").write_bytes(b"of it")
+        assert what_is_missing(EncoderSettings(model="org/tiny")) is None
+
+    @pytest.mark.onnx
+    def test_auto_is_the_better_model_where_it_was_fetched_and_else_the_packaged_one(self, hub_cache: Path) -> None:
+        assert revision_of(EncoderSettings()) == "all-MiniLM-L6-v2@53aa5117"
+        stored(hub_cache, "BAAI/bge-small-en-v1.5", "a" * 40)
+        assert revision_of(EncoderSettings()).startswith("bge-small-en-v1.5@")
 
     @pytest.mark.onnx
     @pytest.mark.parametrize(
@@ -257,9 +293,7 @@ class TestChoice:
         self, tmp_path: Path, file: str, change: dict[str, object], says: str
     ) -> None:
         folder = tmp_path / "other"
-        shutil.copytree(
-            find("all-MiniLM-L6-v2").folder, folder, ignore=shutil.ignore_patterns("*.safetensors", "README.md")
-        )
+        shutil.copytree(find(PACKAGED).folder, folder, ignore=shutil.ignore_patterns("*.safetensors", "README.md"))
         (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text()), **change}))
         with pytest.raises(ConfigError, match=f"{says}.*sentence-transformers"):
             load_encoder(EncoderSettings(backend="onnx", model=str(folder)))
@@ -268,7 +302,7 @@ class TestChoice:
     @pytest.mark.parametrize("keep", [0, 4, 5_000, 90_000_000])
     def test_half_a_download_is_refused(self, tmp_path: Path, keep: int) -> None:
         folder = tmp_path / "half"
-        shutil.copytree(find("all-MiniLM-L6-v2").folder, folder)
+        shutil.copytree(find(PACKAGED).folder, folder)
         with (folder / "model.safetensors").open("r+b") as file:
             file.truncate(keep)
         with pytest.raises(ConfigError, match=r"model\.safetensors is missing or not a whole safetensors file"):

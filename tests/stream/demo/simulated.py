@@ -16,6 +16,7 @@ from evaluators import registry
 from evaluators.plan import prepare
 from evaluators.resources import Resources
 from evaluators.spec import Lane
+from evaluators.suited import suited
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.sink import ClickHouseSink
 from sinks.rows import Block
@@ -78,7 +79,8 @@ class _Stage:
     """The topic, a worker for each lane, and the jobs."""
 
     def __init__(self, bench: Bench, database: Database) -> None:
-        settings, evaluators = bench.settings, registry.load()
+        settings = bench.settings
+        evaluators = suited(registry.load(), settings.evaluators)
         self.bench = bench
         self.database = database
         self.stored = 0  # of the records that were sent

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from evaluators import registry
+from evaluators.suited import suited
 from stream.demo import corpus
 from stream.demo.console import limit
 from stream.demo.faults import FAULTS
@@ -24,8 +25,8 @@ def test_every_fault_stands_there_with_the_metrics_it_moves() -> None:
 
 
 def test_every_watched_metric_stands_there_with_its_limit() -> None:
-    rules = load(Path(corpus.__file__).with_name("demo.toml"), {}).settings.rules
+    settings = load(Path(corpus.__file__).with_name("demo.toml"), {}).settings
     names = sorted({metric for fault in FAULTS.values() for metric in fault.moves})
-    shown = watched(registry.load().values(), rules, names)
+    shown = watched(suited(registry.load(), settings.evaluators).values(), settings.rules, names)
     assert [one.metric for one in shown] == names
     assert {one.metric: cells(one.metric)[1] for one in shown} == {one.metric: limit(one) for one in shown}

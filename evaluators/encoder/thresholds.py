@@ -1,0 +1,41 @@
+"""Each encoder's own lines: cosines of one model lie lower than those of another, for good records and for bad."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What differs from the catalogue: thresholds by metric, defaults of parameters by evaluator."""
+
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    params: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+_RELEVANT = MappingProxyType({"relevant_chunk_threshold": 0.45})
+
+# By the encoder's name, as `evaluators.encoder.model.name_of` has it. The catalogue's lines are bge-small's. MiniLM's
+# were measured on the sample traffic: half way between the 5th percentile of good records and the 95th of bad ones
+# (python -m benchmarks.encoder_thresholds). Its match_threshold of steps is the catalogue's, which is for MiniLM.
+LINES: Mapping[str, Lines] = MappingProxyType(
+    {
+        "bge-small-en-v1.5": Lines(),
+        "all-MiniLM-L6-v2": Lines(
+            thresholds=MappingProxyType(
+                {
+                    "answer_relevancy_sentence.answer_relevancy": 0.45,
+                    "answer_relevancy_sentence.mean_answer_relevancy": 0.45,
+                    "answer_semantic_sentence_similarity.mean_answer_similarity": 0.5,
+                    "answer_semantic_sentence_similarity.min_answer_similarity": 0.4,
+                    "answer_semantic_similarity.answer_similarity": 0.5,
+                    "context_relevancy_soft.precision_relevancy": 0.35,
+                    "context_relevancy_soft.recall_relevancy": 0.45,
+                    "groundedness.groundedness": 0.55,
+                    "sentence_similarity.cosine": 0.5,
+                }
+            ),
+            params=MappingProxyType({"context_mrr": _RELEVANT, "retrieval_ranking": _RELEVANT}),
+        ),
+    }
+)

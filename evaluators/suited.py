@@ -1,0 +1,63 @@
+"""Evaluators with the thresholds and the defaults of the encoder that the settings mean."""
+
+import logging
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import BaseModel, create_model
+
+from evaluators.encoder.model import chosen, name_of
+from evaluators.encoder.thresholds import LINES, Lines
+from evaluators.plan import models_of, parameters
+from evaluators.settings import EvaluatorSettings
+from evaluators.spec import Evaluator, Need
+
+log = logging.getLogger(__name__)
+
+
+def suited(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> Mapping[str, Evaluator]:
+    """The same evaluators, with the lines of the encoder in their thresholds and in the defaults of their parameters.
+
+    Everyone who judges or shows scores takes them from here, so that all draw the same lines. An evaluator that by its
+    parameters asks another model keeps the catalogue's; what settings say wins over either. Of an encoder whose lines
+    nobody measured, the catalogue's are taken, and a warning says so once. Raises `ConfigError` as `parameters`.
+    """
+    name = name_of(chosen(settings.encoder))
+    if name not in LINES:
+        _warn(name)
+        return registry
+    return MappingProxyType({id: _suited(evaluator, LINES[name], settings) for id, evaluator in registry.items()})
+
+
+def _suited(evaluator: Evaluator, lines: Lines, settings: EvaluatorSettings) -> Evaluator:
+    if Need.EMBEDDING not in evaluator.needs or models_of(evaluator, parameters(evaluator, settings)):
+        return evaluator
+    metrics = tuple(
+        replace(metric, threshold=lines.thresholds.get(f"{evaluator.id}.{metric.key}", metric.threshold))
+        for metric in evaluator.metrics
+    )
+    defaults = lines.params.get(evaluator.id)
+    params = _with_defaults(evaluator.params, defaults) if defaults else evaluator.params
+    return replace(evaluator, metrics=metrics, params=params)
+
+
+def _with_defaults(params: type[BaseModel], defaults: Mapping[str, float]) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for name, default in defaults.items():
+        field = copy(params.model_fields[name])
+        field.default = default
+        fields[name] = (field.annotation, field)
+    return create_model(params.__name__, __base__=params, __doc__=params.__doc__, **fields)
+
+
+@lru_cache(maxsize=16)
+def _warn(name: str) -> None:
+    log.warning(
+        "no thresholds were measured for the encoder %s: the catalogue's are taken, which suit bge-small-en-v1.5; "
+        "rules.overrides and evaluators.params set others",
+        name,
+    )

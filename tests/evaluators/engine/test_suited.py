@@ -1,0 +1,97 @@
+"""Everyone judges by the lines of the encoder that is used."""
+
+import logging
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluators import registry
+from evaluators.encoder.hashing import HashingEncoder
+from evaluators.encoder.thresholds import LINES
+from evaluators.plan import parameters, prepare
+from evaluators.registry import unsound
+from evaluators.settings import EncoderSettings, EvaluatorSettings
+from evaluators.spec import ModelRef, Need
+from evaluators.suited import suited
+
+PAGE = Path(__file__).parents[3] / "docs" / "models.md"
+MINILM = EvaluatorSettings(encoder=EncoderSettings(model="all-MiniLM-L6-v2"))
+BGE = EvaluatorSettings(encoder=EncoderSettings(model="BAAI/bge-small-en-v1.5"))
+RANK = "context_mrr"
+
+
+def thresholds(settings: EvaluatorSettings) -> dict[str, float | None]:
+    return {
+        f"{evaluator.id}.{metric.key}": metric.threshold
+        for evaluator in suited(registry.load(), settings).values()
+        for metric in evaluator.metrics
+    }
+
+
+def mark(settings: EvaluatorSettings) -> str:
+    only = settings.model_copy(update={"enabled": (RANK,)})
+    [prepared] = prepare(suited(registry.load(), only), only, None, HashingEncoder()).prepared
+    return prepared.fingerprint
+
+
+def test_an_encoder_has_its_own_thresholds_and_everything_else_keeps_the_catalogues() -> None:
+    catalogue = thresholds(BGE)
+    assert catalogue["groundedness.groundedness"] == catalogue["context_relevancy_soft.recall_relevancy"] == 0.75
+    own = thresholds(MINILM)
+    moved = {metric: line for metric, line in own.items() if line != catalogue[metric]}
+    assert moved == dict(LINES["all-MiniLM-L6-v2"].thresholds)
+    assert own == thresholds(EvaluatorSettings()), "auto: nothing was fetched"
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_every_line_is_one_of_an_evaluator_that_embeds(name: str) -> None:
+    of_name = EvaluatorSettings(encoder=EncoderSettings(model=name))
+    evaluators = suited(registry.load(), of_name)
+    embedding = [one for one in evaluators.values() if Need.EMBEDDING in one.needs]
+    known = {f"{one.id}.{metric.key}" for one in embedding for metric in one.metrics}
+    assert set(LINES[name].thresholds) <= known
+    for id, evaluator in evaluators.items():
+        assert unsound(evaluator) == []
+        values = evaluator.params().model_dump()
+        assert {**values, **LINES[name].params.get(id, {})} == values
+
+
+def test_defaults_of_parameters_reach_the_fingerprint_and_settings_win_over_them() -> None:
+    mrr = suited(registry.load(), MINILM)[RANK]
+    assert parameters(mrr, MINILM).model_dump() == {"relevant_chunk_threshold": 0.45, "max_rank": 10}
+    given = MINILM.model_copy(update={"params": {RANK: {"relevant_chunk_threshold": 0.7}}})
+    assert parameters(mrr, given).model_dump()["relevant_chunk_threshold"] == 0.7
+    assert mark(MINILM) != mark(BGE) == mark(given)
+    field = mrr.params.model_json_schema()["properties"]["relevant_chunk_threshold"]
+    assert (field["default"], field["minimum"], field["maximum"]) == (0.45, 0, 1)
+    assert field["description"] == "Least relevance of a relevant chunk."
+
+
+def test_an_evaluator_that_asks_another_model_keeps_the_catalogues_lines() -> None:
+    own = registry.load()["groundedness"]
+    asking = replace(own, models=lambda _: [ModelRef(Need.NLI, "nli")])
+    assert suited({own.id: own}, MINILM)[own.id].metrics[0].threshold == 0.55
+    assert suited({own.id: asking}, MINILM)[own.id] is asking
+
+
+def test_an_encoder_that_nobody_measured_has_the_catalogues_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    other = EvaluatorSettings(encoder=EncoderSettings(model="org/other-encoder"))
+    with caplog.at_level(logging.WARNING):
+        assert thresholds(other) == thresholds(other) == thresholds(BGE)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "no thresholds were measured for the encoder other-encoder"
+    ]
+
+
+def test_the_page_on_models_has_every_line() -> None:
+    rows = re.findall(r"^\| (`.*?) \| ([\d.]+) \| ([\d.]+) \|$", PAGE.read_text(), re.MULTILINE)
+    told = {name: (float(bge), float(minilm)) for name, bge, minilm in rows}
+    [bge, minilm] = [suited(registry.load(), settings) for settings in (BGE, MINILM)]
+    lines = LINES["all-MiniLM-L6-v2"]
+    drawn = {f"`{metric}`": (thresholds(BGE)[metric], line) for metric, line in lines.thresholds.items()}
+    for id, params in lines.params.items():
+        of_bge, of_minilm = bge[id].params().model_dump(), minilm[id].params().model_dump()
+        drawn |= {f"`{id}` parameter `{name}`": (of_bge[name], of_minilm[name]) for name in params}
+    assert told == drawn
