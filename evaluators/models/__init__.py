@@ -55,7 +55,9 @@ def load(ref: ModelRef, settings: EvaluatorSettings) -> Model:
         raise Unavailable(missing)
     files, own = find(ref.name, settings), settings_of(ref.name, settings)
     if ref.need is Need.LM:
-        raise Unavailable(f"this version of ragwatch has no {ref.need} resource")
+        from evaluators.models.causal import CausalModel
+
+        return CausalModel(_marked(files.revision, own), files, own)
     from evaluators.models.sequence import SequenceModel
     from evaluators.models.torch_sequence import TorchSequence
 

@@ -25,8 +25,9 @@ class HashingModel:
 
     def _row(self, words: list[str], others: list[str] | None = None) -> list[float]:
         if self._ref.need is Need.LM:
-            tail = words if others is None else others
-            return [sum(3 * _part("nll", word) for word in tail), float(len(tail))]
+            before, tail = ([], words) if others is None else (words, others)
+            seen = str(_part("nll", *before))
+            return [sum(3 * _part(seen, word) for word in tail), float(len(tail))]
         if self._ref.need is Need.NLI:
             shared = len({*words} & {*(others or ())}) / max(1, len({*(others or ())}))
             entailed = {"entailment": shared, "contradiction": (1 - shared) / 4, "neutral": (1 - shared) * 3 / 4}

@@ -1,0 +1,191 @@
+"""Causal language models on torch: how likely a text is, or what follows a text."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluators.errors import ConfigError
+from evaluators.models.batches import packed
+from evaluators.models.files import ModelFiles
+from evaluators.models.prefixes import Reading, Row, Sheet, alone, sharing
+from evaluators.models.torch_batches import TorchBatches
+from evaluators.models.torch_device import device_of, dtype_of, ready
+from evaluators.models.torch_files import loaded, most_tokens
+from evaluators.settings import ModelSettings
+from evaluators.spec import Ask, Vectors
+from evaluators.surrogates import replaced
+
+MOST_WINDOWS = 16  # of one text: a longer one is not taken
+_LOGITS = 1 << 25  # numbers at once: a scored token needs as many as the vocabulary has words, and leaves one
+_WINDOWED = ("sliding_window", "window_size", "attention_window")  # settings of attention that sees only so far back
+_SAMPLE = "Nobody scores this: it shows whether what comes later leaves alone what was read before, and what it costs."
+
+
+class CausalModel:
+    """A `Model` for `Need.LM`. Sets the process's torch threads.
+
+    (text,): every token is scored by those before it. As in Hugging Face's guide to perplexity, a text is framed as the
+    tokenizer frames it, so that for GPT-2 nothing stands before the first token, which is not scored then (of one token
+    [0, 0] is left), and one longer than the context is read in windows of a whole context, half a context apart, each
+    token scored in the first that holds it. (prefix, tail): the two are tokenized as the one text that they make; the
+    tail's tokens are those that reach into it, with the blank before its first word. NaN where the two do not fit into
+    the context, or one text into 16 windows.
+
+    Texts are plain text: "<|endoftext|>" ends none.
+    """
+
+    def __init__(self, revision: str, files: ModelFiles, settings: ModelSettings) -> None:
+        """Raises `ConfigError` where the files hold no causal language model that can be run so."""
+        import torch
+        from transformers.utils.logging import disable_progress_bar
+
+        if settings.backend == "onnx":
+            raise ConfigError(f"{files.source.name} is a language model, which onnx does not run: set backend to torch")
+        disable_progress_bar()  # a worker's log is no terminal
+        torch.set_num_threads(settings.threads)
+        device = device_of(settings.device)
+        model, tokenizer = loaded("AutoModelForCausalLM", files, settings, dtype_of(settings, device))
+        model.base_model.config.pad_token_id = None  # or it looks for padding in all that it reads, and warns of it
+        self.revision = revision
+        self._torch = torch
+        self._model = model.to(device).eval()
+        self._head = model.get_output_embeddings()
+        self._context = most_tokens(model.config, tokenizer)
+        self._tokenizer = tokenizer.backend_tokenizer
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._tokenizer.encode_special_tokens = True
+        framed, plain = (self._tokenizer.encode("a", add_special_tokens=special).ids for special in (True, False))
+        self._before = framed[: framed.index(plain[0])]
+        self._batches = TorchBatches(self._forward, device)
+        try:
+            self._shares = self._sound(files.source.name)
+        except FloatingPointError as error:
+            raise ConfigError(
+                f"the weights of the model {files.source.name} give numbers that are not finite"
+            ) from error
+        ready(self._batches, device, settings.batch_tokens, self._context, _blank)
+
+    def answer(self, asks: Sequence[Ask]) -> Vectors:
+        """[negative log-likelihood in nats, tokens scored] of each ask, in order: float32 [len(asks), 2]."""
+        answers = np.zeros((len(asks), 2), np.float64)
+        readings: list[Reading] = []
+        for owner, windows in enumerate(self._windows(asks)):
+            if windows is None:
+                answers[owner] = np.nan
+            else:
+                readings += (Reading(owner, tokens, first) for tokens, first in windows if first < len(tokens))
+        rows = sharing(readings) if self._shares else alone(readings)
+        losses, owners = self._losses(rows)
+        answers[:, 0] += np.bincount(owners, losses, len(asks))
+        answers[:, 1] += np.bincount(owners, minlength=len(asks))
+        return answers.astype(np.float32)
+
+    def _windows(self, asks: Sequence[Ask]) -> Iterator[list[tuple[list[int], int]] | None]:
+        """What is read for each ask: tokens, and from which on they are scored; None where it cannot be read whole."""
+        texts = [replaced("".join(ask)) for ask in asks]
+        for ask, encoded in zip(asks, self._tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+            prefix = len(ask[0]) if len(ask) > 1 else 0
+            tail = next((i for i, (_, end) in enumerate(encoded.offsets) if end > prefix), len(encoded.ids))
+            tokens, first = [*self._before, *encoded.ids], max(1, len(self._before) + tail)
+            windows = _slid(tokens, first, self._context)
+            yield windows if len(windows) <= (MOST_WINDOWS if len(ask) == 1 else 1) else None
+
+    def _losses(self, rows: Sequence[Row]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """The negative log-likelihood of each scored token, and whose it is."""
+        owners = [np.zeros(0, np.int64)]
+        kinds = [[row for row in rows if (len(row.readings) > 1) == together] for together in (False, True)]
+
+        def sheets() -> Iterator[Sheet]:
+            for kind in kinds:  # apart, since what shares rows needs a mask of its own
+                for batch in packed([row.length for row in kind], self._batches):
+                    sheet = Sheet([kind[i] for i in batch])
+                    owners.append(sheet.owners)
+                    yield sheet
+
+        losses = self._batches.run(sheets())[:, 0].astype(np.float64) if rows else np.zeros(0)
+        if not np.isfinite(losses).all():
+            raise FloatingPointError(f"{self.revision} gives no finite likelihood")
+        return np.maximum(losses, 0.0), np.concatenate(owners)  # rounding may leave a certain token at -1e-7
+
+    def _forward(self, sheet: dict[str, Any]) -> Any:
+        """The negative log-likelihood of each target: float32 [targets, 1]."""
+        torch = self._torch
+        hidden = self._hidden(sheet)
+        hidden = hidden.reshape(-1, hidden.shape[-1])[sheet["places"]]
+        step = max(1, _LOGITS // self._head.weight.shape[0])
+        parts = zip(hidden.split(step), sheet["targets"].split(step), strict=True)
+        cross_entropy = torch.nn.functional.cross_entropy
+        losses = [cross_entropy(self._head(some).float(), targets, reduction="none") for some, targets in parts]
+        return torch.cat(losses)[:, None]
+
+    def _hidden(self, sheet: dict[str, Any]) -> Any:
+        """The last layer's output at every place. Where rows are read from left to right without a mask: from no place
+        is seen what stands behind it, padding too.
+        """
+        torch, ids = self._torch, sheet["ids"]
+        given: dict[str, Any] = {}
+        if "parts" in sheet:
+            parts = sheet["parts"]
+            seen = (parts[:, None, :] == 0) | (parts[:, None, :] == parts[:, :, None])
+            seen &= torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool, device=ids.device).tril()
+            mask = torch.zeros(seen.shape, dtype=self._model.dtype, device=ids.device)
+            mask.masked_fill_(~seen, torch.finfo(mask.dtype).min)
+            given = {"attention_mask": mask[:, None], "position_ids": sheet["positions"]}
+        return self._model.base_model(input_ids=ids, use_cache=False, **given).last_hidden_state
+
+    def _sound(self, name: str) -> bool:
+        """Whether readings may share rows; raises `ConfigError` for a model that is read in another way than this.
+
+        Tried out on a few tokens: no configuration tells it. Attention that sees only so far back sees too little
+        across a row, which a few tokens do not show.
+        """
+        torch = self._torch
+        tokens = self._tokenizer.encode(_SAMPLE, add_special_tokens=False).ids[: self._context]
+        half = len(tokens) // 2
+        others = tokens[:half] + tokens[half:][::-1]
+        near = 0.05 if self._model.dtype == torch.bfloat16 else 1e-3
+
+        def same(one: Any, other: Any) -> bool:
+            return bool(np.allclose(one, other, rtol=near, atol=near))
+
+        whole, _ = self._losses(alone([Reading(0, tokens, 1)]))
+        first, _ = self._losses(alone([Reading(0, tokens[:half], 1)]))
+        with torch.inference_mode():
+            [logits] = self._model(input_ids=torch.tensor([tokens], device=self._model.device), use_cache=False).logits
+            own = torch.nn.functional.cross_entropy(
+                logits[:-1].float().cpu(), torch.tensor(tokens[1:]), reduction="none"
+            )
+        if not same(first, whole[: half - 1]):
+            raise ConfigError(
+                f"the model {name} is no causal language model: what comes later moves what was read before"
+            )
+        if not same(whole, own.numpy()):
+            raise ConfigError(
+                f"the model {name} does more to its output than its last layer; it cannot be read in parts"
+            )
+        takes = inspect.signature(self._model.base_model.forward).parameters
+        if "position_ids" not in takes or any(getattr(self._model.config, key, None) for key in _WINDOWED):
+            return False
+        readings = [Reading(0, tokens, 1), Reading(1, others, 1)]
+        apart, _ = self._losses(alone(readings))
+        together, _ = self._losses([Row(half, readings)])
+        return same(apart, together)
+
+
+def _slid(tokens: list[int], first: int, context: int) -> list[tuple[list[int], int]]:
+    """Windows half a context apart, and from which of its tokens on each is scored."""
+    windows = [(tokens[:context], first)]
+    stride = context // 2
+    end = context
+    while end < len(tokens):
+        windows.append((tokens[end - context + stride : end + stride], context - stride))
+        end += stride
+    return windows
+
+
+def _blank(rows: int, length: int) -> Sheet:
+    return Sheet(alone([Reading(0, [0] * length, 1)] * rows))
