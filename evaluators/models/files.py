@@ -12,8 +12,6 @@ from evaluators.errors import ConfigError, Unavailable
 from evaluators.models.known import KNOWN, Known
 from evaluators.settings import EvaluatorSettings, ModelSettings
 
-PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")  # of a model on the hub, all that is ever read
-CODE = "*.py"  # and this, where its code may run
 _CHUNK = 1 << 20
 
 

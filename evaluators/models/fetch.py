@@ -1,0 +1,82 @@
+"""Models from Hugging Face to its cache on this machine. The only part that goes to the network, and only on demand."""
+
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from evaluators.errors import ConfigError, Transient
+from evaluators.models.convert import PICKLED, converted
+from evaluators.models.files import ModelFiles, find, is_whole, no_safetensors, settings_of, source_of
+from evaluators.settings import EvaluatorSettings
+
+_SMALL = ("*.json", "*.txt", "*.model")
+_CODE = "*.py"
+_WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors", "*_*/model.safetensors")  # the last: a module's own
+
+
+def fetch(name: str, settings: EvaluatorSettings, bar: Any = None) -> ModelFiles:
+    """The model's files, once they are all here; what is here already is not fetched again.
+
+    `bar` is a class like `tqdm.auto.tqdm`, told of every byte. Raises as `fetched`; of a folder, as `find`.
+    """
+    source = source_of(name, settings)
+    if not Path(source.place).expanduser().is_dir():
+        fetched(source.place, source.revision, settings_of(name, settings).remote_code, bar)
+    return find(name, settings)
+
+
+def fetched(place: str, revision: str | None = None, code: bool = False, bar: Any = None) -> Path:
+    """The folder of a Hugging Face model with its configuration, tokenizer and safetensors; weights come last.
+
+    Where the hub has but a pickle, its tensors are rewritten as safetensors here: torch reads tensors from it and
+    refuses all else. `code` fetches the model's own Python as well. Raises `ConfigError` for what a person must
+    change, `Transient` where the hub or the network may be back later. Call it again to go on after that.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+
+    with _told(place, revision):
+        info = HfApi().model_info(place, revision=revision)
+        names = [file.rfilename for file in info.siblings or ()]
+        if "config.json" not in names:
+            raise ConfigError(f"{place} has no config.json on Hugging Face; it is no model of transformers")
+        weights: Sequence[str] = _WEIGHTS
+        if not any(name.endswith(".safetensors") and name.startswith("model") for name in names):
+            if PICKLED not in names:
+                raise ConfigError(no_safetensors(place, names))
+            weights = (PICKLED,)
+        small = [*_SMALL, _CODE] if code else [*_SMALL]
+        snapshot_download(place, revision=revision, allow_patterns=small, tqdm_class=bar)
+        folder = Path(snapshot_download(place, revision=revision, allow_patterns=list(weights), tqdm_class=bar))
+        if weights == (PICKLED,):
+            converted(folder)
+    if not is_whole(folder):  # the client is silent where the hub goes away between two of its calls
+        raise Transient(f"{place} did not arrive whole: fetch it again")
+    return folder
+
+
+@contextmanager
+def _told(place: str, revision: str | None) -> Iterator[None]:
+    """What went wrong, in words that say what to do."""
+    import httpx
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.GatedRepoError as error:
+        raise ConfigError(f"{place} is gated: accept its terms on Hugging Face, then set HF_TOKEN") from error
+    except errors.RepositoryNotFoundError as error:
+        raise ConfigError(f"Hugging Face has no model {place}, or it is private and needs HF_TOKEN") from error
+    except errors.RevisionNotFoundError as error:
+        raise ConfigError(f"{place} has no revision {revision!r} on Hugging Face") from error
+    except errors.HFValidationError as error:
+        raise ConfigError(f"{place!r} is neither a folder nor a name on Hugging Face") from error
+    except errors.OfflineModeIsEnabled as error:
+        raise ConfigError(f"{place} cannot be fetched: HF_HUB_OFFLINE is set") from error
+    except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, httpx.HTTPError) as error:
+        raise Transient(f"{place} could not be fetched ({type(error).__name__}): is Hugging Face reachable?") from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise ConfigError(f"no room on the disk for {place}; HF_HUB_CACHE says where it goes") from error
+        raise Transient(f"{place} could not be fetched ({type(error).__name__}: {error.strerror})") from error
