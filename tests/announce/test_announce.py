@@ -11,15 +11,16 @@ import pytest
 from drift import announce as module
 from drift.announce import Announced, announce
 from drift.leadership import LeaderRow
+from drift.problems import EventRow
 from evaluators.errors import ConfigError, Transient
 from sinks.clickhouse.database import Database
 from sinks.grafana import GrafanaGateway
 from tests.contracts.grafana_server import Fault, GrafanaServer
-from tests.dashboards.stored import APP, NOON, Event
+from tests.dashboards.stored import APP, NOON, event
 
 pytestmark = pytest.mark.clickhouse
 
-OPENED = Event(
+OPENED = event(
     "p1", "e1", "opened", 1, NOON, severity="high", description="it fell from 0.9 to 0.2", actions=("Look there.",),
     examples=("t1", "t2"), attributes=json.dumps({"since": (NOON - timedelta(minutes=3)).isoformat()}),
 )  # fmt: skip
@@ -41,7 +42,7 @@ class Job:
     def __init__(self, database: Database, grafana: GrafanaServer) -> None:
         self.database, self.grafana = database, grafana
 
-    def happened(self, *events: Event) -> None:
+    def happened(self, *events: EventRow) -> None:
         self.database.insert("problem_events", list(events))
 
     def run(self, epoch: int = 1) -> Announced:
