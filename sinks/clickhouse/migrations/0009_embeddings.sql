@@ -1,14 +1,13 @@
--- What was asked, as the encoder sees it: drift in questions is watched from these. Measured on 6,000 sentences by
--- MiniLM (384 numbers), bytes of one vector and CPU of the client to insert it:
+-- What was asked, as the encoder sees it: drift in questions is watched from these. What a vector of MiniLM's 384 numbers
+-- costs on disk, and in CPU of the client to insert it (`python -m benchmarks.question_vectors`):
 --
---     Float32, LZ4                      1,542 bytes    21 us
---     Float32, ZSTD(1)                  1,421          22        (ZSTD(9), Gorilla and FPC: no less)
---     ... rounded to 11 bits              994          20        cosines at most 0.00008 off
---     ... rounded to 8 bits               734          22        cosines at most 0.0006 off, 0.0001 on average
---     BFloat16, ZSTD(1)                   598         146        8 bits cut instead of rounded: 0.0007
+--     Float32                           1,542 bytes    17 us
+--     Float32, ZSTD(1)                  1,422          18       ZSTD(9), Gorilla and FPC: no less
+--     ... rounded to 8 bits               735          17       cosines move by 0.0006 at most, by 0.0001 on average
+--     BFloat16, ZSTD(1)                   599         140       the same: 8 bits, cut instead of rounded
 --
--- The stream rounds to 8 bits, so a vector takes half the disk, and what reads it is plain Float32 on any server. 8 bits are
--- what BFloat16 keeps, whose column costs the client seven times the CPU. QBit and the codec ALP are still in beta.
+-- The stream rounds to 8 bits: half the disk, and plain Float32 for who reads, on any server. Rounded to 11 bits, a vector
+-- takes 994 bytes and cosines move by 0.0001: more than drift needs. QBit and the codec ALP are in beta.
 
 CREATE TABLE IF NOT EXISTS embeddings
 (
