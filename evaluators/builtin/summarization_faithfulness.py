@@ -1,0 +1,164 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
+
+from evaluators.entailment import Pairs, nli
+from evaluators.models.known import NLI_OF_SUMMAC
+from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Sentence, Shared, Vectors, evaluator
+from evaluators.summac import Convolution, zero_shot
+from evaluators.summac_file import read_convolution
+
+LEAST = 11  # characters of a sentence that counts, as in the authors' code
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The text to be summarised, and its summary."""
+
+    question: str
+    answer: str
+
+
+def _read(given: Any) -> Any:
+    return read_convolution(Path(given)) if isinstance(given, str) else given
+
+
+class Params(BaseModel, frozen=True, extra="forbid"):
+    """Which model tells entailment, and what it is asked."""
+
+    model: str = Field(
+        NLI_OF_SUMMAC,
+        min_length=1,
+        description="NLI model; the default is the one that the published convolution was learned on.",
+    )
+    convolution: Annotated[Convolution | None, BeforeValidator(_read)] = Field(
+        None,
+        description="SummaC-Conv's learned weights: the path of its authors' file "
+        "summac_conv_vitc_sent_perc_e.bin, or its numbers; unset: no summac_conv.",
+    )
+    threshold: float = Field(0.5, ge=0, le=1, description="Least entailment of a summary sentence that is faithful.")
+    top_k: int = Field(
+        0, ge=0, description="Source sentences asked for each summary sentence, the most similar ones; 0: all."
+    )
+    max_characters: int = Field(
+        200_000, ge=1, description="Of all pairs of a record together; beyond it the record is too long."
+    )
+
+    @model_validator(mode="after")
+    def _counts_every_pair(self) -> Self:
+        if self.convolution and self.top_k:
+            raise ValueError("convolution counts every pair: leave top_k at 0, or convolution unset")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The sentences of source and summary, and the pairs to ask."""
+
+    source: tuple[Sentence, ...]
+    summary: tuple[Sentence, ...]
+    pairs: Pairs
+
+
+def _compared(row: Inputs, shared: Shared, params: Params) -> Compared | NotApplicable:
+    source, summary = _sentences(row.question, shared), _sentences(row.answer, shared)
+    if not summary:
+        return NotApplicable("too_short")
+    if not source:
+        return NotApplicable("source_too_short")
+    pairs = Pairs(tuple(s.text for s in summary), tuple(s.text for s in source), params.top_k)
+    return NotApplicable("too_long") if pairs.characters() > params.max_characters else Compared(source, summary, pairs)
+
+
+def _sentences(text: str, shared: Shared) -> tuple[Sentence, ...]:
+    return tuple(sentence for sentence in shared.sentences(text) if len(sentence.text) >= LEAST)
+
+
+def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
+    compared = _compared(row, shared, params)
+    if isinstance(compared, Compared):
+        yield row.question
+        yield from (sentence.text for sentence in compared.summary)
+        yield from compared.pairs.embeds()
+
+
+def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRef, Ask]]:
+    compared = _compared(row, shared, params)
+    if isinstance(compared, Compared):
+        yield from ((nli(params.model), ask) for ask in compared.pairs.asks(shared))
+
+
+@evaluator(
+    "summarization_faithfulness",
+    version=1,
+    domain="summarization",
+    method="nli",
+    inputs=Inputs,
+    params=Params,
+    metrics=[
+        Metric(
+            "completeness", threshold=0.75, primary=True, description="similarity of the source to what is faithful"
+        ),
+        Metric(
+            "summac_conv",
+            threshold=0.75,
+            optional=True,
+            description="learned convolution over histograms of entailments; absent without its weights",
+        ),
+        Metric("summac_zs", threshold=0.75, description="mean of the summary sentences' largest entailments"),
+    ],
+    needs={Need.NLI, Need.EMBEDDING},
+    embeds=_embeds,
+    models=lambda params: [nli(params.model)],
+    asks=_asks,
+    tasks=("summarization",),
+    budget=Budget(characters=200_000, sentences=2_000),
+)
+def summarization_faithfulness(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """SummaC: whether the source (the question) entails the summary (the answer), sentence by sentence; sentences of
+    ten characters or fewer do not count, and contradictions are not subtracted. Completeness is the cosine similarity
+    of the source to the mean of the summary's faithful sentences, and 0 where none is.
+    """
+    for row in rows:
+        compared = _compared(row, shared, params)
+        yield _faithful(row, compared, shared, params) if isinstance(compared, Compared) else compared
+
+
+def _faithful(row: Inputs, compared: Compared, shared: Shared, params: Params) -> Outcome:
+    entailments = compared.pairs.entailments(shared, nli(params.model))
+    if np.isnan(entailments).any():
+        return NotApplicable("too_long")
+    support = entailments.max(axis=1)
+    faithful = [
+        sentence.text for sentence, best in zip(compared.summary, support, strict=True) if best >= params.threshold
+    ]
+    metrics = {
+        "completeness": _similarity(row.question, faithful, shared) if faithful else 0.0,
+        "summac_zs": zero_shot(entailments),
+    }
+    if params.convolution:
+        metrics["summac_conv"] = params.convolution.score(entailments)
+    return Scored(metrics, evidence=_weakest(compared, entailments, shared))
+
+
+def _similarity(source: str, faithful: Sequence[str], shared: Shared) -> float:
+    """Cosine similarity of the source to the mean of the sentences, from 0 (also where it is negative) to 1."""
+    vectors = shared.embed([source, *faithful]).astype(np.float64)
+    mean = vectors[1:].mean(axis=0)
+    return float((vectors[0] @ mean / max(float(np.linalg.norm(mean)), 1e-6)).clip(0.0, 1.0))
+
+
+def _weakest(compared: Compared, entailments: Vectors, shared: Shared) -> tuple[Evidence, ...]:
+    number = int(entailments.max(axis=1).argmin())
+    best = int(entailments[number].argmax())
+    weak, source = compared.summary[number], compared.source[compared.pairs.chosen(shared)[number, best]]
+    score = float(entailments[number, best])
+    return (
+        Evidence("answer", weak.start, weak.end, kind="least_entailed", score=score),
+        Evidence("question", source.start, source.end, kind="best_support", score=score),
+    )
