@@ -14,16 +14,16 @@ CONTEXT = 128
 BEGIN = "<s>"
 
 
-def causal(folder: Path, kind: str = "gpt2", begins: bool = False, **config: Any) -> Path:
-    """A language model that reads 128 tokens at once, of kind gpt2, llama, opt or any other that takes their settings.
+def causal(folder: Path, kind: str = "gpt2", begins: bool = False, context: int = CONTEXT, **config: Any) -> Path:
+    """A language model that reads `context` tokens at once, of kind gpt2, llama, opt or another with their settings.
 
     `begins` says whether its tokenizer puts a token before a text.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    tokenizer = _tokenizer(begins)
-    own = AutoConfig.for_model(kind, vocab_size=len(tokenizer), **_sizes(kind), **config)
+    tokenizer = _tokenizer(begins, context)
+    own = AutoConfig.for_model(kind, vocab_size=len(tokenizer), **_sizes(kind, context), **config)
     torch.manual_seed(len(kind))
     model = AutoModelForCausalLM.from_config(own)
     with torch.no_grad():
@@ -35,16 +35,16 @@ def causal(folder: Path, kind: str = "gpt2", begins: bool = False, **config: Any
     return folder
 
 
-def _sizes(kind: str) -> dict[str, Any]:
+def _sizes(kind: str, context: int) -> dict[str, Any]:
     if kind == "gpt2":
-        return {"n_layer": 2, "n_head": 2, "n_embd": 32, "n_positions": CONTEXT}
-    shared = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "max_position_embeddings": CONTEXT}
+        return {"n_layer": 2, "n_head": 2, "n_embd": 32, "n_positions": context}
+    shared = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "max_position_embeddings": context}
     if kind == "opt":
         return {**shared, "ffn_dim": 48, "word_embed_proj_dim": 16, "dropout": 0.0, "do_layer_norm_before": False}
     return {**shared, "intermediate_size": 48}
 
 
-def _tokenizer(begins: bool) -> Any:
+def _tokenizer(begins: bool, context: int) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -60,4 +60,4 @@ def _tokenizer(begins: bool) -> Any:
         if begins
         else processors.ByteLevel(trim_offsets=False)
     )
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>", model_max_length=CONTEXT)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>", model_max_length=context)

@@ -1,0 +1,72 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evaluators.gptscore import Instructed, averages, metric
+from evaluators.outcome import NotApplicable, Outcome
+from evaluators.spec import Ask, Budget, ModelRef, Need, Shared, evaluator
+
+VERDICT = "Answer: Yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The conversation: what was asked, and what was answered."""
+
+    question: str
+    answer: str
+
+
+class Params(Instructed, frozen=True, extra="forbid"):
+    """Which language model is asked."""
+
+    family = "question_answering"
+
+
+METRICS = (
+    metric("interest", "whether it is interesting", primary=True),
+    metric("engagement", "whether it is engaging"),
+    metric("understandability", "whether it is easy to understand"),
+    metric("relevance", "whether it is relevant to the question"),
+    metric("specific", "whether it is specific"),
+    metric("correctness", "whether it is correct"),
+    metric("semantically_appropriate", "whether it is appropriate in meaning"),
+    metric("fluency", "whether it is fluent"),
+)
+
+
+def _asked(row: Inputs, params: Params) -> dict[str, Ask]:
+    """By metric; nothing of a blank text."""
+    if not row.answer.strip() or not row.question.strip():
+        return {}
+    return {
+        key: (before, VERDICT) for key, before in params.told.before(question=row.question, answer=row.answer).items()
+    }
+
+
+def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRef, Ask]]:
+    return ((params.ref, ask) for ask in _asked(row, params).values())
+
+
+@evaluator(
+    "gptscore_question_answering",
+    version=1,
+    domain="generation",
+    method="lm",
+    inputs=Inputs,
+    params=Params,
+    metrics=METRICS,
+    needs={Need.LM},
+    models=lambda params: [params.ref],
+    asks=_asks,
+    budget=Budget(characters=200_000),
+)
+def gptscore_question_answering(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+    """How unlikely a language model finds "Answer: Yes" when asked of question and answer whether the responses have
+    each quality: average negative log-likelihood of those tokens.
+    """
+    for row in rows:
+        asked = _asked(row, params)
+        if asked:
+            yield averages(asked, params.ref, shared)
+        else:
+            yield NotApplicable("empty_question" if row.answer.strip() else "empty_answer")
