@@ -60,7 +60,7 @@ class TorchBatches:
             return np.asarray(self._torch.cat(rows).float().cpu().numpy(), np.float32)
 
     def _given(self, batch: Batch) -> list[Any]:
-        """The batch's rows; of halves of it where the whole is too large for the device's memory."""
+        """The batch's rows; of parts of it where the whole is too large for the device's memory."""
         try:
             return [self._forward(self._on_device(batch))]
         except self._torch.OutOfMemoryError:
@@ -68,7 +68,12 @@ class TorchBatches:
             if count == 1:
                 raise
         self._shrink(batch.tokens)
-        return [*self._given(batch.rows(0, count // 2)), *self._given(batch.rows(count // 2, count))]
+        rows, start = [], 0
+        while start < count:
+            end = start + max(1, count * self.batch_tokens // batch.tokens)
+            rows += self._given(batch.rows(start, min(end, count)))
+            start = end
+        return rows
 
     def _shrink(self, tokens: int) -> None:
         smaller = max(1, tokens // 2)

@@ -59,9 +59,12 @@ def ready(
 
     On a GPU that is measured: twice as many tokens, for as long as they are faster and fit.
     """
+    from torch.cuda import empty_cache
+
     length = min(max_tokens, _TYPICAL)
     if device.type == "cuda" and batch_tokens is None:
         batches.batch_tokens = fitting(_timed(batches, length, example))
+        empty_cache()  # what the largest of them took; other processes may share the card
         _log.info("on %s %d tokens at once", device, batches.batch_tokens)
     elif batch_tokens is not None:
         batches.batch_tokens = batch_tokens

@@ -17,6 +17,7 @@ def loaded(kind: str, files: ModelFiles, settings: ModelSettings, dtype: Any) ->
     Raises `ConfigError` with what transformers said.
     """
     import transformers
+    from safetensors import SafetensorError
 
     local = {"local_files_only": True, "trust_remote_code": settings.remote_code}
     try:
@@ -24,7 +25,7 @@ def loaded(kind: str, files: ModelFiles, settings: ModelSettings, dtype: Any) ->
             files.folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **local
         )
         tokenizer = transformers.AutoTokenizer.from_pretrained(files.folder, **local)
-    except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
+    except (OSError, ValueError, RuntimeError, ImportError, KeyError, SafetensorError) as error:
         raise ConfigError(
             f"transformers cannot load the model {files.source.name} from {files.folder}: "
             f"{type(error).__name__}: {error}"

@@ -1,6 +1,7 @@
 """Tiny models with random weights and real tokenizers, as folders that transformers wrote."""
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ def classifier(folder: Path, kind: str, labels: tuple[str, ...] = LABELS, **conf
     own = AutoConfig.for_model(kind, **_own(kind), vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
     own.update({**names, **config})
     torch.manual_seed(len(kind))
-    model = AutoModelForSequenceClassification.from_config(own)
+    with warnings.catch_warnings():  # DeBERTa's code uses what torch deprecates; as it is first imported that is told
+        warnings.filterwarnings("ignore", ".*torch.jit.script.* is deprecated", DeprecationWarning)
+        model = AutoModelForSequenceClassification.from_config(own)
     with torch.no_grad():
         for weights in model.parameters():  # the usual ones are so small that every answer is the same
             if weights.dim() > 1:

@@ -1,0 +1,112 @@
+"""Batches on a device: what runs out of memory goes on in halves, and how many tokens at once are worth their memory.
+
+The device is a CPU whose memory ends where the test says; what only a GPU does is tested where there is one.
+"""
+
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluators.models.batches import Window, in_batches, packed, padded, shared_evenly
+from evaluators.models.torch_batches import TorchBatches, fitting
+
+
+class Limit:
+    def __init__(self, batch_tokens: int) -> None:
+        self.batch_tokens = batch_tokens
+
+
+windows = st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=20), min_size=1, max_size=30)
+
+
+@given(windows, st.integers(1, 60))
+def test_every_window_is_in_one_batch_within_the_limit(made: list[list[int]], limit: int) -> None:
+    lengths = [len(window) for window in made]
+    batches = list(packed(lengths, Limit(limit)))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(made)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= limit
+    read = [lengths[i] for batch in batches for i in batch]
+    assert read == sorted(read, reverse=True)
+
+
+@given(st.lists(st.integers(), max_size=50), st.integers(1, 12))
+def test_a_long_text_is_shared_evenly(pieces: list[int], room: int) -> None:
+    parts = shared_evenly(pieces, room)
+    assert [piece for part in parts for piece in part] == pieces
+    assert len(parts) == max(1, -(-len(pieces) // room))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_padding() -> None:
+    batch = padded([Window([5, 6, 7], [0, 0, 1]), Window([8], [1])], pad=9)
+    assert batch.ids.tolist() == [[5, 6, 7], [8, 9, 9]]
+    assert batch.mask.tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert batch.kinds is not None
+    assert batch.kinds.tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert batch.rows(1, 2).ids.tolist() == [[8]]
+    assert list(padded([Window([1])]).arrays) == ["input_ids", "attention_mask"]
+
+
+@pytest.mark.models
+class TestTorch:
+    def made(self, room: int, seen: list[tuple[int, int]]) -> TorchBatches:
+        """Sums and counts of tokens, on a device with room for so many at once."""
+        import torch
+
+        def forward(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+            ids, mask = inputs["input_ids"], inputs["attention_mask"]
+            if ids.numel() > room:
+                raise torch.OutOfMemoryError
+            seen.append((ids.shape[0], ids.shape[1]))
+            return torch.stack(((ids * mask).sum(1), mask.sum(1)), 1)
+
+        return TorchBatches(forward, torch.device("cpu"))
+
+    @settings(deadline=None)  # torch takes its time to begin
+    @given(made=windows, room=st.integers(20, 300))
+    def test_whatever_the_room_the_rows_are_the_same_and_in_order(self, made: list[list[int]], room: int) -> None:
+        rows = in_batches(self.made(room, []), [Window(ids) for ids in made], pad=100)
+        assert rows.tolist() == [[sum(ids), len(ids)] for ids in made]
+        assert rows.dtype == np.float32
+
+    def test_less_is_read_at_once_from_then_on_and_that_is_said(self, caplog: pytest.LogCaptureFixture) -> None:
+        seen: list[tuple[int, int]] = []
+        model = self.made(100, seen)
+        with caplog.at_level(logging.WARNING):
+            in_batches(model, [Window([1] * 8)] * 512)
+        assert model.batch_tokens == 64
+        assert seen == [(8, 8)] * 64
+        assert [record.getMessage() for record in caplog.records] == [
+            f"out of memory with {tokens} tokens on cpu: {tokens // 2} at once from now on"
+            for tokens in (1024, 512, 256, 128)
+        ]
+
+    def test_a_window_that_does_not_fit_alone_fails(self) -> None:
+        import torch
+
+        with pytest.raises(torch.OutOfMemoryError):
+            in_batches(self.made(7, []), [Window([1] * 8)])
+
+    @pytest.mark.parametrize(
+        ("seconds", "best"),
+        [
+            (lambda tokens: max(1.0, tokens / 40_000), 65_536),  # full at 40,000: a fifth faster than 32,768
+            (lambda tokens: tokens / 1e6, 4_096),  # more at once is no faster
+            (lambda tokens: 1.0, 1 << 20),  # no end in sight
+        ],
+    )
+    def test_tokens_at_once_grow_while_they_are_faster(self, seconds: object, best: int) -> None:
+        assert callable(seconds)
+        assert fitting(seconds) == best
+
+    def test_tokens_at_once_grow_while_they_fit(self) -> None:
+        def seconds(tokens: int) -> float:
+            if tokens > 20_000:
+                raise MemoryError
+            return 1.0
+
+        assert fitting(seconds) == 16_384
