@@ -79,12 +79,12 @@ class EvaluatorSettings(BaseModel, extra="forbid", frozen=True):
     tasks: dict[str, tuple[str, ...]] = Field(
         default={}, description='Tasks by evaluator id, instead of its own; an empty list or "*" is every task.'
     )
-    encoder: EncoderSettings = Field(default=EncoderSettings(), description="The shared sentence encoder.")
-    models: dict[str, ModelSettings] = Field(
-        default={}, description="Other models by the name that parameters give them; see `ragwatch models list`."
-    )
     answers_cache_bytes: int = Field(
         default=CACHE_BYTES,
         ge=0,
-        description="Most memory for their answers kept from one batch to the next.",
+        description="Most memory for answers of the other models kept from one batch to the next.",
+    )
+    encoder: EncoderSettings = Field(default=EncoderSettings(), description="The shared sentence encoder.")
+    models: dict[str, ModelSettings] = Field(
+        default={}, description="Other models by the name that parameters give them; see `ragwatch models list`."
     )
