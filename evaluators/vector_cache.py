@@ -15,7 +15,7 @@ class VectorCache:
     """Least recently used vectors by a 128-bit hash of their text, never more than `limit_bytes`. Thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
+        self.limit_bytes = limit_bytes
         self._vectors: dict[bytes, Vectors] = {}  # oldest use first
         self._lock = Lock()
         self.size_bytes = 0
@@ -42,7 +42,7 @@ class VectorCache:
                     self.size_bytes -= replaced.nbytes + _OVERHEAD
                 self._vectors[key] = np.array(vector, np.float32)  # a copy: a row would keep its whole batch alive
                 self.size_bytes += vector.nbytes + _OVERHEAD
-            while self.size_bytes > self._limit:
+            while self.size_bytes > self.limit_bytes:
                 oldest = next(iter(self._vectors))
                 self.size_bytes -= self._vectors.pop(oldest).nbytes + _OVERHEAD
 

@@ -25,6 +25,7 @@ class Assembled:
 
     pipeline: Pipeline
     plan: Plan
+    resources: Resources
 
 
 def assemble(
@@ -57,4 +58,4 @@ def assemble(
         encoder, settings.evaluators.encoder.cache_bytes, models.loaded, settings.evaluators.answers_cache_bytes
     )
     pipeline = Pipeline(plan.prepared, resources, settings, lane=lane, run_id=run_id, timely=timely, period=period)
-    return Assembled(pipeline, plan)
+    return Assembled(pipeline, plan, resources)

@@ -138,8 +138,9 @@ def _evaluators(settings: Settings) -> str:
     infos = [info for info in described if info.enabled]
     off = [info for info in infos if not info.available]
     if off:
-        reasons = "; ".join(sorted({f"{info.id}: {info.reason}" for info in off}))
-        raise ConfigError(f"{len(infos) - len(off)} of {len(infos)} can run; {reasons}")
+        reasons = {reason: [info.id for info in off if info.reason == reason] for reason in (i.reason for i in off)}
+        told = "; ".join(f"{', '.join(ids)}: {reason}" for reason, ids in reasons.items())
+        raise ConfigError(f"{len(infos) - len(off)} of {len(infos)} can run; {told}")
     return f"all {len(infos)} can run"
 
 

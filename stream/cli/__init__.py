@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("stream.cli.replay", "Evaluate a range of a topic, or a file, into a run of its own."),
     "problems": ("stream.cli.problems", "List problems, or show one with its examples and actions."),
     "evaluators": ("stream.cli.evaluators", "Every evaluator, and whether it can run; begin one of your own."),
+    "models": ("stream.cli.models", "List the models that evaluators ask, or fetch them."),
     "dashboards": ("stream.cli.dashboards", "Build the Grafana dashboards, or push them."),
     "migrate": ("stream.cli.migrate", "Create or update the tables in ClickHouse."),
     "check": ("stream.cli.check", "Try every connection and say what is wrong and what to do."),

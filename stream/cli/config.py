@@ -32,8 +32,9 @@ def command(as_json: bool, changed: bool, config: Path | None) -> None:
         fields = ("name", "value", "origin", "description")
         click.echo(json.dumps([{field: getattr(entry, field) for field in fields} for entry in shown], indent=2))
         return
+    sections = list(dict.fromkeys(entry.name.rpartition(".")[0] for entry in shown))
     section = ""
-    for entry in shown:
+    for entry in sorted(shown, key=lambda entry: sections.index(entry.name.rpartition(".")[0])):  # each stands once
         above, _, name = entry.name.rpartition(".")
         if above != section:
             click.echo(f"{chr(10) if section else ''}[{above}]")

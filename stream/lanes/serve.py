@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from evaluators.errors import Transient
+from evaluators.resources import Resources
 from evaluators.spec import Lane
 from sinks.protocol import Sink
 from sinks.refusal import write_or_set_aside
@@ -26,6 +27,7 @@ from stream.lanes.progress import LaneProgress, worker_name
 from stream.lanes.writer import Writer
 from stream.settings import Settings
 from stream.telemetry.health import LaneHealth
+from stream.telemetry.memory import show
 from stream.telemetry.registry import Telemetry
 from stream.telemetry.serving import TelemetryServer
 
@@ -38,13 +40,23 @@ Task = asyncio.Task[None]
 
 
 async def serve(
-    settings: Settings, lane: Lane, pipeline: Processes, sink: Sink, stop: asyncio.Event, *, port: int
+    settings: Settings,
+    lane: Lane,
+    pipeline: Processes,
+    sink: Sink,
+    stop: asyncio.Event,
+    *,
+    port: int,
+    resources: Resources | None = None,
 ) -> None:
     """Work until `stop` is set, then finish what was begun (for worker.drain_s at most) and commit what is done.
 
-    Raises `ConfigError` where a person must act; anything else is a bug. What was not committed is read again.
+    Shows the memory of `resources`, where given. Raises `ConfigError` where a person must act; anything else is a bug.
+    What was not committed is read again.
     """
     parts = LaneParts(settings, lane, pipeline, sink, port)
+    if resources is not None:
+        show(parts.telemetry, lane, resources, settings.evaluators)
     async with parts.running() as tasks:
         stopping: Task = asyncio.create_task(_wait_for(stop), name="stop")
         ended, _ = await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)

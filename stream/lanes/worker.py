@@ -78,7 +78,7 @@ async def _until_signal(settings: Settings, lane: Lane, port: int) -> None:
     sink = ClickHouseSink(Database(settings.clickhouse))
     collect_garbage_seldom()
     try:
-        await serve(settings, lane, assembled.pipeline, sink, stop, port=port)
+        await serve(settings, lane, assembled.pipeline, sink, stop, port=port, resources=assembled.resources)
     finally:
         sink.close()
 

@@ -87,6 +87,27 @@ class Telemetry:
             "At worker.in_flight_bytes fetching waits: the sink or the evaluators are the bottleneck.",
             "lane",
         )
+        self.cache_bytes = self._gauge(
+            "cache_bytes",
+            "Memory of what is kept of models' work from one batch to the next: `vectors`, `answers`.",
+            "At its limit and the lane slow: raise evaluators.encoder.cache_bytes or answers_cache_bytes.",
+            "lane",
+            "cache",
+        )
+        self.cache_limit_bytes = self._gauge(
+            "cache_limit_bytes",
+            "The most that a cache may take.",
+            "Of each process of the lane: count it once per worker.",
+            "lane",
+            "cache",
+        )
+        self.model_bytes = self._gauge(
+            "model_bytes",
+            "Weights of a loaded model, as they are on disk; in bfloat16 or int8 they take a half or a quarter.",
+            "Too much for the machine: `ragwatch models list` says who needs it.",
+            "lane",
+            "model",
+        )
         self.lag_records = self._gauge(
             "lag_records",
             "Records that wait in a partition.",

@@ -7,8 +7,13 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from evaluators.encoder import load_encoder
+from evaluators.encoder.model import find
 from evaluators.errors import ConfigError
+from evaluators.resources import Resources
+from evaluators.settings import EncoderSettings, EvaluatorSettings
 from stream.telemetry.health import LaneHealth
+from stream.telemetry.memory import show
 from stream.telemetry.registry import Telemetry
 from stream.telemetry.serving import TelemetryServer
 from tests.stream.core.loop import in_loop
@@ -65,3 +70,22 @@ def test_every_metric_is_named_once_with_a_meaning_and_what_to_do() -> None:
         assert described.action.endswith(".")
     declared = {family.name for family in telemetry.registry.collect() if family.name.startswith("ragwatch_")}
     assert declared == {described.name.removesuffix("_total") for described in telemetry.described}
+
+
+@pytest.mark.onnx
+def test_memory_that_settings_bound_is_shown_as_it_is_when_read() -> None:
+    settings = EvaluatorSettings(encoder=EncoderSettings(backend="onnx", cache_bytes=1_000_000))
+    resources = Resources(load_encoder(settings.encoder), settings.encoder.cache_bytes, answers_bytes=500)
+    telemetry = Telemetry()
+    show(telemetry, "model", resources, settings)
+
+    def told(name: str, **labels: str) -> float | None:
+        return telemetry.registry.get_sample_value(f"ragwatch_{name}", {"lane": "model", **labels})
+
+    assert told("cache_bytes", cache="vectors") == 0
+    resources.vectors(["one", "two"])
+    assert told("cache_bytes", cache="vectors") == resources.cache.size_bytes > 2 * 384 * 4
+    assert told("cache_limit_bytes", cache="vectors") == 1_000_000
+    assert told("cache_limit_bytes", cache="answers") == 500
+    weights = find(settings.encoder).folder / "model.safetensors"
+    assert told("model_bytes", model="all-MiniLM-L6-v2@53aa5117") == weights.stat().st_size

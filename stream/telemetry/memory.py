@@ -1,0 +1,27 @@
+"""What a lane's memory goes to that settings bound: its caches, and the weights of its models."""
+
+from functools import partial
+from pathlib import Path
+
+from evaluators.encoder.model import find as find_encoder
+from evaluators.models.files import find, weights_in
+from evaluators.resources import Resources
+from evaluators.settings import EvaluatorSettings
+from evaluators.spec import Lane
+from stream.telemetry.registry import Telemetry
+
+
+def show(telemetry: Telemetry, lane: Lane, resources: Resources, settings: EvaluatorSettings) -> None:
+    """Sets the gauges, those of the caches to what holds whenever they are read."""
+    for name, cache in (("vectors", resources.cache), ("answers", resources.answers)):
+        telemetry.cache_bytes.labels(lane, name).set_function(partial(getattr, cache, "size_bytes"))
+        telemetry.cache_limit_bytes.labels(lane, name).set(cache.limit_bytes)
+    encoder = resources.encoder
+    if encoder is not None:
+        telemetry.model_bytes.labels(lane, encoder.revision).set(_weights(find_encoder(settings.encoder).folder))
+    for ref, model in resources.models.items():
+        telemetry.model_bytes.labels(lane, model.revision).set(_weights(find(ref.name, settings).folder))
+
+
+def _weights(folder: Path) -> int:
+    return sum(path.stat().st_size for path in weights_in(folder))
