@@ -18,7 +18,7 @@ from functools import partial
 from typing import NamedTuple
 
 from evaluators import registry, sentences
-from evaluators.encoder import Encoder, backend_of, load_encoder
+from evaluators.encoder import Encoder, load_encoder
 from evaluators.plan import prepare
 from evaluators.resources import Resources
 from evaluators.settings import EncoderSettings
@@ -122,7 +122,7 @@ def main() -> int:
     ratio = raw_spent.wall_s / lane_spent.wall_s
     print(
         f"{len(traces)} traces, {asked_for} texts, {len(recorder.texts)} of them distinct: {tokens} tokens "
-        f"in {recorder.calls} encoder calls, backend {backend_of(chosen)}"
+        f"in {recorder.calls} encoder calls, backend {encoder.runtime}"
     )
     for name, spent in (("encoder", raw_spent), ("lane", lane_spent)):
         print(f"{name:8} {tokens / spent.wall_s:8.0f} tokens/s  {spent.wall_s:6.2f} s  {spent.cpu_s:6.2f} s CPU")

@@ -14,7 +14,7 @@ class EncoderSettings(BaseModel, extra="forbid", frozen=True):
 
     backend: Literal["auto", "onnx", "sentence-transformers"] = Field(
         default="auto",
-        description="What runs the model; auto: sentence-transformers where torch is installed, else onnx.",
+        description="What runs the model; auto: what measures faster at the start, of what is installed.",
     )
     model: str = Field(
         default=AUTO_MODEL,
@@ -27,6 +27,15 @@ class EncoderSettings(BaseModel, extra="forbid", frozen=True):
     )
     device: str | None = Field(
         default=None, description="Torch device such as cuda:0; unset: a GPU where there is one."
+    )
+    dtype: Literal["auto", "float32"] = Field(
+        default="auto", description="Numbers of the weights; auto: bfloat16 on a GPU, float32 on a CPU."
+    )
+    int8_tolerance: float | None = Field(
+        default=None,
+        gt=0,
+        description="Run in int8 on the CPU (backend onnx) where no two texts of a sample get a cosine off by more; "
+        "unset: never in int8.",
     )
     threads: int = Field(default=1, ge=1, description="CPU threads of the encoder; scale by worker processes first.")
     batch_tokens: int | None = Field(
@@ -57,7 +66,8 @@ class ModelSettings(BaseModel, extra="forbid", frozen=True):
     int8_tolerance: float | None = Field(
         default=None,
         gt=0,
-        description="Run in int8 on the CPU where no score of a sample moves by more; unset: never in int8.",
+        description="Run a classifier in int8 on the CPU (backend onnx) where no score of a sample is off by more; "
+        "unset: never in int8.",
     )
     threads: int = Field(default=1, ge=1, description="CPU threads of the model; scale by worker processes first.")
     batch_tokens: int | None = Field(
@@ -87,4 +97,10 @@ class EvaluatorSettings(BaseModel, extra="forbid", frozen=True):
     encoder: EncoderSettings = Field(default=EncoderSettings(), description="The shared sentence encoder.")
     models: dict[str, ModelSettings] = Field(
         default={}, description="Other models by the name that parameters give them; see `ragwatch models list`."
+    )
+    workers_per_card: int | None = Field(
+        default=None,
+        ge=1,
+        description="Most worker processes on one GPU of a machine; each takes the card with the fewest and sees no "
+        "other. Unset: every worker sees all cards and computes on the first, or on that of `device`.",
     )

@@ -1,20 +1,23 @@
 """The sentence encoder: one interface, two backends with the same vectors. Nothing heavy is imported before use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Literal, Protocol
 
 from evaluators.encoder import model
 from evaluators.encoder.model import find
+from evaluators.encoder.windows import WindowedEncoder
 from evaluators.errors import Unavailable
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 
-_NEEDS = {
+Backend = Literal["onnx", "sentence-transformers"]
+
+_NEEDS: Mapping[Backend, Sequence[str]] = {
     "onnx": ("onnxruntime", "onnx", "tokenizers"),
     "sentence-transformers": ("torch", "sentence_transformers"),
 }
-_EXTRA = {"onnx": "ragwatch[local]", "sentence-transformers": "ragwatch[models]"}
+_EXTRA: Mapping[Backend, str] = {"onnx": "ragwatch[local]", "sentence-transformers": "ragwatch[models]"}
 
 
 class Encoder(Protocol):
@@ -39,11 +42,11 @@ class Encoder(Protocol):
         ...
 
 
-def backend_of(settings: EncoderSettings) -> Literal["onnx", "sentence-transformers"]:
-    """What would run the model: `auto` is sentence-transformers where torch is installed, else onnx."""
+def backends_of(settings: EncoderSettings) -> Sequence[Backend]:
+    """What could run the model here: of `auto` all that is installed; where nothing is, onnx, to say what it lacks."""
     if settings.backend != "auto":
-        return settings.backend
-    return "onnx" if _missing("sentence-transformers") else "sentence-transformers"
+        return [settings.backend]
+    return [backend for backend in _NEEDS if not _missing(backend)] or ["onnx"]
 
 
 def what_is_missing(settings: EncoderSettings) -> str | None:
@@ -51,36 +54,29 @@ def what_is_missing(settings: EncoderSettings) -> str | None:
 
     Raises `ConfigError` for a model that cannot be anywhere.
     """
-    backend = backend_of(settings)
+    backend = backends_of(settings)[0]
     packages = " and ".join(_missing(backend))
     missing = f"{packages} for the encoder backend {backend} not installed: pip install '{_EXTRA[backend]}'"
     return "; ".join(filter(None, (missing if packages else None, model.what_is_missing(settings)))) or None
 
 
 def revision_of(settings: EncoderSettings) -> str:
-    """The revision that `load_encoder` would give, without loading the model. Raises as it does."""
-    return find(settings).revision
+    """The revision that `load_encoder` would give, without loading the model unless int8 must be tried. Raises as it
+    does.
+    """
+    return find(settings).revision if settings.int8_tolerance is None else load_encoder(settings).revision
 
 
-def load_encoder(settings: EncoderSettings) -> Encoder:
+def load_encoder(settings: EncoderSettings) -> WindowedEncoder:
     """The configured encoder, ready to use; raises `Unavailable` naming what to install, or `ConfigError`."""
-    from evaluators.encoder.windows import Backend, WindowedEncoder
+    from evaluators.encoder.runtimes import chosen
 
     missing = what_is_missing(settings)
     if missing:
         raise Unavailable(missing)
     files = find(settings)
-    backend: Backend
-    if backend_of(settings) == "onnx":
-        from evaluators.encoder.onnx_backend import OnnxBackend
-
-        backend = OnnxBackend(files.folder, settings)
-    else:
-        from evaluators.encoder.torch_backend import TorchBackend
-
-        backend = TorchBackend(files.folder, settings)
-    return WindowedEncoder(files.revision, backend)
+    return chosen(files, settings, backends_of(settings))
 
 
-def _missing(backend: Literal["onnx", "sentence-transformers"]) -> list[str]:
+def _missing(backend: Backend) -> list[str]:
     return [name for name in _NEEDS[backend] if find_spec(name) is None]

@@ -66,10 +66,9 @@ def differences(config: Mapping[str, Any]) -> list[str]:
     """What of a model's config.json the graph cannot reproduce exactly; [] where it can."""
     config = _in_one_form(config)
     family = config.get("model_type")
-    wrong = (
-        [f"its model_type is {family!r}, not {' or '.join(map(repr, _FAMILIES))}"] if family not in _FAMILIES else []
-    )
-    wrong += [
+    if family not in _FAMILIES:
+        return [f"its model_type is {family!r}, not {' or '.join(map(repr, _FAMILIES))}"]
+    return [
         f"its {name} is {config.get(name, expected)!r}, not {expected!r}"
         for name, expected in (
             ("hidden_act", "gelu"),
@@ -78,7 +77,6 @@ def differences(config: Mapping[str, Any]) -> list[str]:
         )
         if config.get(name, expected) != expected
     ]
-    return wrong
 
 
 def shape(config: Mapping[str, Any]) -> Transformer:

@@ -44,8 +44,10 @@ class WindowedEncoder:
     unit vector again: every part of the text counts alike. A text that fits has the model's own vector.
     """
 
-    def __init__(self, revision: str, backend: Backend) -> None:
+    def __init__(self, revision: str, backend: Backend, runtime: str) -> None:
+        """`runtime` is what settings call the backend."""
         self.revision = revision
+        self.runtime = runtime
         self.dimension = backend.dimension
         self._backend = backend
 

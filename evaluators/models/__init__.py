@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Protocol
 
 from evaluators.errors import Unavailable
+from evaluators.models import runtimes
 from evaluators.models.files import find, settings_of
 from evaluators.models.labels import labels_of
 from evaluators.settings import EvaluatorSettings, ModelSettings
 from evaluators.spec import Ask, ModelRef, Need, Vectors
-
-_PACKAGES = ("torch", "transformers")
 
 
 class Model(Protocol):
@@ -58,11 +56,8 @@ def load(ref: ModelRef, settings: EvaluatorSettings) -> Model:
         from evaluators.models.causal import CausalModel
 
         return CausalModel(_marked(files.revision, own), files, own)
-    from evaluators.models.sequence import SequenceModel
-    from evaluators.models.torch_sequence import TorchSequence
-
     labels = labels_of(ref, files)  # before the weights: a wrong label is told at once
-    return SequenceModel(_marked(files.revision, own), TorchSequence(files, own), labels)
+    return runtimes.chosen(files, _marked(files.revision, own), own, labels, pairs=ref.need is Need.NLI)
 
 
 def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
@@ -70,19 +65,29 @@ def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
 
     Raises `ConfigError` for settings under which it never could.
     """
-    packages = [name for name in _PACKAGES if find_spec(name) is None]
-    if packages:
-        return f"{' and '.join(packages)} for the model {ref.name} not installed: pip install 'ragwatch[models]'"
+    own = settings_of(ref.name, settings)
+    lacking = [runtimes.lacking(ref.name, backend) for backend in _backends(ref, own)]
+    if all(lacking):
+        return lacking[0]
     try:
-        find(ref.name, settings)
+        files = find(ref.name, settings)
     except Unavailable as error:
         return str(error)
-    return None
+    return None if ref.need is Need.LM else runtimes.what_is_missing(files, own)
 
 
 def revision_of(ref: ModelRef, settings: EvaluatorSettings) -> str:
-    """The revision that `load` would give, without loading the model. Raises as it does."""
+    """The revision that `load` would give, without loading the model unless int8 must be tried. Raises as it does."""
+    if ref.need is not Need.LM and settings_of(ref.name, settings).int8_tolerance is not None:
+        return load(ref, settings).revision
     return _marked(find(ref.name, settings).revision, settings_of(ref.name, settings))
+
+
+def _backends(ref: ModelRef, own: ModelSettings) -> Sequence[str]:
+    """What might run the model, whatever its architecture."""
+    if ref.need is Need.LM:
+        return ["torch"]
+    return ["torch", "onnx"] if own.backend == "auto" else [own.backend]
 
 
 def _marked(revision: str, settings: ModelSettings) -> str:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.encoder import Encoder, backend_of, load_encoder, revision_of, what_is_missing
+from evaluators.encoder import Encoder, backends_of, load_encoder, revision_of, what_is_missing
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.encoder.model import find
 from evaluators.errors import ConfigError, Unavailable
@@ -221,10 +221,11 @@ class TestChoice:
 
     @pytest.mark.models
     def test_auto_takes_what_is_installed(self, without: list[str]) -> None:
-        assert backend_of(EncoderSettings()) == "sentence-transformers"
+        assert set(backends_of(EncoderSettings())) == {"onnx", "sentence-transformers"}
         without.append("torch")
-        assert backend_of(EncoderSettings()) == "onnx"
-        assert backend_of(EncoderSettings(backend="sentence-transformers")) == "sentence-transformers"
+        assert backends_of(EncoderSettings()) == ["onnx"]
+        assert load_encoder(EncoderSettings()).runtime == "onnx"
+        assert backends_of(EncoderSettings(backend="sentence-transformers")) == ["sentence-transformers"]
 
     @pytest.mark.parametrize(
         ("backend", "away", "says"),

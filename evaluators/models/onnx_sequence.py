@@ -1,0 +1,37 @@
+"""Sequence classifiers of BERT's kind on ONNX Runtime, on the CPU: no torch is needed."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from evaluators.encoder.session import BATCH_TOKENS, Session
+from evaluators.models.batches import Padded
+from evaluators.models.files import ModelFiles
+from evaluators.models.onnx_classifier import read
+from evaluators.models.pieces import Pieces
+from evaluators.settings import ModelSettings
+from evaluators.spec import Vectors
+
+
+class OnnxSequence:
+    """A `sequence.Backend` on ONNX Runtime, for models that `onnx_classifier.why_not` says nothing against."""
+
+    def __init__(self, files: ModelFiles, settings: ModelSettings, int8: bool = False) -> None:
+        from tokenizers import Tokenizer
+
+        model = read(files)
+        tokenizer = Tokenizer.from_file(str(files.folder / "tokenizer.json"))
+        self.pieces = Pieces(tokenizer, model.max_tokens, model.transformer.padding, model.kinds)
+        self.batch_tokens = settings.batch_tokens or BATCH_TOKENS
+        self._kinds = model.kinds
+        self._session = Session(files.folder, model.graph, settings.threads, int8)
+
+    def run(self, batches: Iterator[Padded]) -> Vectors:
+        """The logits of all batches, in order."""
+        return np.concatenate([self._logits(batch) for batch in batches])
+
+    def _logits(self, batch: Padded) -> Vectors:
+        if not self._kinds:
+            return self._session.run(ids=batch.ids, mask=batch.mask)
+        kinds = np.zeros_like(batch.ids) if batch.kinds is None else batch.kinds
+        return self._session.run(ids=batch.ids, mask=batch.mask, kinds=kinds)
