@@ -5,7 +5,7 @@ from evaluators.trace import Chunk
 
 def recorded_chunks(contexts: tuple[Chunk, ...] | None) -> tuple[Chunk, ...] | None:
     """The chunks whose text was recorded: None where no text was (ids only), () where nothing was retrieved."""
-    if not contexts:
+    if not contexts or None not in [chunk.text for chunk in contexts]:
         return contexts
     return tuple(chunk for chunk in contexts if chunk.text is not None) or None
 

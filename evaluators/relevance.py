@@ -42,15 +42,14 @@ def relevances(question: str, contexts: tuple[Chunk, ...], shared: Shared) -> li
     if not any(cut):
         return NotApplicable("empty_contexts")
     texts = [sentence.text for sentences in cut for sentence in sentences]
-    [similarity] = similarities(shared, [question], texts)
+    scores = similarities(shared, [question], texts)[0].tolist()
     found: list[Relevance] = []
-    position = 0
+    end = 0
     for chunk, sentences in zip(contexts, cut, strict=True):
-        here = similarity[position : position + len(sentences)]
-        position += len(sentences)
-        best = int(here.argmax()) if sentences else None
+        start, end = end, end + len(sentences)
+        best = max(range(start, end), key=scores.__getitem__, default=None)
         found.append(
-            Relevance(chunk, 0.0, None) if best is None else Relevance(chunk, float(here[best]), sentences[best])
+            Relevance(chunk, 0.0, None) if best is None else Relevance(chunk, scores[best], sentences[best - start])
         )
     return found
 
