@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from benchmarks.model_lane import Recorder, Spent, timed
-from benchmarks.naive_embedding import Encode, naive
 from benchmarks.prose_traces import prose_traces
 from evaluators import registry
 from evaluators.encoder import Encoder, load_encoder, what_is_missing
@@ -23,6 +22,7 @@ from evaluators.resources import Resources
 from evaluators.run import run_all
 from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
 from evaluators.trace import Trace
+from tests.evaluators.builtin.naive_embedding import Encode, naive
 
 OF_THE_ENCODER, OF_THE_NAIVE_WAY = 0.9, 6.0
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.naive_embedding import Encode, naive
 from benchmarks.prose_traces import prose_traces
 from evaluators.check import CountingEncoder
 from evaluators.encoder import Encoder, load_encoder
@@ -22,6 +21,7 @@ from evaluators.run import run_all
 from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
 from evaluators.trace import Trace
 from tests.evaluators.builtin.golden import builtin
+from tests.evaluators.builtin.naive_embedding import Encode, naive
 from tests.evaluators.builtin.scoring import chunks, trace
 
 EMBEDDING = tuple(id for id, evaluator in builtin().items() if evaluator.method == "embedding")

@@ -1,6 +1,6 @@
 """The embedding evaluators as one would write them first: each encodes its own texts, trace by trace.
 
-The rival of `benchmarks.embedding`, and the reference that tests compare the evaluators with.
+The reference that the evaluators are compared with, and the rival of `benchmarks.embedding`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
