@@ -94,13 +94,13 @@ class EvaluatorSettings(BaseModel, extra="forbid", frozen=True):
         ge=0,
         description="Most memory for answers of the other models kept from one batch to the next.",
     )
-    encoder: EncoderSettings = Field(default=EncoderSettings(), description="The shared sentence encoder.")
-    models: dict[str, ModelSettings] = Field(
-        default={}, description="Other models by the name that parameters give them; see `ragwatch models list`."
-    )
     workers_per_card: int | None = Field(
         default=None,
         ge=1,
         description="Most worker processes on one GPU of a machine; each takes the card with the fewest and sees no "
         "other. Unset: every worker sees all cards and computes on the first, or on that of `device`.",
+    )
+    encoder: EncoderSettings = Field(default=EncoderSettings(), description="The shared sentence encoder.")
+    models: dict[str, ModelSettings] = Field(
+        default={}, description="Other models by the name that parameters give them; see `ragwatch models list`."
     )

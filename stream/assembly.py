@@ -8,6 +8,7 @@ from evaluators import registry
 from evaluators.encoder import load_encoder
 from evaluators.errors import Unavailable
 from evaluators.models import load_models
+from evaluators.models.cards import take_card
 from evaluators.plan import Plan, needs_encoder, prepare, wanted_models
 from evaluators.resources import Resources
 from evaluators.spec import Evaluator, Lane
@@ -42,13 +43,16 @@ def assemble(
     Models are loaded only where an evaluator of the lane asks them; those whose model is not there are off, and logged.
     """
     found = suited(registry.load() if evaluators is None else evaluators, settings.evaluators)
+    embeds, wanted = needs_encoder(found, settings.evaluators, lane), wanted_models(found, settings.evaluators, lane)
+    if settings.evaluators.workers_per_card and (embeds or wanted):
+        take_card(settings.evaluators.workers_per_card)
     encoder = None
-    if needs_encoder(found, settings.evaluators, lane):
+    if embeds:
         try:
             encoder = load_encoder(settings.evaluators.encoder)
         except Unavailable as error:
             log.warning("no encoder: %s", error)
-    models = load_models(wanted_models(found, settings.evaluators, lane), settings.evaluators)
+    models = load_models(wanted, settings.evaluators)
     plan = prepare(found, settings.evaluators, lane, encoder, models)
     for evaluator, reason in plan.unavailable.items():
         log.warning("evaluator %s is off: %s", evaluator, reason)

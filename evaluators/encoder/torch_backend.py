@@ -9,7 +9,7 @@ from evaluators.encoder.windows import Frame
 from evaluators.errors import ConfigError
 from evaluators.models.batches import Padded
 from evaluators.models.torch_batches import TorchBatches
-from evaluators.models.torch_device import ready
+from evaluators.models.torch_device import dtype_of, ready
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 
@@ -42,6 +42,7 @@ class TorchBackend:
         before, after = tuple(framed[:at]), tuple(framed[at + len(plain) :])
         self.frame = Frame(before, after, int(self._model.max_seq_length))
         device = self._model.device
+        self._model.to(dtype_of(settings, device))
         self._batches = TorchBatches(self._unit_vectors, device)
         self.dimension = ready(self._batches, device, settings.batch_tokens, self.frame.max_tokens)
 

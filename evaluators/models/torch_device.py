@@ -10,7 +10,7 @@ import numpy as np
 from evaluators.errors import ConfigError
 from evaluators.models.batches import Padded
 from evaluators.models.torch_batches import Batch, TorchBatches, fitting
-from evaluators.settings import ModelSettings
+from evaluators.settings import EncoderSettings, ModelSettings
 
 _log = logging.getLogger(__name__)
 _TYPICAL = 128  # tokens of a window while batches are measured
@@ -33,7 +33,7 @@ def device_of(name: str | None) -> Any:
     return device
 
 
-def dtype_of(settings: ModelSettings, device: Any) -> Any:
+def dtype_of(settings: EncoderSettings | ModelSettings, device: Any) -> Any:
     """The torch type of the weights: as set, or bfloat16 on a GPU that computes in it, else float32."""
     import torch
 

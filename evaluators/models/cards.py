@@ -1,0 +1,69 @@
+"""Worker processes of one machine share out its GPUs: so many on a card, each seeing that one alone."""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from evaluators.errors import ConfigError
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A process's place on a card: its own for as long as it lives, however it ends."""
+
+    card: str  # as CUDA_VISIBLE_DEVICES names it
+    lock: int  # a file descriptor; closing it gives the place away
+
+
+@cache  # a process has one place, whatever it loads
+def take_card(workers_per_card: int) -> str | None:
+    """Take a place on the card with the fewest workers and make it the only one that this process sees.
+
+    To be called before anything computes on a GPU. None where the machine has no GPU (or shows this process none).
+    Raises `ConfigError` where every place is taken. The processes agree by locked files in the temporary folder:
+    containers that do not share it need their cards from whoever starts them.
+    """
+    place = placed(cards(os.environ), workers_per_card, Path(tempfile.gettempdir()))
+    if place is None:
+        return None
+    os.environ[VISIBLE] = place.card
+    return place.card
+
+
+def cards(environment: Mapping[str, str]) -> Sequence[str]:
+    """The cards that this process may use, as CUDA_VISIBLE_DEVICES names them."""
+    if VISIBLE in environment:
+        named = [name.strip() for name in environment[VISIBLE].split(",")]
+        return [name for name in named if name not in ("", "-1")]
+    if find_spec("torch") is None:
+        return []
+    import torch
+
+    return [str(number) for number in range(torch.cuda.device_count())]  # asks the driver, starts nothing on a card
+
+
+def placed(found: Sequence[str], workers_per_card: int, folder: Path) -> Place | None:
+    """The first free place: one on every card before a second on any. None without cards; else as `take_card`."""
+    for number in range(workers_per_card):
+        for card in found:
+            name = folder / f"ragwatch-{os.getuid()}-gpu-{card}-{number}.lock"
+            lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+            else:
+                return Place(card, lock)
+    if not found:
+        return None
+    raise ConfigError(
+        f"every GPU ({', '.join(found)}) has its {workers_per_card} workers: start fewer, or raise "
+        "evaluators.workers_per_card"
+    )
