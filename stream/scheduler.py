@@ -14,7 +14,9 @@ from drift.jobs import Jobs, server_time
 from drift.leadership import Leadership, Term
 from drift.settings import RuleSettings
 from evaluators import registry
+from evaluators.encoder.model import what_is_missing
 from evaluators.errors import RagwatchError
+from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings
 from evaluators.spec import Evaluator
 from evaluators.suited import suited
 from sinks.clickhouse.database import Database
@@ -118,6 +120,7 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
 
     settings = loaded.settings
     evaluators = suited(registry.load(), settings.evaluators)
+    warn_of_a_guess(settings.evaluators.encoder)
     rules = RulesFile(loaded, evaluators, os.environ)
     database = Database(settings.clickhouse)
     leadership = KafkaLeadership(settings.kafka, database, ended=stop.set)
@@ -154,6 +157,17 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
         database.close()
     if leadership.failure is not None:
         raise leadership.failure
+
+
+def warn_of_a_guess(encoder: EncoderSettings) -> None:
+    """Say so where the thresholds are of an encoder that is not here, and which the workers may not use."""
+    if encoder.model == AUTO_MODEL and what_is_missing(encoder):
+        log.warning(
+            "evaluators.encoder.model is %s and no encoder is here: the rules take the thresholds of %s; "
+            "name the encoder that the workers use, if it is another",
+            AUTO_MODEL,
+            PACKAGED_MODEL,
+        )
 
 
 def _schedule(settings: Settings, database: Database) -> list[tuple[str, float, Callable[[Jobs, datetime], object]]]:

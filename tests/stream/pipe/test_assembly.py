@@ -9,6 +9,7 @@ from evaluators.settings import EncoderSettings
 from sinks.memory import MemorySink
 from stream.assembly import assemble
 from stream.pipeline import Pipeline
+from stream.scheduler import warn_of_a_guess
 from stream.settings import Settings
 from tests.stream.pipe.records import record
 
@@ -72,3 +73,13 @@ def test_what_is_off_for_want_of_a_resource_is_told_and_the_rest_works(monkeypat
 def test_a_name_that_no_evaluator_has_is_an_error() -> None:
     with pytest.raises(ConfigError, match="did you mean 'rouge'"):
         assemble(Settings.model_validate({"evaluators": {"enabled": ["rogue"]}}), "fast")
+
+
+def test_jobs_say_so_where_they_can_only_guess_the_workers_encoder(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("evaluators.encoder.model.find_spec", lambda name: None)
+    warn_of_a_guess(EncoderSettings(model="all-MiniLM-L6-v2"))
+    assert not caplog.records
+    warn_of_a_guess(EncoderSettings())
+    assert ["name the encoder that the workers use" in record.getMessage() for record in caplog.records] == [True]
