@@ -1,6 +1,6 @@
 """What `faithfulness_nli` loses by asking an NLI model only the context sentences nearest by embedding.
 
-`python -m benchmarks.pruning [--traces 500]`: the demo's own traffic is scored with every pair and with the `top_k`
+`python -m benchmarks.pruning [--traces 300]`: the demo's own traffic is scored with every pair and with the `top_k`
 nearest. No NLI model is needed: a lexical one stands in, which says as entailment what share of the answer sentence's
 words the context sentence has. So this measures how often the sentence that such a model would choose is among those
 that MiniLM finds near, not how a trained model's scores move. The demo's answers copy sentences of their contexts,
@@ -99,7 +99,7 @@ def report(name: str, traces: Sequence[Trace], encoder: Encoder) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--traces", type=int, default=500)
+    parser.add_argument("--traces", type=int, default=300)
     count = parser.parse_args().traces
     encoder = load_encoder(EncoderSettings(model="all-MiniLM-L6-v2"))
     served = traffic(encoder, count)
