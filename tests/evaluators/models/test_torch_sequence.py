@@ -216,3 +216,27 @@ class TestBadModels:
     def test_a_device_that_is_not_there(self, folder: Path) -> None:
         self.refused(folder, "there is no torch device 'cuda:99' here; there is cpu, and", device="cuda:99")
         self.refused(folder, "there is no torch device 'toaster' here", device="toaster")
+
+
+def test_detoxifys_models_give_what_detoxify_gives(tmp_path: Path) -> None:
+    """Its own checkpoint of a model, and the same model as the hub has it: other names of labels, in another order."""
+    import torch
+    from detoxify import Detoxify
+
+    own = ("toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate")
+    asked = ("toxicity", "severe_toxicity", "identity_attack", "insult", "threat", "obscene")
+    folder = classifier(tmp_path / "toxic-bert", "bert", own)
+    _, model = theirs(folder)
+    arch = {
+        "model_type": str(folder),
+        "model_name": "BertForSequenceClassification",
+        "tokenizer_name": "AutoTokenizer",
+        "num_classes": 6,
+    }
+    config = {"dataset": {"args": {"classes": own}}, "arch": {"args": arch}}
+    torch.save({"config": config, "state_dict": model.state_dict()}, tmp_path / "toxic.ckpt")
+    texts = ["Is it rude?", "Paris is big.", "x"]
+    expected = Detoxify(checkpoint=tmp_path / "toxic.ckpt").predict(texts)
+    chosen = EvaluatorSettings(models={"original": ModelSettings(source=str(folder), backend="torch")})
+    given = load(ModelRef(Need.CLASSIFIER, "original", asked), chosen).answer([(text,) for text in texts])
+    np.testing.assert_allclose(given, np.transpose([expected[label] for label in asked]), rtol=0, atol=1e-4)

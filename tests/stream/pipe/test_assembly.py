@@ -1,6 +1,9 @@
 """The pipeline that workers run, with the built-in evaluators on records nobody wants."""
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +86,23 @@ def test_jobs_say_so_where_they_can_only_guess_the_workers_encoder(
     assert not caplog.records
     warn_of_a_guess(EncoderSettings())
     assert ["name the encoder that the workers use" in record.getMessage() for record in caplog.records] == [True]
+
+
+@pytest.mark.onnx
+def test_a_lane_takes_a_card_only_where_it_runs_a_model(tmp_path: Path) -> None:
+    """In a process of its own: what a process sees of the cards is settled once."""
+    program = (
+        "import os; from stream.assembly import assemble; from stream.settings import Settings\n"
+        "settings = Settings.model_validate({'evaluators': {'workers_per_card': 1, 'encoder': {'backend': 'onnx'},"
+        " 'enabled': ['groundedness', 'rouge']}})\n"
+        "for lane in ('fast', 'model'): assemble(settings, lane); print(os.environ['CUDA_VISIBLE_DEVICES'])"
+    )
+    given = {
+        "CUDA_VISIBLE_DEVICES": "none-such-1,none-such-2",
+        "TMPDIR": str(tmp_path),
+        "PYTHONPATH": ":".join(sys.path),
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **given}, stdout=subprocess.PIPE, check=True
+    )
+    assert ran.stdout.split() == [b"none-such-1,none-such-2", b"none-such-1"]
