@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from pydantic import BaseModel
 
 from evaluators.check import check_evaluator, same
@@ -92,12 +93,17 @@ def test_one_batch_of_all_evaluators_is_what_each_gives_alone() -> None:
 def test_a_batch_gives_what_its_traces_give_alone_with_the_real_encoder_too() -> None:
     """Its vectors move in the seventh digit with the batch they are in."""
     encoder = load_encoder(EncoderSettings(backend="onnx"))
+    steps = "1. Hold the button.\n2. Wait ten seconds."
     batch = [
-        asked(i, f"How do I reset router {i}?", "Hold the button. Wait ten seconds.", f"Router {i} is grey. " * (i + 1))
+        structs.replace(
+            asked(i, f"How do I reset router {i}?", steps, f"Router {i} is grey. " * (i + 1)),
+            answer=f"{steps}\n3. Let router {i} go.",
+            expected=("Hold it for ten seconds.",),
+        )
         for i in range(8)
     ]
-    embedding = [evaluator for evaluator in EVERY.values() if Need.EMBEDDING in evaluator.needs]
-    assert len(embedding) >= 4
+    embedding = [one for one in EVERY.values() if one.needs == {Need.EMBEDDING} and one.method == "embedding"]
+    assert len(embedding) >= 9
     plan = [Prepared(evaluator, evaluator.params(), "f", ()) for evaluator in embedding]
     whole = run_all(plan, batch, Resources(encoder).batch())
     alone = [run_all(plan, [one], Resources(encoder).batch()) for one in batch]
