@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from evaluators.models.inventory import ModelInfo
 
 _WIDTH = 140  # of the table where it goes to a file or a pipe
+_SHOWN = 3  # of those who need a model; --json names all
 FAILED = 1
 
 
@@ -106,13 +107,18 @@ def _table(infos: "list[ModelInfo]") -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("model", "kind", "revision", "MB", "device"):
         table.add_column(column, justify="right" if column == "MB" else "left", overflow="fold")
-    for column in ("needed by", "here"):
-        table.add_column(column, overflow="fold", ratio=1)
+    table.add_column("needed by", no_wrap=True)
+    table.add_column("here", overflow="fold", ratio=1)
     for info in infos:
         name = info.name if info.source == info.name else f"{info.name}\n({info.source})"
         size = "-" if info.size_bytes is None else f"{info.size_bytes / 1e6:,.0f}"
-        needed = ", ".join(info.needed_by) or "nobody"
+        needed = "\n".join(info.needed_by[:_SHOWN]) or "nobody"
+        if len(info.needed_by) > _SHOWN:
+            needed += f"\nand {len(info.needed_by) - _SHOWN} more"
         missing = info.missing and info.missing.removeprefix(f"the model {info.name} is not here: ")
-        here = f"no: {missing}" if missing else "yes"
-        table.add_row(name, info.kind, info.revision or "-", size, info.device, needed, here)
+        fetched_by = f"ragwatch models fetch {info.name}"
+        here = "yes" if not missing else "no" if missing == fetched_by else f"no: {missing}"
+        table.add_row(name, info.kind, (info.revision or "-").rpartition("@")[2], size, info.device, needed, here)
     console.print(table)
+    if any(info.missing for info in infos):
+        console.print("\nragwatch models fetch NAME brings one here; without a NAME, all that evaluators lack.")
