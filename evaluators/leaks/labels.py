@@ -1,5 +1,6 @@
 """What the words beside a number say that it is: many numbers are personal only by their label."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from evaluators.leaks.formatted import Formatted, Span
@@ -22,14 +23,15 @@ _OTHER = (
     r"(?:[ _-]?(?:id|no|nr|num|number|code|is|was|key)\b\.?){0,2}[\"']?[ :#=\"'(-]*$"
 )
 
-SOMEWHERE = r"[^0-9\n]{0,40}?"  # "passport number of the second traveller: "
+# "passport number of the second traveller: ", and a form's field with the value in the line below.
+SOMEWHERE = r"(?:[^0-9\n]{0,40}?|[^0-9\n]{0,16}\n\s{0,8})"
 # "number", "no.", "card", "document" in the languages of the labels.
 _NUMBER = (
     # Also as the field of what the label names: "passport": {"number": ...
     r"(?:(?:[ _.,/*'\"-]{0,3}|[\"']?:? ?(?:\{\s{0,8}|\n\s{1,8})[\"']?)"
     r"(?:number|num(?:ero|mer|eri|bers?|ara[a-z]{0,4})?|no|nr|n\.?o?|nomor|nomer[a-z]{0,2}|"
     r"cislo|szam|"
-    r"so|id|code|card|document|account|seria|series|i|and|ref|value|field)\b[.:]?)"
+    r"so|id|code|card|document|account|seria|series|i|and|ref|value|field)(?:\b|_)[.:]?)"
 )
 _HAS = r"(?: (?:has|with|hat|mit|heeft|met|har|med|tiene|con|tem|com|a|avec|ha|ma|z) (?:the|die|der|el|le|il|o|het)?)"
 _OF = r" (?:of|for|from|in|on|del|de|des|der|do|da|di|du|van|von|fur|pour|para|per|till|dla)\b[^0-9\n:=]{0,32}?"
@@ -41,6 +43,8 @@ BESIDE = (
     rf"(?:[a-z]{{0,11}}[a-rt-z])?\.?{_HAS}?{_NUMBER}{{0,3}}(?:\*\*)?(?: ?\([^()0-9\n]{{0,24}}\))?"
     rf"(?:(?:{_OF})?{_SIGN})?[\s\"'`*_(\[)\]<>\\#,:]{{0,12}}"
 )
+# What may stand between a mark and its value.
+BESIDE_MARK = rf"(?:[^0-9A-Za-z\n]{{0,12}}?|\s?(?:\n\s{{0,8}}|{_TAGS}))"
 
 # What a number counts: "12345678 applications", "250000 dollars", "1234567 GB".
 _COUNTED = (
@@ -55,7 +59,7 @@ _MACHINES = r"(?i)bytes|bits|rows|records|tokens|users|requests|events|messages|
 _NO_NOUNS = (
     r"(?i)is|was|has|does|expires|belongs|ends|starts|begins|appears|matches|exists|needs|works|remains|this|his|its|"
     r"yes|plus|across|versus|lists|stays|holds|turns|reads|shows|wants|uses|asks|gives|lies|pays|please|thanks|always|"
-    r"perhaps|unless|as|"
+    r"perhaps|unless|as|gracias|saludos|regards|cheers|greetings|"
     r"als|aus|bis|das|des|dies|dieses|eens|iets|niets|thuis|finns|saknas|behovs|anvands|fanns|ges|hos|"
     r"los|las|les|mis|tus|sus|nos|vos|tras|pues|mas|desde|despues|entonces|dos|nas|aos|pelos|pelas|apos|vous|nous|"
     r"elles|ils|dans|sans|sous|vers|chez|pas|puis|depuis|mais|tous|mes|ses|tes|leurs|atas"
@@ -68,6 +72,10 @@ _POSSESSIVE = (
     r"(?:my|his|her|our|your|their|meine?|ihre?|seine?|mijn|haar|zijn|min|mitt|hans|hennes|mi|tu|su|mon|ma|votre|son|"
     r"sa|mio|mia|suo|sua|meu|minha|seu|moj|moja|jego|jej)"
 )
+# Before a label in brackets: "(nr PESEL)", "(Dutch BSN)".
+_NUMBERED = (
+    r"(?:n[ro]?\.?|num(?:ero?|ber)|nomor|so|cislo|cod(?:e|ul)?|d[aeiou]|del|the|my|his|her|[a-z]{2,9}(?:an|ch|sh|se))"
+)
 _COPULA = r"(?:is|was|as|are|es|ist|est|e|sono|ar|er|jest|este|adalah)"
 _TO_LABEL = (
     rf" (?:(?:{_COPULA} (?:(?:el|la|le|il|o|a) )?(?:{_POSSESSIVE}|an?|the|de|het|der|die|das|el|la|le|il|o)|"
@@ -78,9 +86,19 @@ _ENDED = (
 )
 
 
+_EDGE = r"(?:\b|_)"
+_ACRONYM = re.compile(r"\\b([a-z]{3,5})(?=\\b)")
+_LEADING = re.compile(r"(^|\||\(\?-i:)\\b")
+
+
 def called(labels: str) -> str:
-    """A pattern of the labels (RE2 alternatives, any case) as names too: a blank may be "_", "-" or none."""
-    return labels.replace(" ", "[ _-]?")
+    """A pattern of the labels (RE2 alternatives, any case) as names too: a blank may be "_", "-" or none.
+
+    A label begins and ends where a name's part does: `\\bnif\\b` is in "nif_cliente" and "cliente_nif", or "N.I.F.".
+    """
+    pointed = _ACRONYM.sub(lambda letters: r"\b" + r"\.?".join(letters[1]), labels)
+    within = _LEADING.sub(r"\1", pointed).replace(r"\b", _EDGE)
+    return f"{_EDGE}(?:{within})".replace(" ", "[ _-]?")
 
 
 def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> Callable[[Formatted], Iterator[Span]]:
@@ -89,8 +107,8 @@ def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> C
     `gap` is what may stand between the two.
     """
     names = called(labels)
-    beside = rf"(?i:(?:\b|_)(?:{names})(?:{gap}))"
-    ahead = rf"(?:{beside}|{mark}[^0-9A-Za-z\n]{{0,12}}?)" if mark else beside
+    beside = rf"(?i:{names}(?:{gap}))"
+    ahead = rf"(?:{beside}|{mark}{BESIDE_MARK})" if mark else beside
     before = rf"{ahead}\b({value})(?:\b|_|$)"
     after = rf"\b({value})(?i:{behind(names)})"
 
@@ -108,7 +126,8 @@ def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> C
 
 def behind(names: str) -> str:
     """A pattern of what follows a number that has such a name: "(IBAN", ", IBAN", " is my IBAN."."""
-    return rf" ?[(\[,-]{{1,2}} ?(?:{names})|{_TO_LABEL}(?:{names})[a-z]{{0,11}}{_NUMBER}{{0,2}}{_ENDED}"
+    bracketed = rf" ?[(\[,-]{{1,2}} ?(?:{names})| ?[(\[](?:{_NUMBERED} ){{1,2}}(?:{names})"
+    return rf"{bracketed}|{_TO_LABEL}(?:{names})[a-z]{{0,11}}{_NUMBER}{{0,2}}{_ENDED}"
 
 
 def is_counted(shape: Formatted, start: int, end: int) -> bool:

@@ -8,10 +8,11 @@ from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.keys import keyed
 from evaluators.leaks.patterns import compiled
 
-_SHORTEST_CELL, _LONGEST_HEAD = 6, 32  # characters; shorter cells hold nothing that only a label tells
+_SHORTEST_CELL, _LONGEST_HEAD = 6, 48  # characters; shorter cells hold nothing that only a label tells
 # The line under a Markdown table's heads, and a line that may be the heads of comma-separated values.
 _RULE = r"(?m)^[ >]{0,8}\|?(?: ?:?-{2,}:? ?\|)+(?: ?:?-{2,}:? ?)?\|?[ \r]{0,4}$"
-_HEADS = r"(?m)^[\"']?[A-Za-z][A-Za-z_ .]{1,31}[\"']?(?:[,;\t] ?[\"']?[A-Za-z][A-Za-z_ .]{1,31}[\"']?)+\r?$"
+_HEAD = r"[\"']?[A-Za-z\x80-\x8f?][A-Za-z\x80-\x8f?0-9_ .()/#'-]{1,47}[\"']?"
+_HEADS = rf"(?m)^(?:> ?)?{_HEAD}(?:[,;\t] ?{_HEAD})+\r?$"
 _SEPARATORS = b",;\t"
 
 

@@ -11,9 +11,11 @@ from evaluators.leaks.personal import (
     documents,
     email,
     europe,
+    machine_readable,
     network_address,
     social_security,
     telephone,
+    vehicle,
 )
 
 _BEFORE_TELEPHONES: tuple[Detector, ...] = (
@@ -27,6 +29,8 @@ _BEFORE_TELEPHONES: tuple[Detector, ...] = (
     *card.DETECTORS,
     *device_address.DETECTORS,
     *documents.DETECTORS,
+    *machine_readable.DETECTORS,
+    *vehicle.DETECTORS,
     *network_address.DETECTORS,
 )
 

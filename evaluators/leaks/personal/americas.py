@@ -76,11 +76,17 @@ DETECTORS: tuple[Detector, ...] = (
         r"[0-9]{9}|[0-9]{4}[ -][0-9]{4}[ -][0-9]",
         routing,
     ),
-    named("us_ein", "a US employer number", r"\bf?ein\b|employer id(?:entification)?", r"[0-9]{2}-[0-9]{7}"),
+    named(
+        "us_ein",
+        "a US employer number",
+        r"\bf?ein\b|employer id(?:entification)?|\btax id(?:entification)?",
+        r"[0-9]{2}-?[0-9]{7}",
+    ),
     told(
         "ca_sin",
         "a Canadian insurance number",
-        r"social insurance|(?-i:\bSIN\b|\bNAS\b)|\bsin[\"']?(?: (?:no|number))?\.?\s?[:=#]|assurance sociale",
+        r"social insurance|(?-i:\bSIN\b|\bNAS\b)|\bsin[\"']?(?: (?:no|number))?\.?\s?[:=#>]|"
+        r"\bnas[\"']?\s?[:=>]|assurance sociale",
         r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}",
         _sin,
     ),
@@ -97,10 +103,20 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     told("mx_rfc", "a Mexican taxpayer number", r"\brfc\b", r"[A-Z&]{4}[0-9]{6}[0-9A-Z]{3}", _dated_rfc),
     free("ar_cuit", "an Argentine taxpayer number", r"[0-9]{2}-[0-9]{8}-[0-9]", _cuit),
-    named("ar_dni", "an Argentine identity number", r"\bd\.?n\.?i\b\.?|documento nacional|\bDNI peruano", _TEN),
+    told("ar_cuit", "an Argentine taxpayer number", r"\bcui[tl]\b", r"[0-9]{2}[ -]?[0-9]{8}[ -]?[0-9]", _cuit),
+    named(
+        "ar_dni",
+        "an Argentine identity number",
+        r"\bd\.?n\.?i\b\.?|documento nacional(?: de identidad)?|\bDNI peruano",
+        _TEN,
+    ),
     free("cl_rut", "a Chilean identity number", r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Kk]", _rut),
     told(
-        "cl_rut", "a Chilean identity number", r"\br\.?u\.?t\b|(?-i:\bRUN\b)|\brol unico", r"[0-9]{7,8}-[0-9Kk]", _rut
+        "cl_rut",
+        "a Chilean identity number",
+        r"\br\.?u\.?t\b|(?-i:\bRUN\b)|\brun\b[\"']?\s?[:=>]|\brol unico",
+        r"[0-9]{7,8}-?[0-9Kk]",
+        _rut,
     ),
     named(
         *("co_cedula", "a Colombian identity number", r"cedula(?: de (?:ciudadania|identidad|extranjeria))?|\bc\.c\b"),

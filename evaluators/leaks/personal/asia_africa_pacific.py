@@ -6,6 +6,7 @@ from evaluators.leaks.personal.checks import has_date, is_date, luhn, verhoeff, 
 from evaluators.leaks.personal.numbered import any_number, free, named, told
 
 _NRIC = {"S": "JZIHGFEDCBA", "T": "GFEDCBAJZIH", "F": "XWUTRQPNMLK", "G": "RQPNMLKXWUT", "M": "XWUTRQPNJLK"}
+_THAI = r"[1-8][ -]?[0-9]{4}[ -]?[0-9]{5}[ -]?[0-9]{2}[ -]?[0-9]"
 _TAIWAN = "ABCDEFGHJKLMNPQRSTUVXYWZIO"  # in the order of their values, from 10 on
 
 
@@ -119,6 +120,7 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     free("sg_nric", "a Singaporean identity number", r"[STFGM][0-9]{7}[A-Z]", _nric),
     free("hk_hkid", "a Hong Kong identity number", r"[A-Z]{1,2}[0-9]{6} ?\([0-9A]\)", _hkid),
+    told("hk_hkid", "a Hong Kong identity number", r"hkid|hong kong id", r"[A-Z]{1,2}[0-9]{6}-?[0-9A]", _hkid),
     told(
         "tw_id",
         "a Taiwanese identity number",
@@ -128,10 +130,14 @@ DETECTORS: tuple[Detector, ...] = (
         IDENTITY,
     ),
     free("th_id", "a Thai identity number", r"[1-8]-[0-9]{4}-[0-9]{5}-[0-9]{2}-[0-9]", _thai),
-    told("th_id", "a Thai identity number", r"thai|national id|citizen id", r"[1-8][0-9]{12}", _thai, IDENTITY),
+    told("th_id", "a Thai identity number", r"thai|national id|citizen id", _THAI, _thai, IDENTITY),
     free("my_nric", "a Malaysian identity number", r"[0-9]{6}-[0-9]{2}-[0-9]{4}", _mykad),
     told(
-        "my_nric", "a Malaysian identity number", r"mykad|\bnric|\bic (?:no|num)|kad pengenalan", r"[0-9]{12}", _mykad
+        "my_nric",
+        "a Malaysian identity number",
+        r"mykad|\bnric|\bic (?:no|num)|kad pengenalan",
+        r"[0-9]{6}[ -]?[0-9]{2}[ -]?[0-9]{4}",
+        _mykad,
     ),
     free("kr_rrn", "a Korean resident number", r"[0-9]{6}-[1-8][0-9]{6}", _rrn),
     told(
@@ -164,25 +170,41 @@ DETECTORS: tuple[Detector, ...] = (
         _za_id,
     ),
     free("ae_emirates_id", "an Emirates identity number", r"784-[0-9]{4}-[0-9]{7}-[0-9]", luhn),
+    told(
+        "ae_emirates_id",
+        "an Emirates identity number",
+        r"emirates id|\beid\b|\buae id",
+        r"784[ -]?[0-9]{4}[ -]?[0-9]{7}[ -]?[0-9]",
+        luhn,
+        IDENTITY,
+    ),
     free("pk_cnic", "a Pakistani identity number", r"[1-7][0-9]{4}-[0-9]{7}-[0-9]", any_number),
     named("pk_cnic", "a Pakistani identity number", r"cnic|national id", r"[1-8][0-9]{12}"),
     named("vn_cccd", "a Vietnamese identity number", r"cccd|cmnd|can cuoc(?: cong dan)?", r"0[0-9]{11}|[0-9]{9}"),
     named(
-        *("ng_nin", "a Nigerian identity number", r"(?-i:\bNIN\b)|nigerian? (?:national )?id(?:entity)?"),
+        *(
+            "ng_nin",
+            "a Nigerian identity number",
+            r"(?-i:\bNIN\b)|\bnin\b[\"']?\s?[:=>]|nigerian? (?:national )?id(?:entity)?",
+        ),
         r"[0-9]{11}",
     ),
-    named("ng_bvn", "a Nigerian bank verification number", r"(?-i:\bBVN\b)|bank verification", r"22[0-9]{9}"),
+    named("ng_bvn", "a Nigerian bank verification number", r"\bbvn\b|bank verification", r"22[0-9]{9}"),
     told("sa_id", "a Saudi identity number", r"iqama|saudi|national id", r"[12][0-9]{9}", luhn, IDENTITY),
     told("eg_id", "an Egyptian identity number", r"egypt|national id", r"[23][0-9]{13}", _egyptian, IDENTITY),
     named(
-        *("bd_nid", "a Bangladeshi identity number", r"(?-i:\bNID\b)|bangladesh(?:i)?(?: national)? id"),
+        *(
+            "bd_nid",
+            "a Bangladeshi identity number",
+            r"(?-i:\bNID\b)|\bnid(?: n(?:o|um(?:ber)?))?\b[\"']?\s?[:=>]|bangladesh(?:i)?(?: national)? id",
+        ),
         *(r"[0-9]{10}|[0-9]{13}|[0-9]{17}", None, IDENTITY),
     ),
     told("lk_nic", "a Sri Lankan identity number", r"\bnic\b|sri lanka", r"[0-9]{9}[VvXx]|[12][0-9]{11}", _lankan),
     named(
         "ph_philsys",
         "a Philippine identity number",
-        r"philsys|philid|umid",
-        r"[0-9]{4}-?[0-9]{4}-?[0-9]{4}(?:-?[0-9]{4})?",
+        r"philsys|philid|umid|\bpsn\b",
+        r"[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}(?:[ -]?[0-9]{4})?",
     ),
 )

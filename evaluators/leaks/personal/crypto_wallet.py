@@ -50,7 +50,7 @@ def _number(text: str, alphabet: str) -> int:
 
 def _find_solana(shape: Formatted) -> Iterator[Span]:
     """32 bytes in Base58, without a checksum: a label must be near."""
-    pattern = rf"(?i:\b(?:{called(_WALLET)}))[^\n]{{0,40}}?\b([1-9A-HJ-NP-Za-km-z]{{43,44}})\b"
+    pattern = rf"(?i:{called(_WALLET)})[^\n]{{0,40}}?\b([1-9A-HJ-NP-Za-km-z]{{43,44}})\b"
     for match in compiled(pattern).finditer(shape.data):
         length = (_number(match[1].decode("latin-1"), _BASE58).bit_length() + 7) // 8
         if length == _KEY_BYTES:

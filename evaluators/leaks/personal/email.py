@@ -21,7 +21,8 @@ _ENDINGS = frozenset(
 )
 _OPENING = "!#$&*+/=?^`{|}~%'-."
 _REPOSITORY = frozenset({"git", "svn", "hg"})  # git@host.example: a login, nobody's mailbox
-_LOGIN = r"://[^\s/@:]{0,64}:[^\s/@]{0,64}$"  # user:password@host
+# Before "@": https://user, //user:password
+_LOGIN = r"(?:https?|ssh|s?ftps?|wss?|svn|git)(?:\+[a-z]+)?://[^\s/@:]{0,64}$|://[^\s/@:]{0,64}:[^\s/@]{0,64}$"
 # Written out for people, not for robots: "jane (at) posteo (punkt) de"; or in a query: "mail=jane%40posteo.de".
 _AT = r"[\[({] ?(?:at|arroba|arobase|chiocciola|malpa|snabel-?a|apestaartje|@) ?[\])}]"
 _DOT = r"[\[({] ?(?:dot|punkt|punto|ponto|point|kropka|prikk?|piste|tocka|tecka|\.) ?[\])}]"

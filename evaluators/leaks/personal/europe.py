@@ -84,6 +84,10 @@ def _cpr(digits: str) -> bool:
     return is_date(int(digits[2:4]), int(digits[:2]))  # no check digit since 2007
 
 
+def _checked_cpr(digits: str) -> bool:
+    return _cpr(digits) and weighted(digits, (4, 3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+
+
 def _pps(text: str) -> bool:
     extra = (ord(text[8]) - 64) * 9 if len(text) > 8 and text[8] != "W" else 0
     return "WABCDEFGHIJKLMNOPQRSTUV"[(weighted(text[:7], range(8, 1, -1)) + extra) % 23] == text[7]
@@ -192,7 +196,7 @@ DETECTORS: tuple[Detector, ...] = (
             "a German social insurance number",
             r"sozialversicherung|rentenversicherung|\brvnr|\brv num|\bsv n|versicherungsn",
         ),
-        *(r"[0-9]{2} ?[0-9]{6} ?[A-Z] ?[0-9]{3}", any_number),
+        *(r"[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-Z] ?[0-9]{2} ?[0-9]", any_number),
     ),
     free(
         *("fr_nir", "a French social security number"),
@@ -220,7 +224,7 @@ DETECTORS: tuple[Detector, ...] = (
         "be_national",
         "a Belgian national number",
         r"rijksregister|registre national|numero national|national (?:register|number)|\bniss\b|\binsz\b",
-        r"[0-9]{11}",
+        r"[0-9]{2}[ .-]?[0-9]{2}[ .-]?[0-9]{2}[ .-]?[0-9]{3}[ .-]?[0-9]{2}",
         _belgian,
     ),
     told("pl_pesel", "a Polish identity number", r"pesel", r"[0-9]{11}", _pesel),
@@ -228,7 +232,7 @@ DETECTORS: tuple[Detector, ...] = (
     told(
         "se_personnummer",
         "a Swedish identity number",
-        r"person(?:al identity |al )?n|\bpnr\b|samordningsn|swedish",
+        r"person(?:al identity |al )?n|\bpers\.? ?n|\bpnr\b|samordningsn|swedish",
         r"(?:19|20)?[0-9]{6}[-+]?[0-9]{4}",
         _personnummer,
     ),
@@ -240,6 +244,7 @@ DETECTORS: tuple[Detector, ...] = (
         r"[0-9]{6} ?[0-9]{5}",
         _fodselsnummer,
     ),
+    free("dk_cpr", "a Danish identity number", r"[0-9]{6}-[0-9]{4}", _checked_cpr),
     told(
         "dk_cpr",
         "a Danish identity number",
@@ -259,30 +264,66 @@ DETECTORS: tuple[Detector, ...] = (
         "at_social_insurance",
         "an Austrian insurance number",
         r"sozialversicherung|\bsv n|versicherungsn",
-        r"[0-9]{4}[ -]?[0-9]{6}",
+        r"[0-9]{4}[ /-]?[0-9]{2}[ .]?[0-9]{2}[ .]?[0-9]{2}",
         _austrian,
     ),
     free("ch_ahv", "a Swiss insurance number", r"756\.?[0-9]{4}\.?[0-9]{4}\.?[0-9]{2}", _ahv),
     free("cz_rodne_cislo", "a Czech or Slovak birth number", r"[0-9]{6}/[0-9]{4}", _rodne_cislo),
+    told(
+        "cz_rodne_cislo",
+        "a Czech or Slovak birth number",
+        r"rodne(?:ho|mu|m)? c|\br\. ?c\b|\brc\b|birth number",
+        r"[0-9]{6} ?/? ?[0-9]{4}",
+        _rodne_cislo,
+    ),
     told("ro_cnp", "a Romanian identity number", r"\bcnp|cod(?:ul)? numeric", r"[1-9][0-9]{12}", _cnp),
     told("bg_egn", "a Bulgarian identity number", r"\begn\b|unified civil|edinen grazdanski", r"[0-9]{10}", _egn),
     told("hr_oib", "a Croatian identity number", r"\boib\b|osobni identifikacijski", r"[0-9]{11}", mod_11_10),
     told("gr_amka", "a Greek insurance number", r"\bamka\b", r"[0-9]{11}", _amka),
-    told("tr_tckn", "a Turkish identity number", r"\btckn?\b|\bt\.c\. ?no|kimlik|turkish id", r"[1-9][0-9]{10}", _tckn),
+    told(
+        "tr_tckn",
+        "a Turkish identity number",
+        r"\btckn?\b|\bt\.?c\.? ?(?:no|num|id)|kimlik|turkish id",
+        r"[1-9][0-9]{10}",
+        _tckn,
+    ),
     told(
         "ee_isikukood",
         "an Estonian or Lithuanian identity code",
-        r"isikukood|asmens kod|personal (?:id )?code|id code|estonian|lithuanian",
+        r"isikukood|asmens kod|\ba\. ?k\b|personal (?:id(?:entification)? )?code|id code|estonian|lithuanian",
         r"[1-6][0-9]{10}",
         _isikukood,
     ),
     free("ru_snils", "a Russian insurance number", r"[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}", _snils),
+    told(
+        "ru_snils", "a Russian insurance number", r"snils", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{2}", _snils
+    ),
     told("ru_inn", "a Russian taxpayer number", r"\binn\b|taxpayer", r"[0-9]{12}", _inn),
     told("gr_afm", "a Greek tax number", r"\bafm\b|greek tax", r"[0-9]{9}", _afm),
-    told("lv_personas_kods", "a Latvian identity code", r"personas kod|latvian", r"[0-9]{6}-?[0-9]{5}", _latvian),
-    told("hu_taj", "a Hungarian insurance number", r"\btaj\b", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}", _taj),
+    told(
+        "lv_personas_kods",
+        "a Latvian identity code",
+        r"personas kod|latvian|\bp\. ?k\b",
+        r"[0-9]{6}-?[0-9]{5}",
+        _latvian,
+    ),
+    told("hu_taj", "a Hungarian insurance number", r"\btaj\b", r"[0-9]{3}[ .-]?[0-9]{3}[ .-]?[0-9]{3}", _taj),
     told("hu_tax", "a Hungarian tax number", r"adoazonosito|hungarian tax", r"[0-9]{10}", _hungarian_tax),
-    told("is_kennitala", "an Icelandic identity number", r"kennitala|icelandic", r"[0-9]{6}-?[0-9]{4}", _kennitala),
-    told("jmbg", "an identity number of former Yugoslavia", r"\bemso\b|\bu?jmbg\b|maticni broj", r"[0-9]{13}", _jmbg),
-    named("ua_rnokpp", "a Ukrainian taxpayer number", r"\brnokpp\b|\bipn\b|ukrainian", r"[0-9]{10}"),
+    told(
+        "is_kennitala",
+        "an Icelandic identity number",
+        r"kennital[au]|icelandic|\bkt\b",
+        r"[0-9]{6}-?[0-9]{4}",
+        _kennitala,
+    ),
+    told(
+        "jmbg",
+        "an identity number of former Yugoslavia",
+        r"\bemso\b|\bu?jmbg\b|\bembg\b|matic(?:ni|en) broj",
+        r"[0-9]{13}",
+        _jmbg,
+    ),
+    named(
+        "ua_rnokpp", "a Ukrainian taxpayer number", r"\brnokpp\b|\bipn\b|identifikacijnij kod|ukrainian", r"[0-9]{10}"
+    ),
 )

@@ -26,9 +26,10 @@ _NORTH_AMERICAN = (
     r"(?:\b1[ .-])?(?:\([2-9][0-9]{2}\)[ .-]?[0-9]{3}[ .-][0-9]{4}|"
     r"\b[1-9][0-9]{2}-[0-9]{3}-[0-9]{4}|\b[2-9][0-9]{2}\.[2-9][0-9]{2}\.[0-9]{4})"
 )
-# Brazil's area code in brackets, and Russia's 8 for calls within the country.
+# Brazil's and Turkey's area codes in brackets, and Russia's 8 for calls within the country.
 _BRACKETED = (
     r"\([1-9][0-9]\) ?9?[0-9]{4}-[0-9]{4}\b|"
+    r"\b0 ?\([1-9][0-9]{2}\) ?[0-9]{3} [0-9]{2} ?[0-9]{2}\b|"
     r"\b8[ -]?\([0-9]{3,5}\)[ -]?[0-9]{1,3}[ -][0-9]{2}[ -]?[0-9]{2}\b"
 )
 _EXTENSION = r"(?i)^ ?(?:x|ext\.?|#) ?[0-9]{1,6}\b"
@@ -38,11 +39,12 @@ _TRUNK = (
 )
 _TRUNK_DIGITS = range(10, 14)
 # What a telephone is called, as spelt without accents; Greek letter by letter.
-_END = r"(?:\b|_|(?-i:N))"  # phone, phone_number, phoneNumber
+_END = r"(?:\b|_|(?-i:[NP]))"  # phone, phone_number, phoneNumber, mobilePhone
 _CALLED = (
     rf"(?:tele)?phones?{_END}|\btel{_END}|mobiles?{_END}|\bcell(?:phone|ular(?:e|i)?)?\b|\bfax\b|whats ?app|viber|"
     r"hotlin[a-z]*|\bsms\b|msisdn|cep tel[a-z]*|\bcep (?:no|numar[a-z]*)|telpon|"
-    r"telefon[a-z]*|telephon[a-z]*|movil\b|celular|handy(?:nummer)?\b|rufnummer|mobil(?:nummer|telefon|ni|nr|ne|e)?\b|"
+    r"telefo+n[a-z]*|\bkom(?:orka)?\b\.?|\bph\b|ruckruf(?:nummer)?|direct (?:line|dial)|durchwahl|telephon[a-z]*|"
+    r"movil\b|celular|handy(?:nummer)?\b|rufnummer|mobil(?:nummer|telefon|ni|nr|ne|e)?\b|"
     r"landline|voicemail|telemovel|\bfono\b|\bgsm\b|\btlf\b|\btfno?\b|portable\b|fixe\b|komork[a-z]{1,5}|mobitel|"
     r"matkapuhelin|puh(?:elin)?\b|kannykka|kinhto|thl(?:efono)?\b|nomor hp|no\.? hp|handphone|"
     r"call ?back\b|emergency contact|(?:contact|emergency|my|mon|mi|mio|meu) (?:number|numero|no\.?)|"
@@ -61,7 +63,7 @@ _WRITTEN = r"\+?\(?[0-9][0-9 ()./-]{5,18}[0-9]"
 _LEADING, _SIGNED = frozenset(b".:=>\"'|*"), 3  # signs, and how far before the number
 _BARE_DIGITS = 9  # without a sign before them: of "a handy 1234567" none is called
 _LABELLED = (
-    rf"(?:(?i:(?:\b|_)(?:{called(_CALLED)}){_PART_OF_NAME}){_OWNER}(?i:{BESIDE})|"
+    rf"(?:(?i:{called(_CALLED)}{_PART_OF_NAME}){_OWNER}(?i:{BESIDE})|"
     rf"{_LETTERED}[ *]{{0,3}}|{PHONE}[^0-9+(\n]{{0,12}}?|"
     rf"(?i:({_ASKED})(?: (?:me|us|him|her|them|at|on|my|our|the|number|cell|"
     r"mobile|line|back|support|now|today|or|is|[A-Z][a-z]{1,12})){0,4}[ :]{1,2}))"

@@ -19,15 +19,26 @@ _BOTH = (
     r"(?:api|access|auth|secret|private|signing|encryption|master|license|account|app|bot|refresh|client|webhook|"
     r"subscription|consumer|storage|session|deploy|service|server)"
 )
-_NAME = rf"{_BOTH}[ _.-]?(?:key|token|secret)|apikey|key[ _.-]?base|credentials?|secret|token|(?:_|\b)pat\b"
+# As spelt without accents: German, Dutch, the Nordic languages and Czech; French, Spanish, Italian, Portuguese, Polish,
+# Russian.
+_ABROAD = (
+    r"\b(?:api|zugriffs|zugangs|geheim)[ _-]?(?:schlussel|sleutel|nyckel|nogle|nokkel|avain|klic|kluc|token)|"
+    r"\b(?:clef?|clave|chiave|chave|klucz|kluc)[ _](?:(?:de|di|da|du)[ _]|d'|de l')?(?:api|acces[os]?|accesso|"
+    r"secret[ae]?|"
+    r"segreta|privad[ao]|dostepu|dostupa)|\bjeton|\btoken d(?:'|[ei] )acc?es[a-z]{0,2}"
+)
+_NAME = rf"{_BOTH}[ _.-]?(?:key|token|secret)|{_ABROAD}|apikey|key[ _.-]?base|credentials?|secret|token|(?:_|\b)pat\b"
 _BARE = r"([a-z0-9+/=_~-]{12,})"
 _ASSIGNED = (
     rf"(?:(?i)([a-z0-9_.-]{{0,40}})(?:{_NAME})(?:{OF})?(?:{SIGN})|{KEY}[^0-9A-Za-z\n]{{0,4}})(?i:{QUOTED}|{_BARE})"
 )
 _CALLED = rf"(?i){CALL}(?:{_NAME}){ARGUMENT}"
-_SPOKEN = r"(?:\b|_)(?:(?:api|access|secret|account|auth|storage)[ _-]?(?:key|token)|secret|token|authkey)"
-_SAID = rf"(?i){_SPOKEN}{IS}"
-_BESIDE = rf"(?i)(?:{_SPOKEN}\s{{1,4}}|\b(?:use|with|this|the|my|your) key )([a-z0-9+/=_-]{{20,}})"
+_SPOKEN = (
+    r"(?:\b|_)(?:(?:api|access|secret|account|auth|storage|license|master|encryption|signing)[ _-]?(?:key|token)|"
+    r"secret|token|authkey)"
+)
+_SAID = rf"(?i)(?:{_SPOKEN}|{_ABROAD}){IS}"
+_BESIDE = rf"(?i)(?:(?:{_SPOKEN}|{_ABROAD})\s{{1,4}}|\b(?:use|with|this|the|my|your) key )([a-z0-9+/=_-]{{20,}})"
 # With signs that no key of a provider has.
 _SECRET = r"(?i)secret[\"']?\s?[:=]\s{0,4}[\"']?([^\s\"'`<>,;|&]{8,64})"
 _SIGNS = frozenset("!#$%^*@?")
@@ -138,7 +149,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("api_key", "an API key", (rf"(?i)(?:{_NAME})", KEY), _find_assigned),
     Detector(
         *("api_key", "an API key"),
-        (rf"(?i)(?:{_SPOKEN})", r"(?i)\b(?:use|with|this|the|my|your) key [a-z0-9+/=_-]{20}"),
+        (rf"(?i)(?:{_SPOKEN}|{_ABROAD})", r"(?i)\b(?:use|with|this|the|my|your) key [a-z0-9+/=_-]{20}"),
         _find_said,
     ),
 )

@@ -108,6 +108,7 @@ _TOKENS: tuple[tuple[str, str], ...] = (  # mark, pattern
     (r"cio", r"cio[A-Za-z0-9]{32}\b"),  # of Cargo
     (r"fo1_", r"fo1_[A-Za-z0-9_-]{40,}"),  # Fly.io
     (r"IQoJb3JpZ2lu", r"IQoJb3JpZ2lu[A-Za-z0-9+/]{60,}={0,2}"),  # AWS session
+    (r"django-insecure-", r"django-insecure-[^\s\"']{30,64}"),
     (r"xoxe\.", r"xoxe\.xox[bp]-[0-9]-[A-Za-z0-9-]{40,}"),  # Slack, refreshing
 )
 

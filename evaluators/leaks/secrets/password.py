@@ -18,15 +18,17 @@ _THREE = 3
 # As spelt without accents: English, German, Spanish, French, Portuguese, Dutch, Polish, Danish and Norwegian, Swedish,
 # Finnish, Turkish, Italian and Romanian, Russian and Ukrainian, Czech, Hungarian, Croatian, Greek, Indonesian.
 _WORD = (
-    r"pass(?:word|code|phrase)|passwort|kennwort|contrasen(?:y)?a|mot de passe|palavra[ -]passe|senha|wachtwoord|haslo|"
-    r"adgangskode|passord|losenord|salasana|sifre|parola|parol[ia']|heslo|jelszo|lozinka|zaporka|geslo|slaptazodis|"
+    r"pass(?:word|code|phrase)|passwort|kennwort|contrasen(?:y)?a|mot[ _-]de[ _-]passe|\bmdp\b|palavra[ _-]passe|"
+    r"senha|wachtwoord|haslo|"
+    r"adgangskode|kodeord|parola d.ordine|(?:wi-?fi|wlan|wpa2?)[ _-](?:key|schlussel|code)|passord|losenord|salasana|"
+    r"sifre|parola|parol[ia']|heslo|jelszo|lozinka|zaporka|geslo|slaptazodis|"
     r"kodikos(?: prosbashs)?|kata sandi|mat khau|\bclave(?: de acceso)?"
 )
 _NAME = rf"{_WORD}|passwd|\bpwd|_pwd|\bpass|[_-]pass|\bpw|_pw|(?-i:[a-z]Pass\b)"
-_MARKED = rf"{PASSWORD}{{2,20}}[^0-9A-Za-z\n]{{0,4}}"
+_MARKED = rf"{PASSWORD}{{2,20}}[^0-9A-Za-z\n]{{0,4}}\n?"
 _ASSIGNED = rf"(?:(?i:({_NAME})[0-9]?(?:{OF})?(?:{SIGN}))|({_MARKED}))(?:{QUOTED}|{BARE})"
 _CALLED = rf"(?i){CALL}(?:{_NAME}){ARGUMENT}"
-_SAID = rf"(?i)\b(?:{_WORD}|passwd|pwd|pw|credentials?){IS}"
+_SAID = rf"(?i)(?:\b|_)(?:{_WORD}|passwd|pwd|pw|credentials?){IS}"
 _BESIDE = r"(?i)\b(?:pass(?:word|code|phrase)|identified by) (?:\"([^\"\s]{6,64})\"|'([^'\s]{6,64})')"
 _PROSE_BESIDE = rf"(?i)(?:(?:_|\b)(?:{_WORD}|requirepass|passwd)|_pass|_pwd)[*:]{{0,3}}\s{{1,8}}{BARE}"
 _BEHIND = (

@@ -23,6 +23,10 @@ def _grouped(draw: random.Random) -> str:
     return f"6{digits(draw, 2)} {digits(draw, 2)} {digits(draw, 2)} {digits(draw, 2)}"
 
 
+def _letters(draw: random.Random, count: int) -> str:
+    return "".join(draw.choice(_CONSONANTS) for _ in range(count))
+
+
 def _tax_code(draw: random.Random) -> str:
     body = "".join(draw.choice(_CONSONANTS) for _ in range(6))
     made = valid(
@@ -121,6 +125,50 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
         lambda draw: f"C0{draw.randint(1, 9)}X00T{draw.randint(10, 99)}",
         ("Mein Reisepass hat die Nummer @.", '{"passport": {"number": "@"}}', "passport:\n  number: @\n"),
     ),
+    (
+        "passport",
+        lambda draw: f"{digits(draw, 2)} {digits(draw, 7)}",
+        ("\u041f\u0430\u0441\u043f\u043e\u0440\u0442: @",),
+    ),
+    ("passport", lambda draw: f"P<UTO{_letters(draw, 8)}<<{_letters(draw, 5)}<{'<' * 20}", ("Scanned:\n@\n",)),
+    # Labels within names, with points, in brackets, in the line above; cells under heads with hyphens.
+    ("nl_bsn", valid("nl.bsn", lambda draw: f"4{digits(draw, 8)}"), ("customer_bsn: @", "@ (Dutch BSN)", "BSN\n@\n")),
+    (
+        "nl_bsn",
+        valid("nl.bsn", lambda draw: f"4{digits(draw, 8)}"),
+        ("naam,BSN-nummer\nAnn,@", "Het nummer is @ (nr. BSN)."),
+    ),
+    ("imei", valid("imei", lambda draw: f"35{digits(draw, 13)}"), ("device_imei=@", "user.imei=@", "I.M.E.I. @")),
+    (
+        "pt_nif",
+        valid("pt.nif", lambda draw: f"2{digits(draw, 8)}"),
+        ("N.I.F. @", "contribuinte @ Gracias.", "cliente_nif=@"),
+    ),
+    (
+        "ar_cuit",
+        valid("ar.cuit", lambda draw: f"20{digits(draw, 9)}"),
+        ("El CUIT es @.", "cuit_empleado: @"),
+    ),
+    ("mac", lambda draw: f"e1{digits(draw, 2)}.4a{digits(draw, 2)}.69fc", ("DHCPACK to @ via eth0",)),
+    ("licence_plate", lambda draw: f"WA {digits(draw, 4)}7", ("Numer rejestracyjny: @", "Kenteken: @")),
+    ("bank_account", lambda draw: f"12-3{digits(draw, 3)}-0{digits(draw, 6)}-00", ("Bank account: @ (ASB)",)),
+    ("medical_record", lambda draw: f"2023-{digits(draw, 6)}", ("Patient ID: @, ward B", "hospital_no: @")),
+    ("birth_date", lambda draw: f"198{digits(draw, 1)}-02-1{digits(draw, 1)}", ("D.O.B.\n@\n", "born - @")),
+    (
+        "api_key",
+        key,
+        (
+            *(
+                "Der API-Schl\u00fcssel lautet @",
+                "Voici la cl\u00e9 API : @",
+                "clave de API: @",
+                "token d'acc\u00e8s : @",
+            ),
+            *("API-\u043a\u043b\u044e\u0447: @", "klucz API: @"),
+        ),
+    ),
+    ("api_token", lambda draw: f"django-insecure-{key(draw)}#(b&", ("SECRET_KEY = '@'",)),
+    ("password", password, ("mdp: @", "kodeord: @", "WLAN-Schl\u00fcssel: @", "mot_de_passe=@")),
 )
 
 # "@" is a number of the length.
@@ -159,5 +207,8 @@ LEFT_OUT: tuple[tuple[str, int], ...] = (
         ("phone calls: @ minutes", 8),
         ("orderNumber: @", 10),
         ("pages 100 to @ is the SSN form", 3),
+        ("Health plan 2024-2025, page @", 2),
+        ("https://deploy@git.acme.io/infra-@.git", 2),
+        ("plate: @ A", 2),
     ),
 )

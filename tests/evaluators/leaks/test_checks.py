@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from evaluators.leaks.personal import americas, asia_africa_pacific, checks, crypto_wallet, documents, europe
+from evaluators.leaks.personal import americas, asia_africa_pacific, checks, crypto_wallet, europe, vehicle
 from evaluators.leaks.personal.bank_account import is_iban
 
 DIGITS = "0123456789"
@@ -86,9 +86,9 @@ def test_check_digits_are_those_of_python_stdnum(name: str) -> None:
 
 def test_a_vehicles_number() -> None:
     """49 CFR 565's own worked example, and one wrong in each place of its sum."""
-    assert documents.vin("1M8GDM9AXKP042788")
-    assert not documents.vin("1M8GDM9A1KP042788")
-    assert not documents.vin("1M8GDM9AXKP042789")
+    assert vehicle.vin("1M8GDM9AXKP042788")
+    assert not vehicle.vin("1M8GDM9A1KP042788")
+    assert not vehicle.vin("1M8GDM9AXKP042789")
 
 
 def test_a_bitcoin_address_with_a_letter_changed_is_none() -> None:

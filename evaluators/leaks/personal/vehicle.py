@@ -1,0 +1,53 @@
+"""Numbers of vehicles and their licence plates."""
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.personal.numbered import any_number, free, named, told
+
+_SHORTEST_PLATE = 4  # letters and digits
+_VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", (*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)), strict=True))
+_VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+
+
+def vin(text: str) -> bool:
+    """Whether the ninth character checks the others (49 CFR 565)."""
+    values = [int(character) if character.isdigit() else _VIN_VALUES[character] for character in text]
+    rest = sum(value * weight for value, weight in zip(values, _VIN_WEIGHTS, strict=True)) % 11
+    return "0123456789X"[rest] == text[8]
+
+
+def _is_mixed(text: str) -> bool:
+    return not text.isdigit() and not text.isalpha()
+
+
+def _is_plate(text: str) -> bool:
+    return len(text) >= _SHORTEST_PLATE and any_number(text)
+
+
+def _is_vin(text: str) -> bool:
+    """Whether it is one where nothing says so: letters in its first half, as all of them have, and a check digit."""
+    return any(map(str.isalpha, text[:3])) and any(map(str.isalpha, text[3:11])) and vin(text)
+
+
+_VEHICLE = (
+    r"\bvin\b|vehicle id|chassisn?|chassi|chasis|fahrgestell|fahrzeug ident|\bfin\b|bastidor|telaio|numer nadwozia|"
+    r"identification (?:number )?(?:of the|du|del) (?:vehicule|vehiculo)"
+)
+_PLATE = (
+    r"(?:licen[cs]e|number|registration) plate|kennzeichen|plate (?:no|num)|\bplate[\"']?\s?[:=]|matricula|"
+    r"immatriculation|"
+    r"(?:vehicle|car|van|truck) reg(?:istration)?|targa|n(?:ume)?r(?:y)? rejestracyjn|nummerplaat|kenteken|nummerskylt|"
+    r"nummerplade|reg(?:istrerings|istrierungs)nummer|rekisterinumero|rekisteritunnus|\bspz\b|rendszam|plaka|placa|"
+    r"gosnomer|nomer plat|registarska|numar de inmatriculare"
+)
+
+DETECTORS: tuple[Detector, ...] = (
+    free("vin", "a vehicle's number", r"\b[A-HJ-NPR-Z0-9]{13}[0-9]{4}\b", _is_vin),
+    told("vin", "a vehicle's number", _VEHICLE, r"[A-HJ-NPR-Z0-9]{17}", _is_mixed),  # Europe's have no check digit
+    named(
+        "licence_plate",
+        "a licence plate",
+        _PLATE,
+        r"[A-Z]{1,3}[ -]?[A-Z0-9]{1,4}[ -]?[0-9A-Z]{2,4}(?:[ -]?[0-9]{4})?|[0-9]{1,4}[ -]?[A-Z]{1,3}[ -]?[0-9]{0,5}",
+        _is_plate,
+    ),
+)
