@@ -1,4 +1,4 @@
-"""ONNX Runtime: the encoder where there is no torch. Ready in a third of a second."""
+"""ONNX Runtime: the encoder on a CPU, without torch. Ready in a third of a second."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

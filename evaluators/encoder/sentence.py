@@ -48,8 +48,8 @@ def read(folder: Path) -> SentenceEncoder:
             "Set evaluators.encoder.backend to sentence-transformers (pip install 'ragwatch[models]')"
         )
     transformer = shape(config)
-    most = min(int(sentence.get("max_seq_length") or transformer.max_tokens), transformer.max_tokens)
-    return SentenceEncoder(transformer, pooling, most)
+    own = sentence.get("max_seq_length") or _json(folder / "tokenizer_config.json").get("model_max_length")
+    return SentenceEncoder(transformer, pooling, min(int(own or transformer.max_tokens), transformer.max_tokens))
 
 
 def _first(nodes: Nodes, hidden: str) -> str:

@@ -1,4 +1,4 @@
-"""sentence-transformers: the encoder where torch is installed, and the one for GPUs and for any architecture."""
+"""sentence-transformers: the encoder on GPUs, for any architecture, and on a CPU where it is faster."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
