@@ -87,7 +87,7 @@ _ENDED = (
 
 
 _EDGE = r"(?:\b|_)"
-_ACRONYM = re.compile(r"\\b([a-z]{3,5})(?=\\b)")
+_ACRONYM = re.compile(r"\\b([a-z]{3,5})(?=\\b|[|]|$)")
 _LEADING = re.compile(r"(^|\||\(\?-i:)\\b")
 
 
