@@ -111,7 +111,11 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Quantized:
-    """A linear layer's weight [outputs, inputs] as `scale` times `whole`."""
+    """A linear layer's weight [outputs, inputs] as `scale` times `whole`.
+
+    Signed, for unsigned ones are no faster than floats. A processor without VNNI may lose the highest sums: what that
+    costs, the check of the scores sees.
+    """
 
     whole: npt.NDArray[np.int8]  # [inputs, outputs], -127 to 127
     scale: Vectors  # [outputs]
