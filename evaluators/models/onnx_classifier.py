@@ -9,6 +9,7 @@ from typing import Any
 from evaluators.encoder.graph import hidden_states, inputs
 from evaluators.encoder.nodes import Nodes
 from evaluators.encoder.transformer import Transformer, differences, shape
+from evaluators.errors import ConfigError
 from evaluators.models.files import ModelFiles
 from evaluators.models.labels import configuration
 from evaluators.settings import ModelSettings
@@ -69,7 +70,10 @@ def _head(nodes: Nodes, first: str, inner: str, activation: str, outer: str) -> 
 
 
 def _tokenizer(folder: Path) -> Mapping[str, Any]:
-    """What tokenizer_config.json says, {} where there is none."""
+    """What tokenizer_config.json says, {} where there is none. Raises `ConfigError`."""
     path = folder / "tokenizer_config.json"
-    said = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    try:
+        said = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON; fetch the model again") from error
     return said if isinstance(said, dict) else {}

@@ -157,6 +157,13 @@ def test_a_classifier_without_a_trained_head_is_refused(tmp_path: Path) -> None:
         load(REF, EvaluatorSettings(models={"tiny": ModelSettings(source=str(own), backend="onnx")}))
 
 
+def test_half_a_tokenizers_configuration_is_refused(tmp_path: Path) -> None:
+    own = classifier(tmp_path / "half", "bert")
+    (own / "tokenizer_config.json").write_text('{"model_max_length": ')
+    with pytest.raises(ConfigError, match=r"tokenizer_config\.json is not JSON; fetch the model again"):
+        load(REF, EvaluatorSettings(models={"tiny": ModelSettings(source=str(own))}))
+
+
 def test_auto_runs_what_torch_alone_can() -> None:
     model = load(REF, chosen("albert"))
     assert model.revision == revision_of(REF, chosen("albert"))
