@@ -39,10 +39,14 @@ class Resources:
         return Batch(self)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of distinct texts; those that the cache has not come from one encoder call."""
-        if self.encoder is None:
+        """Unit vectors of distinct texts; those that the cache has not come from one encoder call.
+
+        Raises `FloatingPointError` where one has what is no number: compared with a line it would be a bad score.
+        """
+        encoder = self.encoder
+        if encoder is None:
             raise Unavailable("no encoder is loaded; an evaluator that embeds must declare Need.EMBEDDING")
-        return _completed(self.cache, texts, texts, self.encoder.encode, self.encoder.dimension)
+        return _completed(self.cache, texts, texts, lambda fresh: _finite(encoder, fresh), encoder.dimension)
 
     def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
         """Answers to distinct asks; those that the cache has not come from one call of the model."""
@@ -124,6 +128,13 @@ class _Rows(Generic[Key]):
         if self._matrix is None:
             return np.zeros((0, columns), np.float32)
         return self._matrix[[self._places[key] for key in keys]]
+
+
+def _finite(encoder: Encoder, texts: Sequence[str]) -> Vectors:
+    vectors = encoder.encode(texts)
+    if not np.isfinite(vectors).all():
+        raise FloatingPointError(f"{encoder.revision} gives vectors that are not finite")
+    return vectors
 
 
 def _completed(

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from evaluators.encoder.model import ModelFiles
 from evaluators.encoder.onnx_backend import OnnxBackend
 from evaluators.encoder.sentence import read
@@ -21,7 +23,17 @@ _log = logging.getLogger(__name__)
 
 
 def chosen(files: ModelFiles, settings: EncoderSettings, backends: Sequence[str]) -> WindowedEncoder:
-    """The encoder on one of the backends, all of which are installed. Raises `ConfigError` where none can run it."""
+    """The encoder on one of the backends, all of which are installed.
+
+    Raises `ConfigError` where none can run it, and for weights that give no numbers.
+    """
+    encoder = _chosen(files, settings, backends)
+    if not np.isfinite(encoder.encode(["a"])).all():
+        raise ConfigError(f"the weights of the encoder {files.name} give numbers that are not finite")
+    return encoder
+
+
+def _chosen(files: ModelFiles, settings: EncoderSettings, backends: Sequence[str]) -> WindowedEncoder:
     folder = files.folder
     able = _able(folder, settings, backends)
     revision = files.revision  # reads the weights: after what is cheap to refuse

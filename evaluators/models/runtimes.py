@@ -51,7 +51,19 @@ def what_is_missing(files: ModelFiles, settings: ModelSettings) -> str | None:
 
 
 def chosen(files: ModelFiles, revision: str, settings: ModelSettings, labels: Labels, pairs: bool) -> SequenceModel:
-    """The classifier, ready to use, where `what_is_missing` says nothing. `pairs`: it is asked of two texts alone."""
+    """The classifier, ready to use, where `what_is_missing` says nothing. `pairs`: it is asked of two texts alone.
+
+    Raises `ConfigError` for weights that give no numbers.
+    """
+    try:
+        model = _chosen(files, revision, settings, labels, pairs)
+        model.answer([("a",)])
+    except FloatingPointError as error:
+        raise ConfigError(f"the weights of the model {files.source.name} give numbers that are not finite") from error
+    return model
+
+
+def _chosen(files: ModelFiles, revision: str, settings: ModelSettings, labels: Labels, pairs: bool) -> SequenceModel:
     able = _able(files, settings)
     if len(able) > 1 and device_of(settings.device).type != "cpu":
         able = ["torch"]

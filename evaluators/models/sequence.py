@@ -31,12 +31,17 @@ class SequenceModel:
         self._labels = labels
 
     def answer(self, asks: Sequence[Ask]) -> Vectors:
-        """One row per ask, in order: float32 [len(asks), labels asked for]."""
+        """One row per ask, in order: float32 [len(asks), labels asked for].
+
+        Raises `FloatingPointError` where the model gives what is no number: NaN is what cannot be read whole alone.
+        """
         rows = np.full((len(asks), len(self._labels.places)), np.nan, np.float32)
         windows, owners = self._windows(asks)
         if windows:
-            read = self._labels.probabilities(in_batches(self._backend, windows, self._backend.pieces.pad))
-            np.fmax.at(rows, owners, read)
+            logits = in_batches(self._backend, windows, self._backend.pieces.pad)
+            if not np.isfinite(logits).all():
+                raise FloatingPointError(f"{self.revision} gives scores that are not finite")
+            np.fmax.at(rows, owners, self._labels.probabilities(logits))
         return rows
 
     def _windows(self, asks: Sequence[Ask]) -> tuple[list[Window], list[int]]:

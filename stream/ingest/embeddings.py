@@ -82,7 +82,5 @@ def _vectors(questions: Sequence[str], shared: Batch) -> Mapping[str, Sequence[f
         middle = len(questions) // 2
         return {**_vectors(questions[:middle], shared), **_vectors(questions[middle:], shared)}
     return {
-        question: array("f", vector.tobytes())
-        for question, vector in zip(questions, rounded(vectors), strict=True)
-        if np.isfinite(vector).all()
+        question: array("f", vector.tobytes()) for question, vector in zip(questions, rounded(vectors), strict=True)
     }

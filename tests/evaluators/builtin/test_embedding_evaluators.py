@@ -1,12 +1,16 @@
 """Groundedness and the two relevancies: arithmetic against given vectors, and values against sentence-transformers."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evaluators.encoder import Encoder, load_encoder
-from evaluators.outcome import Evidence, NotApplicable
+from evaluators.encoder.hashing import HashingEncoder
+from evaluators.outcome import Evidence, Failed, NotApplicable, Scored
 from evaluators.settings import EncoderSettings
+from evaluators.spec import Vectors
 from tests.evaluators.builtin.angles import Angles, cosine
 from tests.evaluators.builtin.scoring import chunks, outcome, outcomes, scored, trace
 
@@ -149,3 +153,29 @@ def test_context_relevancy_of_minilm(minilm: Encoder) -> None:
     relevancy = [0.8193652629852295, 0.40335988998413086, -0.0068026352673769]  # the last is clipped to 0
     assert metrics["recall_relevancy"] == pytest.approx(relevancy[0], abs=TOLERANCE)
     assert metrics["precision_relevancy"] == pytest.approx((relevancy[0] + relevancy[1] + 0) / 3, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("id", "fields"),
+    [
+        ("groundedness", {"answer": ANSWER, "contexts": CONTEXTS}),
+        ("answer_relevancy_sentence", {"question": "Why?", "answer": ANSWER}),
+        ("context_relevancy_soft", {"question": "Why?", "contexts": CONTEXTS}),
+        ("context_mrr", {"question": "Why?", "contexts": chunks("Mars is red.")}),
+        ("retrieval_ranking", {"question": "Why?", "contexts": chunks("Mars is red.")}),
+        ("answer_semantic_similarity", {"answer": ANSWER, "expected": ("It is blue.",)}),
+        ("answer_semantic_sentence_similarity", {"answer": ANSWER, "expected": ("It is blue.",)}),
+        ("sentence_similarity", {"answer": ANSWER, "expected": ("It is blue.",)}),
+        ("step_alignment", {"answer": "1. Turn it on.\n2. Wait.", "contexts": chunks("1. Start it.\n2. Wait.")}),
+    ],
+)
+def test_a_vector_that_is_no_number_is_no_score(id: str, fields: dict[str, Any]) -> None:
+    class Overflowing(HashingEncoder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            return super().encode(texts) * np.float32(np.nan)
+
+    assert isinstance(outcome(id, **fields), Scored)
+    given = outcome(id, encoder=Overflowing(), **fields)
+    assert isinstance(given, Failed)
+    assert given.kind == "crashed"
+    assert given.detail.startswith("FloatingPointError")

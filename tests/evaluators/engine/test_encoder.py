@@ -310,6 +310,20 @@ class TestChoice:
             load_encoder(EncoderSettings(backend="onnx", model=str(folder)))
 
     @pytest.mark.models
+    @pytest.mark.onnx
+    @pytest.mark.parametrize("backend", ["onnx", "sentence-transformers"])
+    def test_weights_that_are_no_numbers_are_refused(self, tmp_path: Path, backend: str) -> None:
+        from safetensors.numpy import load_file, save_file
+
+        folder = shutil.copytree(find(PACKAGED).folder, tmp_path / "broken")
+        weights = load_file(folder / "model.safetensors")
+        weights["embeddings.LayerNorm.bias"][:] = np.nan
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+        chosen = EncoderSettings.model_validate({"backend": backend, "model": str(folder)})
+        with pytest.raises(ConfigError, match="the weights of the encoder broken give numbers that are not finite"):
+            load_encoder(chosen)
+
+    @pytest.mark.models
     @pytest.mark.parametrize("wrong", [{"device": "cuda:77"}, {"device": "toaster"}, {"model": "."}])
     def test_what_torch_cannot_load_says_which_setting_to_look_at(self, tmp_path: Path, wrong: dict[str, str]) -> None:
         if "model" in wrong:

@@ -121,6 +121,20 @@ def test_embedding_without_an_encoder_says_so() -> None:
     assert Resources().batch().embed([]).shape == (0, 0)
 
 
+def test_what_is_no_number_is_no_vector_and_is_not_kept() -> None:
+    class Overflowing(Recorder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            vectors = super().encode(texts)
+            vectors[[text == "bad" for text in texts], 0] = np.inf
+            return vectors
+
+    resources = Resources(Overflowing())
+    with pytest.raises(FloatingPointError, match="hashing-8@1 gives vectors that are not finite"):
+        resources.batch().embed(["good", "bad"])
+    assert len(resources.cache) == 0
+    assert np.isfinite(resources.batch().embed(["good"])).all()
+
+
 def test_sentences_of_a_batch_are_split_once() -> None:
     batch = Resources().batch()
     assert batch.sentences("One. Two.") is batch.sentences("One. Two.")

@@ -88,6 +88,28 @@ def test_weights_of_half_precision_are_read(tmp_path: Path, dtype: str) -> None:
     assert np.abs(answers[0] - made("bert", "onnx").answer([(WORDS, "Paris")])).max() > 1e-6, "rounding must show"
 
 
+@pytest.mark.parametrize("backend", ["onnx", "torch"])
+def test_what_is_no_number_is_an_error_and_not_a_text_that_is_too_long(tmp_path: Path, backend: str) -> None:
+    from safetensors.numpy import load_file, save_file
+    from tokenizers import Tokenizer
+
+    own = classifier(tmp_path / "own", "bert")
+    weights = load_file(own / "model.safetensors")
+    words = weights["bert.embeddings.word_embeddings.weight"]
+    [bad, *_] = Tokenizer.from_file(str(own / "tokenizer.json")).encode("漢", add_special_tokens=False).ids
+    words[bad] = np.nan
+    save_file(weights, own / "model.safetensors", {"format": "pt"})
+    own_model = ModelSettings.model_validate({"source": str(own), "backend": backend})
+    settings = EvaluatorSettings(models={"tiny": own_model})
+    model = load(REF, settings)
+    with pytest.raises(FloatingPointError, match="not finite"):
+        model.answer([("a",), ("漢",)])
+    assert np.isfinite(model.answer([("a",)])).all()
+    save_file({**weights, "classifier.bias": np.full(3, np.nan, np.float32)}, own / "model.safetensors")
+    with pytest.raises(ConfigError, match="the weights of the model tiny give numbers that are not finite"):
+        load(REF, settings)
+
+
 def test_no_torch_is_imported(tmp_path: Path) -> None:
     program = (
         "import sys; from evaluators.models import load; from evaluators.settings import *\n"
