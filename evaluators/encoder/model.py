@@ -1,5 +1,6 @@
 """Where the encoder's files are, and which model they are. Nothing is downloaded: `ragwatch models fetch` does that."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from evaluators import hub
 from evaluators.errors import ConfigError, Unavailable
-from evaluators.models.files import hash_of, is_whole
+from evaluators.models.files import hash_of, is_whole, no_safetensors
 from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings
 
 PREFERRED = "BAAI/bge-small-en-v1.5"  # retrieves better (MTEB: nDCG@10 of 0.52 against 0.42) at twice the layers
@@ -29,9 +30,8 @@ class ModelFiles:
     def revision(self) -> str:
         """Name and the first eight hex digits of the weights' SHA-256; reads the weights once."""
         weights = sorted(path for path in self.folder.rglob("*.safetensors") if path.is_file())
-        weights = weights or sorted(self.folder.rglob("pytorch_model*.bin"))
         if not weights:
-            raise ConfigError(f"model {self.name!r}: no *.safetensors in {self.folder}; set evaluators.encoder.model")
+            raise ConfigError(f"evaluators.encoder.model: {no_safetensors(str(self.folder), os.listdir(self.folder))}")
         return f"{self.name}@{hash_of(weights)[:8]}"
 
 

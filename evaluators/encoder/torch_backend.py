@@ -9,7 +9,7 @@ from evaluators.encoder.windows import Frame
 from evaluators.errors import ConfigError
 from evaluators.models.batches import Padded
 from evaluators.models.torch_batches import TorchBatches
-from evaluators.models.torch_device import dtype_of, ready
+from evaluators.models.torch_device import device_of, dtype_of, ready
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 
@@ -27,13 +27,16 @@ class TorchBackend:
 
         disable_progress_bar()  # a worker's log is no terminal
         torch.set_num_threads(settings.threads)
+        device = device_of(settings.device)
         self._torch = torch
         try:
-            self._model = SentenceTransformer(str(folder), device=settings.device, local_files_only=True).eval()
+            self._model = SentenceTransformer(
+                str(folder), device=str(device), local_files_only=True, model_kwargs={"use_safetensors": True}
+            ).eval()
         except (OSError, ValueError, RuntimeError) as error:
             raise ConfigError(
-                f"sentence-transformers cannot load the model in {folder}, device {settings.device or 'auto'}: "
-                f"{type(error).__name__}: {error}; see evaluators.encoder.model and evaluators.encoder.device"
+                f"sentence-transformers cannot load the model in {folder}: {type(error).__name__}: {error}; "
+                "see evaluators.encoder.model"
             ) from error
         self._lock = Lock()  # a fast tokenizer is not safe to share
         [plain] = self.tokenize(["a"])
@@ -41,7 +44,6 @@ class TorchBackend:
         at = framed.index(plain[0])
         before, after = tuple(framed[:at]), tuple(framed[at + len(plain) :])
         self.frame = Frame(before, after, int(self._model.max_seq_length))
-        device = self._model.device
         self._model.to(dtype_of(settings, device))
         self._batches = TorchBatches(self._unit_vectors, device)
         self.dimension = ready(self._batches, device, settings.batch_tokens, self.frame.max_tokens)

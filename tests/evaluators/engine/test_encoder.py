@@ -324,11 +324,40 @@ class TestChoice:
             load_encoder(chosen)
 
     @pytest.mark.models
-    @pytest.mark.parametrize("wrong", [{"device": "cuda:77"}, {"device": "toaster"}, {"model": "."}])
-    def test_what_torch_cannot_load_says_which_setting_to_look_at(self, tmp_path: Path, wrong: dict[str, str]) -> None:
-        if "model" in wrong:
-            (tmp_path / "pytorch_model.bin").write_bytes(b"no weights")
-            wrong = {"model": str(tmp_path)}
-        chosen = EncoderSettings.model_validate({"backend": "sentence-transformers", **wrong})
+    @pytest.mark.parametrize("device", ["cuda:77", "toaster"])
+    def test_a_device_that_is_not_there_is_told_with_those_that_are(self, device: str) -> None:
+        with pytest.raises(ConfigError, match=f"there is no torch device '{device}' here; there is cpu, and"):
+            load_encoder(EncoderSettings(backend="sentence-transformers", device=device))
+
+    @pytest.mark.models
+    def test_what_sentence_transformers_cannot_load_says_which_setting_to_look_at(self, tmp_path: Path) -> None:
+        (tmp_path / "model.safetensors").write_bytes(b"no weights")
+        chosen = EncoderSettings(backend="sentence-transformers", model=str(tmp_path))
         with pytest.raises(ConfigError, match=r"sentence-transformers cannot load .* see evaluators\.encoder\.model"):
+            load_encoder(chosen)
+
+    @pytest.mark.models
+    def test_pickled_weights_are_not_read(self, tmp_path: Path) -> None:
+        import torch
+        from safetensors.torch import load_file
+
+        folder = shutil.copytree(find(PACKAGED).folder, tmp_path / "pickled")
+        torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+        (folder / "model.safetensors").unlink()
+        chosen = EncoderSettings(backend="sentence-transformers", model=str(folder))
+        with pytest.raises(ConfigError, match=r"no model.safetensors, only pytorch_model.bin"):
+            load_encoder(chosen)
+        (folder / "module").mkdir()  # a module's own weights do not stand for the model's
+        shutil.copy(find(PACKAGED).folder / "model.safetensors", folder / "module")
+        with pytest.raises(ConfigError, match="sentence-transformers cannot load"):
+            load_encoder(chosen)
+
+    @pytest.mark.models
+    def test_code_in_the_models_folder_does_not_run(self, tmp_path: Path) -> None:
+        folder = shutil.copytree(find(PACKAGED).folder, tmp_path / "own")
+        modules = json.loads((folder / "modules.json").read_text())
+        (folder / "modules.json").write_text(json.dumps([*modules, {**modules[-1], "type": "own.Own"}]))
+        (folder / "own.py").write_text("raise SystemExit('ran')")
+        chosen = EncoderSettings(backend="sentence-transformers", model=str(folder))
+        with pytest.raises(ConfigError, match="sentence-transformers cannot load"):
             load_encoder(chosen)
