@@ -5,6 +5,7 @@ power to run code.
 import pickle
 import zipfile
 from collections import OrderedDict
+from io import BytesIO
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,7 @@ def read_convolution(path: Path) -> Convolution:
 def _tensors(archive: zipfile.ZipFile) -> dict[str, npt.NDArray[np.float64]]:
     [pickled] = [name for name in archive.namelist() if name.endswith("/data.pkl")]
     folder = pickled.removesuffix("data.pkl") + "data/"
-    with archive.open(pickled) as file:
-        named = _Reader(file, lambda key: _read(archive, folder + key)).load()
+    named = _Reader(BytesIO(_read(archive, pickled)), lambda key: _read(archive, folder + key)).load()
     return {name: tensor.astype(np.float64) for name, tensor in named.items()}
 
 

@@ -17,7 +17,7 @@ from evaluators.encoder.model import INSTALL_PACKAGED, PREFERRED
 from evaluators.errors import ConfigError
 from evaluators.models.inventory import ModelInfo
 from evaluators.models.known import KNOWN
-from evaluators.settings import PACKAGED_MODEL, EvaluatorSettings
+from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EvaluatorSettings
 from stream.configuration.names import nearest
 
 Tell = Callable[[int, int], None]  # bytes that are here, bytes in all as far as they are known
@@ -43,9 +43,11 @@ def fetched(name: str, settings: EvaluatorSettings, interrupted: int) -> Path:
     from evaluators.models.fetch import fetch
     from evaluators.models.fetch import fetched as of_place
 
+    encoder = settings.encoder
     with _shown(name, interrupted) as tell:
-        if name in (PREFERRED, settings.encoder.model):
-            return of_place(name, settings.encoder.revision, bar=_bar(tell))
+        if name in (PREFERRED, encoder.model) and not Path(name).expanduser().is_dir():
+            revision = encoder.revision if encoder.model in (name, AUTO_MODEL) else None  # else it is another model's
+            return of_place(name, revision, bar=_bar(tell))
         return fetch(name, settings, _bar(tell)).folder
 
 

@@ -1,6 +1,8 @@
 """SummaC against a plain reimplementation with weights drawn at random, and completeness by hand-worked angles."""
 
 import math
+import pickle
+import zipfile
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
@@ -137,6 +139,14 @@ def test_the_convolution_of_a_file_is_a_metric(tmp_path: Path) -> None:
 class Harmful:
     def __reduce__(self) -> Any:
         return Path.touch, (Path("harmed"),)
+
+
+def test_a_file_that_unpacks_to_more_than_it_should_is_not_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.bin", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps({"mlp.weight": "x" * 2_000_000}))
+    with pytest.raises(ValueError, match="is not SummaC-Conv's weights") as told:
+        read_convolution(tmp_path / "bomb.bin")
+    assert str(told.value.__cause__) == "larger than 28 numbers are"
 
 
 @pytest.mark.models

@@ -85,6 +85,23 @@ def test_what_is_here_whole_is_not_read_again(hub: Hub, variables: Mapping[str, 
     assert len(hub.ranges) == read
 
 
+def test_the_encoders_revision_is_of_no_other_model(hub: Hub, variables: Mapping[str, str]) -> None:
+    hub.models |= {"org/own": TINY, BGE: TINY}
+    encoder = {"RAGWATCH_EVALUATORS__ENCODER__REVISION": "v1"}
+    of_own = {**variables, **encoder, "RAGWATCH_EVALUATORS__ENCODER__MODEL": "org/own"}
+    assert "org/own has no revision 'v1'" in ragwatch(of_own, "models", "fetch", "org/own").stderr
+    assert f"{BGE} has no revision 'v1'" in ragwatch({**variables, **encoder}, "models", "fetch", BGE).stderr
+    assert ragwatch(of_own, "models", "fetch", BGE).returncode == 0
+
+
+def test_a_folder_needs_no_fetching(variables: Mapping[str, str], tmp_path: Path) -> None:
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes(TINY[name])
+    of_folder = {**variables, "RAGWATCH_EVALUATORS__ENCODER__MODEL": str(tmp_path)}
+    done = ragwatch(of_folder, "models", "fetch", str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}: {tmp_path}\n"), done.stderr
+
+
 def test_what_ctrl_c_broke_off_goes_on_where_it_stopped(hub: Hub, variables: Mapping[str, str]) -> None:
     hub.models["org/big"] = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * (25 * MB // 256)}
     hub.stops_after["model.safetensors"] = 22 * MB
