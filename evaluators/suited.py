@@ -57,7 +57,7 @@ def _with_defaults(params: type[BaseModel], defaults: Mapping[str, float]) -> ty
 @lru_cache(maxsize=16)
 def _warn(name: str) -> None:
     log.warning(
-        "no thresholds were measured for the encoder %s: the catalogue's are taken, which suit bge-small-en-v1.5; "
-        "rules.overrides and evaluators.params set others",
+        "no thresholds were measured for the encoder %s: the catalogue's are taken, which are meant for "
+        "bge-small-en-v1.5; rules.overrides and evaluators.params set others",
         name,
     )
