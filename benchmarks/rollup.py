@@ -86,9 +86,11 @@ class Timed(Database):
 
     statements_s = 0.0
 
-    def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
+    def command(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None
+    ) -> None:
         began = time.perf_counter()
-        super().command(sql, parameters)
+        super().command(sql, parameters, settings)
         self.statements_s = time.perf_counter() - began
 
 

@@ -9,6 +9,7 @@ from drift.rules.series import Series, Window
 from drift.rules.stretches import JudgedStretch
 from drift.windows import sql
 from drift.windows.metrics import WatchedMetric
+from drift.windows.scope import WHOLE_MINUTES
 from sinks.clickhouse.database import Database
 
 _CURSOR = "rules"
@@ -146,7 +147,8 @@ def open_windows(
             0 AS revisions, 0 AS all_frozen, 1 AS some_changed, 0 AS some_incomplete
         FROM ({contents}) AS windows WHERE metric IN {sql.texts(metrics)}
         GROUP BY {_SERIES}, fingerprint, at
-        """
+        """,
+        settings=WHOLE_MINUTES,
     )
     return _by_series(rows, base_s)
 

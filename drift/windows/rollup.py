@@ -18,7 +18,7 @@ from drift.windows.changes import Closing, first_revision, store_changes, store_
 from drift.windows.contents import base_contents
 from drift.windows.merged import merged_contents
 from drift.windows.metrics import OwnMetrics, lanes_of, metrics_by_name, own_metrics
-from drift.windows.scope import MINUTE, STREAMED, Scope, WindowKey, listed
+from drift.windows.scope import MINUTE, STREAMED, WHOLE_MINUTES, Scope, WindowKey, listed
 from drift.windows.segments import SegmentValues, segment_values
 from drift.windows.values import store_values
 from drift.windows.watermark import FAST, Idleness, Watermark
@@ -127,7 +127,7 @@ class Rollup:
 
     def _store(self, scope: Scope, changed: str, how: Closing, own: OwnMetrics) -> None:
         """Contents first, then what is made of them: who stops between finds the numbers missing and makes them."""
-        self.database.command(changed)
+        self.database.command(changed, settings=WHOLE_MINUTES)
         if evaluators := {id_: self.evaluators[id_] for id_ in sorted(own.evaluators - {*scope.others})}:
             store_values(self.database, evaluators, scope, how, self.term.next_version())
 

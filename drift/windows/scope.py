@@ -1,6 +1,6 @@
 """Which windows a statement speaks of."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,6 +8,9 @@ from drift.windows import sql
 from sinks.rows import LIVE, PROBE
 
 MINUTE = 60
+# All versions of a row stand in one minute, so that where a statement's times are whole minutes, FINAL needs no part of
+# other minutes. Servers from 26.3 on read every part of every day unless told so.
+WHOLE_MINUTES: Mapping[str, int] = {"defer_partition_pruning_after_final": 0}
 STREAMED = (LIVE, PROBE)  # runs that a watermark closes; any other closes when it is complete
 
 

@@ -42,18 +42,26 @@ class Database:
         self._column_types: dict[tuple[str, Sequence[str]], Sequence[Any]] = {}
         self._closed = False
 
-    def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    def rows(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None
+    ) -> list[dict[str, Any]]:
         """What a SELECT gives, by column name; times are aware UTC.
 
-        `parameters` are bound by the server: `{name:Type}` in the statement.
+        `parameters` are bound by the server: `{name:Type}` in the statement. `settings` hold for the statement; those
+        that the server does not know, or does not let this user change, are left out.
         """
         with self._errors_named():
-            return list(self._connected().query(sql, parameters=_bound(parameters)).named_results())
+            client = self._connected()
+            result = client.query(sql, parameters=_bound(parameters), settings=_accepted(client, settings))
+            return list(result.named_results())
 
-    def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
-        """Any other statement; done when this returns."""
+    def command(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None
+    ) -> None:
+        """Any other statement, with the same `settings`; done when this returns."""
         with self._errors_named():
-            self._connected().command(sql, parameters=_bound(parameters))
+            client = self._connected()
+            client.command(sql, parameters=_bound(parameters), settings=_accepted(client, settings))
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         """All rows are durable when this returns. Raises Refused where the content can never be stored.
@@ -152,6 +160,11 @@ def _client(settings: ClickHouseSettings) -> Client:
     client.http_retries = 0  # whoever writes tries again, not its driver as well
     client.database = settings.database  # named with each request: it need not exist yet
     return client
+
+
+def _accepted(client: Client, settings: Mapping[str, int] | None) -> dict[str, Any] | None:
+    known = client.server_settings
+    return {name: value for name, value in (settings or {}).items() if name in known and not known[name].readonly}
 
 
 def _bound(parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -7,6 +7,9 @@ import pytest
 from drift.jobs import server_time
 from drift.reconcile import reconcile
 from drift.settings import WindowSettings
+from drift.windows.contents import base_contents
+from drift.windows.metrics import metrics_by_name
+from drift.windows.scope import WHOLE_MINUTES, Scope, WindowKey
 from sinks.clickhouse.database import Database
 from sinks.sample import embedding
 from tests.drift.world import World, score_row, trace_row
@@ -37,6 +40,19 @@ def test_a_window_is_open_until_the_watermark_passes_its_end(database: Database)
     assert (window["scored"], window["revision"], window["state"], window["late"]) == (2, 1, "closed", 0)
     assert window["sum"] == pytest.approx(1.2)
     assert pending(database) == 0
+
+
+def test_parts_of_other_minutes_are_not_read(database: Database) -> None:
+    """Or a roll-up takes the longer the more was stored before it: FINAL alone reads every part of every day."""
+    world = World(database)
+    world.scores(0, [0.5])
+    world.scores(120, [0.7])
+    minute = int(world.at(120).timestamp())
+    scope = Scope(60, ("live",), minute, minute + 60, (), (WindowKey("live", "shop", "prod", minute),))
+    contents = base_contents(scope, metrics_by_name(world.evaluators), {}, revised=False)
+    told = database.rows(f"EXPLAIN indexes = 1 {contents}", settings=WHOLE_MINUTES)
+    read = [str(*row.values()).strip(" │") for row in told]
+    assert read.count("Parts: 1/2") == read.count("Min-Max") > 0
 
 
 def test_late_rows_revise_and_are_counted(database: Database) -> None:

@@ -66,6 +66,14 @@ def test_what_is_bound_is_what_the_server_sees(
     assert row == {"text": text, "number": number, "names": names, "time": time}
 
 
+def test_a_setting_holds_for_a_statement_and_one_that_the_server_does_not_know_is_left_out(database: Database) -> None:
+    said = "SELECT getSetting('max_block_size') AS size"
+    [usual] = database.rows(said)
+    [changed] = database.rows(said, settings={"max_block_size": 4321, "of_a_server_to_come": 1})
+    assert (changed["size"], database.rows(said)) == (4321, [usual])
+    database.command("SELECT 1", settings={"of_a_server_to_come": 1})
+
+
 def test_times_are_aware_utc(database: Database) -> None:
     elsewhere = datetime(2026, 3, 1, 14, 30, tzinfo=timezone(timedelta(hours=2)))
     [row] = database.rows("SELECT {at:DateTime('UTC')} AS at, toDateTime64(0, 3, 'UTC') AS zero", {"at": elsewhere})
