@@ -91,6 +91,7 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         # Whatever its state: were sent messages to go first, an older row of one might come to light as pending.
         "outbox": f"toDateTime(updated_at) + toIntervalDay({retention.outbox_days})",
         "dead_letters": f"toDateTime(ingested_at) + toIntervalDay({retention.dead_letters_days})",
+        "dead_letter_marks": f"toDateTime(at) + toIntervalDay({retention.dead_letters_days})",
     }
 
 

@@ -1,5 +1,6 @@
 """`ragwatch replay`."""
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,8 +10,10 @@ import click
 from stream.cli.options import config_option, settings_from, split
 
 if TYPE_CHECKING:
+    from stream.ingest.records import Record
     from stream.pipeline import Period
     from stream.replay.loop import ReplaySource
+    from stream.replay.runs import RunRow
     from stream.settings import Settings
 
 
@@ -76,7 +79,7 @@ def command(
         raise click.UsageError("--file is read whole: --topic, --from, --to and --late are for topics")
     if start is not None and end is not None and start >= end:
         raise click.UsageError("--from must lie before --to")
-    _check_name(run_id)
+    check_name(run_id)
     settings = settings_from(config).settings
     if wanted := split(evaluators):
         chosen = settings.evaluators.model_copy(update={"enabled": wanted})
@@ -84,7 +87,8 @@ def command(
     _run(settings, run_id, file, topics, start, end, late_s)
 
 
-def _check_name(run_id: str) -> None:
+def check_name(run_id: str) -> None:
+    """Nothing, where a run may be called so; otherwise a usage error."""
     import re
 
     from sinks.rows import PROBE
@@ -104,22 +108,35 @@ def _run(
     end: datetime | None,
     late_s: float | None,
 ) -> None:
+    from stream.pipeline import Period
+
+    period = None
+    if start is not None or end is not None:
+        period = Period(start.timestamp() if start else 0.0, end.timestamp() if end else float("inf"))
+    source = _source(settings, file, topics, period, late_s)
+    done = fill(settings, run_id, source, period)
+    click.echo(f"run {run_id}: {done.traces:,} traces, {done.dead_letters:,} dead letters, from {source.description}")
+
+
+def fill(
+    settings: "Settings",
+    run_id: str,
+    source: "ReplaySource",
+    period: "Period | None" = None,
+    settled: "Callable[[Sequence[Record]], None] | None" = None,
+) -> "RunRow":
+    """Replay `source` into a run, with a bar, and return the run; `settled` as `stream.replay.loop.replay` has it."""
     import asyncio
 
     from sinks.clickhouse.database import Database
     from sinks.clickhouse.sink import ClickHouseSink
     from stream.assembly import assemble
     from stream.cli.replay_progress import shown
-    from stream.pipeline import Period
     from stream.replay.loop import replay
-    from stream.replay.runs import Runs
+    from stream.replay.runs import COMPLETED, Runs
     from stream.telemetry.logs import configure
 
     configure(settings.telemetry)
-    period = None
-    if start is not None or end is not None:
-        period = Period(start.timestamp() if start else 0.0, end.timestamp() if end else float("inf"))
-    source = _source(settings, file, topics, period, late_s)
     database = Database(settings.clickhouse)
     sink = ClickHouseSink(database)
     runner = asyncio.Runner()
@@ -129,9 +146,10 @@ def _run(
         made = assemble(settings, None, run_id=run_id, timely=False, period=period)
         runs = Runs(database)
         run = runs.claim(run_id, source.description, source.identity, made.plan, settings)
-        with shown(run_id, resumed=run.traces if run.state != "completed" else 0) as tell:
-            done = runner.run(
-                replay(source, made.pipeline, sink, runs, run, block_rows=settings.worker.block_rows, tell=tell)
+        rows = settings.worker.block_rows
+        with shown(run_id, resumed=run.traces if run.state != COMPLETED else 0) as tell:
+            return runner.run(
+                replay(source, made.pipeline, sink, runs, run, block_rows=rows, tell=tell, settled=settled)
             )
     except KeyboardInterrupt:
         click.echo(f"run {run_id}: stopped; the same command goes on where it was", err=True)
@@ -139,7 +157,6 @@ def _run(
     finally:
         runner.close()
         sink.close()
-    click.echo(f"run {run_id}: {done.traces:,} traces, {done.dead_letters:,} dead letters, from {source.description}")
 
 
 def _source(

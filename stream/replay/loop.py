@@ -18,7 +18,7 @@ from evaluators.errors import Transient
 from sinks.protocol import Sink
 from sinks.refusal import SetAside, write_or_set_aside
 from sinks.rows import Block, DeadLetterRow
-from stream.ingest.records import Record
+from stream.ingest.records import Record, broker_time
 from stream.ingest.rows import dead_letter_row
 from stream.lanes.backoff import delays
 from stream.lanes.refused import by_block, dead_letters_of
@@ -73,10 +73,14 @@ async def replay(
     *,
     block_rows: int,
     tell: Callable[[ReplayProgress], None] = lambda progress: None,
+    settled: Callable[[Sequence[Record]], None] | None = None,
     rng: random.Random | None = None,
 ) -> RunRow:
-    """The completed run. A run that was completed before is done once more and leaves the same rows."""
-    work = _Replay(pipeline, sink, runs, run, rng or random.Random())
+    """The completed run. A run that was completed before is done once more and leaves the same rows.
+
+    `settled` is told of the records whose rows have been stored, block by block; dead letters are not among them.
+    """
+    work = _Replay(pipeline, sink, runs, run, settled, rng or random.Random())
     position = run.where
     if run.state == COMPLETED:
         position = source.rewound(position)
@@ -93,13 +97,22 @@ async def replay(
 
 
 class _Replay:
-    def __init__(self, pipeline: Pipeline, sink: Sink, runs: Runs, run: RunRow, rng: random.Random) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        sink: Sink,
+        runs: Runs,
+        run: RunRow,
+        settled: Callable[[Sequence[Record]], None] | None,
+        rng: random.Random,
+    ) -> None:
         self.run = run
         self.block = Block()
         self._pipeline = pipeline
         self._run_id = pipeline.run_id
         self._sink = sink
         self._runs = runs
+        self._settled = settled
         self._rng = rng
         self._taken: list[tuple[Block, Sequence[Record]]] = []  # what the block is made of, batch by batch
         self._traces = 0
@@ -125,6 +138,8 @@ class _Replay:
         if letters := self._dead_letters(refused):
             self.block.dead_letters += letters
             await self._durably(lambda: write_or_set_aside(self._sink, Block(dead_letters=letters)))
+        if (settled := self._settled) is not None and (stored := self._stored()):
+            await self._durably(lambda: settled(stored))
         row = self.run._replace(
             state=state,
             position=msgspec.json.encode(position).decode(),
@@ -135,6 +150,11 @@ class _Replay:
         await self._durably(lambda: self._runs.store(row))
         self.run = row
         self.block, self._taken, self._traces = Block(), [], 0
+
+    def _stored(self) -> list[Record]:
+        dead = {(row.topic, row.partition, row.offset, row.time) for row in self.block.dead_letters}
+        records = [record for _, batch in self._taken for record in batch]
+        return [at for at in records if (at.topic, at.partition, at.offset, broker_time(at)) not in dead]
 
     def _dead_letters(self, refused: Sequence[SetAside]) -> list[DeadLetterRow]:
         """A record whose row the sink will never take is a dead letter of the run, once, however many rows it had."""

@@ -41,7 +41,7 @@ class Telemetry:
         self.dead_letters = self._counter(
             "dead_letters",
             "Records set aside on the dead-letter topic.",
-            "Read table dead_letters and mend the producer; then re-feed the topic.",
+            "`ragwatch dead-letters list` says why; mend the producer, then replay or drop them.",
             "lane",
             "stage",
             "reason",

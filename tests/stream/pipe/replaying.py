@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from evaluators.errors import Refused
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.sink import ClickHouseSink
 from sinks.protocol import Sink
+from sinks.rows import Block
 from stream.assembly import assemble
 from stream.pipeline import Period
 from stream.replay.file import FileSource
@@ -48,6 +50,20 @@ def file_source(path: Path, batch: int = 10, **limits: int) -> FileSource:
 
 class Stopped(Exception):
     """In place of a kill."""
+
+
+class Fastidious(ClickHouseSink):
+    """Refuses the texts and scores of one trace, which do not tell their partition."""
+
+    def __init__(self, database: Database, refused: str) -> None:
+        super().__init__(database)
+        self._refused = refused
+
+    def write(self, block: Block) -> None:
+        ids = {row.trace_id for row in block.texts} | {row.trace_id for row in block.scores}
+        if self._refused in ids:
+            raise Refused("odd")
+        super().write(block)
 
 
 def go(

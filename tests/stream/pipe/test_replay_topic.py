@@ -8,15 +8,14 @@ from hashlib import sha256
 
 import pytest
 
-from evaluators.errors import ConfigError, Refused, Transient
+from evaluators.errors import ConfigError, Transient
 from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.rows import Block
 from stream.pipeline import Period
 from stream.replay.loop import ReplayProgress, ReplaySource
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import (
     BASE_MS,
+    Fastidious,
     Stopped,
     everything,
     fields,
@@ -78,20 +77,6 @@ def test_a_topic_becomes_a_run(database: Database, bootstrap: str) -> None:
     assert {row["partition"] for row in before["traces"]} == {0, 1}
     assert go(database, source()).traces == 50
     assert everything(database) == before
-
-
-class Fastidious(ClickHouseSink):
-    """Refuses the texts and scores of one trace, which do not tell their partition."""
-
-    def __init__(self, database: Database, refused: str) -> None:
-        super().__init__(database)
-        self._refused = refused
-
-    def write(self, block: Block) -> None:
-        ids = {row.trace_id for row in block.texts} | {row.trace_id for row in block.scores}
-        if self._refused in ids:
-            raise Refused("odd")
-        super().write(block)
 
 
 @pytest.mark.parametrize("partition", [0, 1])

@@ -1,0 +1,1 @@
+"""Looking at dead letters, replaying and dropping them."""
