@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "jobs": ("stream.cli.jobs", "Close windows, judge rules, open and resolve problems."),
     "replay": ("stream.cli.replay", "Evaluate a range of a topic, or a file, into a run of its own."),
     "dead-letters": ("stream.cli.dead_letters", "List, show, replay or drop records that could not be used."),
+    "compare": ("stream.cli.compare", "What changed from one run to another, and how sure that is."),
     "problems": ("stream.cli.problems", "List problems, or show one with its examples and actions."),
     "evaluators": ("stream.cli.evaluators", "Every evaluator, and whether it can run; begin one of your own."),
     "models": ("stream.cli.models", "List the models that evaluators ask, or fetch them."),

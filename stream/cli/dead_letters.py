@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from stream.cli.options import config_option, settings_from, split
-from stream.cli.replay import EventTime, check_name, fill
+from stream.cli.options import EventTime, config_option, settings_from, split
+from stream.cli.replay import check_name, fill
 
 if TYPE_CHECKING:
     from stream.dead_letters.letters import Group, Letter, Letters, State, Wanted

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,25 @@ if TYPE_CHECKING:
 LANES: "tuple[Lane, ...]" = ("fast", "model", "judge")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class EventTime(click.ParamType):
+    """RFC 3339 with an offset, or a date (midnight UTC)."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """As an aware time."""
+        if isinstance(value, datetime):
+            return value
+        text = str(value)
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{text!r} is not a time; e.g. 2026-03-01 or 2026-03-01T12:00:00Z", param, ctx)
+        if time.tzinfo is None and len(text) > 10:
+            self.fail(f"{text!r} has no offset; e.g. 2026-03-01T12:00:00Z", param, ctx)
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
 def config_option(command: Command) -> Command:

@@ -1,13 +1,13 @@
 """`ragwatch replay`."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import config_option, settings_from, split
+from stream.cli.options import EventTime, config_option, settings_from, split
 
 if TYPE_CHECKING:
     from stream.ingest.records import Record
@@ -15,25 +15,6 @@ if TYPE_CHECKING:
     from stream.replay.loop import ReplaySource
     from stream.replay.runs import RunRow
     from stream.settings import Settings
-
-
-class EventTime(click.ParamType):
-    """RFC 3339 with an offset, or a date (midnight UTC)."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """As an aware time."""
-        if isinstance(value, datetime):
-            return value
-        text = str(value)
-        try:
-            time = datetime.fromisoformat(text)
-        except ValueError:
-            self.fail(f"{text!r} is not a time; e.g. 2026-03-01 or 2026-03-01T12:00:00Z", param, ctx)
-        if time.tzinfo is None and len(text) > 10:
-            self.fail(f"{text!r} has no offset; e.g. 2026-03-01T12:00:00Z", param, ctx)
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
 @click.command()

@@ -1,0 +1,1 @@
+"""Two runs beside each other: what changed, and how sure that is."""
