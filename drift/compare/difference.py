@@ -2,7 +2,7 @@
 
 Paired: d = mean(b - a), s its standard deviation, interval d ± t(n - 1) s / sqrt(n) (Student). Unpaired (Welch 1947):
 d = mean(b) - mean(a), interval d ± t(v) sqrt(e), e = va / na + vb / nb and, after Satterthwaite,
-v = e² / ((va / na)² / (na - 1) + (vb / nb)² / (nb - 1)). p is that of the same t, two-sided.
+1 / v = r² / (na - 1) + (1 - r)² / (nb - 1) where r = va / na / e. p is that of the same t, two-sided.
 
 Where values do not vary, t would call two records certain. Then there is no interval, and p is another: that n changes
 all point one way (sign test, 2 · 2^-n), or that chance parts the values so well (Fisher, at most 2 / C(na + nb, na)).
@@ -39,9 +39,10 @@ def paired(differences: Sample, confidence: float = 0.95) -> Difference:
     n, mean = differences.n, differences.mean
     if n < 2:
         return Difference(mean)
-    if math.sqrt(differences.variance) <= _ROUNDING * abs(mean):
+    error = math.sqrt(differences.variance / n)
+    if not error or math.sqrt(differences.variance) <= _ROUNDING * abs(mean):
         return Difference(mean, p=2.0 ** (1 - n) if mean else 1.0)
-    return _student(mean, math.sqrt(differences.variance / n), n - 1, confidence)
+    return _student(mean, error, n - 1, confidence)
 
 
 def unpaired(a: Sample, b: Sample, confidence: float = 0.95) -> Difference:
@@ -49,10 +50,12 @@ def unpaired(a: Sample, b: Sample, confidence: float = 0.95) -> Difference:
     mean = b.mean - a.mean
     if min(a.n, b.n) < 2:
         return Difference(mean)
-    if math.sqrt(max(a.variance, b.variance)) <= _ROUNDING * max(abs(a.mean), abs(b.mean)):
-        return Difference(mean, p=_parted(a.n, b.n) if mean else 1.0)
     of_a, of_b = a.variance / a.n, b.variance / b.n
-    freedom = (of_a + of_b) ** 2 / (of_a**2 / (a.n - 1) + of_b**2 / (b.n - 1))
+    spread = math.sqrt(max(a.variance, b.variance))
+    if not of_a + of_b or spread <= _ROUNDING * max(abs(a.mean), abs(b.mean)):
+        return Difference(mean, p=_parted(a.n, b.n) if mean else 1.0)
+    share = of_a / (of_a + of_b)
+    freedom = 1 / (share**2 / (a.n - 1) + (1 - share) ** 2 / (b.n - 1))
     return _student(mean, math.sqrt(of_a + of_b), freedom, confidence)
 
 
@@ -66,6 +69,8 @@ def adjusted(p: Sequence[float]) -> list[float]:
 def _student(mean: float, error: float, freedom: float, confidence: float) -> Difference:
     from scipy.special import stdtr, stdtrit
 
+    if not math.isfinite(mean + error):  # values near the end of what a double holds
+        return Difference(mean if math.isfinite(mean) else None)
     reach = error * float(stdtrit(freedom, (1 + confidence) / 2))
     return Difference(mean, mean - reach, mean + reach, 2 * float(stdtr(freedom, -abs(mean) / error)))
 

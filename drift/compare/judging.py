@@ -1,5 +1,6 @@
 """Which metrics of one run are worse than another's: each difference with its confidence, and all of them together."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -69,8 +70,8 @@ def _change(
         paired=pairs,
         only_a=found.a.n - pairs,
         only_b=found.b.n - pairs,
-        mean_a=(found.pairs_a if by_pairs else found.a.mean) if found.a.n else None,
-        mean_b=(found.pairs_b if by_pairs else found.b.mean) if found.b.n else None,
+        mean_a=_told(found.pairs_a if by_pairs else found.a.mean),
+        mean_b=_told(found.pairs_b if by_pairs else found.b.mean),
         difference=difference.value,
         low=difference.low,
         high=difference.high,
@@ -87,6 +88,11 @@ def _difference(found: Sums, by_pairs: bool, confidence: float) -> Difference:
     if by_pairs:
         return paired(found.differences, confidence)
     return unpaired(found.a, found.b, confidence) if found.a.n and found.b.n else Difference()
+
+
+def _told(mean: float) -> float | None:
+    """None for the mean of nothing, and for one beyond what a double holds."""
+    return mean if math.isfinite(mean) else None
 
 
 def _coverage(key: str, scored: int, evaluated: Evaluated) -> float | None:

@@ -1,11 +1,12 @@
 """What the database adds up for a comparison: counts, means and variances, so that no record's row leaves it."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from drift.compare.difference import Sample
 from drift.compare.result import Moved, Question
+from drift.windows.scope import MINUTE, WHOLE_MINUTES
 from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
 
@@ -40,6 +41,7 @@ def evaluated(database: Database, question: Question, run: str) -> dict[str, Eva
             arraySort(groupUniqArray({_FINGERPRINTS})(fingerprint)) AS fingerprints
         FROM scores FINAL WHERE {_where(question, "run_id = {run:String}")} GROUP BY evaluator""",
         _bound(question) | {"run": run},
+        _settings(question),
     )
     if not rows:
         raise ConfigError(_nothing(database, run))
@@ -65,6 +67,7 @@ def sums(database: Database, question: Question, evaluator: str) -> list[Sums]:
         )
         GROUP BY key ORDER BY key""",
         _bound(question) | {"a": question.run_a, "b": question.run_b, "evaluator": evaluator},
+        _settings(question),
     )
     return [_sums(row) for row in rows]
 
@@ -95,6 +98,11 @@ def _where(question: Question, run: str) -> str:
         "time < {end:DateTime64(3, 'UTC')}": question.end,
     }
     return " AND ".join([run, *(condition for condition, value in conditions.items() if value is not None)])
+
+
+def _settings(question: Question) -> Mapping[str, int]:
+    whole = all(time is None or time.timestamp() % MINUTE == 0 for time in (question.start, question.end))
+    return WHOLE_MINUTES if whole else {}
 
 
 def _bound(question: Question) -> dict[str, Any]:

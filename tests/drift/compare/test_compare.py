@@ -191,3 +191,17 @@ def test_what_else_differs_is_told(database: Database) -> None:
     assert found.fingerprints == {"quality": (("f1",), ("f2",))}
     assert (only(found).verdict, only(found).p) == ("unknown", None)
     assert only(found).difference == pytest.approx(0.1)
+
+
+def test_values_near_the_end_of_what_a_double_holds_are_no_error(database: Database) -> None:
+    for evaluator, greatest in (("quality", 1e308), ("speed", 1e200)):
+        for run, sign in (("a", 1), ("b", -1)):
+            huge = {f"t{n}": sign * greatest * (1 - n / 10) for n in range(5)}
+            database.insert(
+                "scores", rows(run, huge, evaluator) + rows(run, {f"{run}{n}": 1.0 for n in range(5)}, "leak")
+            )
+    found = compared(database)
+    assert [change.metric for change in found.metrics] == ["leak.good", "quality.good", "speed.good"]
+    assert [change.verdict for change in found.metrics] == ["same", "unknown", "unknown"]
+    assert (found.metrics[1].mean_a, found.metrics[1].difference) == (None, None)
+    assert found.metrics[2].difference == pytest.approx(-1.6e200)

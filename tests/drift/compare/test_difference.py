@@ -71,6 +71,11 @@ def test_a_million_of_each() -> None:
     assert numbers_of(found)[1:3] == pytest.approx((0.001 - 1.959966 * 5e-4, 0.001 + 1.959966 * 5e-4), abs=1e-8)
 
 
+def test_a_variance_too_small_to_divide_is_none() -> None:
+    assert paired(Sample(4, 0.0, 5e-324)) == Difference(0.0, p=1.0)
+    assert unpaired(Sample(4, 0.0, 5e-324), Sample(4, 0.0, 0.0)) == Difference(0.0, p=1.0)
+
+
 def test_one_value_tells_a_difference_and_no_more() -> None:
     assert paired(Sample(1, 0.3, math.nan)) == Difference(0.3)
     assert unpaired(Sample(1, 0.1, math.nan), Sample(9, 0.2, 0.01)) == Difference(0.1)
