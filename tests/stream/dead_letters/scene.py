@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ class Scene:
     database: Database
     largest_letter: int = 1 << 20
     topic: str = field(default_factory=lambda: f"rag.{uuid.uuid4().hex[:8]}")
+    sent_ms: int = field(default_factory=lambda: int(time.time() * 1000) - 600_000)  # of the latest message
 
     def __post_init__(self) -> None:
         make_topics(self.broker, {self.topic: 2})
@@ -60,16 +62,16 @@ class Scene:
         )
 
     def send(self, *messages: Sent, topic: str = "") -> None:
-        """In order."""
+        """In order, one a second by their timestamps."""
 
         async def produce() -> None:
             producer = AIOKafkaProducer(bootstrap_servers=self.broker.bootstrap)
             await producer.start()
             try:
                 for sent in messages:
-                    await producer.send_and_wait(
-                        topic or self.topic, sent.value, sent.key, sent.partition, headers=list(sent.headers)
-                    )
+                    self.sent_ms += 1000
+                    where = {"partition": sent.partition, "timestamp_ms": self.sent_ms, "headers": list(sent.headers)}
+                    await producer.send_and_wait(topic or self.topic, sent.value, sent.key, **where)
             finally:
                 await producer.stop()
 
