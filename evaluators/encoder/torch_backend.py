@@ -15,7 +15,7 @@ from evaluators.spec import Vectors
 
 
 class TorchBackend:
-    """A `windows.Backend` on sentence-transformers. Sets the process's torch threads: they belong to the encoder.
+    """A `windows.Backend` on sentence-transformers.
 
     Prompts that a model's configuration names ("query: ") are not put before texts; nothing here knows their role.
     """
@@ -26,7 +26,6 @@ class TorchBackend:
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()  # a worker's log is no terminal
-        torch.set_num_threads(settings.threads)
         device = device_of(settings.device)
         self._torch = torch
         try:
@@ -45,7 +44,7 @@ class TorchBackend:
         before, after = tuple(framed[:at]), tuple(framed[at + len(plain) :])
         self.frame = Frame(before, after, int(self._model.max_seq_length))
         self._model.to(dtype_of(settings, device))
-        self._batches = TorchBatches(self._unit_vectors, device)
+        self._batches = TorchBatches(self._unit_vectors, device, settings.threads)
         self.dimension = ready(self._batches, device, settings.batch_tokens, self.frame.max_tokens)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:

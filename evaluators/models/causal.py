@@ -25,7 +25,7 @@ _SAMPLE = "Nobody scores this: it shows whether what comes later leaves alone wh
 
 
 class CausalModel:
-    """A `Model` for `Need.LM`. Sets the process's torch threads.
+    """A `Model` for `Need.LM`.
 
     (text,): every token is scored by those before it. As in Hugging Face's guide to perplexity, a text is framed as the
     tokenizer frames it, so that for GPT-2 nothing stands before the first token, which is not scored then (of one token
@@ -45,7 +45,6 @@ class CausalModel:
         if settings.backend == "onnx":
             raise ConfigError(f"{files.source.name} is a language model, which onnx does not run: set backend to torch")
         disable_progress_bar()  # a worker's log is no terminal
-        torch.set_num_threads(settings.threads)
         device = device_of(settings.device)
         model, tokenizer = loaded("AutoModelForCausalLM", files, settings, dtype_of(settings, device))
         model.base_model.config.pad_token_id = None  # or it looks for padding in all that it reads, and warns of it
@@ -60,7 +59,7 @@ class CausalModel:
         self._tokenizer.encode_special_tokens = True
         framed, plain = (self._tokenizer.encode("a", add_special_tokens=special).ids for special in (True, False))
         self._before = framed[: framed.index(plain[0])]
-        self._batches = TorchBatches(self._forward, device)
+        self._batches = TorchBatches(self._forward, device, settings.threads)
         try:
             self._shares = self._sound(files.source.name)
         except FloatingPointError as error:

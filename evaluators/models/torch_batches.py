@@ -39,15 +39,19 @@ class Batch(Protocol):
 
 
 class TorchBatches:
-    """A `batches.Runs`: one forward function on one device."""
+    """A `batches.Runs`: one forward function on one device.
 
-    def __init__(self, forward: Forward, device: Any) -> None:
+    On a CPU with so many threads: torch has one number of them for all models of a process, which each run sets anew.
+    """
+
+    def __init__(self, forward: Forward, device: Any, threads: int = 1) -> None:
         import torch
 
         self.batch_tokens = BATCH_TOKENS_CPU
         self._torch = torch
         self._forward = forward
         self._device = device
+        self._threads = threads
         self._copies = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def run(self, batches: Iterator[Batch]) -> Vectors:
@@ -55,6 +59,8 @@ class TorchBatches:
 
         On a GPU nothing here waits for it: while it computes, the next batch is padded, pinned and copied.
         """
+        if self._torch.get_num_threads() != self._threads:
+            self._torch.set_num_threads(self._threads)
         with self._torch.inference_mode():
             rows = [given for batch in batches for given in self._given(batch)]
             return np.asarray(self._torch.cat(rows).float().cpu().numpy(), np.float32)

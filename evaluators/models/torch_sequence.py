@@ -15,14 +15,12 @@ from evaluators.spec import Vectors
 
 
 class TorchSequence:
-    """A `sequence.Backend` on transformers. Sets the process's torch threads, as the encoder does."""
+    """A `sequence.Backend` on transformers."""
 
     def __init__(self, files: ModelFiles, settings: ModelSettings) -> None:
-        import torch
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()  # a worker's log is no terminal
-        torch.set_num_threads(settings.threads)
         device = device_of(settings.device)
         model, tokenizer = loaded("AutoModelForSequenceClassification", files, settings, dtype_of(settings, device))
         self._model = model.to(device).eval()
@@ -30,7 +28,7 @@ class TorchSequence:
         with_kinds = "token_type_ids" in takes and "token_type_ids" in tokenizer.model_input_names
         pad = tokenizer.pad_token_id or 0
         self.pieces = Pieces(tokenizer.backend_tokenizer, most_tokens(model.config, tokenizer), pad, with_kinds)
-        self._batches = TorchBatches(self._logits, device)
+        self._batches = TorchBatches(self._logits, device, settings.threads)
         ready(self._batches, device, settings.batch_tokens, self.pieces.max_tokens)
 
     @property

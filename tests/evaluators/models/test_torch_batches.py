@@ -85,6 +85,20 @@ class TestTorch:
             for tokens in (1024, 512, 256, 128)
         ]
 
+    def test_each_model_has_its_own_threads_whichever_was_made_last(self) -> None:
+        import torch
+
+        def forward(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+            return torch.full((len(inputs["input_ids"]), 1), torch.get_num_threads())
+
+        one, other = (TorchBatches(forward, torch.device("cpu"), threads) for threads in (2, 1))
+        before = torch.get_num_threads()
+        try:
+            given = [in_batches(model, [Window([1])]).item() for model in (one, other, one)]
+        finally:
+            torch.set_num_threads(before)
+        assert given == [2, 1, 2]
+
     def test_a_window_that_does_not_fit_alone_fails(self) -> None:
         import torch
 
