@@ -76,7 +76,10 @@ class EvaluatorInfo:
 def describe(
     registry: Mapping[str, Evaluator], settings: EvaluatorSettings, encoder: Encoder | None = None
 ) -> list[EvaluatorInfo]:
-    """Every evaluator, sorted by id, as these settings have it; loads no model. Raises `ConfigError` as `prepare`."""
+    """Every evaluator, sorted by id, as these settings have it; loads no model but one whose int8 must be tried.
+
+    Raises `ConfigError` as `prepare`.
+    """
     check_names(registry, settings)
     embeds = any(Need.EMBEDDING in evaluator.needs for evaluator in registry.values())
     no_encoder = what_is_missing(settings.encoder) if embeds and encoder is None else None
