@@ -29,22 +29,22 @@ SOMEWHERE = r"(?:[^0-9\n]{0,40}?|[^0-9\n]{0,16}\n\s{0,8})"
 _NUMBER = (
     # Also as the field of what the label names: "passport": {"number": ...
     r"(?:(?:[ _.,/*'\"-]{0,3}|[\"']?:? ?(?:\{\s{0,8}|\n\s{1,8})[\"']?)"
-    r"(?:number|num(?:ero|mer|eri|bers?|ara[a-z]{0,4})?|no|nr|n\.?o?|nomor|nomer[a-z]{0,2}|"
-    r"cislo|szam|"
-    r"so|id|code|card|document|account|seria|series|i|and|ref|value|field)(?:\b|_)[.:]?)"
+    r"(?:#|(?:number|num(?:ero|mer|eri?s?|urs|ri|bers?|bri|ara[a-z]{0,4})?|no|nr|n\.?o?|nomor|nomer[a-z]{0,2}|"
+    r"cislo|c|szama?|broj|stevilka|"
+    r"so|id|code|card|document|account|seria|series|i|and|ref|value|field)(?:\b|_)[.:]?))"
 )
 _HAS = r"(?: (?:has|with|hat|mit|heeft|met|har|med|tiene|con|tem|com|a|avec|ha|ma|z) (?:the|die|der|el|le|il|o|het)?)"
 _OF = r" (?:of|for|from|in|on|del|de|des|der|do|da|di|du|van|von|fur|pour|para|per|till|dla)\b[^0-9\n:=]{0,32}?"
 _VERB = r"(?:is|was|are|reads?|shows?|says|being|es|ist|lautet|est|sono|e|to|on|ar|er|jest|este|adalah|la)"
-_TAGS = r"(?:</?[a-z][^<>\n]{0,40}>\s{0,4}){1,4}"
-_SIGN = rf"(?:[\"'`*_\])\\]{{0,5}}\s{{0,2}}(?:[:=#|>]|-[ >]|\b{_VERB}\b:?(?: (?:el|le|la|the|o))?|{_TAGS})[*_]{{0,3}})"
+TAGS = r"(?:</?[a-z][^<>\n]{0,40}>\s{0,4}){1,4}"
+_SIGN = rf"(?:[\"'`*_\])\\]{{0,5}}\s{{0,2}}(?:[:=#|>]|-[ >]|\b{_VERB}\b:?(?: (?:el|le|la|the|o))?|{TAGS})[*_]{{0,3}})"
 # Right before the number, but for what may stand between a label and its value.
 BESIDE = (
     rf"(?:[a-z]{{0,11}}[a-rt-z])?\.?{_HAS}?{_NUMBER}{{0,3}}(?:\*\*)?(?: ?\([^()0-9\n]{{0,24}}\))?"
     rf"(?:(?:{_OF})?{_SIGN})?[\s\"'`*_(\[)\]<>\\#,:]{{0,12}}"
 )
 # What may stand between a mark and its value.
-BESIDE_MARK = rf"(?:[^0-9A-Za-z\n]{{0,12}}?|\s?(?:\n\s{{0,8}}|{_TAGS}))"
+BESIDE_MARK = rf"(?:[^0-9A-Za-z\n]{{0,12}}?|\s?(?:\n\s{{0,8}}|{TAGS}))"
 
 # What a number counts: "12345678 applications", "250000 dollars", "1234567 GB".
 _COUNTED = (

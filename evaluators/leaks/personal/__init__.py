@@ -12,6 +12,7 @@ from evaluators.leaks.personal import (
     email,
     europe,
     machine_readable,
+    misspelt,
     network_address,
     social_security,
     telephone,
@@ -30,6 +31,7 @@ _BEFORE_TELEPHONES: tuple[Detector, ...] = (
     *device_address.DETECTORS,
     *documents.DETECTORS,
     *machine_readable.DETECTORS,
+    *misspelt.DETECTORS,
     *vehicle.DETECTORS,
     *network_address.DETECTORS,
 )

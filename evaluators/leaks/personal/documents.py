@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import ACCOUNT, BIRTH, DRIVING, IDENTITY, PASSPORT
+from evaluators.leaks.folded import ACCOUNT, BIRTH, DRIVING, IDENTITY, MEDICAL, PASSPORT
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import BESIDE_MARK, SOMEWHERE, called
+from evaluators.leaks.labels import BESIDE_MARK, SOMEWHERE, TAGS, called
 from evaluators.leaks.patterns import compiled
 from evaluators.leaks.personal.checks import luhn
 from evaluators.leaks.personal.numbered import named, told
@@ -23,19 +23,25 @@ _DATE = (
 )
 _BIRTH = (
     r"(?:date|day) of birth|birth ?da(?:te|y)|\bd\.?o\.?b\b\.?|geburts(?:datum|tag)|\bgeb\.|date de naissance|"
-    r"fecha de nac|f\. ?nac|data (?:di|de) nasci|geboortedatum|verjaardag|data urodzenia|f.{1,2}delse(?:sdato|sdatum|"
-    r"sdag)|"
+    r"fecha de nac|f\. ?nac|data (?:di|de) nasci|geboortedatum|verjaardag|data urodzenia|f.{1,2}delses?(?:dato|datum|"
+    r"dag)|"
     r"f.{1,2}dselsda|fodt|\bfodd|syntym|datum narozeni|datum narodenia|narozen|datum rodenja|szuletesi|data nasterii|"
     r"nascut|"
     r"dogum tarihi|data rozdenia|data narodzenna|data na razdane|den' rozdenia|hmerom?hnia gennhshs|tanggal lahir|"
-    r"tarikh lahir|ngay sinh|sunnimisaeg|gimimo data|dzimsanas|\bd\.r\b"
+    r"tarikh lahir|ngay sinh|sunnimisaeg|gimimo data|dzimsanas|\bd\.r\b|\bbday\b|"
+    r"sunniaeg|sunnikuupaev|datum rojstva|data breithe|data tat.twelid|dogum gunu|tgl\.? lahir"
 )
 # Encyclopaedias are full of them: they count where who was born may be alive.
 _BORN = (
     r"\bborn\b(?: (?:on|in [a-z]{2,20}(?: on)?))?|\bgeboren\b(?: am| op)?|\bne(?:e|\(e\))?(?: le\b)|"
     r"\bnacid[oa](?: el)?|"
-    r"\bnat[oa]\b(?: a [a-z]{2,20})?(?: il)?|\bnascid[oa](?: em| a)?|\bur(?:odzon[ya])?\b\.?|\brodilsa\b|\brodilas'"
+    r"\bnat[oa]\b(?: a [a-z]{2,20})?(?: il)?|\bnascid[oa](?: em| a)?|\bur(?:odzon[ya])?\b\.?|\brodilsa\b|\brodilas'|"
+    r"\bbirth\b|\bnaissance\b|\bnacimiento\b|\bnascimento\b|\bcumpleanos\b|\bsyntynyt\b|\bsundinud\b|"
+    r"\bdzim(?:is|usi)\b|\bgim(?:e|es|usi)\b|\bnar\.|\bnaroden[ya]\b|\bszuletett\b|\bszul\.|\bro[dj]ena?\b(?: na|"
+    r" dne)?|"
+    r"\bg\.r\.|\bgennhthke\b(?: stis)?|\bsinh ngay\b"
 )
+_BORN_ON = rf"(?i:{called(_BORN)})(?:[\s:,=\"'*|-]{{1,6}}|\"?{TAGS})({_DATE})\b"
 _LIVING_SINCE = 1915
 _DIED = r"(?i)\b(?:died|dead|death|gestorben|mort|morte|morto|fallecid|murio|overleden|zm\.)"
 _BEFORE_DEATH = 40  # characters
@@ -49,7 +55,7 @@ def _birth(shape: Formatted) -> Iterator[Span]:
 
 def _born(shape: Formatted) -> Iterator[Span]:
     """Of people who may be alive: no year before 1915, and no death behind it."""
-    for match in compiled(rf"(?i:{_BORN})[\s:,\"'*|-]{{1,6}}({_DATE})\b").finditer(shape.data):
+    for match in compiled(_BORN_ON).finditer(shape.data):
         year = compiled(r"[0-9]{4}").search(match[1])
         after = shape.data[match.end() : match.end() + _BEFORE_DEATH]
         if (not year or int(year[0]) >= _LIVING_SINCE) and not compiled(_DIED).search(after):
@@ -57,8 +63,12 @@ def _born(shape: Formatted) -> Iterator[Span]:
 
 
 _LICENCE = (
-    r"driv(?:er|ing)(?:'?s)? (?:licen[cs]e|permit)|f.{1,2}hrerschein|permis de conduire|(?:licencia|permiso|carnet) de "
-    r"conducir|licencia de manejo|carteira de motorista|carta de conducao|patente di guida|numero (?:di )?patente|"
+    r"driv(?:er|ing)(?:'?s)? (?:licen[cs]e|permit)|f.{1,2}hrerscheins?|(?-i:\bDLN?\b)|\bfs nr|dvla licen[cs]e|"
+    r"permis de conduire|(?:licencia|permiso|carnet?) de "
+    r"conduc(?:ir|cion)|carteira de habilitacao|juhiloa|vaditaja apliecib|vairuotojo pazymejimas|ridicskeho prukazu|"
+    r"vodicskeho preukazu|vezetoi engedely|svidetelstvo za upravlenie|adeia odhghshs|vozack[a-z] dozvol|"
+    r"voznisk[a-z]{1,3} dovoljenj|surucu belgesi|giay phep lai xe|bang lai xe|licencia de manejo|"
+    r"carteira de motorista|carta de conducao|patente di guida|numero (?:di |della )?patente|"
     r"\bcnh\b|prawa jazdy|"
     r"rijbewijs|\bdvla\b|"
     r"\bDL ?(?:no|num|#)|"
@@ -66,33 +76,50 @@ _LICENCE = (
     r"voditel'skoe udostoverenie|jogositvany"
 )
 _IDENTITY = (
-    r"national id(?:entity|entification)?|identity (?:card|number|document)|\bid (?:card|document)|personalausweis|"
+    r"national id(?:entity|entification)?|(?:identity|government id) (?:card|number|no|document)|government id\b|"
+    r"\bid (?:card|document)|personalausweis|"
     r"carte (?:nationale )?d.identite|\bcni\b|documento d.identita|carta d.identita|ausweisn|\bperso n|dowodu|"
     r"cislo op|obcanskeho prukaz|"
-    r"documento de identidad|citizen id|residence permit|"
+    r"(?:documento|carnet) de identidad|ausweis n|\bperso\b|(?:\bn\.?[or]?|numero) d.identite|"
+    r"numero de identificacion (?:personal|nacional)|\bid.ka+rt|identiteitsn|legitymacj|\bdowod n|"
+    r"obciansk[a-z]{1,4} preukaz|"
+    r"szemelyi szam|szemelyazonosit|udostoverenia licnosti|osobn[ae] iskaznic|osebn[ae] izkaznic|karta tal.identita|"
+    r"kimlik (?:n|kart)|can cuoc cong dan|\bktp\b|(?-i:\bRG\b)|citizen id|residence permit|"
     r"social security n|dowod osobisty|dowodu osobistego|licna karta|lichna karta|obcansky prukaz|identiteitskaart|"
     r"szemelyi igazolvany|titre de sejour|aufenthaltstitel|cartao d[eo] cidadao|bilhete de identidade|tautothtas?|"
-    r"carte de identitate|buletin(?:ul)? de identitate|henkilokort|identitetskort|karta pobytu|nufus|"
+    r"carte de identitate|buletin(?:ul)? de identitate|henkilokort|identitetskort|karta pobytu|nufus(?: cuzdani)?|"
     r"asmens tapatybes|isikutunnistus"
 )
 _ACCOUNT = (
-    r"(?:bank|checking|savings|deposit|current) (?:account|acct)|"
+    r"(?:bank|checking|savings|deposit|current) (?:account|acct?\b)|"
+    r"bankverbindung|bankgiro|plusgiro|\b(?:cuenta|conto|conta)[\"']?\s?:|compte (?:bancaire|n)|"
     r"(?:bank|giro|spar|lone?|privat)konto|"
     # "Routing 021000021, account ..."
     r"(?:routing|\baba|\brtn)\b[^0-9\n]{0,24}[0-9]{9}[\s,;/|&]{1,4}(?:and\s)?(?:accounts?|acct?)?\b|"
     r"account (?:no\b|nr|num|#)|\bacct|\ba/c\b|"
-    r"konto|sort code|(?:numero de |n.{1,2} de )compte|cuenta (?:bancaria|corriente|de ahorros?)|numero de cuenta|"
+    r"konto|sort code|(?:numero de |n.{1,2} de )compte|cuenta (?:n|bancaria|corriente|de ahorros?)|(?:numero|"
+    r"n.{1,3}) de cuenta|"
     r"conta (?:corrente|bancaria|poupanca)|conto corrente|numero (?:di )?conto|n(?:ume)?r konta|beneficiary account|"
-    r"bankrekening|rekeningnummer|numer rachunku|rachunek|"
-    r"(?:bankovni|cislo) uct|hesap n|rascetnyj scet|tai khoan|rekening"
+    r"bankrekening|rekeningnummer|n(?:ume)?r rachunku|rachunek(?: bankowy)?|tilinumero|pankkitili|pangakonto|"
+    r"\bkonta\b|saskaitos|szamlaszam|"
+    r"bankszaml|cont bancar|numar(?:ul)? de cont|numero (?:de |di )?conto|bankova smetka|nomer sceta|logariasmou?\b|"
+    r"(?:ziro|bankovni|tekuci|transakcijski) racun|"
+    r"(?:bankovni(?:ho)?|cislo(?: bankoveho)?) uce?t|\bucet c|hesap n|rascetnyj scet|tai khoan|rekening"
 )
 _MEDICAL = (
-    r"medical record|\bmrn\b|(?:patient|hospital|chart|member|subscriber) (?:id|no|nr|num)|"
+    r"med(?:ical|\.)? rec(?:ord)?|health record n|\bmrn\b|\bmr ?#|patient ?#|"
+    r"(?:patient|hospital|chart|member|subscriber|beneficiary|medicare) (?:id|no|nr|num)|"
     r"health (?:card|insurance|plan)|insurance (?:id|policy|member)|\bdea (?:no|num|reg)|\bnpi\b|"
     r"krankenversicher(?:ten|ungs)?|versichertenn|kvnr|patientenn|patienten (?:id|nr|akte)|"
     r"(?:dossier|numero) (?:medical|patient)|historia clinica|cartella clinica|"
     r"numero (?:de |di )?(?:paciente|paziente)|patientnummer|journalnummer|patientnr|karta pacjenta|"
-    r"numer pacjenta|fallnummer|medicaid id"
+    r"n(?:ume)?r (?:karty )?pacjenta|fallnummer|medicaid id|krankenkassenn|krankenakte|versicherungsn|"
+    r"(?:\bn\.?[or]?|numero (?:de |du )?)patient|(?-i:\bIPP\b)|(?-i:\bNHC\b)|numero de afiliacion|tarjeta sanitaria|"
+    r"tessera sanitaria|zorgverzekering|verzekerdenn|numero d[eo] (?:paciente|utente)|numero sns|cartao (?:sus|"
+    r"de saude)|"
+    r"prontuario|journalnr|potilasn|potilastunn|cislo (?:pojistence|poistenca|pacient)|betegszam|cod pacient|"
+    r"(?:nomer|broj) paci[je]+nta|broj kartona|polis oms|medicinskaa karta|nomer medicinskoj karty|aritmos astenous|"
+    r"\bhasta n|rekam medis|\bbpjs\b|ma benh nhan|bao hiem y te"
 )
 
 DETECTORS: tuple[Detector, ...] = (
@@ -102,14 +129,16 @@ DETECTORS: tuple[Detector, ...] = (
         r"passport|reisepass|(?:passeport|pasaporte|passaporto|passaporte)(?: [a-z]{4,14})?|paszport|"
         r"pasaport(?: rf| grazdanina)?|"
         r"pasport(?: rf| grazdanina)?|paspoort|\bpass (?:no|nr|num)|"
-        r"passnummer|cestovni pas|cislo pasu|utlevel|diabathrio|ho chieu",
+        r"pass?nummer|passinumero|\bpassi (?:nr|num)|pases\b|paso\b|travel document|cestovni(?:ho)? pas|cislo pasu|"
+        r"cestovn[a-z]{1,3} doklad|putovnic|potn[a-z]{1,3} list|uimhir phas|passaport|\bpaspor\b|utlevel|diabathrio|"
+        r"ho chieu",
         r"[A-Z]{1,3} ?[0-9]{6,9}|[0-9]{2}[A-Z]{2}[0-9]{5}|[A-Z0-9]{2}[0-9]{6,7}|[A-Z][0-9A-Z]{8}|"
         r"[0-9]{2} ?[0-9]{2} [0-9]{6}|[0-9]{2} [0-9]{7}",
         mark=PASSPORT,
     ),
     named(
         *("driving_licence", "a driving licence number", _LICENCE),
-        r"[A-Z0-9]{1,5}(?:[ -]?[A-Z0-9]{2,6}){1,4}",
+        r"[A-Z0-9]{1,5}(?:[ -]?[A-Z0-9]{2,6}){1,4}(?:-[0-9])?",
         mark=DRIVING,
     ),
     named(
@@ -129,13 +158,14 @@ DETECTORS: tuple[Detector, ...] = (
         r"[A-Z]{0,3}-?[0-9]{5,12}|[0-9]{3,4}(?:[ -][0-9]{3,4}){2}|[0-9]{2}(?:[ -][0-9]{3}){2}|"
         r"[A-Z]{1,3}-[0-9]{2,6}[-/][0-9]{4,8}|[0-9]{4,6}[-/][0-9]{5,8}|[03-9][0-9]{3}-[0-9]{4}|"
         r"[A-Z]{1,4}[0-9]{2,4}[A-Z][0-9A-Z]{3,8}",
+        mark=MEDICAL,
     ),
     told("imei", "a device's IMEI", r"\bimei", r"[0-9]{15}|[0-9]{2}[ -][0-9]{6}[ -][0-9]{6}[ -][0-9]", luhn),
     Detector("birth_date", "a date of birth", (rf"(?i:{called(_BIRTH)})", BIRTH), _birth),
-    Detector("birth_date", "a date of birth", (rf"(?i:{_BORN})",), _born),
+    Detector("birth_date", "a date of birth", (rf"(?i:{called(_BORN)})",), _born),
     named(
         *("national_id", "an identity number", _IDENTITY),
-        r"[0-9]{8} ?[0-9] ?[A-Z0-9]{2}[0-9]|[A-Z]{0,3} ?[0-9]{6,14}[A-Z]?|[0-9]{2,4}(?:[ .-][0-9]{2,6}){2,3}|"
+        r"[0-9]{8} ?[0-9] ?[A-Z0-9]{2}[0-9]|[A-Z]{0,3} ?[0-9]{6,18}[A-Z]?|[0-9]{1,4}(?:[ .-][0-9]{2,6}){2,3}|"
         r"[A-Z0-9]{2}[A-Z0-9]{6,10}",
         mark=IDENTITY,
     ),

@@ -43,10 +43,15 @@ _END = r"(?:\b|_|(?-i:[NP]))"  # phone, phone_number, phoneNumber, mobilePhone
 _CALLED = (
     rf"(?:tele)?phones?{_END}|\btel{_END}|mobiles?{_END}|\bcell(?:phone|ular(?:e|i)?)?\b|\bfax\b|whats ?app|viber|"
     r"hotlin[a-z]*|\bsms\b|msisdn|cep tel[a-z]*|\bcep (?:no|numar[a-z]*)|telpon|"
-    r"telefo+n[a-z]*|\bkom(?:orka)?\b\.?|\bph\b|ruckruf(?:nummer)?|direct (?:line|dial)|durchwahl|telephon[a-z]*|"
-    r"movil\b|celular|handy(?:nummer)?\b|rufnummer|mobil(?:nummer|telefon|ni|nr|ne|e)?\b|"
+    r"telefo+n[a-z]*|\bkom(?:orka)?\b\.?|\bph\b|ruckruf(?:nummer)?(?: unter)?|direct (?:line|dial)|durchwahl|"
+    r"telephon[a-z]*|"
+    r"movil\b|celular|handy(?:nummer|nr)?\b|festnetz(?:nummer|nr)?\b|mobiele?\b|mobi+l(?:szam|telefon)|"
+    r"mobil'?n[a-z]{2,3}\b|"
+    r"rufnummer|mobil(?:nummer|telefon|ni|nr|ne|e)?\b|"
     r"landline|voicemail|telemovel|\bfono\b|\bgsm\b|\btlf\b|\btfno?\b|portable\b|fixe\b|komork[a-z]{1,5}|mobitel|"
-    r"matkapuhelin|puh(?:elin)?\b|kannykka|kinhto|thl(?:efono)?\b|nomor hp|no\.? hp|handphone|"
+    r"matkapuhelin|puh(?:elin[a-z]*)?\b|talr(?:un[a-z]{1,3})?\b|uimhir f.{0,2}in|guthan|mowbajl|\bfone\b|\bsdt\b|"
+    r"telepon|\btelp\b|kannykka|kinhto|thl(?:efon[a-z]{1,2})?\b|nomor (?:hp|wa)|no\.? wa\b|numero de contac?to|"
+    r"recapito|(?:contact|home|work|office) phone|no\.? hp|handphone|"
     r"call ?back\b|emergency contact|(?:contact|emergency|my|mon|mi|mio|meu) (?:number|numero|no\.?)|"
     r"so dien thoai|dien thoai|\bmob\b|vezetekes|gsm"
 )
@@ -58,7 +63,11 @@ _PART_OF_NAME = (
 )
 # Whose it is: "phone: Maria Lopez 612 84 93 27", "emergency contact: Dr. Paul, ...".
 _OWNER = r"(?: ?[:,(-] ?(?:(?:Mrs?|Ms|Dr|Herr|Frau|Mme|Sra?|Sig)\.? )?[A-Z][a-z]{1,15}(?: [A-Z][a-z]{1,15}){0,2}\)?)?"
-_ASKED = r"\b(?:call|dial|ring|reach|text|phone|contact|message)(?:ed|ing)?"
+_ASKED = (
+    r"\b(?:(?:call|dial|ring|reach|text|phone|contact|message)(?:ed|ing)?|llam(?:a|e|ar|an)(?:me|nos|le|la|lo)? al|"
+    r"llam(?:a|e)(?:me|nos)|appelez(?: moi| nous)?|joindre|chiam(?:a|i|are)(?:mi|ci|lo|la)|lig(?:ue|ar) (?:para|no)|"
+    r"bel(?:len)? (?:mij|ons|naar|op)|dzwonic|zadzwon|ruf(?:en)? (?:sie|mich|uns)|erreichbar)"
+)
 _WRITTEN = r"\+?\(?[0-9][0-9 ()./-]{5,18}[0-9]"
 _LEADING, _SIGNED = frozenset(b".:=>\"'|*"), 3  # signs, and how far before the number
 _BARE_DIGITS = 9  # without a sign before them: of "a handy 1234567" none is called
@@ -66,7 +75,9 @@ _LABELLED = (
     rf"(?:(?i:{called(_CALLED)}{_PART_OF_NAME}){_OWNER}(?i:{BESIDE})|"
     rf"{_LETTERED}[ *]{{0,3}}|{PHONE}[^0-9+(\n]{{0,12}}?|"
     rf"(?i:({_ASKED})(?: (?:me|us|him|her|them|at|on|my|our|the|number|cell|"
-    r"mobile|line|back|support|now|today|or|is|[A-Z][a-z]{1,12})){0,4}[ :]{1,2}))"
+    r"mobile|line|back|support|now|today|or|is|al|au|op|pod|numer|numero|unter|para|no|mij|pa|mig|meg|sie|uns|mich|"
+    r"nous|"
+    r"[A-Z][a-z]{1,12})){0,4}[ :]{1,2}))"
     rf"({_WRITTEN})"
 )
 _CALLED_BEHIND = (

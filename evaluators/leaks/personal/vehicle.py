@@ -1,6 +1,8 @@
 """Numbers of vehicles and their licence plates."""
 
 from evaluators.leaks.detector import Detector
+from evaluators.leaks.folded import PLATE
+from evaluators.leaks.labels import BESIDE
 from evaluators.leaks.personal.numbered import any_number, free, named, told
 
 _SHORTEST_PLATE = 4  # letters and digits
@@ -33,12 +35,19 @@ _VEHICLE = (
     r"identification (?:number )?(?:of the|du|del) (?:vehicule|vehiculo)"
 )
 _PLATE = (
-    r"(?:licen[cs]e|number|registration) plate|kennzeichen|plate (?:no|num)|\bplate[\"']?\s?[:=]|matricula|"
+    r"(?:licen[cs]e|number|registration|reg) plate|(?:auto|kfz )?kennzeichen|nummernschild|plate (?:no|num)|"
+    r"\bplate[\"']?\s?[:=]|matricula|"
     r"immatriculation|"
     r"(?:vehicle|car|van|truck) reg(?:istration)?|targa|n(?:ume)?r(?:y)? rejestracyjn|nummerplaat|kenteken|nummerskylt|"
     r"nummerplade|reg(?:istrerings|istrierungs)nummer|rekisterinumero|rekisteritunnus|\bspz\b|rendszam|plaka|placa|"
-    r"gosnomer|nomer plat|registarska|numar de inmatriculare"
+    r"gosnomer|nomer plat|registarska|n(?:uma)?r\.? (?:de )?inmatriculare|"
+    r"tablic[ae] rejestracyjn|\breg\.? ?nr|registrimark|registracijas n|valstybinis n|registracni znack|"
+    r"evidencne cislo vozidl|registracionen nomer|gos\. ?nomer|nomer (?:avto|masin)|aritmos kukloforias|pinakid|"
+    r"registrsk[a-z]{1,3} (?:tablic|oznak)|registarsk[a-z]{1,3} (?:tablic|oznak)|nomor polisi|nopol|plat nomor|"
+    r"bien so(?: xe)?"
 )
+
+_REGISTRATION = r"registration|\breg\b|\bvr[mn]\b"
 
 DETECTORS: tuple[Detector, ...] = (
     free("vin", "a vehicle's number", r"\b[A-HJ-NPR-Z0-9]{13}[0-9]{4}\b", _is_vin),
@@ -49,5 +58,12 @@ DETECTORS: tuple[Detector, ...] = (
         _PLATE,
         r"[A-Z]{1,3}[ -]?[A-Z0-9]{1,4}[ -]?[0-9A-Z]{2,4}(?:[ -]?[0-9]{4})?|[0-9]{1,4}[ -]?[A-Z]{1,3}[ -]?[0-9]{0,5}",
         _is_plate,
+        mark=PLATE,
+    ),
+    told(
+        *("licence_plate", "a licence plate", _REGISTRATION),
+        r"[A-Z]{2}[0-9]{2} ?[A-Z]{3}",  # the United Kingdom's
+        _is_plate,
+        gap=BESIDE,
     ),
 )

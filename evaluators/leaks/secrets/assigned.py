@@ -20,7 +20,8 @@ ARGUMENT = rf"[A-Za-z0-9_]{{0,12}}[\"'`]\s{{0,4}},\s{{0,4}}(?:{QUOTED})"
 BARE = r"([^\s\"'`<>,;|]{4,})"
 # Between a name and its sign or verb: nothing that makes it the name of something else ("password policy is").
 OF = (
-    r"(?: (?:wi-?fi|wlan|vpn|ssh|ftp|admin|root|login|e-?mail|temporaire|provisoire|temporal))?"
+    r"(?: (?:wi-?fi|wlan|vpn|ssh|ftp|admin|root|login|e-?mail|di accesso|d'acces|de acceso|temporaire|provisoire|"
+    r"temporal))?"
     r"(?:\s?\([^()\n]{0,32}\))?(?: (?:for|of|to|on|in|at|del|de|der|des|do|da|du|di|van|von|fur|pour|para|per|"
     r"til|ot|dla|k|"
     r"till)\b[^\n.:;=?!]{0,48}?)?"

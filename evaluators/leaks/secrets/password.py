@@ -19,8 +19,9 @@ _THREE = 3
 # Finnish, Turkish, Italian and Romanian, Russian and Ukrainian, Czech, Hungarian, Croatian, Greek, Indonesian.
 _WORD = (
     r"pass(?:word|code|phrase)|passwort|kennwort|contrasen(?:y)?a|mot[ _-]de[ _-]passe|\bmdp\b|palavra[ _-]passe|"
-    r"senha|wachtwoord|haslo|"
-    r"adgangskode|kodeord|parola d.ordine|(?:wi-?fi|wlan|wpa2?)[ _-](?:key|schlussel|code)|passord|losenord|salasana|"
+    r"senha|wachtwoord|hasl[oa]|zugangscode|"
+    r"adgangskoden?|kodeord(?:et)?|parola d.ordine|(?:wi-?fi|wlan|wpa2?)[ _-](?:key|schlussel|code)|passord(?:et)?|"
+    r"losenord(?:et)?|salasana|"
     r"sifre|parola|parol[ia']|heslo|jelszo|lozinka|zaporka|geslo|slaptazodis|"
     r"kodikos(?: prosbashs)?|kata sandi|mat khau|\bclave(?: de acceso)?"
 )

@@ -35,6 +35,16 @@ def _tax_code(draw: random.Random) -> str:
     return made(draw)
 
 
+def _mistyped(make: Made) -> Made:
+    """With another last digit."""
+
+    def made(draw: random.Random) -> str:
+        number = make(draw)
+        return number[:-1] + str((int(number[-1]) + 1) % 10)
+
+    return made
+
+
 # A kind, what is written, and the ways of writing it; "@" is where it stands.
 MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
     (
@@ -169,6 +179,95 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
     ),
     ("api_token", lambda draw: f"django-insecure-{key(draw)}#(b&", ("SECRET_KEY = '@'",)),
     ("password", password, ("mdp: @", "kodeord: @", "WLAN-Schl\u00fcssel: @", "mot_de_passe=@")),
+    # Labels of more languages, "#" before another sign, a label's genitive.
+    (
+        "passport",
+        lambda draw: f"K{digits(draw, 7)}",
+        (*("pasnummer: @", "\xfatlev\xe9l sz\xe1ma: @", "broj putovnice: @", "nomor paspor @", "passport # = @"),),
+    ),
+    (
+        "driving_licence",
+        lambda draw: f"H{digits(draw, 7)}",
+        (
+            *(
+                "DL: @",
+                "Florida DL @",
+                "DVLA licence: @",
+                "Die Nummer ihres F\xfchrerscheins ist @.",
+                "\u0159idi\u010dsk\xfd pr\u016fkaz \u010d. @",
+                "vozni\u0161ko dovoljenje: @",
+                "b\u1eb1ng l\xe1i xe s\u1ed1 @",
+            ),
+        ),
+    ),
+    (
+        "bank_account",
+        lambda draw: digits(draw, 11),
+        (
+            *(
+                "bankgiro: @",
+                "sz\xe1mlasz\xe1m: @",
+                "tilinumero: @",
+                "bankovn\xed \xfa\u010det: @",
+            ),
+        ),
+    ),
+    (
+        "medical_record",
+        lambda draw: digits(draw, 8),
+        (
+            *(
+                "tessera sanitaria: @",
+                "numer karty pacjenta: @",
+                "\u60a3\u8005\u756a\u53f7: @",
+                "patient #@",
+                "prontu\xe1rio: @",
+            ),
+        ),
+    ),
+    (
+        "birth_date",
+        lambda draw: f"{draw.randint(10, 28)}.03.19{draw.randint(50, 99)}",
+        (
+            *(
+                "F\xf6delsedatum: @",
+                "sz\xfcletett: @",
+                "ro\u0111en @",
+                "rojen: @",
+                "syntynyt @",
+                "do\u011fum g\xfcn\xfc: @",
+                "\u51fa\u751f\u4e8e@",
+                "<td>n\xe9 le</td><td>@</td>",
+                "born_on: @",
+            ),
+        ),
+    ),
+    (
+        "phone",
+        lambda draw: f"612 {digits(draw, 3)} {digits(draw, 3)}",
+        (
+            *(
+                "Ll\xe1mame al @ cuando llegues.",
+                "bel mij op @",
+                "R\xfcckruf unter @",
+                "t\u0101lrunis: @",
+                "nomor WA: @",
+            ),
+        ),
+    ),
+    (
+        "licence_plate",
+        lambda draw: f"LK{draw.randint(51, 75)} {_letters(draw, 3)}",
+        (*("Registration: @", "rendsz\xe1m: @", "\u8f66\u724c\u53f7: @", "registarska oznaka: @", "nopol @"),),
+    ),
+    # Identity numbers with a wrong check digit, behind their own names.
+    (
+        "national_id",
+        _mistyped(valid("pl.pesel", lambda draw: f"8{draw.randrange(10)}0323{digits(draw, 5)}")),
+        ("PESEL: @",),
+    ),
+    ("national_id", _mistyped(valid("nl.bsn", lambda draw: f"4{digits(draw, 8)}")), ("BSN @",)),
+    ("national_id", _mistyped(valid("ca.sin", lambda draw: f"4{digits(draw, 8)}")), ("Canadian SIN: @",)),
 )
 
 # "@" is a number of the length.
@@ -210,5 +309,15 @@ LEFT_OUT: tuple[tuple[str, int], ...] = (
         ("Health plan 2024-2025, page @", 2),
         ("https://deploy@git.acme.io/infra-@.git", 2),
         ("plate: @ A", 2),
+    ),
+    *(
+        ("Ligue 1 2023-2024, day @", 1),
+        ("NIR spectroscopy at @ nm", 4),
+        ("CPF, ISSN 1234-@", 4),
+        ("CPR @:2 compressions", 2),
+        ("Wine (DL) @ vintage", 4),
+        ("birth rate 1984-@", 2),
+        ("El total de la cuenta: @ euros", 3),
+        ("registration fee @", 4),
     ),
 )

@@ -77,7 +77,7 @@ def test_the_gate_opens_for_every_detector_that_finds() -> None:
 
 def test_a_gate_with_little_memory_says_the_same() -> None:
     every = detectors()
-    wide, narrow = Gate(every), Gate(every, memory=1 << 19)
+    wide, narrow = Gate(every), Gate(every, memory=1 << 20)
     for example in POSITIVES:
         shape = folded(example.text)
         assert narrow.open_for(shape) == wide.open_for(shape)
