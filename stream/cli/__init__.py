@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("stream.cli.replay", "Evaluate a range of a topic, or a file, into a run of its own."),
     "dead-letters": ("stream.cli.dead_letters", "List, show, replay or drop records that could not be used."),
     "compare": ("stream.cli.compare", "What changed from one run to another, and how sure that is."),
+    "topics": ("stream.cli.topics", "How far each lane is in each partition, and who works on it."),
     "problems": ("stream.cli.problems", "List problems, or show one with its examples and actions."),
     "evaluators": ("stream.cli.evaluators", "Every evaluator, and whether it can run; begin one of your own."),
     "models": ("stream.cli.models", "List the models that evaluators ask, or fetch them."),

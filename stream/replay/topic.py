@@ -14,6 +14,7 @@ from stream.configuration.sections import KafkaSettings
 from stream.ingest.records import Record
 from stream.kafka.brokers import partitions
 from stream.kafka.client import client_options
+from stream.kafka.ends import end_offsets
 from stream.pipeline import Period
 from stream.replay.loop import RecordBatch
 from stream.replay.runs import Position
@@ -121,7 +122,7 @@ class TopicSource:
             return _Range(begin, until, following)
         found = list(consumer.assignment())
         begin = await consumer.beginning_offsets(found)
-        until = ends = await self._ends(consumer, begin)
+        until = ends = await end_offsets(consumer, begin)
         if self._period is not None:
             begin = await self._at(consumer, self._period.start_s - self._ahead_s, begin, ends)
             last_s = self._period.end_s + self._late_s
@@ -145,22 +146,6 @@ class TopicSource:
     def _away(self, error: KafkaError) -> Transient:
         servers = self._kafka.bootstrap_servers
         return Transient(f"Kafka at {servers}: {type(error).__name__}; once it is back, the same command goes on")
-
-    async def _ends(self, consumer: AIOKafkaConsumer, begin: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """The offset after each partition's last record.
-
-        Asked for, and read off a fetch as well: the embedded broker answers with the second offset of the last batch.
-        """
-        ends: dict[TopicPartition, int] = await consumer.end_offsets(list(begin))
-        filled = [at for at, end in ends.items() if end > begin[at]]
-        for at in filled:
-            consumer.seek(at, max(ends[at] - 1, begin[at]))
-        for _ in range(_POLLS):
-            unknown = [at for at in filled if consumer.highwater(at) is None]
-            if not unknown:
-                break
-            await consumer.getmany(*unknown, timeout_ms=_POLL_MS)
-        return {at: max(end, consumer.highwater(at) or 0) for at, end in ends.items()}
 
     async def _begins_at(self, consumer: AIOKafkaConsumer, at: TopicPartition, offset: int, second: float) -> bool:
         """Whether the record at `offset` is not older than `second`, as the broker said."""

@@ -1,0 +1,76 @@
+"""`ragwatch topics`."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stream.cli.options import LANES, config_option, settings_from
+
+if TYPE_CHECKING:
+    from stream.kafka.standing import Standing
+
+_WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is folded there
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="A list of objects, one per group and partition.")
+@config_option
+def command(as_json: bool, config: Path | None) -> None:
+    """How far each lane is in each partition of the topics of traces, who works on it, and who leads the jobs.
+
+    Offsets are the brokers' own. Lag counts records that are not committed yet; where a group has committed nothing,
+    every record. A lane that never ran is left out. The embedded broker does not tell members. Of the dead letters,
+    which no group reads, it says how many there are.
+
+    \b
+    Examples:
+      ragwatch topics
+      ragwatch topics --json | jq '[.[].lag // 0] | add'
+    """
+    settings = settings_from(config).settings
+    import logging
+
+    from stream.kafka.standing import standings
+
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # said better as one line
+    kafka = settings.kafka
+    groups = {kafka.group(lane): kafka.topics for lane in LANES}
+    groups |= {kafka.group("jobs"): (kafka.jobs_topic,), "": (kafka.dead_letter_topic,)}
+    found = asyncio.run(standings(kafka, groups))
+    ran = {one.group for one in found if one.committed is not None or one.member}
+    shown = [one for one in found if one.group in ran or not one.group]
+    if as_json:
+        import msgspec
+
+        click.echo(json.dumps(msgspec.to_builtins(shown), indent=2))
+        return
+    _table(shown)
+    idle = [group for group in groups if group and group not in ran]
+    if idle:
+        click.echo(f"\nno offsets and no members are known of: {', '.join(idle)}")
+
+
+def _table(found: "list[Standing]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = _WIDTH
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("group", no_wrap=True)
+    table.add_column("topic", overflow="fold")
+    for column in ("partition", "records", "end", "committed", "lag"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("member", overflow="fold")
+    for one in found:
+        figures = (one.end - one.begin, one.end, one.committed, one.lag)
+        numbers = ["-" if figure is None else f"{figure:,}" for figure in figures]
+        table.add_row(one.group or "-", one.topic, str(one.partition), *numbers, one.member or "-")
+    for group in dict.fromkeys(one.group for one in found if one.group):
+        lag = sum(one.lag or 0 for one in found if one.group == group)
+        table.add_row(group, "all", "", "", "", "", f"{lag:,}", "")
+    console.print(table)

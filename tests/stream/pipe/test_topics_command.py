@@ -1,0 +1,112 @@
+"""`ragwatch topics`, on the embedded broker and on Apache Kafka."""
+
+import asyncio
+import json
+import uuid
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from click.testing import CliRunner, Result
+
+from stream.cli import main
+from stream.configuration.sections import KafkaSettings
+from stream.kafka.standing import Standing, standings
+from tests.stream.pipe.test_replay_topic import produce
+
+RECORDS = 25  # 13 and 12 of them in two partitions
+
+
+@pytest.fixture(
+    params=[pytest.param("broker", marks=pytest.mark.broker), pytest.param("kafka", marks=pytest.mark.kafka)]
+)
+def kafka_settings(request: pytest.FixtureRequest) -> KafkaSettings:
+    """Topics of the test's own, with records and a dead letter."""
+    name = uuid.uuid4().hex[:8]
+    settings = KafkaSettings(
+        bootstrap_servers=request.getfixturevalue(request.param).bootstrap,
+        topics=(f"t-{name}",),
+        dead_letter_topic=f"dead-{name}",
+        jobs_topic=f"jobs-{name}",
+        group_prefix=f"g-{name}",
+    )
+    produce(settings.bootstrap_servers, settings.topics[0], [(1_700_000_000_000 + n, b"{}") for n in range(RECORDS)])
+    produce(settings.bootstrap_servers, settings.dead_letter_topic, [(1_700_000_000_000, b"x")] * 3, partitions=1)
+    produce(settings.bootstrap_servers, settings.jobs_topic, [], partitions=1)
+    return settings
+
+
+def run(kafka: KafkaSettings, *args: str) -> Result:
+    names = ("bootstrap_servers", "dead_letter_topic", "jobs_topic", "group_prefix")
+    variables = {f"RAGWATCH_KAFKA__{name.upper()}": getattr(kafka, name) for name in names}
+    environment: dict[str, Any] = {"RAGWATCH_CONFIG": None, "RAGWATCH_KAFKA__TOPICS": kafka.topics[0], **variables}
+    return CliRunner().invoke(main, ["topics", *args], env=environment)
+
+
+async def worked(kafka: KafkaSettings, committed: dict[int, int]) -> list[Standing]:
+    """What stands while a member of lane `fast` has committed that."""
+    topic = kafka.topics[0]
+    consumer = AIOKafkaConsumer(
+        topic,
+        bootstrap_servers=kafka.bootstrap_servers,
+        group_id=kafka.group("fast"),
+        client_id="worker-1",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+    )
+    await consumer.start()
+    try:
+        async with asyncio.timeout(60):
+            while len(consumer.assignment()) < 2:
+                await consumer.getmany(timeout_ms=200)
+        await consumer.commit({TopicPartition(topic, number): offset for number, offset in committed.items()})
+        return await standings(kafka, {kafka.group("fast"): [topic], "": [kafka.dead_letter_topic]})
+    finally:
+        await consumer.stop()
+
+
+def test_a_group_has_an_offset_a_lag_and_a_member_in_each_partition(
+    kafka_settings: KafkaSettings, request: pytest.FixtureRequest
+) -> None:
+    fast, topic = kafka_settings.group("fast"), kafka_settings.topics[0]
+    found = asyncio.run(worked(kafka_settings, {0: 13, 1: 5}))
+    figures = [(one.group, one.topic, one.partition, one.begin, one.end, one.committed, one.lag) for one in found]
+    assert figures == [
+        (fast, topic, 0, 0, 13, 13, 0),
+        (fast, topic, 1, 0, 12, 5, 7),
+        ("", kafka_settings.dead_letter_topic, 0, 0, 3, None, None),
+    ]
+    members = [one.member.partition("@")[0] for one in found]
+    tells = request.node.callspec.params["kafka_settings"] == "kafka"  # the embedded broker does not
+    assert members == (["worker-1", "worker-1", ""] if tells else ["", "", ""])
+
+
+def test_the_command_shows_lanes_that_ran_and_the_dead_letters(kafka_settings: KafkaSettings) -> None:
+    asyncio.run(worked(kafka_settings, {1: 5}))
+    told = run(kafka_settings)
+    assert told.exit_code == 0, told.output
+    fast, topic = kafka_settings.group("fast"), kafka_settings.topics[0]
+    rows = [line.split() for line in told.output.splitlines()]
+    assert rows[1:5] == [
+        [fast, topic, "0", "13", "13", "-", "13", "-"],
+        [fast, topic, "1", "12", "12", "5", "7", "-"],
+        ["-", kafka_settings.dead_letter_topic, "0", "3", "3", "-", "-", "-"],
+        [fast, "all", "20"],
+    ]
+    idle = ", ".join(kafka_settings.group(name) for name in ("model", "judge", "jobs"))
+    assert told.output.splitlines()[-1] == f"no offsets and no members are known of: {idle}"
+    found = json.loads(run(kafka_settings, "--json").output)
+    assert [(one["group"], one["partition"], one["lag"]) for one in found] == [
+        (fast, 0, 13),
+        (fast, 1, 7),
+        ("", 0, None),
+    ]
+
+
+def test_a_missing_topic_and_a_missing_broker_are_one_line(kafka_settings: KafkaSettings) -> None:
+    missing = run(kafka_settings.model_copy(update={"jobs_topic": "nowhere"}))
+    assert missing.exit_code == 2
+    assert "has no topic nowhere; see `ragwatch check`" in missing.output
+    away = run(kafka_settings.model_copy(update={"bootstrap_servers": "127.0.0.1:1"}))
+    assert (away.exit_code, away.output.count("\n")) == (2, 1)
+    assert "no broker answers at 127.0.0.1:1" in away.output
