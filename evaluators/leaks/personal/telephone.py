@@ -59,13 +59,15 @@ _LETTERED = r"(?-i:\b(?:HP|Ph|PH|M|T|Tf|P)\b)[ .]?:"  # "HP: ...", not the maker
 _PART_OF_NAME = (
     r"(?:[ _-](?:phone|cell|mobile|mobil|movil|celular|portable|fixe|komorkowy|bimbit|work|home|office|contact|"
     r"direct|line|"
-    r"cellulare|fisso|celulares|telefono|telefonu|telefon|gsm|fax|whatsapp))?"
+    r"cellulare|fisso|celulares|telefono|telefonu|telefon|gsm|fax|whatsapp|klient[a-z]{1,3}|pacjent[a-z]{1,3}))?"
 )
 # Whose it is: "phone: Maria Lopez 612 84 93 27", "emergency contact: Dr. Paul, ...".
 _OWNER = r"(?: ?[:,(-] ?(?:(?:Mrs?|Ms|Dr|Herr|Frau|Mme|Sra?|Sig)\.? )?[A-Z][a-z]{1,15}(?: [A-Z][a-z]{1,15}){0,2}\)?)?"
 _ASKED = (
-    r"\b(?:(?:call|dial|ring|reach|text|phone|contact|message)(?:ed|ing)?|llam(?:a|e|ar|an)(?:me|nos|le|la|lo)? al|"
-    r"llam(?:a|e)(?:me|nos)|appelez(?: moi| nous)?|joindre|chiam(?:a|i|are)(?:mi|ci|lo|la)|lig(?:ue|ar) (?:para|no)|"
+    r"\b(?:(?:call|whats ?app|dial|ring|reach|text|phone|contact|message)(?:ed|ing)?|llam(?:a|e|ar|an)(?:me|nos|le|"
+    r"la|lo)? al|"
+    r"llam(?:a|e)(?:me|nos)|appelez(?: moi| nous)?|joindre|chiam(?:a|i|are)(?:mi|ci|lo|la)|"
+    r"lig(?:ue|ar) (?:para|no)|"
     r"bel(?:len)? (?:mij|ons|naar|op)|dzwonic|zadzwon|ruf(?:en)? (?:sie|mich|uns)|erreichbar)"
 )
 _WRITTEN = r"\+?\(?[0-9][0-9 ()./-]{5,18}[0-9]"

@@ -8,7 +8,9 @@ from evaluators.leaks.patterns import compiled
 from evaluators.leaks.secrets.placeholder import is_made_up, is_name, is_nobodys
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://"
-_IN_URL = rf"{_SCHEME}(([^\s/@:\"'<>]{{0,100}}):([^\s/@\"'<>]{{1,200}}))@[A-Za-z0-9\[_-]"
+_IN_URL = (
+    rf"{_SCHEME}(([^\s/@:\"'<>]{{0,100}}):([^\s/@\"'<>]{{1,200}}(?:@[^\s/@?\"'<>]{{1,100}}){{0,2}}))@[A-Za-z0-9\[_-]"
+)
 _HEADER = (
     r"(?i:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"'`]?(?:(?:basic|bearer|token|digest|apikey)\s+)?|\bbearer\s+|"
     r"\bbasic\s+)"

@@ -36,6 +36,11 @@ _BEHIND = (
     rf"(?i)(?:{QUOTED}|\b([^\s\"'`<>,;|]{{8,64}})) (?:as|is) (?:the|your|my|our|his|her|their|an?)"
     rf"(?: [a-z-]{{2,12}}){{0,2}} (?:{_WORD}|pwd?)\b"
 )
+# Four digits: of six is the code that India's post has, which is called so, too.
+_PIN_SAID = (
+    rf"(?i)(?:\b|_)pin(?:[ _-]?(?:code|kod|number|nummer))?(?:{OF})?(?:{SIGN}| (?:is|ist|es|est|to) )[\"']?([0-9]{{4}})"
+    r"(?:[^0-9A-Za-z.,/:-]|[.,]?(?:\s|$))"
+)
 _OPTION = rf"(?i)(?:^|\s)--[a-z-]{{0,24}}(?:password|passwd|passphrase|pass|pwd)[ =](?:{QUOTED}|{BARE})"
 _OF_A_COMMAND = (
     r"\b(?:(?:mysql|mariadb)[a-z]*\b[^\n|]{0,80}? -p|(?:docker|podman|helm registry|az acr) login\b[^\n|]{0,80}? -p ?|"
@@ -153,8 +158,14 @@ def _find_option(shape: Formatted) -> Iterator[Span]:
                 yield Span(found.start, found.end)
 
 
+def _find_pin(shape: Formatted) -> Iterator[Span]:
+    for found in assigned(shape, _PIN_SAID):
+        yield Span(found.start, found.end)
+
+
 DETECTORS: tuple[Detector, ...] = (
     Detector("password", "a password", (rf"(?i)(?:{_NAME})", PASSWORD), _find_assigned),
+    Detector("password", "a password", (r"(?i)(?:\b|_)pin(?:\b|[ _-]?(?:code|kod|number|nummer))",), _find_pin),
     Detector("password", "a password", (rf"(?i)(?:{_NAME})[A-Za-z0-9_]{{0,12}}[\"'`]\s{{0,4}},",), _find_called),
     Detector(
         "password",

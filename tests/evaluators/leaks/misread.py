@@ -252,6 +252,8 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
                 "R\xfcckruf unter @",
                 "t\u0101lrunis: @",
                 "nomor WA: @",
+                "WhatsApp me at @",
+                "Numer telefonu klienta to @.",
             ),
         ),
     ),
@@ -260,6 +262,8 @@ MISREAD: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
         lambda draw: f"LK{draw.randint(51, 75)} {_letters(draw, 3)}",
         (*("Registration: @", "rendsz\xe1m: @", "\u8f66\u724c\u53f7: @", "registarska oznaka: @", "nopol @"),),
     ),
+    ("password", lambda draw: digits(draw, 4), ("PIN: @", "Your PIN is @.", '"pin_code": "@"', "Der PIN-Code ist @")),
+    ("url_credentials", lambda draw: f"eva:P@ss{digits(draw, 3)}kQ@mq", ("amqp://@:5672//",)),
     # Identity numbers with a wrong check digit, behind their own names.
     (
         "national_id",
@@ -319,5 +323,8 @@ LEFT_OUT: tuple[tuple[str, int], ...] = (
         ("birth rate 1984-@", 2),
         ("El total de la cuenta: @ euros", 3),
         ("registration fee @", 4),
+        ("PIN code: @", 6),
+        ("pin @ of the connector", 4),
+        ("PIN is @ characters", 1),
     ),
 )
