@@ -170,4 +170,5 @@ def check_names(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) 
 
 def _fault(id: str, fault: Mapping[str, Any]) -> str:
     where = ".".join(str(part) for part in ("evaluators.params", id, *fault["loc"]))
-    return f"{where}: {'there is no such parameter' if fault['type'] == 'extra_forbidden' else fault['msg']}"
+    said = fault["msg"].removeprefix("Value error, ")
+    return f"{where}: {'there is no such parameter' if fault['type'] == 'extra_forbidden' else said}"

@@ -64,7 +64,8 @@ def list_evaluators(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...],
     found = describe(suited(registry.load(), settings.evaluators), settings.evaluators)
     for wanted in ids:
         if wanted not in (names := [info.id for info in found]):
-            raise ConfigError(f"there is no evaluator {wanted!r}; {nearest(wanted, names)}")
+            hint = nearest(wanted, names, listed_by="ragwatch evaluators")
+            raise ConfigError(f"there is no evaluator {wanted!r}; {hint}")
     shown = [info for info in found if (not ids or info.id in ids) and (not chosen or info.lane in chosen)]
     if as_json:
         import json

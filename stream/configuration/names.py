@@ -52,8 +52,8 @@ def model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseMode
     return found
 
 
-def nearest(name: str, valid: Iterable[str], shared: str = "") -> str:
-    """`did you mean X?`, or the valid names where nothing is near.
+def nearest(name: str, valid: Iterable[str], shared: str = "", listed_by: str = "") -> str:
+    """`did you mean X?`, or the valid names where nothing is near, or `listed_by`, the command that lists them.
 
     `shared`: what every name begins with; it is not compared, since it would make all of them near.
     """
@@ -61,8 +61,8 @@ def nearest(name: str, valid: Iterable[str], shared: str = "") -> str:
     close = difflib.get_close_matches(name.removeprefix(shared), names, n=1, cutoff=0.6)
     if close:
         return f"did you mean {shared}{close[0]}?"
-    if len(names) > 40:
-        return "`ragwatch config` lists every name"
+    if listed_by:
+        return f"`{listed_by}` lists every name"
     return f"valid: {', '.join(shared + each for each in sorted(names))}"
 
 
@@ -89,7 +89,7 @@ def _hint(name: str, variables: Iterable[str]) -> str:
     every = [*variables, CONFIG_VARIABLE]
     section = "".join(name.rpartition("__")[:2])
     siblings = [variable for variable in every if section and variable.startswith(section)]
-    return nearest(name, siblings, section) if siblings else nearest(name, every, PREFIX)
+    return nearest(name, siblings, section) if siblings else nearest(name, every, PREFIX, "ragwatch config")
 
 
 def _match(name: str, variables: Mapping[str, Path]) -> tuple[Path | None, Path]:

@@ -159,6 +159,16 @@ def test_evaluators_as_a_table_and_in_full() -> None:
         assert said in rouge
     assert "latency_seconds [0, ∞] s, lower is better, rule mean, primary" in run("evaluators", "operations").output
     assert "did you mean rouge?" in run("evaluators", "rogue").output
+    assert "`ragwatch evaluators` lists every name" in run("evaluators", "zzz").output
+
+
+def test_a_pattern_of_the_settings_that_takes_no_linear_time_is_refused_with_the_reason() -> None:
+    params = json.dumps({"regexes_to_ignore": ["fine", r"(a+)\1"]})
+    told = run("evaluators", RAGWATCH_EVALUATORS__PARAMS__EXACT_MATCH=params)
+    assert told.exit_code == 2
+    where = "evaluators.params.exact_match.regexes_to_ignore: expression 1: regular expression refused"
+    assert where in told.output
+    assert "back-references have no linear time" in told.output
 
 
 @pytest.mark.parametrize("args", [(), ("rouge",), ("rouge", "--json"), ("--lane", "model"), ("--nonsense",)])
