@@ -54,8 +54,8 @@ def assemble(
             log.warning("no encoder: %s", error)
     models = load_models(wanted, settings.evaluators)
     plan = prepare(found, settings.evaluators, lane, encoder, models)
-    for evaluator, reason in plan.unavailable.items():
-        log.warning("evaluator %s is off: %s", evaluator, reason)
+    if plan.unavailable:
+        log.warning("off, and `ragwatch evaluators` tells why: %s", ", ".join(plan.unavailable))
     if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
         log.warning("lane %s has no evaluator that can run: it reads the topic and scores nothing", lane)
     resources = Resources(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from evaluators.errors import ConfigError, RagwatchError, Transient
+from evaluators.errors import ConfigError, RagwatchError, Transient, Unavailable
 from stream.kafka.brokers import check_jobs_topic, counted, partitions
 from stream.settings import Loaded, Settings
 
@@ -18,7 +18,8 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was tried. `well` None: it was not (no Grafana is named, no broker answers), which is no fault of its own.
+    """What was tried. `well` None: it was not (no Grafana is named, no broker answers), or it is not installed and
+    nobody asked for it by name; neither is a fault.
 
     `away`: nothing answers there.
     """
@@ -47,6 +48,8 @@ def checks(loaded: Loaded) -> Iterator[Check]:
 def _tried(name: str, attempt: Callable[[Settings], str | None], settings: Settings) -> Check:
     try:
         said = attempt(settings)
+    except Unavailable as error:
+        return Check(name, None, str(error))
     except RagwatchError as error:
         return _failed(name, error)
     return Check(name, None, f"{name}.url is not set") if said is None else Check(name, True, said)
@@ -140,7 +143,9 @@ def _evaluators(settings: Settings) -> str:
     if off:
         reasons = {reason: [info.id for info in off if info.reason == reason] for reason in (i.reason for i in off)}
         told = "; ".join(f"{', '.join(ids)}: {reason}" for reason, ids in reasons.items())
-        raise ConfigError(f"{len(infos) - len(off)} of {len(infos)} can run; {told}")
+        # What nobody asked for by name is off, and the rest work.
+        kind = Unavailable if settings.evaluators.enabled is None else ConfigError
+        raise kind(f"{len(infos) - len(off)} of {len(infos)} can run; {told}")
     return f"all {len(infos)} can run"
 
 
@@ -165,7 +170,7 @@ def _ports(settings: Settings) -> str:
                 pass
         except OSError as error:
             raise ConfigError(
-                f"{name}: cannot listen on {telemetry.host}:{port}: {error.strerror or error}; is ragwatch running "
+                f"cannot listen on {telemetry.host}:{port} ({name}): {error.strerror or error}; is ragwatch running "
                 "already? Otherwise stop what listens there, or choose another port (0: any free one)"
             ) from None
     return ", ".join(f"{telemetry.host}:{port or 'any'}" for port in wanted.values())

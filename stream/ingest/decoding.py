@@ -22,6 +22,7 @@ _STRICT = msgspec.json.Decoder(Trace)
 _ANY = msgspec.json.Decoder()
 _NESTING = (dict, list)
 _LARGEST_COUNT = (1 << 63) - 1
+_LONGEST_ID = 1_024
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(\w+)`")
 _CONSTANT = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity|inf|nan)\b")
@@ -121,6 +122,16 @@ def _check(trace: Trace, limits: Limits) -> None:
         raise BadRecord(
             reason, f"schema_version is {trace.schema_version}; this version reads {SCHEMA_VERSION}, upgrade ragwatch"
         )
+    if len(trace.trace_id) > _LONGEST_ID:
+        raise BadRecord(
+            "wrong_value", f"trace_id: longer than {_LONGEST_ID:,} characters; every row of it repeats them"
+        )
+    if trace.cost_usd is not None and trace.cost_usd < 0:
+        raise BadRecord("wrong_value", "cost_usd: it cannot be negative")
+    if (latency := trace.latency) is not None:
+        for name in latency.__struct_fields__:
+            if (getattr(latency, name) or 0.0) < 0:
+                raise BadRecord("wrong_value", f"latency.{name}: it cannot be negative")
     if (tokens := trace.tokens) is not None:
         for name, count in (("input", tokens.input), ("output", tokens.output), ("cached", tokens.cached)):
             if count is not None and not 0 <= count <= _LARGEST_COUNT:

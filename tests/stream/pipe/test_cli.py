@@ -239,6 +239,25 @@ def test_check_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
         assert lines[name].startswith("ok")
 
 
+@pytest.mark.onnx
+@pytest.mark.parametrize(("enabled", "mark"), [(None, "-"), ("toxicity,operations", "WRONG")])
+def test_check_finds_fault_with_a_missing_model_only_where_someone_asked_for_it(
+    enabled: str | None, mark: str, tmp_path: Path
+) -> None:
+    done = shell(
+        "check",
+        cwd=tmp_path,
+        RAGWATCH_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:9",
+        RAGWATCH_CLICKHOUSE__URL="http://127.0.0.1:9",
+        RAGWATCH_EVALUATORS__ENCODER__BACKEND="onnx",
+        HF_HUB_CACHE=str(tmp_path),
+        **({"RAGWATCH_EVALUATORS__ENABLED": enabled} if enabled else {}),
+    )
+    [said] = [line for line in done.stdout.splitlines() if "evaluators: " in line]
+    assert said.split()[0] == mark
+    assert "toxicity: the model original is not here: ragwatch models fetch original" in said
+
+
 def test_dashboards_build_writes_files(tmp_path: Path) -> None:
     told = run("dashboards", "build", "--out", str(tmp_path / "out"))
     assert told.exit_code == 0, told.output
