@@ -91,7 +91,12 @@ def describe(
 
 def in_words(budget: Budget) -> str:
     """Its limits: "at most 500,000 characters, 2,000 sentences"; "any length" where it has none."""
-    limits = {"characters": budget.characters, "tokens": budget.tokens, "sentences": budget.sentences}
+    limits = {
+        "characters": budget.characters,
+        "tokens": budget.tokens,
+        "sentences": budget.sentences,
+        "regions expected or predicted": budget.regions,
+    }
     given = ", ".join(f"{most:,} {unit}" for unit, most in limits.items() if most is not None)
     return f"at most {given}" if given else "any length"
 

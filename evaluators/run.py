@@ -16,7 +16,7 @@ from evaluators.outcome import Failed, NotApplicable, Outcome
 from evaluators.plan import Prepared
 from evaluators.resources import Batch
 from evaluators.spec import Ask, Budget, ModelRef
-from evaluators.trace import Artifact, Chunk, Trace
+from evaluators.trace import Artifact, Boxes, Chunk, Trace
 
 _log = logging.getLogger(__name__)
 Told = TypeVar("Told")
@@ -62,7 +62,7 @@ class _Run:
         self.rows: dict[int, Any] = {}
         evaluator, budget = prepared.evaluator, prepared.evaluator.budget
         most = inf if budget.characters is None else budget.characters
-        counted = budget.sentences is not None or budget.tokens is not None
+        counted = any(limit is not None for limit in (budget.sentences, budget.tokens, budget.regions))
         for i, trace in enumerate(traces):
             if not prepared.selects(trace):
                 continue
@@ -167,13 +167,23 @@ def _at_most(trace: Trace) -> int:
 
 
 def _too_long(budget: Budget, view: object, shared: Batch) -> bool:
+    if budget.regions is not None and _regions(view) > budget.regions:
+        return True
     limits: tuple[tuple[int | None, Callable[[str], int]], ...] = (
         (budget.characters, len),
         (budget.sentences, lambda text: len(shared.sentences(text))),
         (budget.tokens, shared.tokens),
     )
-    texts = list(texts_of(view))
-    return any(most is not None and sum(map(measure, texts)) > most for most, measure in limits)
+    given = [(most, measure) for most, measure in limits if most is not None]
+    texts = list(texts_of(view)) if given else []
+    return any(sum(map(measure, texts)) > most for most, measure in given)
+
+
+def _regions(view: Any) -> int:
+    """How many the longer list of the boxes in an evaluator's view has."""
+    values = [getattr(view, name) for name in view.__dataclass_fields__]
+    sides = [side for value in values if isinstance(value, Boxes) for side in (value.expected, value.predicted)]
+    return max((len(side) for side in sides if side), default=0)
 
 
 def _where(error: BaseException, module: str) -> str:

@@ -77,12 +77,13 @@ class Metric:
 class Budget:
     """The most input an evaluator takes of one record; beyond it the outcome is NotApplicable("too_long"), counted.
 
-    Each limit is over all its text inputs together; None is none.
+    Each limit is over all its text inputs together, of regions over those expected or those predicted; None is none.
     """
 
     characters: int | None = 2_000_000
     tokens: int | None = None
     sentences: int | None = None
+    regions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,13 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     inputs=Inputs,
     params=Params,
     metrics=CHECK,
-    budget=Budget(characters=None),  # the first 300 characters are read
+    budget=Budget(characters=10_000_000),  # the first 300 of each are read
     lane="fast",
 )
 def language_mismatch(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Whether question and answer are in the same language, as a library tells them; both are kept as categories. Texts
-    too short to tell are not applicable, nor are translations. Languages that no short text tells apart are one.
+    """Whether question and answer are in the same language, as a library tells them by their first 300 characters; both
+    are kept as categories. Texts too short to tell are not applicable, nor are translations. Languages that no short
+    text tells apart are one.
     """
     for row in rows:
         yield _compared(row)

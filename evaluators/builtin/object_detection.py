@@ -11,7 +11,7 @@ from evaluators.trace import Boxes
 from evaluators.vision.counts import Errors, Grid, count
 from evaluators.vision.errors import TooLarge
 from evaluators.vision.overlaps import overlaps
-from evaluators.vision.regions import Region, read_scene
+from evaluators.vision.regions import MOST_REGIONS, Region, read_scene
 from evaluators.vision.windows import combine
 
 MOST_THRESHOLDS = 20
@@ -80,7 +80,7 @@ METRICS = (
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
-    budget=Budget(characters=None),  # `read_scene` limits numbers and regions
+    budget=Budget(characters=None, regions=MOST_REGIONS),  # `read_scene` limits what regions are written in
     combine=combine,
     extra=Extra("ragwatch[vision]", ("shapely",)),
 )
@@ -88,7 +88,8 @@ def object_detection(rows: Sequence[Inputs], shared: Shared, params: Params) -> 
     """Predicted against expected objects of images. Each has a label, where predicted a score, and a "box" [xmin, ymin,
     xmax, ymax], a "polygon" [[x, y], ...] or a "mask": rows of 0 and 1, or COCO's {"size", "counts"}. Matching and
     average precision are COCO's, from scores in hundredths; average recall is Valor's: of a class, of predictions with
-    a score that will do. Predictions of a class that an image has no object of count in the curves alone.
+    a score that will do. Predictions of a class that an image has no object of count in the curves alone. Beyond
+    100,000 corners or 500,000 runs of pixels, expected or predicted, an image is too long.
     """
     for row in rows:
         yield _detected(row.boxes, params)

@@ -7,7 +7,7 @@ from evaluators.parts import MOST_PARTS, ClassValue, Combined, name_and_labels, 
 from evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
 from evaluators.trace import Boxes
 from evaluators.vision.masks import Mask, common, pixels, union
-from evaluators.vision.regions import Region, read_scene
+from evaluators.vision.regions import MOST_REGIONS, Region, read_scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,14 @@ def combine(parts: Mapping[str, float]) -> Combined:
     inputs=Inputs,
     params=NoParams,
     metrics=METRICS,
-    budget=Budget(characters=None),  # `read_scene` limits numbers and regions
+    budget=Budget(characters=None, regions=MOST_REGIONS),  # `read_scene` limits what regions are written in
     combine=combine,
 )
 def semantic_segmentation(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
     """Predicted against expected masks of images, pixel by pixel: each has a label and a "mask", rows of 0 and 1 or
     COCO's {"size", "counts"}. Masks of one class are one, scores do not matter, and a class that is predicted where
-    none has it counts, with an IoU of 0. Boxes and polygons have no pixels.
+    none has it counts, with an IoU of 0. Boxes and polygons have no pixels. Beyond 500,000 runs of pixels, expected or
+    predicted, an image is too long.
     """
     for row in rows:
         yield _segmented(row.boxes)

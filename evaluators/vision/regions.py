@@ -23,7 +23,7 @@ from evaluators.vision.masks import Mask, read_mask, written_in
 from evaluators.vision.polygons import MOST_VERTICES, Floats, read_polygon
 
 FORMS = ("box", "polygon", "mask")
-MOST_REGIONS = 10_000  # expected or predicted
+MOST_REGIONS = 10_000  # expected or predicted: the evaluators' budget
 MOST_POINTS = {"box": 100_000, "polygon": 100_000, "mask": 500_000}  # corners, or runs of pixels, of one side
 MOST_WRITTEN = 4_000_000  # numbers, or characters of counts, that the masks of all regions are written in
 FARTHEST = 1e9  # from 0, of a coordinate
@@ -53,8 +53,6 @@ def read_scene(boxes: Boxes, forms: Sequence[str] = FORMS) -> Scene | NotApplica
         return NotApplicable("missing_expected_boxes" if boxes.expected is None else "missing_predicted_boxes")
     if not boxes.expected and not boxes.predicted:
         return NotApplicable("empty_boxes")
-    if max(len(boxes.expected), len(boxes.predicted)) > MOST_REGIONS:
-        return NotApplicable("too_long")
     try:
         form = _form("expected", boxes.expected) or _form("predicted", boxes.predicted)
         if form not in forms:

@@ -7,10 +7,10 @@ from math import inf
 import numpy as np
 import pytest
 
-from evaluators.outcome import Failed, NotApplicable
+from evaluators.outcome import Failed, NotApplicable, Scored
 from evaluators.registry import load
 from evaluators.spec import Ask, ModelRef, Need, Vectors
-from evaluators.trace import Artifact
+from evaluators.trace import Artifact, Boxes
 from tests.evaluators.builtin.hostile import TEXTS, hostile, sound
 from tests.evaluators.builtin.scoring import chunks, outcomes, trace
 
@@ -18,6 +18,7 @@ KB = 1_000
 MB = 1_000 * KB
 EVALUATORS = {id: each for id, each in load().items() if Need.JUDGE not in each.needs}
 REGISTERED = sorted(EVALUATORS)
+OF_REGIONS = {id: each.budget.regions for id, each in EVALUATORS.items() if each.budget.regions is not None}
 LIMITED = {id: each.budget.characters for id, each in EVALUATORS.items() if each.budget.characters is not None}
 TIMES = 12  # the processor time of 1 MB in that of 100 KB, at most: 10 is linear, 100 quadratic
 LONGEST_S = 2.0  # of processor time
@@ -120,3 +121,12 @@ def test_beyond_its_budget_a_text_is_not_applicable(id: str, most: int) -> None:
     [given] = outcomes(id, [of], encoder=OneVector(), model=OneAnswer)
     assert isinstance(given, NotApplicable)
     assert given.reason == "too_long" or given.reason.startswith("missing_")
+
+
+@pytest.mark.parametrize(("id", "most"), OF_REGIONS.items())
+def test_beyond_its_budget_an_image_is_not_applicable(id: str, most: int) -> None:
+    region = {"label": "cat", "score": 0.5, "mask": [[1]]}
+    for fits in (Boxes((region,) * most, ()), Boxes((), (region,) * most)):
+        assert [type(given) for given in outcomes(id, [trace(boxes=fits)])] == [Scored]
+    for beyond in (Boxes((region,) * (most + 1), ()), Boxes((), (region,) * (most + 1))):
+        assert outcomes(id, [trace(boxes=beyond)]) == [NotApplicable("too_long")]

@@ -40,7 +40,7 @@ def test_one_evaluator_in_full() -> None:
     info: EvaluatorInfo = describe(REGISTRY, EvaluatorSettings(params={"brevity": {"limit": 5}}), HashingEncoder())[0]
     assert (info.id, info.version, info.lane, info.domain, info.method) == ("brevity", 1, "fast", "generation", "rule")
     assert (info.inputs, info.also_reads, info.needs, info.tasks) == (("answer",), (), (), ())
-    assert info.budget == Budget(characters=2_000_000, tokens=None, sentences=None)
+    assert info.budget == Budget(characters=2_000_000, tokens=None, sentences=None, regions=None)
     assert info.description == "One word scores 1, `limit` words or more 0."
     assert info.standards == ("Valid and Reliable", "Outcomes Analysis")
     [param] = info.params
@@ -63,7 +63,12 @@ def test_the_words_that_a_parameter_takes_are_told() -> None:
 def test_a_budget_is_told_in_words() -> None:
     assert in_words(Budget(characters=500_000, sentences=2_000)) == "at most 500,000 characters, 2,000 sentences"
     assert in_words(Budget(characters=None, tokens=8_192)) == "at most 8,192 tokens"
+    assert in_words(Budget(characters=None, regions=10_000)) == "at most 10,000 regions expected or predicted"
     assert in_words(Budget(characters=None)) == "any length"
+
+
+def test_every_evaluator_declares_a_budget() -> None:
+    assert [info.id for info in describe(load(), NOTHING) if in_words(info.budget) == "any length"] == []
 
 
 def test_an_open_range_has_none_for_its_end() -> None:
