@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from evaluators.classes.counts import combine, parts_of
 from evaluators.classes.labels import Classes, of_answer, of_labels
+from evaluators.leaks import scanner
 from evaluators.outcome import Finding, NotApplicable, Outcome, Scored
 from evaluators.parts import class_label
 from evaluators.spec import Metric, Shared, evaluator
@@ -96,11 +97,13 @@ def classification(rows: Sequence[Inputs], shared: Shared, params: Params) -> It
     prediction counts as it is, even where another class has the highest score: it is what the application did. Where
     none was recorded, the class with the highest score is the prediction; of multi-label records, every class with 0.5
     or more. Metrics are those of scikit-learn, and absent where they are 0 / 0. ROC AUC is of scores in hundredths, of
-    one class against the rest, over the records with scores; a class that such a record gives no score has 0 there.
+    one class against the rest, over the records with scores; a class that such a record gives no score has 0 there. A
+    wrong answer is kept as a hash, and so is an expected one in which personal data or a secret is found.
     """
     positive = class_label(params.positive) if params.positive else None
+    scan = scanner()
     for row in rows:
-        classes = _classes(row, params)
+        classes = _classes(row, params, lambda label: bool(shared.once(scan, label).hits))
         yield classes if isinstance(classes, NotApplicable) else _scored(classes, positive)
 
 
@@ -111,9 +114,9 @@ def _scored(classes: Classes, positive: str | None) -> Scored:
     return Scored({"accuracy": float(right)}, {"outcome": outcome}, parts_of(classes, positive), findings=findings)
 
 
-def _classes(row: Inputs, params: Params) -> Classes | NotApplicable:
+def _classes(row: Inputs, params: Params, private: Callable[[str], bool]) -> Classes | NotApplicable:
     if params.labels_from != "answer" and row.labels is not None:
         return of_labels(row.labels)
     if params.labels_from == "answer" or (params.labels_from == "auto" and row.task == "classification"):
-        return of_answer(row.answer, row.expected)
+        return of_answer(row.answer, row.expected, private)
     return NotApplicable("missing_labels")

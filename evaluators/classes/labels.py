@@ -1,7 +1,7 @@
 """Which classes a record belongs to, which were predicted, and how sure the classifier was."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -55,20 +55,24 @@ def of_labels(labels: Labels) -> Classes | NotApplicable:
     return Classes(expected, predicted, multi, scores if usable else {}, usable)
 
 
-def of_answer(answer: str | None, expected: tuple[str, ...] | None) -> Classes | NotApplicable:
+def of_answer(
+    answer: str | None, expected: tuple[str, ...] | None, private: Callable[[str], bool]
+) -> Classes | NotApplicable:
     """The answer is the predicted class, right where it is one of the expected ones; else the first was expected.
 
-    Case, and punctuation around it, do not matter. A wrong answer is kept as `hidden_label`: it may be any text.
+    Case, and punctuation around it, do not matter. A wrong answer is kept as `hidden_label`: it may be any text. So is
+    an expected one that is `private`, which is asked of it as it was written, of 64 characters at most.
     """
     if answer is None or expected is None:
         return NotApplicable("missing_answer" if answer is None else "missing_expected")
-    classes = [label for label in map(_answered, expected) if label]
+    classes = [(label, written) for written in expected if (label := _answered(written))]
     if not classes:
         return NotApplicable("empty_expected")
     given = _answered(answer)
-    if given in classes:
-        return Classes(frozenset({given}), frozenset({given}), multi=False)
-    return Classes(frozenset({classes[0]}), frozenset({hidden_label(given)} if given else ()), multi=False)
+    right = [found for found in classes if found[0] == given]
+    label, written = (right or classes)[0]
+    true = frozenset({hidden_label(label) if private(class_label(_bare(written))) else label})
+    return Classes(true, true if right else frozenset({hidden_label(given)} if given else ()), multi=False)
 
 
 def _classes(written: str | tuple[str, ...]) -> frozenset[str]:
@@ -78,4 +82,8 @@ def _classes(written: str | tuple[str, ...]) -> frozenset[str]:
 
 
 def _answered(written: str) -> str:
-    return class_label(written.strip().strip(_AROUND).casefold())
+    return class_label(_bare(written).casefold())
+
+
+def _bare(written: str) -> str:
+    return written.strip().strip(_AROUND)

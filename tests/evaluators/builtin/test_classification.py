@@ -15,7 +15,7 @@ from evaluators.classes.labels import MOST_LABELS
 from evaluators.classes.score_bins import BINS, roc_auc, score_bin
 from evaluators.combining import combined
 from evaluators.outcome import NotApplicable, Scored
-from evaluators.parts import ClassValue, Combined
+from evaluators.parts import ClassValue, Combined, hidden_label
 from evaluators.registry import load
 from evaluators.trace import Labels, Trace
 from tests.evaluators.builtin.scoring import outcome, outcomes, scored, trace
@@ -313,6 +313,25 @@ def test_a_wrong_answer_is_known_again_where_it_is_another_records_class() -> No
     assert made.per["class_precision"]["cat",] == ClassValue(2 / 3, 3)
     assert made.per["class_recall"] == {("cat",): (1.0, 2), ("dog",): (0.0, 2)}
     assert made.metrics["micro_precision"] == 0.5
+
+
+@pytest.mark.parametrize("private", ["alice@example.com", "+41 44 668 18 00", "AKIA4YFAKEKEYXKZQ7PT"])
+def test_an_expected_class_that_is_personal_data_or_a_secret_is_kept_as_a_hash(private: str) -> None:
+    hidden = hidden_label(private.casefold())
+    for answer, right in ((f" {private}.", 1.0), ("dog", 0.0)):
+        given = scored(ID, answer=answer, expected=("", private), task="classification")
+        assert given.metrics == {"accuracy": right}
+        assert given.parts[f"truth\t{hidden}"] == 1.0
+        assert private.casefold() not in repr(given).casefold()
+    records = [(private, private), ("dog", private), (private, "dog"), ("dog", "dog")]  # expected, answer
+    made = window([trace(answer=answer, expected=(true,)) for true, answer in records], {"labels_from": "answer"})
+    assert made.per["class_precision"] == {(hidden,): (0.5, 2), ("dog",): (0.5, 2)}
+    assert made.per["class_recall"] == {(hidden,): (0.5, 2), ("dog",): (0.5, 2)}
+
+
+@pytest.mark.parametrize("label", ["dog", "billing & refunds", "no", "42", "2026-11-22", "level 3", "api_key", "email"])
+def test_ordinary_classes_are_kept_as_they_are(label: str) -> None:
+    assert scored(ID, answer=label, expected=(label,), task="classification").parts[f"truth\t{label}"] == 1.0
 
 
 @pytest.mark.parametrize(
