@@ -15,8 +15,9 @@ from pydantic import BaseModel
 from evaluators.check import check_evaluator, same
 from evaluators.encoder import load_encoder
 from evaluators.encoder.hashing import HashingEncoder
+from evaluators.models.hashing import HashingModel
 from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
-from evaluators.plan import Prepared
+from evaluators.plan import Prepared, models_of
 from evaluators.registry import load
 from evaluators.resources import Resources
 from evaluators.run import run_all
@@ -33,7 +34,8 @@ EVERY: dict[str, Evaluator] = {**load(), "brevity": brevity, "nearness": nearnes
 
 @cache
 def resources() -> Resources:
-    return Resources(HashingEncoder())
+    refs = {ref for one in EVERY.values() for ref in models_of(one, one.params())}
+    return Resources(HashingEncoder(), models={ref: HashingModel(ref) for ref in refs})
 
 
 @pytest.mark.parametrize("id", sorted(EVERY))
