@@ -23,11 +23,11 @@ from benchmarks.prose_traces import prose_traces
 from evaluators import registry
 from evaluators.encoder import Encoder, load_encoder
 from evaluators.models import Model, Models
-from evaluators.models.torch_device import device_of
 from evaluators.outcome import Scored
 from evaluators.plan import Prepared, prepare, wanted_models
 from evaluators.resources import Resources
 from evaluators.run import run_all
+from evaluators.runtime.torch_device import device_of
 from evaluators.settings import EvaluatorSettings
 from evaluators.spec import ModelRef, Need
 from evaluators.trace import Trace

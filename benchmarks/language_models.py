@@ -20,12 +20,12 @@ from benchmarks.model_lane import Spent, timed
 from benchmarks.prose_traces import prose_traces
 from evaluators import registry
 from evaluators.models import Models, load
-from evaluators.models.batches import packed
 from evaluators.models.causal import CausalModel
 from evaluators.outcome import Scored
 from evaluators.plan import prepare
 from evaluators.resources import Resources
 from evaluators.run import run_all
+from evaluators.runtime.batches import packed
 from evaluators.settings import EvaluatorSettings
 from evaluators.spec import Ask, ModelRef, Need, Vectors
 from evaluators.trace import Trace

@@ -19,7 +19,7 @@ from benchmarks.classifiers import bert_base
 from benchmarks.model_lane import timed
 from evaluators.encoder import load_encoder
 from evaluators.models import load
-from evaluators.models.int8 import similarities
+from evaluators.runtime.int8 import similarities
 from evaluators.sentences import split
 from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
 from evaluators.spec import ModelRef, Need, Vectors

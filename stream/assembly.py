@@ -8,9 +8,9 @@ from evaluators import registry
 from evaluators.encoder import load_encoder
 from evaluators.errors import Unavailable
 from evaluators.models import load_models
-from evaluators.models.cards import take_card
 from evaluators.plan import Plan, needs_encoder, prepare, wanted_models
 from evaluators.resources import Resources
+from evaluators.runtime.cards import take_card
 from evaluators.spec import Evaluator, Lane
 from evaluators.suited import suited
 from sinks.rows import LIVE

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from evaluators import hub
 from evaluators.encoder.model import INSTALL_PACKAGED, PREFERRED
 from evaluators.errors import ConfigError
-from evaluators.models.inventory import ModelInfo
+from evaluators.inventory import ModelInfo
 from evaluators.models.known import KNOWN
 from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EvaluatorSettings
 from stream.configuration.names import nearest

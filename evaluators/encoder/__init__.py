@@ -1,23 +1,19 @@
 """The sentence encoder: one interface, two backends with the same vectors. Nothing heavy is imported before use."""
 
-from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from evaluators.encoder import model
 from evaluators.encoder.model import find
 from evaluators.encoder.windows import WindowedEncoder
 from evaluators.errors import Unavailable
+from evaluators.runtime.installed import lacking
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 
 Backend = Literal["onnx", "sentence-transformers"]
 
-_NEEDS: Mapping[Backend, Sequence[str]] = {
-    "onnx": ("onnxruntime", "onnx", "tokenizers"),
-    "sentence-transformers": ("torch", "sentence_transformers"),
-}
-_EXTRA: Mapping[Backend, str] = {"onnx": "ragwatch[local]", "sentence-transformers": "ragwatch[models]"}
+_BACKENDS: Sequence[Backend] = ("onnx", "sentence-transformers")
 
 
 class Encoder(Protocol):
@@ -46,7 +42,7 @@ def backends_of(settings: EncoderSettings) -> Sequence[Backend]:
     """What could run the model here: of `auto` all that is installed; where nothing is, onnx, to say what it lacks."""
     if settings.backend != "auto":
         return [settings.backend]
-    return [backend for backend in _NEEDS if not _missing(backend)] or ["onnx"]
+    return [backend for backend in _BACKENDS if not _lacking(backend)] or ["onnx"]
 
 
 def what_is_missing(settings: EncoderSettings) -> str | None:
@@ -54,10 +50,8 @@ def what_is_missing(settings: EncoderSettings) -> str | None:
 
     Raises `ConfigError` for a model that cannot be anywhere.
     """
-    backend = backends_of(settings)[0]
-    packages = " and ".join(_missing(backend))
-    missing = f"{packages} for the encoder backend {backend} not installed: pip install '{_EXTRA[backend]}'"
-    return "; ".join(filter(None, (missing if packages else None, model.what_is_missing(settings)))) or None
+    absent = _lacking(backends_of(settings)[0])
+    return "; ".join(filter(None, (absent, model.what_is_missing(settings)))) or None
 
 
 def revision_of(settings: EncoderSettings) -> str:
@@ -78,5 +72,5 @@ def load_encoder(settings: EncoderSettings) -> WindowedEncoder:
     return chosen(files, settings, backends_of(settings))
 
 
-def _missing(backend: Backend) -> list[str]:
-    return [name for name in _NEEDS[backend] if find_spec(name) is None]
+def _lacking(backend: Backend) -> str | None:
+    return lacking(f"the encoder backend {backend}", backend)

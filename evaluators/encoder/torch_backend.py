@@ -7,9 +7,9 @@ from typing import Any
 
 from evaluators.encoder.windows import Frame
 from evaluators.errors import ConfigError
-from evaluators.models.batches import Padded
-from evaluators.models.torch_batches import TorchBatches
-from evaluators.models.torch_device import device_of, dtype_of, ready
+from evaluators.runtime.batches import Padded
+from evaluators.runtime.torch_batches import TorchBatches
+from evaluators.runtime.torch_device import device_of, dtype_of, ready
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 

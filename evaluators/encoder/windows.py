@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.models.batches import Runs, Window, in_batches, shared_evenly
+from evaluators.runtime.batches import Runs, Window, in_batches, shared_evenly
 from evaluators.spec import Vectors
 from evaluators.surrogates import replaced
 

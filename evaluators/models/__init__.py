@@ -9,6 +9,7 @@ from evaluators.errors import Unavailable
 from evaluators.models import runtimes
 from evaluators.models.files import find, settings_of
 from evaluators.models.labels import labels_of
+from evaluators.runtime.installed import lacking
 from evaluators.settings import EvaluatorSettings, ModelSettings
 from evaluators.spec import Ask, ModelRef, Need, Vectors
 
@@ -66,9 +67,9 @@ def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
     Raises `ConfigError` for settings under which it never could.
     """
     own = settings_of(ref.name, settings)
-    lacking = [runtimes.lacking(ref.name, backend) for backend in _backends(ref, own)]
-    if all(lacking):
-        return lacking[0]
+    absent = [lacking(f"the model {ref.name}", backend) for backend in _backends(ref, own)]
+    if all(absent):
+        return absent[0]
     try:
         files = find(ref.name, settings)
     except Unavailable as error:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluators.errors import ConfigError
-from evaluators.models.batches import packed
 from evaluators.models.files import ModelFiles
 from evaluators.models.prefixes import Reading, Row, Sheet, alone, sharing
-from evaluators.models.torch_batches import TorchBatches
-from evaluators.models.torch_device import device_of, dtype_of, ready
 from evaluators.models.torch_files import loaded, most_tokens
+from evaluators.runtime.batches import packed
+from evaluators.runtime.torch_batches import TorchBatches
+from evaluators.runtime.torch_device import device_of, dtype_of, ready
 from evaluators.settings import ModelSettings
 from evaluators.spec import Ask, Vectors
 from evaluators.surrogates import replaced

@@ -8,7 +8,8 @@ from typing import Any
 
 from evaluators.errors import ConfigError, Transient
 from evaluators.models.convert import PICKLED, converted
-from evaluators.models.files import ModelFiles, find, is_whole, no_safetensors, settings_of, source_of
+from evaluators.models.files import ModelFiles, find, settings_of, source_of
+from evaluators.runtime.folders import is_whole, no_safetensors
 from evaluators.settings import EvaluatorSettings
 
 _SMALL = ("*.json", "*.txt", "*.model")

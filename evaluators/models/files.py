@@ -1,18 +1,14 @@
 """Where a model's files are on this machine, and which model they are. Downloads nothing."""
 
-import hashlib
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from evaluators import hub
 from evaluators.errors import ConfigError, Unavailable
 from evaluators.models.known import KNOWN, Known
+from evaluators.runtime.folders import fetched, hash_of, is_whole, no_safetensors, not_here, weights_in
 from evaluators.settings import EvaluatorSettings, ModelSettings
-
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,43 +65,10 @@ def find(name: str, settings: EvaluatorSettings) -> ModelFiles:
         raise ConfigError(f"{source.setting}: there is no folder {source.place!r}")
     if not hub.NAME.match(source.place):
         raise ConfigError(f"{source.setting}: {source.place!r} is neither a folder nor a Hugging Face name")
-    snapshot = hub.snapshot(source.place, source.revision)
-    if snapshot is None or not is_whole(snapshot):
-        raise Unavailable(f"the model {name} is not here: ragwatch models fetch {name}")
+    snapshot = fetched(source.place, source.revision)
+    if snapshot is None:
+        raise Unavailable(not_here(name))
     return ModelFiles(source, snapshot, snapshot.name)
-
-
-def is_whole(folder: Path) -> bool:
-    """Whether configuration and all weights are there; a fetch that was broken off leaves a part of them."""
-    weights = weights_in(folder)
-    return (folder / "config.json").is_file() and bool(weights) and all(path.is_file() for path in weights)
-
-
-def weights_in(folder: Path) -> list[Path]:
-    """The safetensors that make up the model: one file, or those that its index names; [] where there are none."""
-    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
-    if single.is_file() or not index.is_file():
-        return [single] if single.is_file() else []
-    try:
-        return sorted({folder / name for name in json.loads(index.read_text("utf-8"))["weight_map"].values()})
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return []  # no index
-
-
-def hash_of(paths: Sequence[Path]) -> str:
-    """SHA-256 of the files' bytes, one after the other; a file that has not changed is read once per process."""
-    stats = [(path, path.stat()) for path in paths]
-    return _hash(tuple((str(path.resolve()), stat.st_size, stat.st_mtime_ns) for path, stat in stats))
-
-
-@lru_cache(maxsize=64)
-def _hash(files: tuple[tuple[str, int, int], ...]) -> str:
-    digest = hashlib.sha256()
-    for path, _, _ in files:
-        with open(path, "rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-    return digest.hexdigest()
 
 
 def checked(source: Source, folder: Path) -> Path:
@@ -117,14 +80,3 @@ def checked(source: Source, folder: Path) -> Path:
     if not weights_in(folder):
         raise ConfigError(f"{source.setting}: {no_safetensors(str(folder), [path.name for path in folder.iterdir()])}")
     raise ConfigError(f"{source.setting}: the folder {folder} lacks weights that its index names; copy it again")
-
-
-def no_safetensors(place: str, names: Sequence[str]) -> str:
-    """Why weights in other formats are not loaded, and what to do."""
-    others = sorted(name for name in names if name.endswith((".bin", ".h5", ".ckpt", ".pt", ".msgpack", ".pth")))
-    found = f", only {' and '.join(others)}" if others else ""
-    return (
-        f"{place} has no model.safetensors{found}. Pickled weights can run code as they are read and those of "
-        "TensorFlow no current transformers reads: convert them once where you trust them (load with transformers, "
-        "then save_pretrained) and name the folder"
-    )

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.encoder.graph import hidden_states, inputs
-from evaluators.encoder.nodes import Nodes
-from evaluators.encoder.transformer import Transformer, differences, shape
 from evaluators.errors import ConfigError
 from evaluators.models.files import ModelFiles
 from evaluators.models.labels import configuration
+from evaluators.runtime.graph import hidden_states, inputs
+from evaluators.runtime.nodes import Nodes
+from evaluators.runtime.transformer import Transformer, differences, shape
 from evaluators.settings import ModelSettings
 
 # Of transformers: the tokenizers that put both texts of a pair down as one kind, and those that tell them apart.

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from evaluators.encoder.session import BATCH_TOKENS, Session
-from evaluators.models.batches import Padded
 from evaluators.models.files import ModelFiles
 from evaluators.models.onnx_classifier import read
 from evaluators.models.pieces import Pieces
+from evaluators.runtime.batches import Padded
+from evaluators.runtime.session import BATCH_TOKENS, Session
 from evaluators.settings import ModelSettings
 from evaluators.spec import Vectors
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluators.errors import ConfigError
-from evaluators.models.batches import Window, shared_evenly
+from evaluators.runtime.batches import Window, shared_evenly
 from evaluators.surrogates import replaced
 
 _LEAST_SHARE = 4  # of a pair the first text is left at least a quarter of the room, or the pair is not read

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.models.batches import Ids
+from evaluators.runtime.batches import Ids
 
 LEAST_SHARED = 32  # tokens; below, what a mask of its own costs is more than they do
 LONGEST_ROW = (

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
-from evaluators.models.batches import Runs, Window, in_batches
 from evaluators.models.labels import Labels
 from evaluators.models.pieces import Pieces
+from evaluators.runtime.batches import Runs, Window, in_batches
 from evaluators.spec import Ask, Vectors
 
 

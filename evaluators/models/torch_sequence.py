@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from evaluators.models.batches import Padded
 from evaluators.models.files import ModelFiles
 from evaluators.models.pieces import Pieces
-from evaluators.models.torch_batches import TorchBatches
-from evaluators.models.torch_device import device_of, dtype_of, ready
 from evaluators.models.torch_files import loaded, most_tokens
+from evaluators.runtime.batches import Padded
+from evaluators.runtime.torch_batches import TorchBatches
+from evaluators.runtime.torch_device import device_of, dtype_of, ready
 from evaluators.settings import ModelSettings
 from evaluators.spec import Vectors
 

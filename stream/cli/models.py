@@ -9,7 +9,7 @@ import click
 from stream.cli.options import config_option, settings_from
 
 if TYPE_CHECKING:
-    from evaluators.models.inventory import ModelInfo
+    from evaluators.inventory import ModelInfo
 
 _WIDTH = 140  # of the table where it goes to a file or a pipe
 _SHOWN = 3  # of those who need a model; --json names all
@@ -43,7 +43,7 @@ def list_models(as_json: bool, config: Path | None) -> None:
     """
     settings = settings_from(config).settings
     from evaluators import registry
-    from evaluators.models.inventory import inventory
+    from evaluators.inventory import inventory
 
     infos = inventory(registry.load(), settings.evaluators)
     if as_json:
@@ -76,7 +76,7 @@ def fetch(names: tuple[str, ...], config: Path | None) -> None:
     settings = settings_from(config).settings
     from evaluators import registry
     from evaluators.errors import RagwatchError
-    from evaluators.models.inventory import inventory, to_fetch
+    from evaluators.inventory import inventory, to_fetch
     from stream.cli import EXIT_INTERRUPTED
     from stream.fetching import check_names, fetched
 

@@ -4,8 +4,9 @@ from functools import partial
 from pathlib import Path
 
 from evaluators.encoder.model import find as find_encoder
-from evaluators.models.files import find, weights_in
+from evaluators.models.files import find
 from evaluators.resources import Resources
+from evaluators.runtime.folders import weights_in
 from evaluators.settings import EvaluatorSettings
 from evaluators.spec import Lane
 from stream.telemetry.registry import Telemetry

@@ -94,7 +94,7 @@ def test_no_model_is_loaded_to_tell_what_it_would_be() -> None:
 
 
 def test_what_is_missing_is_told_and_no_fingerprint_invented(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluators.encoder.find_spec", lambda name: None)
+    monkeypatch.setattr("evaluators.runtime.installed.find_spec", lambda name: None)
     fast, model = describe(REGISTRY, EvaluatorSettings(disabled=("brevity",)))
     assert (fast.available, fast.enabled) == (True, False)
     assert (model.available, model.fingerprint) == (False, None)

@@ -215,7 +215,7 @@ class TestChoice:
     @pytest.fixture
     def without(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         away: list[str] = []
-        for module in ("evaluators.encoder", "evaluators.encoder.model", "evaluators.hub"):
+        for module in ("evaluators.runtime.installed", "evaluators.encoder.model", "evaluators.hub"):
             monkeypatch.setattr(f"{module}.find_spec", lambda name: None if name in away else find_spec(name))
         return away
 

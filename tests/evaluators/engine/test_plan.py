@@ -39,7 +39,9 @@ def test_without_an_encoder_the_rest_works_and_the_reason_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     away = ("onnxruntime", "torch")
-    monkeypatch.setattr("evaluators.encoder.find_spec", lambda name: None if name in away else find_spec(name))
+    monkeypatch.setattr(
+        "evaluators.runtime.installed.find_spec", lambda name: None if name in away else find_spec(name)
+    )
     plan = prepare(REGISTRY, EvaluatorSettings(), None, None)
     assert [prepared.evaluator.id for prepared in plan.prepared] == ["brevity"]
     assert "onnxruntime" in plan.unavailable["nearness"]

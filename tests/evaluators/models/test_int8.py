@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from evaluators.encoder import load_encoder, revision_of
-from evaluators.encoder.nodes import Nodes, Shape, quantized
 from evaluators.encoder.windows import WindowedEncoder
 from evaluators.models import load
 from evaluators.models import revision_of as model_revision_of
-from evaluators.models.int8 import asks, similarities, within
-from evaluators.models.int8_sample import PAIRS, TEXTS
+from evaluators.runtime.int8 import asks, similarities, within
+from evaluators.runtime.int8_sample import PAIRS, TEXTS
+from evaluators.runtime.nodes import Nodes, Shape, quantized
 from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
 from evaluators.spec import ModelRef, Need, Vectors
 from tests.evaluators.models.tiny import LABELS, classifier

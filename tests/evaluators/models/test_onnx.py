@@ -127,7 +127,7 @@ class TestWithoutTorch:
     def _away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         away = ("torch", "transformers")
         monkeypatch.setattr(
-            "evaluators.models.runtimes.find_spec", lambda name: None if name in away else find_spec(name)
+            "evaluators.runtime.installed.find_spec", lambda name: None if name in away else find_spec(name)
         )
 
     @pytest.mark.parametrize("kind", KINDS)

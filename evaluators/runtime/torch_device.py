@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from evaluators.errors import ConfigError
-from evaluators.models.batches import Padded
-from evaluators.models.torch_batches import Batch, TorchBatches, fitting
+from evaluators.runtime.batches import Padded
+from evaluators.runtime.torch_batches import Batch, TorchBatches, fitting
 from evaluators.settings import EncoderSettings, ModelSettings
 
 _log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ import logging
 
 import numpy as np
 
-from evaluators.models.int8_sample import PAIRS, TEXTS
+from evaluators.runtime.int8_sample import PAIRS, TEXTS
 from evaluators.spec import Ask, Vectors
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.errors import ConfigError
-from evaluators.models.cards import Place, cards, placed
+from evaluators.runtime.cards import Place, cards, placed
 
 
 def test_every_card_gets_one_worker_before_any_gets_two(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_every_card_gets_one_worker_before_any_gets_two(tmp_path: Path) -> None:
 
 def test_a_worker_that_is_killed_gives_its_place_up(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from evaluators.models.cards import placed\n"
+        "import sys, time; from pathlib import Path; from evaluators.runtime.cards import placed\n"
         "place = placed(['0'], 1, Path(sys.argv[1])); print(place.card, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as worker:
@@ -47,7 +47,7 @@ def test_without_cards_there_is_none_to_take(tmp_path: Path) -> None:
 
 def test_the_process_sees_its_card_alone() -> None:
     program = (
-        "import os; from evaluators.models.cards import take_card\n"
+        "import os; from evaluators.runtime.cards import take_card\n"
         "assert take_card(64) == take_card(64) == os.environ['CUDA_VISIBLE_DEVICES'], 'one place a process'\n"
         "print(os.environ['CUDA_VISIBLE_DEVICES'])"
     )

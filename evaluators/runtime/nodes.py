@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.encoder.weights import Weights
+from evaluators.runtime.weights import Weights
 from evaluators.spec import Vectors
 
 Tensor = npt.NDArray[Any]

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
-from evaluators.models.batches import Runs, Window, padded
+from evaluators.runtime.batches import Runs, Window, padded
 
 _log = logging.getLogger(__name__)
 

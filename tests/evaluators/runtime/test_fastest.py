@@ -7,8 +7,8 @@ from itertools import count
 import numpy as np
 import pytest
 
-from evaluators.models.batches import Padded
-from evaluators.models.fastest import BUDGET_S, LENGTHS, ROUNDS, fastest
+from evaluators.runtime.batches import Padded
+from evaluators.runtime.fastest import BUDGET_S, LENGTHS, ROUNDS, fastest
 from evaluators.spec import Vectors
 
 _names = count()
@@ -56,7 +56,7 @@ def choose(
 def test_the_faster_one_wins_by_its_best_passes(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     slow_to_start, steady = Timed(clock, 0.2, 0.2, 0.01), Timed(clock, 0.02)
-    with caplog.at_level(logging.INFO, "evaluators.models.fastest"):
+    with caplog.at_level(logging.INFO, "evaluators.runtime.fastest"):
         assert choose(clock, {"steady": steady, "slow to start": slow_to_start}) == "slow to start"
     assert len(steady.shapes) == len(slow_to_start.shapes) == len(LENGTHS) * ROUNDS
     assert "runs on slow to start: steady 40 ms, slow to start 20 ms" in caplog.text

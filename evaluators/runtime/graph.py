@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from evaluators.encoder.nodes import Nodes, Shape
-from evaluators.encoder.transformer import BERT, DISTILBERT, Layer, Transformer
+from evaluators.runtime.nodes import Nodes, Shape
+from evaluators.runtime.transformer import BERT, DISTILBERT, Layer, Transformer
 
 WORDS = "embeddings.word_embeddings.weight"
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from evaluators.models.batches import Ids
+from evaluators.runtime.batches import Ids
 from evaluators.spec import Vectors
 
 _log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.models.batches import Window, in_batches, packed, padded, shared_evenly
-from evaluators.models.torch_batches import TorchBatches, fitting
+from evaluators.runtime.batches import Window, in_batches, packed, padded, shared_evenly
+from evaluators.runtime.torch_batches import TorchBatches, fitting
 
 
 class Limit:

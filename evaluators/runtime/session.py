@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluators.encoder.graph import WORDS
-from evaluators.encoder.nodes import Nodes, Tensor
-from evaluators.encoder.weights import Weights
+from evaluators.runtime.graph import WORDS
+from evaluators.runtime.nodes import Nodes, Tensor
+from evaluators.runtime.weights import Weights
 from evaluators.spec import Vectors
 
 BATCH_TOKENS = 256  # the fastest of 128 to 4096, and the leanest

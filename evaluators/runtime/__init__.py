@@ -1,0 +1,1 @@
+"""What the encoder and the other models run on: their files, batches of tokens, devices. Knows neither of them."""
