@@ -27,7 +27,7 @@ _CODE_OF_TYPE = {
     "cost": "P0203 Scaling",
     "runtime": "P0203 Scaling",
 }
-_MISINFORMATION = ("hallucination", "groundedness", "faithfulness", "fact_check")
+_MISINFORMATION = ("hallucination", "groundedness", "faithfulness", "fact_check")  # in names of evaluators
 
 
 def type_of(metric: WatchedMetric, kind: Kind) -> str:
@@ -45,7 +45,7 @@ def code_of(metric: WatchedMetric, type_: str) -> str:
         return "S0403 Adversarial example"
     if type_ == "fairness" and "toxic" in metric.name:
         return "E0301 Toxicity"
-    if type_ == "accuracy" and evaluator.startswith(_MISINFORMATION):
+    if type_ == "accuracy" and any(word in evaluator for word in _MISINFORMATION):
         return "E0402 Generative misinformation"
     return _CODE_OF_TYPE[type_]
 
