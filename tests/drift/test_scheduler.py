@@ -1,21 +1,11 @@
 """Jobs run for whoever leads; one that raises is counted and logged, and the next one runs."""
 
 import asyncio
-import os
-import re
 import signal
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
 
@@ -29,11 +19,12 @@ from stream.scheduler import Scheduled
 from stream.settings import Settings
 from stream.telemetry.health import JobHealth
 from stream.telemetry.registry import Telemetry
+from tests.contracts.grafana_server import TOKEN, serving
+from tests.drift.jobs_process import jobs_process
 from tests.drift.world import EVALUATORS, World
 from tests.infra.kafka_node import KafkaNode
 
 pytestmark = pytest.mark.clickhouse
-Found = TypeVar("Found")
 
 
 class Leads:
@@ -142,24 +133,40 @@ def _never(jobs: Jobs, now: datetime) -> object:
 def test_the_jobs_process_opens_a_problem_and_ends_in_order(
     database: Database, broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """As a user starts it: `ragwatch jobs`, the evaluators that are installed, SIGTERM."""
+    """As a user starts it: `ragwatch jobs`, the evaluators that are installed, rules that change, Grafana, SIGTERM."""
     world = World(database)
     world.start = world.database.rows("SELECT toStartOfMinute(now('UTC')) - 120 AS at")[0]["at"]
-    world.scores(0, [0.1] * 40, evaluator="groundedness", key="groundedness", lane="model")
-    for lane in ("fast", "model"):
-        world.progress(60, lane=lane, heartbeat_s=110)
-    with _jobs(database, broker.bootstrap, tmp_path) as process:
-        problems: list[Any] = process.wait_for(world.open)
-        assert [p.metric for p in problems] == ["groundedness.groundedness"]
-        assert process.asked("/live") == "ok\n"
-        assert process.asked("/ready") == "ok\n"
-        assert "ragwatch_jobs_leader 1.0" in process.asked("/metrics")
-        process.process.send_signal(signal.SIGTERM)
-        assert process.process.wait(60) == 0, process.said()
+    rules = tmp_path / "ragwatch.toml"
+    rules.write_text("[rules]\nmin_sample = 1000\n")
+
+    def minute(number: int) -> None:
+        world.scores(60 * number, [0.1] * 40, evaluator="groundedness", key="groundedness", lane="model")
+        for lane in ("fast", "model"):
+            world.progress(60 * (number + 1), lane=lane, heartbeat_s=110)
+
+    minute(0)
+    with serving() as grafana:
+        variables = {"CONFIG": str(rules), "GRAFANA__URL": grafana.url, "GRAFANA__TOKEN": TOKEN}
+        variables = {f"RAGWATCH_{name}": value for name, value in variables.items()}
+        with jobs_process(database, broker.bootstrap, tmp_path / "log", **variables) as process:
+            process.wait_for(lambda: database.rows("SELECT 1 FROM job_runs WHERE job = 'watch'"))
+            [scored] = database.rows("SELECT sum(scored) AS n FROM windows FINAL WHERE size_s = 60 AND segment = ''")
+            assert (scored["n"], world.problems()) == (40, [])
+            rules.write_text("[rules]\nmin_sample = 30\n")
+            minute(1)
+            assert [p.metric for p in process.wait_for(world.open)] == ["groundedness.groundedness"]
+            process.wait_for(lambda: grafana.state.annotations)
+            assert process.asked("/live") == "ok\n"
+            assert process.asked("/ready") == "ok\n"
+            assert "ragwatch_jobs_leader 1.0" in process.asked("/metrics")
+            process.process.send_signal(signal.SIGTERM)
+            assert process.process.wait(60) == 0, process.said()
+        [announced] = grafana.state.annotations.values()
+        assert "metric:groundedness.groundedness" in announced["tags"]
 
 
 def test_the_jobs_process_is_not_ready_while_no_broker_answers(database: Database, tmp_path: Path) -> None:
-    with _jobs(database, "127.0.0.1:9", tmp_path) as process:
+    with jobs_process(database, "127.0.0.1:9", tmp_path / "log") as process:
         process.wait_for(lambda: "no broker answers at 127.0.0.1:9" in process.asked("/ready"))
         assert process.asked("/ready").startswith("no leader of the jobs can be elected")
         assert process.asked("/live") == "ok\n"
@@ -171,68 +178,7 @@ def test_a_jobs_topic_of_several_partitions_stops_the_process(
 ) -> None:
     topic = f"jobs-{uuid.uuid4().hex[:8]}"
     asyncio.run(create_topics(kafka.bootstrap, {topic: 3}))
-    with _jobs(database, kafka.bootstrap, tmp_path, topic) as process:
+    with jobs_process(database, kafka.bootstrap, tmp_path / "log", topic=topic) as process:
         assert process.process.wait(60) == 2, process.said()
         assert f"jobs stop: {topic} has 3 partitions and needs exactly 1" in process.said()
         assert "Traceback" not in process.said()
-
-
-@dataclass
-class _Process:
-    """`ragwatch jobs` and its log."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def said(self) -> str:
-        return self.log.read_text()
-
-    def asked(self, path: str) -> str:
-        """What it answers over HTTP, whatever the status; empty before it listens."""
-        ports = re.findall(r"telemetry on port (\d+)", self.said())
-        if not ports:
-            return ""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{ports[0]}{path}", timeout=10) as answer:
-                return str(answer.read().decode())
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.read().decode()
-
-    def wait_for(self, found: Callable[[], Found]) -> Found:
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline and self.process.poll() is None:
-            result = found()
-            if result:
-                return result
-            time.sleep(0.2)
-        raise AssertionError(self.said())
-
-
-@contextmanager
-def _jobs(database: Database, bootstrap: str, directory: Path, topic: str = "") -> Iterator[_Process]:
-    name = uuid.uuid4().hex[:8]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAGWATCH_")} | {
-        "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": bootstrap,
-        "RAGWATCH_KAFKA__JOBS_TOPIC": topic or f"jobs-{name}",
-        "RAGWATCH_KAFKA__GROUP_PREFIX": f"ragwatch-{name}",
-        "RAGWATCH_CLICKHOUSE__URL": database.settings.url,
-        "RAGWATCH_CLICKHOUSE__PASSWORD": database.settings.password.get_secret_value(),
-        "RAGWATCH_CLICKHOUSE__USER": database.settings.user,
-        "RAGWATCH_CLICKHOUSE__DATABASE": database.settings.database,
-        "RAGWATCH_TELEMETRY__JOBS_PORT": "0",
-        "RAGWATCH_TELEMETRY__LOG_FORMAT": "text",
-        "RAGWATCH_JOBS__EVERY_S": "1",
-        "RAGWATCH_WINDOWS__OUT_OF_ORDERNESS_S": "0",
-        "RAGWATCH_RULES__K": "1",
-    }
-    log = directory / "log"
-    with log.open("w") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "stream.cli", "jobs"], env=environment, stderr=out, stdout=out
-        )
-    try:
-        yield _Process(process, log)
-    finally:
-        process.kill()
-        process.wait(10)
