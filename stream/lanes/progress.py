@@ -42,10 +42,10 @@ class LaneProgress:
         self._handed[at] = _Handed(next_offset, max(seen, default=NOTHING_STORED), last.timestamp)
         return self._row(at, lag or Lag(next_offset, 0))
 
-    def age_s(self, at: Partition) -> float:
-        """How long ago the newest record worked off was sent; 0 where none was."""
+    def age_s(self, at: Partition) -> float | None:
+        """How long ago the newest record worked off was sent; None where none was."""
         handed = self._handed.get(at)
-        return 0.0 if handed is None else max(0.0, self._clock().timestamp() - handed.timestamp_ms / 1000)
+        return None if handed is None else max(0.0, self._clock().timestamp() - handed.timestamp_ms / 1000)
 
     def heartbeat(self, lags: Iterable[tuple[Partition, Lag]]) -> list[ProgressRow]:
         """A row for each partition of which the broker has said where it ends."""

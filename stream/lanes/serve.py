@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -171,12 +171,7 @@ class LaneParts:
             self.health.observe(consumer.committed(), work_waits=waits, sink_away=away is not None)
             self.health.waits_for("sink", None if away is None else "the sink takes no rows")
             telemetry.in_flight_bytes.labels(self._lane).set(consumer.offsets.outstanding)
-            telemetry.lag_records.clear()
-            telemetry.lag_seconds.clear()
-            for (topic, partition), lag in lags.items():
-                telemetry.lag_records.labels(self._lane, topic, partition).set(lag.records)
-                age = self._progress.age_s((topic, partition)) if lag.records else 0.0
-                telemetry.lag_seconds.labels(self._lane, topic, partition).set(age)
+            show_lags(telemetry, self._lane, lags, self._progress)
             await asyncio.sleep(_WATCH_S)
 
     async def _beat(self) -> None:
@@ -199,6 +194,17 @@ class LaneParts:
         if self._dead_letters is not None:
             await self._dead_letters.stop()
         await self._server.stop()
+
+
+def show_lags(telemetry: Telemetry, lane: Lane, lags: Mapping[Partition, Lag], progress: LaneProgress) -> None:
+    """What waits in each partition, and how old it is; no age where nothing was worked off that would tell it."""
+    telemetry.lag_records.clear()
+    telemetry.lag_seconds.clear()
+    for (topic, partition), lag in lags.items():
+        telemetry.lag_records.labels(lane, topic, partition).set(lag.records)
+        age_s = progress.age_s((topic, partition)) if lag.records else 0.0
+        if age_s is not None:
+            telemetry.lag_seconds.labels(lane, topic, partition).set(age_s)
 
 
 async def _wait_for(stop: asyncio.Event) -> None:

@@ -118,7 +118,8 @@ class Telemetry:
         )
         self.lag_seconds = self._gauge(
             "lag_seconds",
-            "Age of the newest record worked off of a partition where more waits; 0 where nothing does.",
+            "Age of the newest record worked off of a partition where more waits; 0 where nothing does, "
+            "and nothing before the first was.",
             "Growing: start another worker of this lane.",
             "lane",
             "topic",

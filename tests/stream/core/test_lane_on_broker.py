@@ -82,6 +82,7 @@ def test_a_sink_away_for_longer_than_the_poll_interval_drains_afterwards(any_bro
         assert 1 << 20 <= in_flight < 3 << 20, "20,000 records are 12 MB"
         assert lane.metric("ragwatch_sink_blocked_seconds") > 20
         assert lane.metric("ragwatch_lag_records") > 10_000
+        assert lane.metric("ragwatch_lag_seconds") > 20
         (tmp_path / "away").unlink()
         eventually(lambda: len(set(lane.traces())) == 20_000, 60, lane.logs)
         eventually(lambda: sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 20_000, 10, lane.logs)

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from sinks.rows import ProgressRow
 from stream.kafka.offsets import Lag
 from stream.lanes.progress import NOTHING_STORED, LaneProgress
+from stream.lanes.serve import show_lags
+from stream.telemetry.registry import Telemetry
 from tests.stream.core.rows import record
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -48,6 +50,23 @@ def test_another_owner_was_further_and_a_new_topic_is_shorter() -> None:
 
 def test_age_is_that_of_the_newest_record_worked_off() -> None:
     made = progress()
-    assert made.age_s(AT) == 0
+    assert made.age_s(AT) is None
     made.handed(AT, record(1, timestamp=int(NOW.timestamp() * 1000) - 2500), NOW, None)
     assert made.age_s(AT) == 2.5
+
+
+def test_how_old_what_waits_is_stays_untold_until_something_was_worked_off() -> None:
+    telemetry, made, other = Telemetry(), progress(), ("rag.traces", 1)
+
+    def shown(name: str, partition: int) -> float | None:
+        where = {"lane": "fast", "topic": "rag.traces", "partition": str(partition)}
+        return telemetry.registry.get_sample_value(f"ragwatch_{name}", where)
+
+    lags = {AT: Lag(0, 7), other: Lag(5, 0)}
+    show_lags(telemetry, "fast", lags, made)
+    assert [(shown("lag_records", at), shown("lag_seconds", at)) for at in (0, 1)] == [(7, None), (0, 0)]
+    made.handed(AT, record(1, timestamp=int(NOW.timestamp() * 1000) - 2500), NOW, None)
+    show_lags(telemetry, "fast", lags, made)
+    assert shown("lag_seconds", 0) == 2.5
+    show_lags(telemetry, "fast", {other: Lag(5, 0)}, made)
+    assert shown("lag_records", 0) is None, "its partition is somebody else's by now"
