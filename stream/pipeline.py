@@ -25,7 +25,7 @@ from stream.ingest.embeddings import embedded
 from stream.ingest.masking import masking_of
 from stream.ingest.records import DeadLetter, Record
 from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
-from stream.ingest.sampling import by_rate, sampled
+from stream.ingest.sampling import leaving_out, rate_of, sampled
 from stream.settings import Settings
 
 _STATUS = attrgetter("status")
@@ -80,7 +80,7 @@ class Pipeline:
         self._keeps = lane is None or lane == "fast"
         lanes = {prepared.evaluator.lane for prepared in plan} | ({"fast"} if self._keeps else set())
         self._lanes = tuple(sorted(lanes))
-        self._groups = by_rate(settings.sampling, plan)
+        self._rates = [rate_of(settings.sampling, prepared) for prepared in self.plan]
         self._resources = resources
         self._limits = Limits.of(settings.ingest, timely=timely)
         self._batch_records, self._batch_bytes = settings.worker.batch_records, settings.worker.batch_bytes
@@ -168,21 +168,22 @@ class Pipeline:
             block.texts += [text_row(place) for place in batch]
 
     def _evaluate(self, batch: list[Placed], done: Processed, shared: Batch) -> None:
-        rows = done.block.scores
-        for rate, plan in self._groups.items():
-            chosen, left = batch, []
-            if rate < 1:
-                chosen = [place for place in batch if sampled(place.trace.trace_id, rate)]
-                left = [place for place in batch if not sampled(place.trace.trace_id, rate)]
+        """In one run, whatever share of the traces each evaluator sees: their texts go to the encoder together."""
+        left = {
+            rate: [place for place in batch if not sampled(place.trace.trace_id, rate)] for rate in set(self._rates)
+        }
+        plan = [
+            leaving_out(prepared, [place.trace.trace_id for place in left[rate]])
+            for prepared, rate in zip(self.plan, self._rates, strict=True)
+        ]
+        traces, sizes = [place.trace for place in batch], [len(place.record.value or b"") for place in batch]
+        outcomes = run_all(plan, traces, shared, sizes)
+        for prepared, rate, column in zip(self.plan, self._rates, outcomes, strict=True):
             weight = 1 / rate if rate else 0.0
-            traces, sizes = [place.trace for place in chosen], [len(place.record.value or b"") for place in chosen]
-            outcomes = run_all(plan, traces, shared, sizes) if chosen else [[] for _ in plan]
-            for prepared, column in zip(plan, outcomes, strict=True):
-                scored = score_rows(chosen, prepared, column, weight)
-                scored += sampled_out_rows(left, prepared, weight)
-                rows += scored
-                for status, number in Counter(map(_STATUS, scored)).items():
-                    done.outcomes[prepared.evaluator.id, status] += number
+            scored = score_rows(batch, prepared, column, weight) + sampled_out_rows(left[rate], prepared, weight)
+            done.block.scores += scored
+            for status, number in Counter(map(_STATUS, scored)).items():
+                done.outcomes[prepared.evaluator.id, status] += number
 
     def _embed(self, batch: list[Placed], done: Processed, shared: Batch) -> None:
         """After the evaluators, whose one call to the encoder had most of the questions already."""

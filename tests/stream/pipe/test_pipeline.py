@@ -12,8 +12,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from evaluators import registry
+from evaluators.check import CountingEncoder
+from evaluators.encoder.hashing import HashingEncoder
 from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
-from evaluators.plan import Prepared
+from evaluators.plan import Prepared, prepare
 from evaluators.resources import Resources
 from evaluators.spec import Evaluator, Lane, Metric, NoParams, Shared, evaluator
 from sinks.memory import MemorySink
@@ -238,7 +241,7 @@ def test_sampling_is_decided_by_the_trace_id_and_leaves_a_row() -> None:
     settings = configured(sampling={"evaluators": {"words": 0.25}})
     block = process(*records, settings=settings)
     statuses = {row.trace_id: row.status for row in block.scores}
-    assert len(statuses) == 1000
+    assert len(statuses) == len(block.scores) == 1000
     chosen = {trace for trace, status in statuses.items() if status == "scored"}
     assert 200 < len(chosen) < 300  # 250 expected, 3.6 standard deviations of 13.7 either way
     assert {row.weight for row in block.scores} == {4.0}
@@ -253,6 +256,25 @@ def test_sampling_leaves_no_row_where_the_task_does_not_select() -> None:
     settings = configured(sampling={"evaluators": {"words": 0.0}})
     done = pipeline(prepared(tasks=("summarization",)), settings=settings).process([record()])
     assert done.block.scores == []
+
+
+def test_evaluators_of_different_samples_share_one_call_to_the_encoder() -> None:
+    settings = configured(
+        evaluators={"enabled": ["groundedness", "context_relevancy_soft"]},
+        sampling={"evaluators": {"context_relevancy_soft": 0.5}},
+        privacy={"store_embeddings": False},  # their call comes after
+    )
+    encoder = CountingEncoder(HashingEncoder())
+    plan = prepare(registry.load(), settings.evaluators, "model", encoder).prepared
+    records = [
+        record(trace_id=f"trace-{n}", offset=n, question=f"What is item {n}?", answer=f"Item {n} is one of twenty.")
+        for n in range(20)
+    ]
+    done = Pipeline(plan, Resources(encoder), settings, lane="model").process(records)
+    assert done.outcomes["groundedness", "scored"] == 20
+    assert 0 < done.outcomes["context_relevancy_soft", "scored"] < 20
+    assert done.outcomes["context_relevancy_soft", "sampled_out"] > 0
+    assert encoder.calls == 1
 
 
 def test_micro_batches_are_bounded_by_count_and_bytes() -> None:
