@@ -183,7 +183,7 @@ def _base(url: str) -> SplitResult:
         valid = base.scheme in ("http", "https") and base.hostname and (base.port is None or base.port)
     except ValueError:
         valid = False
-    if not valid or base.username or base.query or base.fragment:
+    if not valid or base.query or base.fragment:
         raise ConfigError("grafana.url: want a Grafana's base URL and nothing more, e.g. https://grafana.example.org")
     return base
 

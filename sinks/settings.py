@@ -17,11 +17,8 @@ class ClickHouseSettings(BaseModel, extra="forbid", frozen=True):
 
     @field_validator("url")
     @classmethod
-    def _without_credentials(cls, url: str) -> str:
-        """Errors and logs name the url."""
-        if "@" in urlsplit(url).netloc:
-            raise ValueError("has a user or password in it; set clickhouse.user and clickhouse.password instead")
-        return url
+    def _is_no_secret(cls, url: str) -> str:
+        return _without_credentials(url, "clickhouse.user and clickhouse.password")
 
 
 class RetentionSettings(BaseModel, extra="forbid", frozen=True):
@@ -71,3 +68,19 @@ class GrafanaSettings(BaseModel, extra="forbid", frozen=True):
     org_id: int = Field(default=1, ge=1, description="Organisation.")
     folder_uid: str = Field(default="ragwatch", description="Folder of our dashboards.")
     timeout_s: float = Field(default=10.0, gt=0, description="Longest a single request may take.")
+
+    @field_validator("url")
+    @classmethod
+    def _is_no_secret(cls, url: str) -> str:
+        return _without_credentials(url, "grafana.token")
+
+
+def _without_credentials(url: str, instead: str) -> str:
+    """Errors, logs and `ragwatch config` show the url."""
+    try:
+        netloc = urlsplit(url).netloc
+    except ValueError:  # its message may quote a password
+        raise ValueError("is no URL") from None
+    if "@" in (netloc or url):
+        raise ValueError(f"has a user or password in it; set {instead} instead")
+    return url

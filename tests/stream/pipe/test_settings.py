@@ -1,13 +1,17 @@
 """Settings: one file, variables over it, every wrong name found, every value's origin told, no secret shown."""
 
+import re
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from evaluators.errors import ConfigError
 from stream.configuration.names import leaves, variable_of
 from stream.configuration.toml_lines import lines_of
 from stream.settings import Settings, entries, load
+
+SECRET = r"(^|_)(password|secret|token|key)$"  # names of settings that nobody else may read
 
 
 def file(tmp_path: Path, text: str) -> Path:
@@ -147,10 +151,31 @@ def test_secrets_are_masked_and_never_in_errors(tmp_path: Path) -> None:
     assert shown["kafka.sasl_password"] == ""
 
 
-def test_a_password_in_the_url_of_clickhouse_is_refused_and_not_told() -> None:
-    with pytest.raises(ConfigError, match=r"set clickhouse\.user and clickhouse\.password") as raised:
-        load(None, {"RAGWATCH_CLICKHOUSE__URL": "http://u:p4ss@h:8123"})
-    assert "p4ss" not in str(raised.value)
+@pytest.mark.parametrize(
+    ("section", "instead"), [("clickhouse", "clickhouse.user and clickhouse.password"), ("grafana", "grafana.token")]
+)
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://u:p4ss@h:8123", "has a user or password in it; set {} instead"),
+        ("u:p4ss@h", "has a user or password in it; set {} instead"),
+        ("http://u:p4ss@\u2100", "is no URL"),
+        ("http://[::1", "is no URL"),
+    ],
+)
+def test_a_url_with_a_password_or_that_is_none_is_refused_and_not_told(
+    section: str, instead: str, url: str, said: str
+) -> None:
+    variable = f"RAGWATCH_{section.upper()}__URL"
+    with pytest.raises(ConfigError) as raised:
+        load(None, {variable: url})
+    assert str(raised.value) == f"{variable}: {section}.url: {said.format(instead)}"
+
+
+def test_every_secret_is_of_the_type_that_is_masked() -> None:
+    secret = {path: field.annotation for path, field in leaves(Settings) if re.search(SECRET, path[-1])}
+    assert {("clickhouse", "password"), ("grafana", "token"), ("privacy", "hash_key")} <= secret.keys()
+    assert set(secret.values()) == {SecretStr}
 
 
 def test_every_setting_is_described_and_has_one_variable() -> None:
