@@ -1,8 +1,11 @@
 """`ragwatch replay`."""
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -99,6 +102,24 @@ def _run(
     click.echo(f"run {run_id}: {done.traces:,} traces, {done.dead_letters:,} dead letters, from {source.description}")
 
 
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM does what Ctrl-C does."""
+
+    def interrupt(_: int, frame: FrameType | None) -> None:
+        on_ctrl_c = signal.getsignal(signal.SIGINT)  # the event loop has one of its own while it runs
+        if not callable(on_ctrl_c):  # a shell had it ignored
+            raise KeyboardInterrupt
+        on_ctrl_c(signal.SIGINT, frame)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@_ended_by_sigterm()
 def fill(
     settings: "Settings",
     run_id: str,
@@ -106,7 +127,10 @@ def fill(
     period: "Period | None" = None,
     settled: "Callable[[Sequence[Record]], None] | None" = None,
 ) -> "RunRow":
-    """Replay `source` into a run, with a bar, and return the run; `settled` as `stream.replay.loop.replay` has it."""
+    """Replay `source` into a run, with a bar, and return the run; `settled` as `stream.replay.loop.replay` has it.
+
+    Ctrl-C and SIGTERM end it with a word on how to go on; what was stored stays.
+    """
     import asyncio
 
     from sinks.clickhouse.database import Database

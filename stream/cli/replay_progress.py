@@ -32,9 +32,12 @@ def shown(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[ReplayProgress
     )
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(f"run {run_id}", total=None, traces=0, dead=0)
-        yield lambda at: bar.update(
-            task, completed=at.done, total=at.total or 1, traces=at.traces, dead=at.dead_letters
-        )
+
+        def tell(at: ReplayProgress) -> None:
+            done, total = (at.done, at.total) if at.total else (1, 1)
+            bar.update(task, completed=done, total=total, traces=at.traces, dead=at.dead_letters)
+
+        yield tell
 
 
 def _lines(run_id: str) -> Callable[[ReplayProgress], None]:

@@ -1,6 +1,8 @@
-"""`ragwatch replay`, killed and interrupted, goes on where it was."""
+"""`ragwatch replay`, killed and interrupted, goes on where it was, and shows how far it is."""
 
+import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from sinks.clickhouse.database import Database
+from stream.cli.replay_progress import shown
+from stream.replay.loop import ReplayProgress
 from stream.replay.runs import Runs
 from tests.stream.pipe.replaying import lines, traces
 
@@ -33,13 +37,13 @@ def command(database: Database, tmp_path: Path) -> Iterator[Callable[..., "subpr
         "RAGWATCH_WORKER__BATCH_RECORDS": "50",
     }
 
-    def start(*args: str, **variables: str) -> "subprocess.Popen[str]":
+    def start(*args: str, stderr: int = subprocess.PIPE, **variables: str) -> "subprocess.Popen[str]":
         process = subprocess.Popen(
             [sys.executable, "-m", "stream.cli", *args],
             cwd=tmp_path,
             env={**environ, **variables},
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
         )
         started.append(process)
@@ -78,8 +82,9 @@ def test_killed_in_the_middle_the_same_command_finishes(
     assert database.rows("SELECT count() AS n FROM scores FINAL WHERE run_id = 'k'") == [{"n": 6000}]
 
 
-def test_ctrl_c_says_how_to_go_on(
-    database: Database, command: Callable[..., "subprocess.Popen[str]"], tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_say_how_to_go_on(
+    database: Database, command: Callable[..., "subprocess.Popen[str]"], tmp_path: Path, number: signal.Signals
 ) -> None:
     file = tmp_path / "traces.jsonl"
     file.write_text(lines(*traces(3000)))
@@ -89,8 +94,62 @@ def test_ctrl_c_says_how_to_go_on(
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "run c: stopped; the same command goes on where it was" in errors
     assert "Traceback" not in errors
+
+
+def plain(text: str) -> str:
+    """What a terminal shows, without what steers it."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+def test_a_terminal_shows_a_bar(command: Callable[..., "subprocess.Popen[str]"], tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(lines(*traces(300)))
+    screen, terminal = os.openpty()
+    args = ("replay", "--run", "b", "--file", str(file), "--evaluators", "inputs")
+    process = command(*args, stderr=terminal, TERM="xterm", COLUMNS="100")
+    os.close(terminal)
+    drawn = b""
+    try:
+        while more := os.read(screen, 1 << 16):
+            drawn += more
+    except OSError:  # Linux says so where nobody writes any more
+        pass
+    finally:
+        os.close(screen)
+    said, _ = process.communicate(timeout=60)
+    last = plain(drawn.decode()).splitlines()[-1]
+    assert process.returncode == 0, last
+    assert re.fullmatch(r"run b ━+ 100% 300 traces, 0 dead letters 0:00:00", last.strip())
+    assert said == "run b: 300 traces, 0 dead letters, from file traces.jsonl\n"
+
+
+def test_a_bar_goes_on_where_the_run_was_and_is_whole_where_there_is_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "100"}.items():
+        monkeypatch.setenv(name, value)
+    with shown("r", resumed=5000) as tell:
+        tell(ReplayProgress(0, 0, 0, 0))
+    drawn = plain(capsys.readouterr().err)
+    assert drawn.startswith("run r: going on after 5,000 traces\n")
+    assert "100% 0 traces, 0 dead letters" in drawn
+
+
+def test_without_a_terminal_a_line_tells_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO)
+    at = [ReplayProgress(1, 4, 3, 1), ReplayProgress(0, 0, 0, 0)]
+    for every_s in (3600, 0):  # too soon, and time for every one
+        monkeypatch.setattr("stream.cli.replay_progress._EVERY_S", every_s)
+        with shown("r") as tell:
+            for progress in at:
+                tell(progress)
+    told = ["run r: 25 %, 3 traces, 1 dead letters", "run r: 100 %, 0 traces, 0 dead letters"]
+    assert caplog.messages == told
+    assert capsys.readouterr().err == ""
