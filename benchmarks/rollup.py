@@ -119,7 +119,7 @@ def main() -> None:
         for count, segments in ((0, {}), (3, SEGMENTS)):
             term = elect(database, f"bench-{count}")
             settings = WindowSettings(sizes_s=(60,), out_of_orderness_s=0, segments=segments)
-            rollup = Rollup(database, evaluators, settings, term, Idleness())
+            rollup = Rollup(database, evaluators, settings, term, Idleness(), RetentionSettings())
             rounds, rolled, grouped = [], [], []
             for _ in range(RUNS):
                 fill(database, minute)

@@ -20,6 +20,7 @@ from drift.windows.rollup import RolledUp, Rollup
 from drift.windows.watermark import FAST, Idleness
 from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
+from sinks.settings import RetentionSettings
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ class Jobs:
     rules: RuleSettings
     settings: JobSettings
     term: Term
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
     metrics: Mapping[str, WatchedMetric] = field(init=False)
     _idleness: Idleness = field(default_factory=Idleness)
     _last_seen: LastSeen = field(default_factory=LastSeen)
@@ -65,7 +67,8 @@ class Jobs:
         due = self._slow_due(now)
         # In the same thread as the roll-up, and before it: its marks must not be worked off half-way.
         moved = reconcile(self.database, self.evaluators, self.windows.base_s, now) if due else 0
-        rolled = Rollup(self.database, self.evaluators, self.windows, self.term, self._idleness).run(now)
+        rollup = Rollup(self.database, self.evaluators, self.windows, self.term, self._idleness, self.retention)
+        rolled = rollup.run(now)
         found = judge(self.database, self.metrics, self.rules, self.windows.base_s, rolled.segments, self.term)
         rules = {**self._open.judge(self.database, now, rolled.closing, rolled.segments), **found.rules}
         if due:

@@ -93,7 +93,15 @@ class Scheduled:
             rules = self._rules()
             if self._jobs is None or self._jobs.term is not term or self._jobs.rules is not rules:
                 settings = self._settings
-                self._jobs = Jobs(self._database, self._evaluators, settings.windows, rules, settings.jobs, term)
+                self._jobs = Jobs(
+                    self._database,
+                    self._evaluators,
+                    settings.windows,
+                    rules,
+                    settings.jobs,
+                    term,
+                    settings.retention,
+                )
             return self._jobs
 
 
@@ -133,7 +141,7 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
         settings, rules.now, evaluators, database, leadership, telemetry, health, lambda: server_time(database)
     )
     scheduler = BackgroundScheduler(timezone="UTC")
-    for name, every_s, job in _schedule(settings, database):
+    for name, every_s, job in _schedule(settings, database, telemetry):
         scheduler.add_job(
             scheduled.run,
             "interval",
@@ -170,15 +178,26 @@ def warn_of_a_guess(encoder: EncoderSettings) -> None:
         )
 
 
-def _schedule(settings: Settings, database: Database) -> list[tuple[str, float, Callable[[Jobs, datetime], object]]]:
+def _schedule(
+    settings: Settings, database: Database, telemetry: Telemetry
+) -> list[tuple[str, float, Callable[[Jobs, datetime], object]]]:
     """Name, interval and work of each job."""
     jobs: list[tuple[str, float, Callable[[Jobs, datetime], object]]] = [
-        ("watch", settings.jobs.every_s, Jobs.watch),
+        ("watch", settings.jobs.every_s, _watching(telemetry)),
         ("insights", min(settings.jobs.insights_every_s, _LOOK_S), Jobs.state_insights),
     ]
     if settings.grafana.url:
         jobs.append(("announce", settings.jobs.every_s, _announcing(settings, database)))
     return jobs
+
+
+def _watching(telemetry: Telemetry) -> Callable[[Jobs, datetime], object]:
+    def job(jobs: Jobs, now: datetime) -> object:
+        report = jobs.watch(now)
+        telemetry.expired_marks.inc(report.rolled_up.expired)
+        return report
+
+    return job
 
 
 def _announcing(settings: Settings, database: Database) -> Callable[[Jobs, datetime], object]:

@@ -55,6 +55,9 @@ class Settings(BaseModel, extra="forbid", frozen=True):
             raise ValueError("privacy.store_texts = hashed needs privacy.hash_key: any long random text, kept secret")
         if self.kafka.heartbeat_s * 2 > self.kafka.session_timeout_s:
             raise ValueError("kafka.heartbeat_s must be at most half of kafka.session_timeout_s")
+        for name in ("traces_days", "windows_minute_days"):  # a trace that comes last revises windows of its time
+            if getattr(self.retention, name) < self.ingest.max_age_s / 86400 + 1:
+                raise ValueError(f"retention.{name} must be at least a day more than ingest.max_age_s")
         return self
 
 

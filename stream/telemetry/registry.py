@@ -137,6 +137,11 @@ class Telemetry:
             "Older than a few intervals: no `ragwatch jobs` process leads, or the sink is away.",
             "job",
         )
+        self.expired_marks = self._counter(
+            "window_marks_expired",
+            "Changes that came after the scores of their day were deleted: no window was computed anew.",
+            "Backfill what is older than retention.traces_days into a run of its own.",
+        )
         self.leader = self._gauge(
             "jobs_leader", "1 in the process that leads the jobs.", "Sum over processes must be 1."
         )

@@ -12,6 +12,7 @@ from drift.windows.watermark import Idleness
 from evaluators.registry import load
 from sinks.clickhouse.database import Database
 from sinks.rows import DirtyRow, ProgressRow, ScoreRow, TraceRow
+from sinks.settings import RetentionSettings
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import expanded
 
@@ -59,7 +60,7 @@ def test_the_dashboard_shows_what_was_scored(database: Database) -> None:
     database.insert("dirty_windows", [DirtyRow("live", "helpdesk", "prod", lane, start, f"m-{lane}") for lane in lanes])
     newest = start + timedelta(minutes=5)
     database.insert("progress", [ProgressRow(lane, "rag.traces", 0, "w", newest, 4, 0) for lane in lanes])
-    Rollup(database, load(), WindowSettings(), Term(1, now), Idleness()).run(now)
+    Rollup(database, load(), WindowSettings(), Term(1, now), Idleness(), RetentionSettings()).run(now)
 
     asked = dict(queries(build(load(), database=database.name)["application"]))
     chosen = {"run": "live", "app": "helpdesk", "environment": "$__all", "model": "$__all", "resolution": "0"}

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import uuid
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from evaluators.errors import Transient
 from sinks.clickhouse.database import Database
 from stream.local.broker import EmbeddedBroker
 from stream.local.topics import create_topics
-from stream.scheduler import Scheduled
+from stream.scheduler import Scheduled, _schedule
 from stream.settings import Settings
 from stream.telemetry.health import JobHealth
 from stream.telemetry.registry import Telemetry
@@ -81,12 +81,26 @@ def test_a_job_that_raises_is_counted_and_the_next_one_runs(database: Database) 
     assert database.rows("SELECT job FROM job_runs") == []
     clock.seconds = 101
     assert health.live() == ["no job finished for 101 s: job watch: the sink is away"]
+    began = datetime.now(UTC).timestamp()
     assert jobs.run("watch", Jobs.watch)
     assert count(telemetry, "watch", "done") == 1
     assert database.rows("SELECT job, epoch FROM job_runs") == [{"job": "watch", "epoch": world.term.epoch}]
     assert telemetry.registry.get_sample_value("ragwatch_job_seconds_count", {"job": "watch"}) == 3
     assert health.live() == health.ready() == []
     assert telemetry.registry.get_sample_value("ragwatch_jobs_leader") == 1
+    done_at = telemetry.registry.get_sample_value("ragwatch_job_last_success_timestamp_seconds", {"job": "watch"})
+    assert done_at is not None
+    assert done_at >= began
+
+
+def test_changes_that_come_too_late_for_any_window_are_counted(database: Database) -> None:
+    world, clock = World(database), Clock()
+    jobs, telemetry, _ = scheduled(world, Leads(world.term), clock)
+    world.scores(-100 * 86400, [0.5])
+    [watch] = [job for name, _, job in _schedule(Settings(), database, telemetry) if name == "watch"]
+    for _ in range(2):
+        assert jobs.run("watch", watch)
+    assert telemetry.registry.get_sample_value("ragwatch_window_marks_expired_total") == 1
 
 
 def test_who_does_not_lead_does_nothing_and_is_well(database: Database) -> None:

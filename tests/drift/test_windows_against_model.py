@@ -18,6 +18,7 @@ from evaluators.parts import ClassValue, Combined
 from evaluators.spec import Evaluator, Metric
 from sinks.clickhouse.database import Database
 from sinks.rows import ScoreRow
+from sinks.settings import RetentionSettings
 from tests.drift.windows_model import Content, Key, base_windows, bin_of, larger_windows
 from tests.drift.world import World, made, score_row, trace_row
 
@@ -107,7 +108,7 @@ def test_the_roll_up_is_the_model(database: Database, first: list[Described], se
     app = f"app{next(_APPS)}"
     frames = WindowSettings(base_s=10, sizes_s=(60, 3600), out_of_orderness_s=0, segments=SEGMENTS)
     world = World(database, windows=frames, evaluators=EVALUATORS)
-    rollup = Rollup(database, EVALUATORS, frames, elect(database, app), Idleness())
+    rollup = Rollup(database, EVALUATORS, frames, elect(database, app), Idleness(), RetentionSettings())
     world.progress(7200)
     stored: list[ScoreRow] = []
     before: dict[int, dict[Key, dict[str, Any]]] = {}

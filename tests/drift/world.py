@@ -18,6 +18,7 @@ from evaluators.parts import Combine
 from evaluators.spec import Domain, Evaluator, Lane, Method, Metric, NoParams, Shared, evaluator
 from sinks.clickhouse.database import Database, Row
 from sinks.rows import LIVE, DirtyRow, ScoreRow, TextRow, TraceRow
+from sinks.settings import RetentionSettings
 from sinks.version import pack
 
 _numbers = itertools.count(1)
@@ -175,6 +176,7 @@ class World:
     rules: RuleSettings = field(default_factory=lambda: RuleSettings(min_sample=10, k=2, m=3, resolve_after=2))
     evaluators: Mapping[str, Evaluator] = field(default_factory=lambda: EVALUATORS)
     settings: JobSettings = field(default_factory=JobSettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
     start: datetime = field(
         default_factory=lambda: datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     )
@@ -188,7 +190,9 @@ class World:
         """A new leader; the jobs of the one before are given back: a zombie."""
         zombie = getattr(self, "jobs", None)
         self.term = elect(self.database, f"leader-{next(_numbers)}", sleep=lambda s: None)
-        self.jobs = Jobs(self.database, self.evaluators, self.windows, self.rules, self.settings, self.term)
+        self.jobs = Jobs(
+            self.database, self.evaluators, self.windows, self.rules, self.settings, self.term, self.retention
+        )
         return zombie or self.jobs
 
     def at(self, seconds: float) -> datetime:

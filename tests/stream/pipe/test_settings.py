@@ -88,6 +88,10 @@ def test_lists_and_tables_from_variables() -> None:
         ('[kafka]\nbootstrap_servers = "a:9092, "\n', ":2: kafka.bootstrap_servers: one of the servers is empty"),
         ("[kafka\n", "not valid TOML: "),
         ("[privacy]\nhash_users = true\n", "privacy.hash_key"),
+        *(
+            (f"[retention]\n{name} = 7\n", f"retention.{name} must be at least a day more than ingest.max_age_s")
+            for name in ("traces_days", "windows_minute_days")
+        ),
         ("[kafka]\nheartbeat_s = 10\n", "kafka.heartbeat_s must be at most half of kafka.session_timeout_s"),
         (
             '[[rules.overrides]]\nmetric = "a.b"\nmaxx = 1\n',
