@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from evaluators.builtin.pii_leakage import pii_leakage
+from evaluators.builtin.sensitive_data_leakage import sensitive_data_leakage
 from evaluators.errors import ConfigError
-from evaluators.plan import Plan
+from evaluators.fingerprint import fingerprint
+from evaluators.plan import Plan, parameters
 from sinks.clickhouse.database import Database
 from sinks.rows import LIVE
 from sinks.settings import PrivacySettings
 from stream.settings import Settings
 
 Position = Mapping[str, Mapping[str, int]]  # what a source needs to go on; JSON in the table
+MASKERS = (pii_leakage, sensitive_data_leakage)  # their parameters say what is masked, whether they run or not
 STARTED, COMPLETED = "started", "completed"
 
 
@@ -81,17 +85,26 @@ def settings_hash(identity: str, plan: Plan, settings: Settings) -> str:
         "evaluators": {p.evaluator.id: [p.fingerprint, p.evaluator.version, *p.tasks] for p in plan.prepared},
         "ingest": settings.ingest.model_dump(),
         "sampling": settings.sampling.model_dump(),
-        "texts": settings.privacy.store_texts,
+        "texts": _texts(settings),
         "embeddings": settings.privacy.stores_embeddings,
-        "users": _users(settings.privacy),
+        "users": _key(settings.privacy) if settings.privacy.hash_users else False,
     }
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
 
 
-def _users(privacy: PrivacySettings) -> str | bool:
-    """How user ids are stored: False, or under which key, of which only a hash is told."""
+def _texts(settings: Settings) -> str | list[str]:
+    """How texts are stored; where they are masked, by which parameters and under which key."""
+    privacy = settings.privacy
+    if privacy.store_texts not in ("masked", "hashed"):
+        return privacy.store_texts
+    maskers = [fingerprint(one, parameters(one, settings.evaluators)) for one in MASKERS]
+    return [privacy.store_texts, *maskers, *([_key(privacy)] if privacy.store_texts == "hashed" else [])]
+
+
+def _key(privacy: PrivacySettings) -> str:
+    """A hash of the key: nothing else is told of it."""
     key = privacy.hash_key.get_secret_value()
-    return hashlib.sha256(f"privacy.hash_key {key}".encode()).hexdigest() if privacy.hash_users else False
+    return hashlib.sha256(f"privacy.hash_key {key}".encode()).hexdigest()
 
 
 def _difference(before: RunRow, new: RunRow) -> str:
@@ -102,4 +115,7 @@ def _difference(before: RunRow, new: RunRow) -> str:
     changed = [name for name, value in new.fingerprints.items() if before.fingerprints.get(name) != value]
     if changed:
         return f"with other versions or parameters of {', '.join(changed)}"
-    return "with other content of the file, or other settings of ingest, sampling or privacy"
+    return (
+        "with other content of the file, or other settings of ingest, sampling or privacy, or parameters of "
+        f"{' or '.join(masker.id for masker in MASKERS)}, by which texts are masked"
+    )

@@ -1,6 +1,7 @@
 """A replay of a file leaves the same rows however often it is run or stopped, and touches nothing of live's."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from stream.assembly import assemble
 from stream.pipeline import Pipeline
 from stream.replay.loop import ReplayProgress
 from stream.replay.runs import Runs
+from stream.settings import Settings
 from tests.stream.pipe.replaying import (
     BASE_MS,
     DAY_MS,
@@ -123,6 +125,41 @@ def test_rows_of_a_run_hold_user_ids_under_one_key(database: Database, tmp_path:
     assert "secret" not in str(database.rows("SELECT * FROM runs"))
     go(database, file_source(file), "plain", chosen=settings(privacy={"hash_key": "first secret"}))
     assert go(database, file_source(file), "plain", chosen=settings()).traces == 1  # a key that is not used
+
+
+def test_rows_of_a_run_hold_texts_masked_in_one_way(database: Database, tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(lines(fields(answer="mail a@b.org")))
+
+    def by(kinds: str, **privacy: str) -> Settings:
+        """None of the evaluators by which texts are masked runs."""
+        of = {"enabled": ["inputs"], "params": {"pii_leakage": {"kinds": [kinds]}}}
+        return settings(evaluators=of, privacy=privacy)
+
+    one, other = (by("email", store_texts="hashed", hash_key=key) for key in ("first secret", "second secret"))
+    go(database, file_source(file), chosen=one)
+    with pytest.raises(ConfigError, match="privacy") as told:
+        go(database, file_source(file), chosen=other)
+    assert "secret" not in str(told.value)
+    masked = by("email", store_texts="masked", hash_key="first secret")
+    go(database, file_source(file), "masked", chosen=masked)
+    with pytest.raises(ConfigError, match="privacy"):
+        go(database, file_source(file), "masked", chosen=by("card", store_texts="masked"))
+    stored = [rows(database, "trace_texts", run)[0]["answer"] for run in ("r", "masked")]
+    assert re.fullmatch(r"mail \[email [0-9a-f]{16}\]", stored[0])
+    assert stored[1] == "mail [email]"
+    assert go(database, file_source(file), "masked", chosen=by("email", store_texts="masked")).traces == 1  # key unused
+
+
+def test_of_a_trace_told_twice_in_a_file_the_later_line_stands(database: Database, tmp_path: Path) -> None:
+    """In two blocks, so that the tables decide."""
+    file = tmp_path / "traces.jsonl"
+    first, second = (fields(trace_id="twice", time=BASE_MS, answer=answer) for answer in ("before", "after"))
+    file.write_text(lines(first, *traces(30), second))
+    for _ in range(2):
+        assert go(database, file_source(file), block_rows=10).traces == 32
+        assert [row["answer"] for row in rows(database, "trace_texts") if row["trace_id"] == "twice"] == ["after"]
+        assert len(rows(database, "scores")) == 62
 
 
 def test_backfills_of_live_are_told_apart_and_mark_live_windows(database: Database, tmp_path: Path) -> None:
