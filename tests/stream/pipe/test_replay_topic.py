@@ -4,14 +4,21 @@ import asyncio
 import json
 import uuid
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 
 import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from click.testing import CliRunner
 
 from evaluators.errors import ConfigError, Transient
 from sinks.clickhouse.database import Database
+from stream.cli import main
 from stream.pipeline import Period
 from stream.replay.loop import ReplayProgress, ReplaySource
+from stream.replay.runs import Runs
+from tests.infra.fresh_database import reached
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import (
     BASE_MS,
@@ -29,8 +36,6 @@ pytestmark = pytest.mark.clickhouse
 
 
 def produce(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]], partitions: int = 2) -> None:
-    from aiokafka import AIOKafkaProducer
-
     from stream.local.topics import create_topics
 
     async def send() -> None:
@@ -94,21 +99,103 @@ def test_records_of_two_partitions_with_one_offset_and_one_timestamp_are_told_ap
     assert {row["trace_id"] for row in rows(database, "trace_texts")} == {f"t-{1 - partition}"}
 
 
-def test_a_period_of_a_topic_is_by_event_time(database: Database, bootstrap: str) -> None:
-    sent = [
+AROUND_A_MINUTE = [
+    (broker, json.dumps(fields(trace_id=name, time=at)).encode())
+    for broker, name, at in (
         (BASE_MS - 3_600_000, "early", BASE_MS - 3_600_000),
         (BASE_MS - 500_000, "clock ahead", BASE_MS + 1),  # event time 8 min ahead of the broker's
         (BASE_MS, "first", BASE_MS),
         (BASE_MS + 50_000, "just before", BASE_MS - 1),
         (BASE_MS + 60_000, "at the end", BASE_MS + 60_000),
         (BASE_MS + 3_000_000, "late", BASE_MS + 59_999),  # arrived 49 min after its event time
-    ]
-    values = [(broker, json.dumps(fields(trace_id=name, time=at)).encode()) for broker, name, at in sent]
-    source = on_topic(bootstrap, f"t-{uuid.uuid4().hex}", values)
+    )
+]
+
+
+def test_a_period_of_a_topic_is_by_event_time(database: Database, bootstrap: str) -> None:
+    source = on_topic(bootstrap, f"t-{uuid.uuid4().hex}", AROUND_A_MINUTE)
     period = Period(BASE_MS / 1000, BASE_MS / 1000 + 60)
     done = go(database, source(period), period=period)
     assert [row["trace_id"] for row in rows(database, "traces")] == ["clock ahead", "first", "late"]
     assert done.traces == 3
+
+
+@pytest.mark.kafka
+def test_the_command_reads_the_period_of_every_topic_that_is_named(database: Database, kafka: KafkaNode) -> None:
+    topics = [f"t-{uuid.uuid4().hex}" for _ in range(2)]
+    for n, topic in enumerate(topics):
+        produce(kafka.bootstrap, topic, AROUND_A_MINUTE[n::2])  # "clock ahead" and "late" on the other one than "first"
+    start, end = (datetime.fromtimestamp(BASE_MS / 1000 + s, UTC).isoformat() for s in (0, 60))
+    period = ("--topic", topics[0], "--topic", topics[1], "--from", start, "--to", end)
+    variables = {**reached(database), "RAGWATCH_CONFIG": None, "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap}
+
+    def replayed(run_id: str, *more: str) -> list[str]:
+        args = ["replay", "--run", run_id, *period, "--evaluators", "inputs", *more]
+        told = CliRunner().invoke(main, args, env=variables)
+        assert told.exit_code == 0, told.output
+        found = [row["trace_id"] for row in rows(database, "traces", run_id)]
+        assert f"run {run_id}: {len(found)} traces, 0 dead letters, from topic {topics[0]}, {topics[1]} " in told.output
+        return found
+
+    assert replayed("r") == ["clock ahead", "first", "late"]
+    assert replayed("in-time", "--late", "0") == ["clock ahead", "first"]
+    assert replayed("late", "--late", "3000") == ["clock ahead", "first", "late"]
+
+
+@pytest.mark.kafka
+def test_a_partition_that_ends_in_a_transactions_mark_is_read_to_its_end(database: Database, kafka: KafkaNode) -> None:
+    """The last offset of each partition holds no record that a consumer is ever given."""
+    topic = f"t-{uuid.uuid4().hex}"
+    source = on_topic(kafka.bootstrap, topic, [])
+
+    async def send() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, transactional_id=topic)
+        await producer.start()
+        try:
+            async with producer.transaction():
+                for n, trace in enumerate(traces(20)):
+                    await producer.send(topic, json.dumps(trace).encode(), partition=n % 2, timestamp_ms=BASE_MS)
+        finally:
+            await producer.stop()
+
+    asyncio.run(send())
+    told: list[ReplayProgress] = []
+    done = go(database, source(), tell=told.append)
+    assert (done.state, done.traces, done.dead_letters) == ("completed", 20, 0)
+    assert told[-1] == ReplayProgress(22, 22, 20, 0)
+
+
+@pytest.mark.kafka
+def test_records_gone_by_retention_before_it_goes_on_are_told_and_the_rest_is_read(
+    database: Database, kafka: KafkaNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = f"t-{uuid.uuid4().hex}"
+    source = on_topic(kafka.bootstrap, topic, [(BASE_MS, json.dumps(trace).encode()) for trace in traces(40)])
+
+    def stop(progress: ReplayProgress) -> None:
+        if progress.traces >= 10:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        go(database, source(), tell=stop, block_rows=10)
+
+    async def lose() -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+        await admin.start()
+        try:
+            await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=18)})
+        finally:
+            await admin.close()
+
+    asyncio.run(lose())
+    left = Runs(database).find("r")
+    assert left is not None
+    read = left.where["next"][f"{topic}/0"]
+    done = go(database, source())
+    assert done.state == "completed"
+    offsets = {(row["partition"], row["offset"]) for row in rows(database, "traces")}
+    assert offsets == {(0, at) for at in range(20) if at < read or at >= 18} | {(1, at) for at in range(20)}
+    assert f"{topic}/0: {18 - read} records are gone by retention" in caplog.messages
 
 
 @pytest.mark.kafka
