@@ -1,5 +1,6 @@
 """`ragwatch demo`."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -30,6 +31,9 @@ def command(minutes: float | None, fault: str | None, seed: int | None, rate: fl
     75 seconds after the first score something goes wrong with it; the screen shows which metrics fall, the problem
     that opens, and how it is resolved. Ctrl-C ends everything and says where the data is.
 
+    It has settings of its own and reads no others, neither a file nor RAGWATCH_ variables; an unknown one is an error
+    all the same.
+
     \b
     Faults:
       wrong_chunks    the retriever returns wrong chunks
@@ -43,6 +47,10 @@ def command(minutes: float | None, fault: str | None, seed: int | None, rate: fl
       ragwatch demo --fault leaked_email --minutes 3
       ragwatch demo --seed 7 --data /tmp/demo | tee demo.log
     """
+    from stream.configuration.names import from_environment
+    from stream.settings import Settings
+
+    from_environment(Settings, os.environ)
     from rich.console import Console
 
     from stream.demo.run import DemoOptions, run
