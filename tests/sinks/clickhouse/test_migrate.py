@@ -127,6 +127,34 @@ def test_windows_of_a_replay_live_from_when_they_were_computed(database: Databas
     assert {row["run_id"]: row["n"] for row in kept} == {"probe": 3, "replay": 3}
 
 
+def test_marks_live_until_they_are_worked_off_and_texts_and_dead_letters_their_days(database: Database) -> None:
+    migrate(database, RetentionSettings(texts_days=3, dead_letters_days=3))
+    aged = {
+        "dirty_windows": ("mark_id", "marked_at"),
+        "dead_letters": ("topic", "ingested_at"),
+        "trace_texts": ("trace_id", "time"),
+    }
+    kept = {}
+    for table, (name, time) in aged.items():
+        for age_days in (2, 4):
+            database.command(
+                f"INSERT INTO {table} (run_id, {name}, {time}) "
+                "SELECT 'live', {name:String}, now() - toIntervalDay({age:UInt32})",
+                {"name": f"{age_days} days", "age": age_days},
+            )
+        if table == "dirty_windows":
+            database.command(
+                f"INSERT INTO {table} (mark_id, done, {time}) SELECT 'worked off', 1, now() - toIntervalDay(4)"
+            )
+        database.command(f"OPTIMIZE TABLE {table} FINAL")
+        kept[table] = [row["name"] for row in database.rows(f"SELECT {name} AS name FROM {table} ORDER BY name")]
+    assert kept == {
+        "dirty_windows": ["2 days", "4 days"],  # what nobody worked off yet must not be forgotten
+        "dead_letters": ["2 days"],
+        "trace_texts": ["2 days"],
+    }
+
+
 def test_messages_live_from_their_last_change_whatever_became_of_them(database: Database) -> None:
     migrate(database, RetentionSettings(outbox_days=8))
     for age_days in (7, 9):
@@ -169,6 +197,40 @@ def test_identity_is_the_sorting_key(database: Database, table: str) -> None:
     values["toStartOfMinute(time)"] = NOON.replace(second=0, microsecond=0)
     key = found["sorting_key"].split(", ")
     assert identity(rows_of(block())[table][0]) == tuple(values[part] for part in key)
+
+
+@pytest.mark.parametrize("table", ["traces", "trace_texts", "scores", "embeddings"])
+def test_a_trace_is_found_by_its_id_and_a_day_is_a_partition(database: Database, table: str) -> None:
+    about = {"table": table}
+    skipping = database.rows(
+        "SELECT expr, type FROM system.data_skipping_indices "
+        "WHERE database = currentDatabase() AND table = {table:String}",
+        about,
+    )
+    assert {"expr": "trace_id", "type": "bloom_filter"} in skipping
+    assert database.rows(
+        "SELECT partition_key FROM system.tables WHERE database = currentDatabase() AND name = {table:String}", about
+    ) == [{"partition_key": "toYYYYMMDD(time)"}]
+
+
+def test_a_database_with_rows_is_brought_up_to_date(empty: Database) -> None:
+    """Rows of the first tables are there afterwards; what no column held then is not made up."""
+    empty.create()
+    for statement in migrations()["0001_tables"]:
+        empty.command(statement)
+    empty.command(
+        "INSERT INTO scores (run_id, trace_id, time, metrics) VALUES ('live', 'old', now64(3), map('good', 0.5))"
+    )
+    empty.command(
+        "INSERT INTO windows (run_id, size_s, metric, start, scored, sum) "
+        "VALUES ('live', 60, 'quality.good', now(), 2, 1.5)"
+    )
+    migrate(empty, RetentionSettings())
+    assert missing(empty) == []
+    assert empty.rows("SELECT trace_id, metrics FROM scores FINAL") == [{"trace_id": "old", "metrics": {"good": 0.5}}]
+    assert empty.rows("SELECT metric, scored, sum, value FROM windows FINAL") == [
+        {"metric": "quality.good", "scored": 2, "sum": 1.5, "value": None}
+    ]
 
 
 def test_metric_values_are_one_row_per_metric(database: Database) -> None:
