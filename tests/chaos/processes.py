@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sinks.settings import ClickHouseSettings
@@ -52,14 +52,17 @@ jobs_port = 0
     return path
 
 
-class Ragwatch:
-    """One `ragwatch` command as a process; its output is in `log`."""
+RAGWATCH = (str(Path(sys.executable).with_name("ragwatch")),)
 
-    def __init__(self, *arguments: str, config: Path, log: Path) -> None:
-        command = Path(sys.executable).with_name("ragwatch")
+
+class Ragwatch:
+    """One `ragwatch` command as a process; its output is in `log`. `program` may be another one of its kind."""
+
+    def __init__(self, *arguments: str, config: Path, log: Path, program: Sequence[str] = RAGWATCH) -> None:
+        self.name = arguments[0]
         self._log = log.open("ab")
         self.process = subprocess.Popen(
-            [command, *arguments],
+            [*program, *arguments],
             env={**os.environ, "RAGWATCH_CONFIG": str(config)},
             stdout=self._log,
             stderr=self._log,

@@ -1,0 +1,27 @@
+"""`ragwatch` with a guarantee taken out: a slice is acknowledged as soon as it is handed to the writer.
+
+To show that the harness finds what then is lost.
+"""
+
+import asyncio
+
+from sinks.refusal import SetAside
+from sinks.rows import Block
+from stream.cli import main
+from stream.lanes import serve
+from stream.lanes.writer import Writer
+
+
+class EarlyWriter(Writer):
+    """Says that a block is stored when it is not."""
+
+    async def put(self, block: Block) -> "asyncio.Future[list[SetAside]]":
+        await super().put(block)
+        stored: asyncio.Future[list[SetAside]] = asyncio.get_running_loop().create_future()
+        stored.set_result([])
+        return stored
+
+
+if __name__ == "__main__":
+    setattr(serve, "Writer", EarlyWriter)  # noqa: B010 (mypy)
+    main()
