@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -18,6 +18,8 @@ from tests.chaos.harness.schedule import KINDS, Fault
 from tests.chaos.harness.spoiled_inserts import SpoiledInserts
 from tests.chaos.processes import RAGWATCH, Ragwatch
 from tests.infra.kafka_node import KafkaNode
+
+_IN_ORDER = (0, -signal.SIGTERM)  # the latter: told before it listened for that, and so before it began anything
 
 
 class Scene:
@@ -153,19 +155,25 @@ class Scene:
         return started
 
     def _kill(self, process: Ragwatch) -> None:
-        self._look(process)
-        process.kill()
+        if self._lives(process):
+            process.kill()
 
     def _stop(self, process: Ragwatch) -> None:
-        self._look(process)
-        with suppress(subprocess.TimeoutExpired):
-            if process.stop() == -signal.SIGTERM:
-                return  # it was told before it listened for that, and had begun nothing
-        self._look(process)
+        if not self._lives(process):
+            return
+        try:
+            status = process.stop()
+        except subprocess.TimeoutExpired:
+            self.ended.append(f"{process.name} did not end when told to")
+            return
+        if status not in _IN_ORDER:
+            self.ended.append(f"{process.name}, told to end, did so with {status}")
 
-    def _look(self, process: Ragwatch) -> None:
-        if status := process.process.poll():
-            self.ended.append(f"{process.name} ended with {status}")
+    def _lives(self, process: Ragwatch) -> bool:
+        status = process.process.poll()
+        if status is not None:
+            self.ended.append(f"{process.name} ended by itself with {status}")
+        return status is None
 
 
 @contextmanager

@@ -48,13 +48,14 @@ def judge(database: Database, expected: Expected) -> Verdict:
     """Every table and every window, each row of each."""
     verdict = Verdict()
     for table, (sql, told) in _STORED.items():
-        _judge_rows(verdict, table, expected.tables[table], [told(row) for row in database.rows(sql)])
-    _judge_windows(verdict, expected.windows, database.rows(_WINDOWS))
+        judge_rows(verdict, table, expected.tables[table], [told(row) for row in database.rows(sql)])
+    judge_windows(verdict, expected.windows, database.rows(_WINDOWS))
     del verdict.examples[_EXAMPLES:]
     return verdict
 
 
-def _judge_rows(verdict: Verdict, table: str, expected: Rows, found: Iterable[tuple[Hashable, object]]) -> None:
+def judge_rows(verdict: Verdict, table: str, expected: Rows, found: Iterable[tuple[Hashable, object]]) -> None:
+    """Into the verdict: each row that is expected must be found once, as it is, and no other one."""
     stored: dict[Hashable, list[object]] = {}
     for key, row in found:
         stored.setdefault(key, []).append(row)
@@ -69,7 +70,7 @@ def _judge_rows(verdict: Verdict, table: str, expected: Rows, found: Iterable[tu
     verdict.examples += [f"{table} {key}: lost" for key in lost[:1]]
 
 
-def _judge_windows(
+def judge_windows(
     verdict: Verdict, expected: Mapping[tuple[int, Key], Mapping[str, object]], found: Iterable[dict[str, Any]]
 ) -> None:
     """A window that every trace left is one of zeros, or none."""
