@@ -15,15 +15,21 @@ libs=$here/libs
 die() { echo "kafka.sh: $*" >&2; exit 2; }
 need() { command -v "$1" >/dev/null || die "$1 is missing: install it ($2)"; }
 
+pinned() { (cd "$libs" 2>/dev/null && sha256sum --quiet --strict -c ../SHA256SUMS); }
+
 jars() {
-  if [ -d "$libs" ] && (cd "$libs" && sha256sum --quiet --strict -c ../SHA256SUMS) 2>/dev/null; then return; fi
-  need java "Debian: apt-get install openjdk-17-jre-headless"
-  need mvn "Debian: apt-get install maven"
-  rm -rf "$libs"
-  (cd "$here" && mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
-    -DoutputDirectory=libs -DincludeScope=runtime) || die "Maven could not bring the jars"
-  (cd "$libs" && sha256sum --quiet --strict -c ../SHA256SUMS) || die "the jars differ from SHA256SUMS: not started"
-  [ "$(find "$libs" -name '*.jar' | wc -l)" = "$(wc -l <"$here/SHA256SUMS")" ] || die "jars that SHA256SUMS does not name"
+  need sha256sum "macOS: brew install coreutils"
+  if ! pinned 2>/dev/null; then
+    need java "Debian: apt-get install openjdk-17-jre-headless"
+    need mvn "Debian: apt-get install maven"
+    rm -rf "$libs"
+    (cd "$here" && mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
+      -DoutputDirectory=libs -DincludeScope=runtime) || die "Maven could not bring the jars"
+    pinned || die "the jars differ from SHA256SUMS: not started"
+  fi
+  # Whatever lies there is on the class path.
+  [ "$(find -L "$libs" -iname '*.jar' | wc -l)" -eq "$(wc -l <"$here/SHA256SUMS")" ] ||
+    die "$libs has jars that SHA256SUMS does not name: not started"
 }
 
 configure() { # DIR PORT CPORT
@@ -65,6 +71,7 @@ EOF
 run() { # DIR: start the configured node and wait until it listens
   local dir=$1 port pid
   port=$(sed -n 's/^listeners=PLAINTEXT:\/\/127.0.0.1:\([0-9]*\),.*/\1/p' "$dir/server.properties")
+  need setsid "macOS: brew install util-linux, and put its bin on the PATH"
   if running "$dir"; then die "a node is running in $dir already (pid $(cat "$dir/pid"))"; fi
   if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then die "port $port is in use: choose another one"; fi
   if [ ! -f "$dir/data/meta.properties" ]; then

@@ -1,7 +1,10 @@
-"""Ports for processes that cannot pick their own."""
+"""Ports for processes that cannot pick their own, and where a process listens."""
 
 import random
 import socket
+from ipaddress import IPv6Address, ip_address
+
+import psutil
 
 
 def free_ports(count: int) -> int:
@@ -23,3 +26,16 @@ def free_ports(count: int) -> int:
             for probe in probes:
                 probe.close()
     raise AssertionError("no free ports")
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """Every (address, port) that the process itself listens at; an IPv4 address in its usual form."""
+    found = psutil.Process(pid).net_connections("inet")
+    return {(_plain(one.laddr.ip), one.laddr.port) for one in found if one.status == psutil.CONN_LISTEN}
+
+
+def _plain(address: str) -> str:
+    """Java listens at IPv4 addresses as IPv6 writes them."""
+    ip = ip_address(address)
+    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
+    return str(mapped or ip)

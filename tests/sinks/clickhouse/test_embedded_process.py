@@ -20,6 +20,7 @@ from sinks.clickhouse.migrate import migrate
 from sinks.identity import identity
 from sinks.sample import block
 from sinks.settings import RetentionSettings
+from tests.infra.ports import listening
 from tests.sinks.stored import stored
 
 pytestmark = pytest.mark.clickhouse
@@ -27,9 +28,7 @@ pytestmark = pytest.mark.clickhouse
 
 def test_listens_on_loopback_only(clickhouse_server: EmbeddedClickHouse) -> None:
     assert clickhouse_server.pid is not None
-    listening = [c for c in psutil.Process(clickhouse_server.pid).net_connections("inet") if c.status == "LISTEN"]
-    assert {c.laddr.ip for c in listening} == {"127.0.0.1"}
-    assert {c.laddr.port for c in listening} == {clickhouse_server.port}
+    assert listening(clickhouse_server.pid) == {("127.0.0.1", clickhouse_server.port)}
 
 
 def test_the_key_is_the_owners_alone(tmp_path: Path) -> None:

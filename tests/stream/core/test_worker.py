@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from tests.infra.ports import free_ports
+from tests.infra.ports import free_ports, listening
 from tests.stream.core.traffic import ROOT, Broker, committed, eventually, make_topics, send, trace
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def test_two_lanes_are_two_processes_that_stop_together(broker: Broker, database
             assert f'ragwatch_records_total{{lane="{lane}"}} 100.0' in metrics
             assert f'ragwatch_lag_records{{lane="{lane}",partition="1",topic="{topic}"}} 0.0' in metrics
         lanes = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
-        assert len(lanes) == 2
+        found = sorted(sorted(listening(child.pid)) for child in lanes)
+        assert found == [[("127.0.0.1", first)], [("127.0.0.1", first + 1)]]  # and nowhere Faust's own web server
         process.send_signal(signal.SIGTERM)
         assert process.wait(40) == 0, told(tmp_path)
         assert not any(child.is_running() for child in lanes)

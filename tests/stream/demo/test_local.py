@@ -13,7 +13,9 @@ import pytest
 from evaluators.errors import ConfigError
 from sinks.settings import RetentionSettings
 from stream.local import services
+from stream.local.broker import EmbeddedBroker
 from stream.local.services import LocalServices
+from tests.infra.ports import listening
 
 pytestmark = [pytest.mark.broker, pytest.mark.clickhouse]
 RAGWATCH = [sys.executable, "-c", "import sys; from stream.cli import main; sys.exit(main())"]
@@ -61,6 +63,11 @@ def test_it_serves_until_sigterm_and_the_printed_request_works(tmp_path: Path) -
     assert (local.returncode, error) == (0, "")
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((host, int(port)), timeout=5)
+
+
+def test_the_broker_listens_on_loopback_only(broker: EmbeddedBroker) -> None:
+    assert broker.pid is not None
+    assert listening(broker.pid) == {("127.0.0.1", broker.port)}
 
 
 def test_ctrl_c_ends_it_and_everything_it_started(tmp_path: Path) -> None:
