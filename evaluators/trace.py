@@ -2,7 +2,8 @@
 
 `None` means *not recorded*; an empty value means *recorded, and empty*. Unknown fields are refused where bytes become
 a trace, so that none is dropped in silence: `stream.ingest.decoding` moves them to `attributes`;
-where an attribute of that name was sent, it stays, and the unknown field is `unknown.<name>`.
+where an attribute of that name was sent, it stays, and the unknown field is `unknown.<name>`. Encoded, a trace is what
+was recorded: fields at their defaults are left out.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 
 
-class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One retrieved chunk. `score` is raw: a similarity or a distance, as the retriever gave it."""
 
     id: str
@@ -23,7 +24,7 @@ class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metadata: Mapping[str, Any] = {}
 
 
-class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Classification: expected and predicted label(s), and the score of each label."""
 
     expected: str | tuple[str, ...] | None = None
@@ -31,7 +32,7 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scores: Mapping[str, float] | None = None
 
 
-class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Something an agent left behind; `size` in bytes where the text itself was not recorded."""
 
     name: str
@@ -40,14 +41,14 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: int | None = None
 
 
-class Boxes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Boxes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Expected and predicted boxes, polygons or masks of a multimodal trace: see `evaluators.vision.regions`."""
 
     expected: tuple[Mapping[str, Any], ...] | None = None
     predicted: tuple[Mapping[str, Any], ...] | None = None
 
 
-class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which model was asked for, and which one answered."""
 
     requested: str | None = None
@@ -58,7 +59,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     collection: str | None = None
 
 
-class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Seconds."""
 
     total_s: float | None = None
@@ -67,7 +68,7 @@ class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_token_s: float | None = None
 
 
-class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Summed over leaf LLM calls only."""
 
     input: int | None = None
@@ -75,21 +76,21 @@ class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cached: int | None = None
 
 
-class AppError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AppError(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The application failed."""
 
     type: str
     message: str | None = None
 
 
-class Technique(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Technique(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One perturbation and how strong it was."""
 
     technique: str
     intensity: str | float | None = None
 
 
-class Relationship(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Relationship(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Ties this trace to another trace or test case; several techniques stand in the order applied."""
 
     type: str
@@ -98,7 +99,7 @@ class Relationship(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     techniques: tuple[Technique, ...] = ()
 
 
-class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where a trace comes from a test suite."""
 
     __test__ = False  # not a pytest class
@@ -108,7 +109,7 @@ class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str | None = None
 
 
-class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where the record lay; filled in on ingest."""
 
     topic: str
@@ -116,7 +117,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offset: int
 
 
-class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One RAG request. Only `trace_id`, `time`, `app` and one of `question`, `answer` are always there."""
 
     trace_id: str

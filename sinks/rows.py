@@ -63,6 +63,7 @@ class TextRow(NamedTuple):
     expected: Sequence[str]
     error_message: str
     attributes: str  # JSON
+    rest: str = ""  # JSON: the trace without what the columns hold; empty where its texts are masked
     is_deleted: int = 0
 
 

@@ -53,6 +53,7 @@ _TEXT = TextRow(
     expected=["it is so"],
     error_message="",
     attributes="{}",
+    rest='{"app":"app"}',
 )
 _SCORE = ScoreRow(
     run_id=RUN,

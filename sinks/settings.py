@@ -26,6 +26,7 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True):
 
     traces_days: int = Field(default=90, ge=1, description="Traces and scores.")
     texts_days: int = Field(default=30, ge=1, description="What users wrote.")
+    labels_days: int = Field(default=30, ge=1, description="Late facts: reference answers, grades, people's verdicts.")
     embeddings_days: int = Field(default=30, ge=1, description="Vectors of questions.")
     windows_minute_days: int = Field(default=30, ge=1, description="Windows of a minute (and of the base size).")
     windows_hour_days: int = Field(default=365, ge=1, description="Windows of an hour.")

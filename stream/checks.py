@@ -63,7 +63,11 @@ def _failed(name: str, error: RagwatchError) -> Check:
 
 def _kafka_checks(settings: Settings) -> Iterator[Check]:
     """The brokers are asked once; where they cannot be, that is the one thing to mend."""
-    topics = {"kafka.jobs_topic": _jobs_topic, "kafka.dead_letter_topic": _dead_letter_topic}
+    topics = {
+        "kafka.jobs_topic": _jobs_topic,
+        "kafka.dead_letter_topic": _dead_letter_topic,
+        "kafka.labels_topic": _labels_topic,
+    }
     try:
         known = _within(partitions(settings.kafka))
     except RagwatchError as error:
@@ -89,6 +93,13 @@ def _jobs_topic(known: Mapping[str, int], settings: Settings) -> str:
 
 def _dead_letter_topic(known: Mapping[str, int], settings: Settings) -> str:
     return _found(settings.kafka.dead_letter_topic, known, settings)
+
+
+def _labels_topic(known: Mapping[str, int], settings: Settings) -> str:
+    topic = settings.kafka.labels_topic
+    if topic not in known:
+        raise Unavailable(f"there is no topic {topic or 'of labels'}: no labels are read until there is")
+    return counted(topic, known[topic])
 
 
 def _found(topic: str, known: Mapping[str, int], settings: Settings) -> str:

@@ -22,6 +22,7 @@ from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow
 from stream.ingest.decoding import Limits, decoded
 from stream.ingest.embeddings import embedded
+from stream.ingest.enriched import as_known
 from stream.ingest.masking import masking_of
 from stream.ingest.records import DeadLetter, Record
 from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
@@ -115,7 +116,8 @@ class Pipeline:
         live = own_run == LIVE
         for record in records:
             try:
-                trace, seconds = decoded(record, limits)
+                known = as_known(record) if record.headers else record
+                trace, seconds = decoded(known, limits)
             except BadRecord as bad:
                 self._set_aside(record, bad, done)
                 continue
@@ -123,10 +125,11 @@ class Pipeline:
                 done.skipped["out_of_period"] += 1
                 continue
             broker_s = record.timestamp / 1000
-            known_s = broker_s if 0 < broker_s < seconds else seconds
-            if known_s > newest_s:
-                newest_s = known_s
-            place = placed(trace, record, PROBE if live and trace.probe else own_run, int(seconds))
+            # The event time of what enriches is old news, and must not hold the watermark back while labels come in.
+            at_s = broker_s if known is not record or 0 < broker_s < seconds else seconds
+            if at_s > newest_s:
+                newest_s = at_s
+            place = placed(trace, known, PROBE if live and trace.probe else own_run, int(seconds))
             if first.setdefault(trace.trace_id, place) is not place:
                 again.append(place)
             done.decoded += 1
@@ -165,7 +168,7 @@ class Pipeline:
         if masking is not None:
             batch = [replace(place, trace=masking.masked(place.trace, shared)) for place in batch]
         if self._texts:
-            block.texts += [text_row(place) for place in batch]
+            block.texts += [text_row(place, whole=masking is None) for place in batch]
 
     def _evaluate(self, batch: list[Placed], done: Processed, shared: Batch) -> None:
         """In one run, whatever share of the traces each evaluator sees: their texts go to the encoder together."""

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import os
+import random
 import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 
 from drift.job_runs import record_run
 from drift.jobs import Jobs, server_time
@@ -21,6 +23,9 @@ from evaluators.spec import Evaluator
 from evaluators.suited import suited
 from sinks.clickhouse.database import Database
 from stream.kafka.leader import KafkaLeadership
+from stream.labels.job import LabelJob
+from stream.labels.reader import LabelReader
+from stream.labels.sending import send
 from stream.lanes.worker import CRASHED, STOPPED, WRONG_SETTINGS
 from stream.rules_file import RulesFile
 from stream.settings import Loaded, Settings
@@ -133,7 +138,8 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
     database = Database(settings.clickhouse)
     leadership = KafkaLeadership(settings.kafka, database, ended=stop.set)
     telemetry = Telemetry()
-    health = JobHealth(time.monotonic, settings.jobs.live_after_s, leadership.trouble)
+    reader = LabelReader(settings, database, telemetry, random.Random())
+    health = JobHealth(time.monotonic, settings.jobs.live_after_s, lambda: leadership.trouble() or reader.trouble())
     where = settings.telemetry
     server = TelemetryServer(telemetry, health, where.host, where.jobs_port, "telemetry.jobs_port")
     await server.start()
@@ -155,16 +161,26 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
         )
     leadership.start()
     scheduler.start()
+    reading = [asyncio.create_task(reader.run())] if settings.kafka.labels_topic else []
+    for task in reading:
+        task.add_done_callback(lambda _: stop.set())
     log.info("jobs run every %g s; telemetry on port %d", settings.jobs.every_s, server.port)
     try:
         await asyncio.to_thread(stop.wait)
     finally:
+        for task in reading:
+            task.cancel()
+        bugs = [
+            error for error in await asyncio.gather(*reading, return_exceptions=True) if isinstance(error, Exception)
+        ]
         await asyncio.to_thread(scheduler.shutdown)  # waits for the jobs that run
         await asyncio.to_thread(leadership.stop)
         await server.stop()
         database.close()
     if leadership.failure is not None:
         raise leadership.failure
+    if bugs:
+        raise bugs[0]
 
 
 def warn_of_a_guess(encoder: EncoderSettings) -> None:
@@ -186,9 +202,17 @@ def _schedule(
         ("watch", settings.jobs.every_s, _watching(telemetry)),
         ("insights", min(settings.jobs.insights_every_s, _LOOK_S), Jobs.state_insights),
     ]
+    if settings.kafka.labels_topic:
+        jobs.append(("labels", settings.jobs.every_s, _joining(settings, database, telemetry)))
     if settings.grafana.url:
         jobs.append(("announce", settings.jobs.every_s, _announcing(settings, database)))
     return jobs
+
+
+def _joining(settings: Settings, database: Database, telemetry: Telemetry) -> Callable[[Jobs, datetime], object]:
+    kafka = settings.kafka
+    labels = LabelJob(database, kafka, settings.ingest.max_bytes, telemetry, partial(send, kafka))
+    return lambda _, now: labels.run(now)
 
 
 def _watching(telemetry: Telemetry) -> Callable[[Jobs, datetime], object]:

@@ -83,6 +83,7 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         "scores": scores,
         "trace_texts": texts,
         "embeddings": embeddings,
+        "labels": f"toDateTime(time) + toIntervalDay({retention.labels_days})",
         "windows": ", ".join(windows),
         "verdicts": f"end + toIntervalDay({retention.windows_minute_days})",
         # A mark that comes back because only its taking-back expired costs one idempotent roll-up.

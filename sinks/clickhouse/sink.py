@@ -76,5 +76,13 @@ def _by_size(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def _characters(row: TextRow) -> int:
-    texts = (row.question or "", row.answer or "", row.error_message, row.attributes, *row.chunks, *row.expected)
+    texts = (
+        row.question or "",
+        row.answer or "",
+        row.error_message,
+        row.attributes,
+        row.rest,
+        *row.chunks,
+        *row.expected,
+    )
     return sum(map(len, texts))

@@ -11,11 +11,12 @@ from stream.cli.options import config_option, settings_from
 @click.command()
 @config_option
 def command(config: Path | None) -> None:
-    """Close windows, judge rules, open and resolve problems, state insights; until stopped.
+    """Close windows, judge rules, open and resolve problems, state insights, join labels; until stopped.
 
     Run as many as you like, on as many machines: one leads (who owns the partition of kafka.jobs_topic), the others
-    take over when it is gone. Rules that change in the settings file hold from the next look on, without a restart and
-    without evaluating anything anew; other settings are read at the start.
+    take over when it is gone. All of them read labels from kafka.labels_topic. Rules that change in the settings file
+    hold from the next look on, without a restart and without evaluating anything anew; other settings are read at the
+    start.
 
     \b
     Examples:

@@ -19,7 +19,7 @@ _WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is fold
 @click.option("--json", "as_json", is_flag=True, help="A list of objects, one per group and partition.")
 @config_option
 def command(as_json: bool, config: Path | None) -> None:
-    """How far each lane is in each partition of the topics of traces, who works on it, and who leads the jobs.
+    """How far each lane is in each partition of the topics of traces, who works on it, who reads labels and who leads.
 
     Offsets are the brokers' own. Lag counts records that are not committed yet; where a group has committed nothing,
     every record. A lane that never ran is left out. The embedded broker does not tell members. Of the dead letters,
@@ -33,12 +33,15 @@ def command(as_json: bool, config: Path | None) -> None:
     settings = settings_from(config).settings
     import logging
 
+    from stream.kafka.brokers import partitions
     from stream.kafka.standing import standings
 
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # said better as one line
     kafka = settings.kafka
     groups = {kafka.group(lane): kafka.topics for lane in LANES}
     groups |= {kafka.group("jobs"): (kafka.jobs_topic,), "": (kafka.dead_letter_topic,)}
+    if kafka.labels_topic in asyncio.run(partitions(kafka)):
+        groups[kafka.group("labels")] = (kafka.labels_topic,)
     found = asyncio.run(standings(kafka, groups))
     ran = {one.group for one in found if one.committed is not None or one.member}
     shown = [one for one in found if one.group in ran or not one.group]

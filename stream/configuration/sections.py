@@ -15,8 +15,14 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
     bootstrap_servers: str = Field(default="127.0.0.1:9092", description="Brokers, comma-separated host:port.")
     topics: tuple[str, ...] = Field(default=("rag.traces",), min_length=1, description="Topics of canonical traces.")
     dead_letter_topic: str = Field(default="rag.traces.dead", description="Where records go that cannot be used.")
+    labels_topic: str = Field(
+        default="rag.labels",
+        description="Late facts about traces: reference answers, grades, classes, verdicts; empty: none are read.",
+    )
     jobs_topic: str = Field(default="rag.jobs", description="One partition; who owns it leads the jobs.")
-    group_prefix: str = Field(default="ragwatch", description="Consumer groups are <prefix>-<lane> and <prefix>-jobs.")
+    group_prefix: str = Field(
+        default="ragwatch", description="Consumer groups are <prefix>-<lane>, <prefix>-labels and <prefix>-jobs."
+    )
     start_at: Literal["earliest", "latest"] = Field(default="earliest", description="Where a new group begins.")
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
         default="PLAINTEXT", description="How brokers are talked to."
@@ -53,7 +59,7 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
         return servers
 
     def group(self, member: str) -> str:
-        """The consumer group of a lane, or of the jobs ("jobs")."""
+        """The consumer group of a lane, of who reads labels ("labels"), or of the jobs ("jobs")."""
         return f"{self.group_prefix}-{member}"
 
 

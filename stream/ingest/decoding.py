@@ -22,7 +22,7 @@ _STRICT = msgspec.json.Decoder(Trace)
 _ANY = msgspec.json.Decoder()
 _NESTING = (dict, list)
 _LARGEST_COUNT = (1 << 63) - 1
-_LONGEST_ID = 1_024
+LONGEST_ID = 1_024
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(\w+)`")
 _CONSTANT = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity|inf|nan)\b")
@@ -122,9 +122,9 @@ def _check(trace: Trace, limits: Limits) -> None:
         raise BadRecord(
             reason, f"schema_version is {trace.schema_version}; this version reads {SCHEMA_VERSION}, upgrade ragwatch"
         )
-    if len(trace.trace_id) > _LONGEST_ID:
+    if len(trace.trace_id) > LONGEST_ID:
         raise BadRecord(
-            "wrong_value", f"trace_id: longer than {_LONGEST_ID:,} characters; every row of it repeats them"
+            "wrong_value", f"trace_id: longer than {LONGEST_ID:,} characters; every row of it repeats them"
         )
     if trace.cost_usd is not None and trace.cost_usd < 0:
         raise BadRecord("wrong_value", "cost_usd: it cannot be negative")
@@ -192,9 +192,9 @@ def _lenient(value: bytes) -> Trace:
     except RecursionError:
         raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        fields = _mended(value)
+        fields = json_mended(value)
     if not isinstance(fields, dict):
-        raise BadRecord("not_an_object", f"a trace is a JSON object, not {_json_kind(fields)}")
+        raise BadRecord("not_an_object", f"a trace is a JSON object, not {json_kind(fields)}")
     tidied = tidy(fields)
     _mend_time(tidied)
     try:
@@ -205,7 +205,7 @@ def _lenient(value: bytes) -> Trace:
         raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
 
 
-def _mended(value: bytes) -> Any:
+def json_mended(value: bytes) -> Any:
     """The JSON with lone surrogates replaced by U+FFFD: inserts raise on them, and the rest of the trace is good."""
     mended = value
     try:
@@ -219,6 +219,8 @@ def _mended(value: bytes) -> Any:
     mended = _LONE_SURROGATE.sub(lambda found: found[0] if found["pair"] else found[1] + rb"\ufffd", mended)
     try:
         return _ANY.decode(mended)
+    except RecursionError:
+        raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
     except msgspec.ValidationError:
         raise BadRecord("not_finite", "a number is too large to be one") from None
     except msgspec.DecodeError as error:
@@ -253,6 +255,7 @@ def _named(message: str) -> BadRecord:
     return BadRecord("wrong_type", f"{where}: {what[0].lower()}{what[1:]}")
 
 
-def _json_kind(value: Any) -> str:
+def json_kind(value: Any) -> str:
+    """What a decoded value is, in words."""
     kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
     return kinds.get(type(value), "null")

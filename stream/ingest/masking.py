@@ -73,6 +73,10 @@ class Masking:
             attributes=_in_attributes(hide, trace.attributes),
         )
 
+    def text(self, text: str, shared: Batch) -> str:
+        """A text of no app in particular, masked likewise."""
+        return self._hidden(text, self._allowed(""), shared)
+
     def _hidden(self, text: str, allowed: Allowed, shared: Batch, before: str = "") -> str:
         """`text` with marks; `before` is what its name tells of it ("password: ") and stays out of the result."""
         whole = before + text

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
+_LAST_MS = 4_291_747_199_999  # 2105-12-31T23:59:59.999Z
+
 Headers = Sequence[tuple[str, bytes | None]]
 
 
@@ -70,5 +72,5 @@ class DeadLetter(NamedTuple):
 
 
 def broker_time(record: Record) -> datetime:
-    """The broker's timestamp; 1970 where there was none."""
-    return datetime.fromtimestamp(max(record.timestamp, 0) / 1000, UTC)
+    """The broker's timestamp; 1970 where there was none, the end of 2105 where it is later than tables can hold."""
+    return datetime.fromtimestamp(min(max(record.timestamp, 0), _LAST_MS) / 1000, UTC)

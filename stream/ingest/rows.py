@@ -10,8 +10,10 @@ from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from evaluators.plan import Prepared
 from evaluators.trace import Model, Trace
 from sinks.rows import DeadLetterRow, ScoreRow, TextRow, TraceRow
-from sinks.version import pack
+from sinks.version import pack, revision_of
+from stream.ingest.enriched import version_of
 from stream.ingest.records import DeadLetter, Record, broker_time
+from stream.ingest.whole import rest_of
 
 _NO_LABELS: Mapping[str, str] = {}
 _NO_NUMBERS: Mapping[str, float] = {}
@@ -23,7 +25,8 @@ _encode = msgspec.json.encode
 class Placed(msgspec.Struct, frozen=True, gc=False):
     """A trace, where it lay, and what all its rows share, worked out once. One per record: a tuple takes 1 µs longer.
 
-    `second` is its event time since 1970; `version` leaves the evaluator's 16 bits at 0.
+    `record` lies where the message lay that it enriches, where it does. `second` is its event time since 1970;
+    `version` leaves the evaluator's 16 bits at 0.
     """
 
     trace: Trace
@@ -43,7 +46,7 @@ def placed(trace: Trace, record: Record, run_id: str, second: int) -> Placed:
         record,
         run_id,
         second,
-        pack(record.timestamp, record.offset),
+        version_of(record),
         model.served or model.requested or "",
         model.prompt_version or "",
     )
@@ -55,11 +58,14 @@ def chunk_ids(trace: Trace) -> Sequence[str]:
 
 
 def trace_row(place: Placed, user_key: bytes | None) -> TraceRow:
-    """Everything known of the trace except texts; with `user_key` the user id becomes its keyed hash."""
+    """Everything known of the trace except texts; with `user_key` the user id becomes its keyed hash.
+
+    An enriched trace has its user from the tables, hashed already.
+    """
     trace, record = place.trace, place.record
     asked = trace.model or _NO_MODEL
     latency, tokens, error, user = trace.latency, trace.tokens, trace.error, trace.user_id or ""
-    if user and user_key is not None:
+    if user and user_key is not None and not revision_of(place.version):
         user = hmac.new(user_key, user.encode(), sha256).hexdigest()[:32]
     return TraceRow(
         place.run_id,
@@ -93,8 +99,8 @@ def trace_row(place: Placed, user_key: bytes | None) -> TraceRow:
     )
 
 
-def text_row(place: Placed) -> TextRow:
-    """What users wrote."""
+def text_row(place: Placed, *, whole: bool) -> TextRow:
+    """What users wrote; `whole`, where nothing of it is masked: so that the trace can be made anew from it."""
     trace = place.trace
     return TextRow(
         place.run_id,
@@ -110,6 +116,7 @@ def text_row(place: Placed) -> TextRow:
         trace.expected or (),
         (trace.error.message or "") if trace.error is not None else "",
         _encode(trace.attributes).decode() if trace.attributes else "{}",
+        rest_of(trace) if whole else "",
     )
 
 

@@ -1,12 +1,15 @@
 """From rows that the sink will never take back to the records that they came from."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
+from evaluators.errors import BadRecord
 from sinks.identity import rows_of
 from sinks.refusal import SetAside
 from sinks.rows import Block
-from sinks.version import offset_of
+from sinks.version import without_evaluator
+from stream.ingest.enriched import as_known, version_of
 from stream.ingest.records import DeadLetter, Record
 
 log = logging.getLogger(__name__)
@@ -31,17 +34,25 @@ def by_block(refused: Sequence[SetAside], blocks: Sequence[Block]) -> list[list[
 def dead_letters_of(refused: Sequence[SetAside], records: Sequence[Record]) -> list[DeadLetter]:
     """One for each record that rows were refused of, however many; marks and rows about dead letters have none.
 
-    `records` are those that the rows were made of, and of one partition: rows tell the offset, and not all the rest.
+    `records` are those that the rows were made of, and of one partition: rows tell the version, and not all the rest.
     """
     if len({(record.topic, record.partition) for record in records}) > 1:
         raise ValueError("records of several partitions: an offset does not tell them apart")
-    by_offset = {record.offset: record for record in records}
+    by_version = dict(_known_versions(records))
     letters: dict[int, DeadLetter] = {}
     for aside in refused:
         version = getattr(aside.row, "version", None)
-        offset = None if version is None else offset_of(version)
-        log.error("the sink refused a row of table %s (offset %s): %s", aside.table, offset, aside.reason)
-        if offset is not None:
-            letter = DeadLetter(by_offset[offset], "refused", "sink", f"{aside.table}: {aside.reason}")
-            letters.setdefault(offset, letter)
+        record = None if version is None else by_version[without_evaluator(version)]
+        where = "" if record is None else f" (offset {record.offset})"
+        log.error("the sink refused a row of table %s%s: %s", aside.table, where, aside.reason)
+        if record is not None:
+            letter = DeadLetter(record, "refused", "sink", f"{aside.table}: {aside.reason}")
+            letters.setdefault(record.offset, letter)
     return list(letters.values())
+
+
+def _known_versions(records: Sequence[Record]) -> Iterator[tuple[int, Record]]:
+    """Of records that enrich others too; those whose headers are wrong have no rows."""
+    for record in records:
+        with suppress(BadRecord):
+            yield version_of(as_known(record)), record

@@ -11,7 +11,8 @@ _PARTITIONS = 2  # of a topic of traces, on one machine
 
 def topics_of(kafka: KafkaSettings) -> dict[str, int]:
     """Every topic that ragwatch reads or writes, and how many partitions it has here."""
-    return {**dict.fromkeys(kafka.topics, _PARTITIONS), kafka.dead_letter_topic: 1, kafka.jobs_topic: 1}
+    others = [kafka.dead_letter_topic, kafka.jobs_topic, *filter(None, [kafka.labels_topic])]
+    return {**dict.fromkeys(kafka.topics, _PARTITIONS), **dict.fromkeys(others, 1)}
 
 
 async def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:

@@ -125,6 +125,20 @@ class Telemetry:
             "topic",
             "partition",
         )
+        self.labels = self._counter(
+            "labels",
+            "Labels stored, by what they are for: `to_join` with their traces, `verdict` alone; `not_kept`: facts that "
+            "cannot be joined, since texts are masked or not stored.",
+            "`not_kept`: nothing can use them while privacy.store_texts is not full.",
+            "kind",
+        )
+        self.label_joins = self._counter(
+            "label_joins",
+            "Labelled traces by result: `sent` through the lanes again; `no_trace` yet: joined when it comes; "
+            "`no_texts` or `not_whole`: not stored, or not in full; `too_big` for ingest.max_bytes or the topic.",
+            "`no_trace` growing: the sender of labels has other ids. `no_texts`: raise retention.texts_days.",
+            "result",
+        )
         self.job_runs = self._counter(
             "job_runs", "Runs of scheduled jobs, by result.", "`failed`: the log has the reason.", "job", "result"
         )

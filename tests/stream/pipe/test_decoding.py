@@ -51,6 +51,7 @@ def test_a_trace_in_full() -> None:
         (b"{}", "missing_trace_id"),
         (b"[" * 100_000, "too_deep"),
         (b'{"a":' * 5000 + b"1" + b"}" * 5000, "too_deep"),
+        (b'{"a":"\\ud800","b":' + b"[" * 5000 + b"]" * 5000 + b"}", "too_deep"),
     ],
 )
 def test_what_is_no_trace_at_all(value: bytes, reason: str) -> None:

@@ -93,7 +93,7 @@ def test_the_rows_of_one_trace() -> None:
         TextRow(
             *("live", "docs", "prod", time, "t-1", pack(AT_MS, 5)),
             *("What does json.dumps return?", "It returns a string.", ["c-1"], ["json.dumps returns a string."]),
-            *(("A string.",), "", '{"thumbs":"up"}'),
+            *(("A string.",), "", '{"thumbs":"up"}', done.block.texts[0].rest),
         )
     ]
     evidence = [{"field": "answer", "start": 0, "end": 1, "chunk_id": None, "kind": "first", "score": None}]

@@ -1,0 +1,75 @@
+"""Bytes become a label or a `BadRecord` that says why, and never quotes what users wrote."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from pydantic import ValidationError
+
+from evaluators.errors import BadRecord
+from stream.ingest.decoding import json_kind, json_mended
+from stream.ingest.records import Record
+from stream.labels.label import SCHEMA_VERSION, Classes, Label, Verdict
+
+_FIELDS = {name for model in (Label, Classes, Verdict) for name in model.model_fields}
+_VALUE_ERRORS = {"string_too_short", "string_too_long", "finite_number", "literal_error"}
+
+
+def decode(record: Record, max_bytes: int) -> Label:
+    """The record's label; raises `BadRecord`."""
+    value = record.value
+    if value is None:
+        raise BadRecord("no_value", "the message has no value; a label is a JSON object")
+    if len(value) > max_bytes:
+        raise BadRecord("too_big", f"{len(value)} bytes; ingest.max_bytes is {max_bytes}")
+    fields = _json(value)
+    if not isinstance(fields, dict):
+        raise BadRecord("not_an_object", f"a label is a JSON object, not {json_kind(fields)}")
+    _check_schema(fields)
+    try:
+        return Label.model_validate(fields)
+    except ValidationError as error:
+        raise _named(error) from None
+
+
+def _json(value: bytes) -> Any:
+    try:
+        return msgspec.json.decode(value)
+    except RecursionError:
+        raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return json_mended(value)
+
+
+def _check_schema(fields: dict[str, Any]) -> None:
+    """Before all else: a newer form may have fields that are unknown here."""
+    version = fields.get("schema_version", SCHEMA_VERSION)
+    if isinstance(version, int) and version != SCHEMA_VERSION:
+        reason = "newer_schema" if version > SCHEMA_VERSION else "unknown_schema"
+        raise BadRecord(reason, f"schema_version is {version}; this version reads {SCHEMA_VERSION}, upgrade ragwatch")
+
+
+def _named(error: ValidationError) -> BadRecord:
+    """The first thing that is wrong, as reason and detail: names of fields and types only."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    kind, where = first["type"], _place(first["loc"])
+    if kind == "missing":
+        return BadRecord("missing_trace_id" if where == "trace_id" else "missing_field", f"{where} is required")
+    if kind == "missing_fact":
+        return BadRecord(kind, f"{where}: {first['msg']}" if where else first["msg"])
+    if kind == "extra_forbidden":
+        return BadRecord("unknown_field", f"{where or 'a label'} has a field that no label has; see docs/labels.md")
+    if where == "trace_id" and kind == "string_too_short":
+        return BadRecord("missing_trace_id", "trace_id is empty")
+    reason = "wrong_value" if kind in _VALUE_ERRORS else "wrong_type"
+    return BadRecord(reason, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+
+
+def _place(loc: Sequence[int | str]) -> str:
+    """The names of fields alone: keys of a map are what somebody wrote."""
+    named = []
+    for step in loc:
+        if step not in _FIELDS:
+            break
+        named.append(str(step))
+    return ".".join(named)

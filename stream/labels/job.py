@@ -1,0 +1,132 @@
+"""The job that joins labels with their stored traces and sends those through the lanes again.
+
+What is due follows from the tables alone: a trace whose newest rows were made with fewer labels than there are of it.
+So it may stop anywhere, and run twice: what is sent twice is the same message and leaves the same rows.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from drift import cursors
+from sinks.clickhouse.database import Database
+from sinks.version import revision_of
+from stream.configuration.sections import KafkaSettings
+from stream.ingest.whole import made_whole
+from stream.labels.joining import Facts, Message, message
+from stream.labels.stored import (
+    StoredTrace,
+    VersionedTexts,
+    batches,
+    facts_of,
+    labelled_lately,
+    texts_of,
+    traces_of,
+)
+from stream.telemetry.registry import Telemetry
+
+log = logging.getLogger(__name__)
+
+CURSOR = "labels"
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+Result = Literal["sent", "no_trace", "no_texts", "not_whole", "too_big"]
+Send = Callable[[Sequence[Message]], Sequence[bool]]
+
+
+class _Looked(NamedTuple):
+    """What was found of a trace the last time."""
+
+    result: Result
+    version: int  # of its newest rows; 0: none
+    revision: int  # how many labels there were
+
+
+class LabelJob:
+    """Remembers what it sent and said of what is looked at again: ingest times show up a little late."""
+
+    def __init__(
+        self, database: Database, kafka: KafkaSettings, max_bytes: int, telemetry: Telemetry, send: Send
+    ) -> None:
+        self._database = database
+        self._topics = kafka.topics
+        self._max_bytes = max_bytes
+        self._telemetry = telemetry
+        self._send = send
+        self._looked: dict[str, _Looked] = {}
+
+    def run(self, now: datetime) -> Mapping[Result, int]:
+        """Every trace that can be enriched is on its way when this returns; how many, and why others are not.
+
+        `now` is the server's time. Raises `Transient`; the next run goes on.
+        """
+        database, done = self._database, Counter[Result]()
+        trace_ids = labelled_lately(database, self._since())
+        self._looked = {id_: found for id_ in trace_ids if (found := self._looked.get(id_)) is not None}
+        for batch in batches(trace_ids):
+            done += self._join(batch)
+        cursors.keep(database, CURSOR, int(now.timestamp() * 1000))
+        if done:
+            told = ", ".join(f"{result} {count}" for result, count in sorted(done.items()))
+            log.info("labels joined with their traces: %s", told)
+        return done
+
+    def _since(self) -> datetime:
+        looked_ms = cursors.position(self._database, CURSOR)
+        return datetime.fromtimestamp(looked_ms / 1000, UTC) - cursors.INGEST_OVERLAP if looked_ms else _NEVER
+
+    def _join(self, trace_ids: Sequence[str]) -> Counter[Result]:
+        facts, traces = facts_of(self._database, trace_ids), traces_of(self._database, trace_ids)
+        due = {id_: trace for id_, trace in traces.items() if id_ in facts and self._is_due(id_, trace, facts[id_])}
+        texts = texts_of(self._database, due)
+        messages, results = {}, {}
+        for id_, trace in due.items():
+            made = self._made(trace, texts.get(id_), facts[id_])
+            if isinstance(made, Message):
+                messages[id_] = made
+            else:
+                results[id_] = made
+        results |= dict.fromkeys(facts.keys() - traces.keys(), "no_trace")
+        results |= self._sent(messages)
+        return self._told(results, traces, facts)
+
+    def _is_due(self, trace_id: str, trace: StoredTrace, facts: Facts) -> bool:
+        version = trace.place.version
+        on_its_way = _Looked("sent", version, facts.revision)
+        return revision_of(version) < facts.revision and self._looked.get(trace_id) != on_its_way
+
+    def _made(self, trace: StoredTrace, stored: VersionedTexts | None, facts: Facts) -> Message | Result:
+        if stored is None or stored.version != trace.place.version:
+            return "no_texts"  # or not yet: they are stored after the trace, which is looked at again
+        if not stored.texts.rest:
+            return "not_whole"
+        try:
+            whole = made_whole(stored.texts, trace.user_id)
+        except msgspec.DecodeError:
+            return "not_whole"  # its form is of another version of ragwatch
+        topic = trace.place.topic
+        made = message(whole, trace.place, facts, topic if topic in self._topics else self._topics[0])
+        return "too_big" if len(made.value) > self._max_bytes else made
+
+    def _sent(self, messages: Mapping[str, Message]) -> dict[str, Result]:
+        if not messages:
+            return {}
+        taken = self._send(list(messages.values()))
+        return {id_: "sent" if known else "too_big" for id_, known in zip(messages, taken, strict=True)}
+
+    def _told(
+        self, results: Mapping[str, Result], traces: Mapping[str, StoredTrace], facts: Mapping[str, Facts]
+    ) -> Counter[Result]:
+        """How many of each result are new."""
+        new: Counter[Result] = Counter()
+        for id_, result in results.items():
+            version = traces[id_].place.version if id_ in traces else 0
+            looked = _Looked(result, version, facts[id_].revision)
+            new[result] += self._looked.get(id_) != looked
+            self._looked[id_] = looked
+        for result, count in new.items():
+            self._telemetry.label_joins.labels(result).inc(count)
+        return +new

@@ -1,0 +1,52 @@
+"""A label: what became known of a trace after it was sent. See docs/labels.md."""
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from stream.ingest.decoding import LONGEST_ID
+
+SCHEMA_VERSION = 1  # the form of `rag.labels` messages; readers take the one before as well
+
+
+class _Part(BaseModel, extra="forbid", frozen=True, strict=True, allow_inf_nan=False):
+    """Nothing unknown, nothing converted, no number that is none."""
+
+
+class Classes(_Part, frozen=True):
+    """The right class, or several where a trace may have several."""
+
+    expected: str | list[str]
+
+
+class Verdict(_Part, frozen=True):
+    """What a person thinks of an answer."""
+
+    thumbs: Literal["up", "down"] | None = None
+    score: float | None = None
+    comment: str | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.thumbs is None and self.score is None and self.comment is None:
+            raise PydanticCustomError("missing_fact", "one of thumbs, score and comment is required")
+        return self
+
+
+class Label(_Part, frozen=True):
+    """One message. A fact that is None is not told; an empty one takes back what was told before."""
+
+    trace_id: str = Field(min_length=1, max_length=LONGEST_ID)
+    schema_version: int = SCHEMA_VERSION
+    author: str | None = None
+    expected: list[str] | None = None
+    relevance: dict[str, float] | None = None
+    labels: Classes | None = None
+    verdict: Verdict | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.expected is None and self.relevance is None and self.labels is None and self.verdict is None:
+            raise PydanticCustomError("missing_fact", "one of expected, relevance, labels and verdict is required")
+        return self

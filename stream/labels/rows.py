@@ -1,0 +1,93 @@
+"""Labels become rows: with the facts that can be joined where texts are stored in full, with the verdict everywhere."""
+
+import hmac
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import NamedTuple
+
+import msgspec
+
+from evaluators.resources import Batch, Resources
+from sinks.version import pack
+from stream.ingest.masking import masking_of
+from stream.ingest.records import Record, broker_time
+from stream.labels.label import Label, Verdict
+from stream.settings import Settings
+
+_NO_VERDICT = Verdict.model_construct()
+
+
+class LabelRow(NamedTuple):
+    """Table `labels`: one message. Facts as JSON, empty where they are not told."""
+
+    trace_id: str
+    time: datetime  # the broker's timestamp
+    topic: str
+    partition: int
+    offset: int
+    version: int
+    author: str
+    expected: str
+    relevance: str
+    classes: str
+    thumbs: str
+    score: float | None
+    comment: str
+
+    @property
+    def joins(self) -> bool:
+        """Whether it tells what goes into its trace."""
+        return bool(self.expected or self.relevance or self.classes)
+
+
+class LabelRows:
+    """Makes rows as the privacy settings want them.
+
+    A trace whose texts are masked or not stored cannot be made whole and evaluated again, so that its reference
+    answers, grades and classes are of no use then, and are not kept; comments are masked as texts are, or left out.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        privacy = settings.privacy
+        self._masking = masking_of(privacy, settings.evaluators)
+        self._joins = privacy.store_texts == "full"
+        self._comments = privacy.store_texts != "off"
+        self._user_key = privacy.hash_key.get_secret_value().encode() if privacy.hash_users else None
+        self._resources = Resources()
+
+    def made_of(self, labels: Sequence[Label], records: Sequence[Record]) -> list[LabelRow]:
+        """One each, in order; `records` are what the labels were read from."""
+        shared = self._resources.batch()
+        return [self._row(label, record, shared) for label, record in zip(labels, records, strict=True)]
+
+    def _row(self, label: Label, record: Record, shared: Batch) -> LabelRow:
+        verdict = label.verdict or _NO_VERDICT
+        return LabelRow(
+            label.trace_id,
+            broker_time(record),
+            record.topic,
+            record.partition,
+            record.offset,
+            pack(record.timestamp, record.offset),
+            self._author(label.author or ""),
+            self._fact(label.expected),
+            self._fact(label.relevance),
+            self._fact(label.labels.expected if label.labels is not None else None),
+            verdict.thumbs or "",
+            verdict.score,
+            self._comment(verdict.comment or "", shared),
+        )
+
+    def _fact(self, fact: object) -> str:
+        return "" if fact is None or not self._joins else msgspec.json.encode(fact).decode()
+
+    def _author(self, author: str) -> str:
+        if author and self._user_key is not None:
+            return hmac.new(self._user_key, author.encode(), sha256).hexdigest()[:32]
+        return author
+
+    def _comment(self, comment: str, shared: Batch) -> str:
+        if not comment or not self._comments:
+            return ""
+        return comment if self._masking is None else self._masking.text(comment, shared)

@@ -1,0 +1,45 @@
+"""Enriched traces onto the topic of traces."""
+
+import asyncio
+from collections.abc import Sequence
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+
+from evaluators.errors import Transient
+from stream.configuration.sections import KafkaSettings
+from stream.kafka.brokers import no_answer
+from stream.kafka.client import client_options
+from stream.labels.joining import Message
+
+_ENVELOPE_BYTES = 64 << 10
+_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+
+
+def send(kafka: KafkaSettings, messages: Sequence[Message]) -> list[bool]:
+    """Of each message, in order, whether the brokers have it; False: they never will, it is too big.
+
+    Raises `Transient` where they are away: some may have been sent. Not to be called from an event loop.
+    """
+    return asyncio.run(_send(kafka, messages))
+
+
+async def _send(kafka: KafkaSettings, messages: Sequence[Message]) -> list[bool]:
+    producer = AIOKafkaProducer(
+        acks="all", max_request_size=kafka.max_record_bytes + _ENVELOPE_BYTES, **client_options(kafka)
+    )
+    try:
+        await producer.start()
+        return await asyncio.gather(*(_taken(producer, message) for message in messages))
+    except KafkaError as error:
+        raise Transient(no_answer(kafka, error)) from None
+    finally:
+        await producer.stop()
+
+
+async def _taken(producer: AIOKafkaProducer, message: Message) -> bool:
+    try:
+        await producer.send_and_wait(message.topic, message.value, key=message.key, headers=message.headers)
+    except _TOO_LARGE:
+        return False
+    return True

@@ -1,0 +1,111 @@
+"""What the tables know of labels and their traces."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from drift.windows import sql
+from sinks.clickhouse.database import Database
+from sinks.version import LAST_REVISION
+from stream.ingest.whole import StoredTexts
+from stream.labels.joining import Facts, Place
+
+_TRACES = 50  # of one statement: their texts are in memory together
+_CHARACTERS = 30_000  # of their ids: a statement may be 256 KiB long
+_JOINS = "(expected != '' OR relevance != '' OR classes != '')"
+_STREAMED = "run_id IN ('live', 'probe')"
+
+
+class StoredTrace(NamedTuple):
+    """The newest message about a trace, or what enriched it."""
+
+    place: Place
+    time: datetime
+    user_id: str
+
+
+class VersionedTexts(NamedTuple):
+    """Texts, and the version of the row that they are from."""
+
+    version: int
+    texts: StoredTexts
+
+
+def labelled_lately(database: Database, since: datetime) -> list[str]:
+    """Ids of traces with facts to join, of which a label or the trace itself was stored since then."""
+    rows = database.rows(
+        f"""
+        SELECT DISTINCT trace_id FROM labels WHERE {_JOINS} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
+        UNION DISTINCT
+        SELECT DISTINCT trace_id FROM traces
+        WHERE {_STREAMED} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
+            AND trace_id IN (SELECT trace_id FROM labels WHERE {_JOINS})
+        """,
+        {"since": since},
+    )
+    return sorted(row["trace_id"] for row in rows)
+
+
+def batches(trace_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """In parts that one statement can name."""
+    start, length = 0, 0
+    for at, trace_id in enumerate(trace_ids):
+        length += len(trace_id)
+        if at > start and (at - start == _TRACES or length > _CHARACTERS):
+            yield trace_ids[start:at]
+            start, length = at, len(trace_id)
+    if start < len(trace_ids):
+        yield trace_ids[start:]
+
+
+def facts_of(database: Database, trace_ids: Sequence[str]) -> dict[str, Facts]:
+    """By trace; of several labels that tell the same fact the newest."""
+    newest = ", ".join(
+        f"argMaxIf({fact}, (version, partition), {fact} != '') AS newest_{fact}"
+        for fact in ("expected", "relevance", "classes")
+    )
+    rows = database.rows(
+        f"SELECT trace_id, count() AS revision, {newest} FROM labels FINAL "
+        f"WHERE {_JOINS} AND trace_id IN {sql.texts(trace_ids)} GROUP BY trace_id"
+    )
+    return {
+        row["trace_id"]: Facts(
+            min(row["revision"], LAST_REVISION), row["newest_expected"], row["newest_relevance"], row["newest_classes"]
+        )
+        for row in rows
+    }
+
+
+def traces_of(database: Database, trace_ids: Sequence[str]) -> dict[str, StoredTrace]:
+    """By trace, the newest wherever it moved; those that are not there are left out."""
+    rows = database.rows(
+        f"""
+        SELECT trace_id, max(version) AS newest,
+            argMax((topic, partition, time, user_id), (version, NOT is_deleted)) AS known
+        FROM traces WHERE {_STREAMED} AND trace_id IN {sql.texts(trace_ids)}
+        GROUP BY trace_id HAVING NOT argMax(is_deleted, (version, NOT is_deleted))
+        """
+    )
+    found = {}
+    for row in rows:
+        topic, partition, time, user_id = row["known"]
+        found[row["trace_id"]] = StoredTrace(Place(topic, partition, row["newest"]), time, user_id)
+    return found
+
+
+def texts_of(database: Database, traces: dict[str, StoredTrace]) -> dict[str, VersionedTexts]:
+    """By trace, the newest texts of its place; those that are not there are left out."""
+    if not traces:
+        return {}
+    times = [trace.time for trace in traces.values()]
+    columns = ", ".join(StoredTexts.__struct_fields__)
+    rows = database.rows(
+        f"""
+        SELECT trace_id, version, {columns} FROM trace_texts
+        WHERE {_STREAMED} AND is_deleted = 0 AND trace_id IN {sql.texts(traces)}
+            AND time >= {{first:DateTime64(3, 'UTC')}} AND time <= {{last:DateTime64(3, 'UTC')}}
+        ORDER BY version DESC LIMIT 1 BY trace_id
+        """,
+        {"first": min(times), "last": max(times)},
+    )
+    return {row.pop("trace_id"): VersionedTexts(row.pop("version"), StoredTexts(**row)) for row in rows}
