@@ -32,8 +32,10 @@ def test_first_screen_of_the_readme_shows_both_commands() -> None:
     first = "\n".join((ROOT / "README.md").read_text().splitlines()[:50])
     assert "make demo" in first
     assert "make test" in first
+    assert "Python 3.11" in first
     assert "Java 17" in first
     assert "Maven" in first
+    assert re.search(r"!\[[^]]+\]\(docs/demo\.svg\)", first)
 
 
 def test_links_between_pages_lead_somewhere() -> None:

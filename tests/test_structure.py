@@ -1,6 +1,9 @@
 """The shape of the repository: small files, one concept each, named for what they are about."""
 
+import ast
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,12 @@ TOP_LEVEL = {
     *PACKAGES,
     *("tests", "deploy", "docs", "benchmarks", "examples", ".ci"),
     *("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "Makefile", "constraints.txt", ".gitignore"),
+}
+
+# Who may look at the environment: whoever hands it to `stream.settings.load` or to a child, and who shares cards out.
+LOOK_AT_THE_ENVIRONMENT = {
+    *("stream/cli/options.py", "stream/scheduler.py", "stream/local/services.py"),
+    "evaluators/runtime/cards.py",
 }
 
 
@@ -42,3 +51,29 @@ def test_top_level_holds_only_what_belongs_there() -> None:
 @pytest.mark.parametrize("vague", ["utils", "helpers", "common", "manager", "misc"])
 def test_modules_are_named_for_what_they_are_about(vague: str) -> None:
     assert not [path for path in tracked() if vague in (path.stem, *path.relative_to(ROOT).parts)]
+
+
+def environment_seen(file: Path) -> Iterator[str]:
+    """Every way in which a module reads or sets environment variables."""
+    ways = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
+            yield from {node.attr} & ways
+        elif isinstance(node, ast.ImportFrom) and node.module == "os":
+            yield from {alias.name for alias in node.names} & ways
+
+
+def test_settings_come_from_one_place() -> None:
+    ours = [path for path in tracked() if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in PACKAGES]
+    assert {str(path.relative_to(ROOT)) for path in ours if any(environment_seen(path))} == LOOK_AT_THE_ENVIRONMENT
+
+
+def test_what_types_cannot_tell_has_a_reason_in_the_tests() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tracked()
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] == "tests"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(r"#\ type: ignore(?!\[[a-z-]+\]  # \w)", line)
+    ]
+    assert not found

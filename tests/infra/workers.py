@@ -23,7 +23,7 @@ def turn_of(nodeid: str) -> int:
     return 0 if unit in IN_A_ROW else 2 if unit == AT_THE_END else 1
 
 
-class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # untyped
     """Deals out units in the order in which they were collected."""
 
     def _split_scope(self, nodeid: str) -> str:

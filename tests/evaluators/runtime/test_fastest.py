@@ -45,7 +45,7 @@ def choose(
     name, runtime = fastest(
         model or f"model-{next(_names)}",
         None,
-        {name: (lambda one=one: one) for name, one in made.items()},  # type: ignore[misc]
+        {name: (lambda one=one: one) for name, one in made.items()},  # type: ignore[misc]  # mypy knows no type of a default
         longest,
         clock,
     )

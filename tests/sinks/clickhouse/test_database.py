@@ -92,7 +92,7 @@ def test_a_value_that_does_not_fit_is_refused_without_a_word_of_it(
     pairs: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG), pytest.raises(Refused, match="pairs: a value does not fit") as refused:
-        pairs.insert("pairs", [Pair("a", 1.0), Pair("b", "secret")])  # type: ignore[arg-type]
+        pairs.insert("pairs", [Pair("a", 1.0), Pair("b", "secret")])  # type: ignore[arg-type]  # no number
     assert "secret" not in f"{refused.value!r} {refused.value.__cause__!r} {caplog.text}"
     assert refused.value.__suppress_context__
     pairs.insert("pairs", [Pair("c", 1.0)])

@@ -36,9 +36,11 @@ async def test_metrics_live_and_ready_are_served() -> None:
             async with session.get(path) as answer:
                 return answer.status, await answer.text()
 
-        status, text = await get("/metrics")
+        async with session.get("/metrics") as answer:
+            status, text, kind = answer.status, await answer.text(), answer.headers["Content-Type"]
         families = {family.name: family for family in text_string_to_metric_families(text)}
         assert status == 200
+        assert re.fullmatch(r"text/plain; version=\d+\.\d+\.\d+; charset=utf-8", kind), "Prometheus refuses others"
         assert [s.value for s in families["ragwatch_records"].samples if s.name.endswith("_total")] == [3]
         assert await get("/ready") == (503, "the worker is starting\n")
         health.waits_for("start", None)

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,10 @@ def get(port: int, path: str) -> str | None:
         return None
 
 
+def commits(broker: Broker, group: str, topic: str, count: int) -> bool:
+    return sum(committed(broker, group, topic, 2).values()) == count
+
+
 def test_two_lanes_are_two_processes_that_stop_together(broker: Broker, database: "Database", tmp_path: Path) -> None:
     topic = "rag.two-lanes"
     make_topics(broker, {topic: 2, f"{topic}.dead": 1})
@@ -89,11 +94,8 @@ def test_two_lanes_are_two_processes_that_stop_together(broker: Broker, database
     file = configured(tmp_path, broker, database, topic, f"[telemetry]\nport = {first}")
     with ragwatch(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
         for lane in ("fast", "model"):
-            eventually(
-                lambda lane=lane: sum(committed(broker, f"{topic}-{lane}", topic, 2).values()) == 100,  # type: ignore[misc]
-                60,
-                lambda: told(tmp_path),
-            )
+            done = partial(commits, broker, f"{topic}-{lane}", topic, 100)
+            eventually(done, 60, lambda: told(tmp_path))
         for number, lane in enumerate(("fast", "model")):
             assert get(first + number, "/ready") == "ok\n"
             assert get(first + number, "/live") == "ok\n"

@@ -69,6 +69,9 @@ def test_what_is_off_for_want_of_a_resource_is_told_and_the_rest_works(monkeypat
     made = assemble(Settings(), None)
     assert "ragwatch[local]" in made.plan.unavailable["groundedness"]
     assert {prepared.evaluator.lane for prepared in made.pipeline.plan} == {"fast"}
+    done = made.pipeline.process([record(expected=["A string."])])
+    assert {row.evaluator for row in done.block.scores if row.status == "scored"} >= {"inputs", "operations", "rouge"}
+    assert "failed" not in {row.status for row in done.block.scores}
     with pytest.raises(ConfigError, match=r"groundedness.*cannot run.*ragwatch\[local\]"):
         assemble(Settings.model_validate({"evaluators": {"enabled": ["groundedness"]}}), None)
 
