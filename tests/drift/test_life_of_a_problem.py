@@ -26,6 +26,16 @@ def test_opens_once_is_updated_and_resolves(database: Database) -> None:
     assert problem.attributes["value"] == pytest.approx((0.4 + 0.4 + 0.3) / 3)
     assert problem.attributes["sample_size"] == problem.attributes["wrong"] == 60
     assert problem.attributes["since"] == world.at(120).isoformat()
+    assert problem.attributes["effect_size"] == pytest.approx((1.1 / 3 - 0.9) / 0.9)
+    assert problem.attributes["traffic"] == 60
+    assert problem.attributes["window"] == {"start": world.at(240).isoformat(), "end": world.at(300).isoformat()}
+    assert problem.attributes["window_value"] == pytest.approx(0.3)
+    assert problem.attributes["last_value"] == pytest.approx(0.9)
+    assert problem.description == (
+        "shop (prod, model m1): the mean of quality.good fell from 0.9 to 0.367, below 0.75, on 60 traces, "
+        f"60 of them on the wrong side; since {world.at(120):%Y-%m-%d %H:%M:%S} UTC."
+    )
+    assert problem.actions
     assert problem.severity == "high"
     assert problem.type == "accuracy"
     assert len(problem.examples) == 10

@@ -9,10 +9,12 @@ from drift.problems import Problem, load_problems
 from drift.rules.choose import check
 from drift.settings import RuleOverride, RuleSettings, WindowSettings
 from evaluators.errors import ConfigError
+from evaluators.spec import Metric
 from sinks.clickhouse.database import Database
-from tests.drift.world import EVALUATORS, World, dies_before, score_row, text_row
+from tests.drift.world import EVALUATORS, World, dies_before, made, score_row, text_row
 
 pytestmark = pytest.mark.clickhouse
+FAIR = made("fair", [Metric("passes", threshold=0.5, primary=True)], domain="fairness")
 RULES = RuleSettings(min_sample=10, k=1, m=1, resolve_after=1, update_every_s=0, any_resolve_after_s=120)
 
 
@@ -155,6 +157,7 @@ def test_a_share_of_failed_checks_above_the_limit(database: Database) -> None:
     problem = only(world)
     assert problem.attributes["value"] == pytest.approx(0.1)
     assert problem.attributes["baseline"] == pytest.approx(0.05)
+    assert problem.attributes["effect_size"] == pytest.approx(0.1925, abs=1e-4)  # 2 asin √0.1 - 2 asin √0.05
     assert problem.severity == "medium"
     assert "10 % of the traces did not pass checked.passes, up from 5 %, above the limit of 5 %" in problem.description
     assert "2 of 20 traces" in problem.description
@@ -192,6 +195,68 @@ def test_a_metric_that_nobody_scored_is_a_problem_of_coverage(database: Database
     world.store([score_row(world.at(i), f"f{i}", status="failed", reason="crashed") for i in range(20)])
     world.advance(60)
     assert [(p.aspect, p.attributes["value"]) for p in world.problems()] == [("coverage", 1.0)]
+
+
+@pytest.mark.parametrize("stuck", [True, False])
+def test_a_problem_says_where_it_rests_on_windows_that_no_longer_waited(database: Database, stuck: bool) -> None:
+    frames = WindowSettings(out_of_orderness_s=0, heartbeat_timeout_s=10, stuck_wait_s=60)
+    world = World(database, rules=RULES, windows=frames)
+    world.scores(0, [0.4] * 20)
+    if stuck:
+        world.progress(30, partition=1, heartbeat_s=30)
+    world.advance(101)
+    said = database.rows("SELECT DISTINCT incomplete FROM verdicts FINAL WHERE metric = 'quality.good'")
+    assert said == [{"incomplete": int(stuck)}]
+    assert only(world).attributes["incomplete"] is stuck
+
+
+def test_all_prompt_versions_of_a_model_are_looked_at_together(database: Database) -> None:
+    world = World(database, rules=RULES)
+    for version in ("p1", "p2"):
+        world.scores(0, [0.4] * 6, prompt_version=version)
+    world.advance(60)
+    problem = only(world)
+    assert problem.attributes["sample_size"] == 12
+    assert problem.attributes["prompt_versions"] == ["p1", "p2"]
+
+
+SEVERITIES: dict[str, tuple[int, dict[str, Any], str]] = {  # by app: wrong records of 100, what settings say
+    "one": (1, {"limit": 0.005}, "low"),
+    "four": (4, {"limit": 0.005}, "low"),
+    "five": (5, {"limit": 0.005}, "medium"),
+    "many": (24, {"limit": 0.05}, "medium"),
+    "a quarter": (25, {"limit": 0.05}, "high"),
+    "one that matters": (1, {"limit": 0.005, "severity": "high"}, "high"),
+    "many that do not": (30, {"severity": "low"}, "low"),
+}
+
+
+def test_severity_is_by_how_many_traces_are_touched_or_as_settings_say(database: Database) -> None:
+    said = tuple(RuleOverride(metric="checked.passes", app=app, **given) for app, (_, given, _) in SEVERITIES.items())
+    world = World(database, rules=RULES.model_copy(update={"overrides": said}))
+    for app, (wrong, _, _) in SEVERITIES.items():
+        world.scores(0, [0.0] * wrong + [1.0] * (100 - wrong), evaluator="checked", key="passes", app=app)
+    world.advance(60)
+    assert {p.app: p.severity for p in world.problems()} == {app: found for app, (_, _, found) in SEVERITIES.items()}
+
+
+def test_a_share_is_judged_more_strictly_where_it_is_of_fairness(database: Database) -> None:
+    world = World(database, rules=RULES, evaluators=EVALUATORS | {"fair": FAIR})
+    for evaluator in ("checked", "fair"):
+        world.scores(0, [0.0] * 2 + [1.0] * 98, evaluator=evaluator, key="passes")
+    world.advance(60)
+    assert [(p.metric, p.attributes["limit"]) for p in world.problems()] == [("fair.passes", 0.01)]
+
+
+def test_a_metric_with_both_lines_is_wrong_beyond_either_and_shows_the_furthest_first(database: Database) -> None:
+    both = RuleOverride(metric="quality.good", min=0.3, max=0.9, rule="share")
+    world = World(database, rules=RULES.model_copy(update={"overrides": (both,)}))
+    values = {"low": 0.1, "high": 0.99, **{f"t{i}": 0.5 for i in range(8)}}
+    world.store([score_row(world.at(i), name, {"good": value}) for i, (name, value) in enumerate(values.items())])
+    world.advance(60)
+    problem = only(world)
+    assert (problem.attributes["wrong"], problem.attributes["min"], problem.attributes["max"]) == (2, 0.3, 0.9)
+    assert problem.examples == ("low", "high")  # by 0.2 and by 0.09
 
 
 def test_another_fingerprint_starts_anew(database: Database) -> None:
