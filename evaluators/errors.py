@@ -5,6 +5,7 @@ RagwatchError
 ├── BadRecord     set the record aside (dead letters) and go on
 ├── Refused       the sink will never take this content: find the bad row, set it aside, go on
 ├── Unavailable   a resource an evaluator needs is not installed; the evaluator is off, the rest work
+├── DeviceLost    end the process: only a new one can use the card again; what is not committed is read again
 └── Transient     try the same thing again later
 Anything else is a bug and crashes the process.
 """
@@ -33,6 +34,10 @@ class Refused(RagwatchError):
 
 class Unavailable(RagwatchError):
     """A resource is not there; the message names what to install."""
+
+
+class DeviceLost(RagwatchError):
+    """A card computes nothing any more for this process; the message says which and what its driver said."""
 
 
 class Transient(RagwatchError):

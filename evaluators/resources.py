@@ -9,8 +9,9 @@ import numpy as np
 from evaluators.encoder import Encoder
 from evaluators.errors import Unavailable
 from evaluators.models import Model
+from evaluators.portions import size_of_row
 from evaluators.sentences import split
-from evaluators.settings import CACHE_BYTES
+from evaluators.settings import CACHE_BYTES, PORTION_BYTES
 from evaluators.spec import Ask, Made, ModelRef, Sentence, Vectors
 from evaluators.vector_cache import VectorCache
 
@@ -28,11 +29,18 @@ class Resources:
         cache_bytes: int = CACHE_BYTES,
         models: Mapping[ModelRef, Model] | None = None,
         answers_bytes: int = CACHE_BYTES,
+        portion_bytes: int = PORTION_BYTES,
     ) -> None:
         self.encoder = encoder
         self.models = models or {}
         self.cache = VectorCache(cache_bytes)
         self.answers = VectorCache(answers_bytes)
+        self.portion_bytes = portion_bytes
+        self.largest_portion_bytes = 0  # so far
+
+    def hold(self, size_bytes: int) -> None:
+        """Remember the most that the portions have taken, by their own count."""
+        self.largest_portion_bytes = max(self.largest_portion_bytes, size_bytes)
 
     def batch(self) -> "Batch":
         """The view of one micro-batch; used by one thread, then dropped."""
@@ -64,6 +72,7 @@ class Batch:
         self._made: defaultdict[Callable[[str], Any], dict[str, Any]] = defaultdict(dict)
         self._vectors: _Rows[str] = _Rows(resources.vectors)
         self._answers: dict[ModelRef, _Rows[Ask]] = {}
+        self._vectors_bytes = self._answers_bytes = 0
 
     def sentences(self, text: str) -> tuple[Sentence, ...]:
         """The text's sentences by the one shared splitter; never an empty or letterless one."""
@@ -76,6 +85,35 @@ class Batch:
             known[text] = make(text)
         made: Made = known[text]
         return made
+
+    @property
+    def most_bytes(self) -> int:
+        """What the vectors of a portion may take, and its answers again."""
+        return self._resources.portion_bytes // 2
+
+    def size_of_text(self, text: str) -> int:
+        """Bytes of a text and its vector, as a portion counts them."""
+        encoder = self._resources.encoder
+        return size_of_row(len(text), encoder.dimension if encoder else 0)
+
+    def size_of_ask(self, asked: tuple[ModelRef, Ask]) -> int:
+        """Bytes of an ask and its answer, likewise."""
+        model, ask = asked
+        return size_of_row(sum(map(len, ask)), model.columns)
+
+    def make_room_for_vectors(self, size_bytes: int) -> None:
+        """Drop the vectors at hand where with so many more they would take too much."""
+        if self._vectors_bytes + size_bytes > self.most_bytes:
+            self._vectors, self._vectors_bytes = _Rows(self._resources.vectors), 0
+        self._vectors_bytes += size_bytes
+        self._resources.hold(self._vectors_bytes + self._answers_bytes)
+
+    def make_room_for_answers(self, size_bytes: int) -> None:
+        """Likewise the answers."""
+        if self._answers_bytes + size_bytes > self.most_bytes:
+            self._answers, self._answers_bytes = {}, 0
+        self._answers_bytes += size_bytes
+        self._resources.hold(self._vectors_bytes + self._answers_bytes)
 
     def prefetch(self, texts: Iterable[str]) -> None:
         """Have the vectors of all texts at hand, with at most one encoder call."""
@@ -106,7 +144,7 @@ class Batch:
 
 
 class _Rows(Generic[Key]):
-    """Rows by key, gathered in one matrix; a key is looked up once."""
+    """Rows by key, gathered in one matrix that grows by doubling; a key is looked up once."""
 
     def __init__(self, look_up: Callable[[Sequence[Key]], Vectors]) -> None:
         self._look_up = look_up
@@ -118,8 +156,15 @@ class _Rows(Generic[Key]):
         if not missing:
             return
         rows = self._look_up(missing)
-        first = len(self._places)
-        self._matrix = rows if self._matrix is None else np.concatenate((self._matrix, rows))
+        first, end = len(self._places), len(self._places) + len(missing)
+        if self._matrix is None:
+            self._matrix = rows
+        else:
+            if end > len(self._matrix):
+                grown = np.empty((max(end, 2 * first), rows.shape[1]), np.float32)
+                grown[:first] = self._matrix[:first]
+                self._matrix = grown
+            self._matrix[first:end] = rows
         self._places.update((key, first + i) for i, key in enumerate(missing))
 
     def of(self, keys: Sequence[Key], columns: int) -> Vectors:

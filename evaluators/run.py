@@ -2,7 +2,8 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from math import inf
 from pathlib import PurePath
@@ -12,14 +13,16 @@ from typing import Any, TypeVar
 import msgspec
 
 from evaluators.contract import held
+from evaluators.errors import DeviceLost
 from evaluators.outcome import Failed, NotApplicable, Outcome
 from evaluators.plan import Prepared
+from evaluators.portions import have_at_hand, portions
 from evaluators.resources import Batch
 from evaluators.spec import Ask, Budget, ModelRef
 from evaluators.trace import Artifact, Boxes, Chunk, Trace
 
 _log = logging.getLogger(__name__)
-Told = TypeVar("Told")
+Told = TypeVar("Told", bound=Hashable)
 
 
 def run_all(
@@ -27,28 +30,42 @@ def run_all(
 ) -> list[list[Outcome | None]]:
     """One outcome per evaluator and trace, in order: `[evaluator][trace]`; None where the task does not select it.
 
-    All texts that any evaluator will embed go to the encoder in one call, then all asks of a model to it in one. What
-    raises, or breaks the contract, costs exactly the record it is about. `sizes`: how many characters each trace has at
-    most, where the caller knows.
+    All texts that any evaluator will embed go to the encoder in one call, then all asks of a model to it in one; where
+    what comes of them would take more memory than is set, portion by portion. What raises, or breaks the contract,
+    costs exactly the record it is about. `sizes`: how many characters each trace has at most, where the caller knows.
+    Raises `DeviceLost`.
     """
     if sizes is None:
         sizes = [_at_most(trace) for trace in traces]
     runs = [_Run(prepared, traces, sizes, shared) for prepared in plan]
-    wanted = [text for run in runs for text in run.embeds(shared)]
-    try:
-        shared.prefetch(wanted)
-    except Exception as error:  # noqa: BLE001 - each evaluator meets it again on its own texts, and is bisected
-        _log.warning("encoding %d texts at once failed, going on in parts: %s", len(wanted), _where(error, ""))
-    asked: defaultdict[ModelRef, list[Ask]] = defaultdict(list)
-    for run in runs:
-        for model, ask in run.asks(shared):
-            asked[model].append(ask)
-    for model, asks in asked.items():
-        try:
-            shared.prefetch_answers(model, asks)
-        except Exception as error:  # noqa: BLE001 - as above
-            _log.warning("%d asks of %s failed, going on in parts: %s", len(asks), model.name, _where(error, ""))
-    return [run.outcomes(shared) for run in runs]
+    every = range(len(traces))
+    texts = _by_trace(every, (told for run in runs for told in run.embeds(every, shared)))
+    for embedded in portions(texts, shared.most_bytes):
+        shared.make_room_for_vectors(embedded.size_bytes)
+        have_at_hand(shared.prefetch, embedded.keys, _where)
+        asks = _by_trace(embedded.traces, (told for run in runs for told in run.asks(embedded.traces, shared)))
+        for asked in portions(asks, shared.most_bytes, embedded.traces.start):
+            shared.make_room_for_answers(asked.size_bytes)
+            for model, of_model in _by_model(asked.keys).items():
+                have_at_hand(partial(shared.prefetch_answers, model), of_model, _where)
+            for run in runs:
+                run.score(asked.traces, shared)
+    return [run.outcomes() for run in runs]
+
+
+def _by_trace(traces: range, told: Iterable[tuple[int, Mapping[Told, int]]]) -> list[dict[Told, int]]:
+    """Of each trace what any evaluator told of it, each once, with its size."""
+    keys: list[dict[Told, int]] = [{} for _ in traces]
+    for i, sizes in told:
+        keys[i - traces.start].update(sizes)
+    return keys
+
+
+def _by_model(keys: Iterable[tuple[ModelRef, Ask]]) -> Mapping[ModelRef, list[Ask]]:
+    asks: defaultdict[ModelRef, list[Ask]] = defaultdict(list)
+    for model, ask in keys:
+        asks[model].append(ask)
+    return asks
 
 
 class _Run:
@@ -77,39 +94,55 @@ class _Run:
             except Exception as error:  # noqa: BLE001 - its inputs may be a class that refuses some values
                 self.settled[i] = self._crashed(error)
 
-    def embeds(self, shared: Batch) -> list[str]:
-        """The texts that its rows say they will embed; a row that cannot say is settled as `Failed`."""
-        return self._told(self.prepared.evaluator.embeds, shared)
+    def embeds(self, traces: range, shared: Batch) -> Iterator[tuple[int, dict[str, int]]]:
+        """The texts that its rows say they will embed, by trace, and the size of each; a row that cannot say is settled
+        as `Failed`.
+        """
+        return self._told(self.prepared.evaluator.embeds, shared.size_of_text, traces, shared)
 
-    def asks(self, shared: Batch) -> list[tuple[ModelRef, Ask]]:
+    def asks(self, traces: range, shared: Batch) -> Iterator[tuple[int, dict[tuple[ModelRef, Ask], int]]]:
         """What its rows say they will ask of models, likewise; by then all texts are embedded."""
-        return self._told(self.prepared.evaluator.asks, shared)
+        return self._told(self.prepared.evaluator.asks, shared.size_of_ask, traces, shared)
 
-    def _told(self, tell: Callable[[Any, Batch, Any], Iterable[Told]] | None, shared: Batch) -> list[Told]:
+    def _told(
+        self,
+        tell: Callable[[Any, Batch, Any], Iterable[Told]] | None,
+        size_of: Callable[[Told], int],
+        traces: range,
+        shared: Batch,
+    ) -> Iterator[tuple[int, dict[Told, int]]]:
         if tell is None:
-            return []
-        told: list[Told] = []
-        for i, row in list(self.rows.items()):
+            return
+        for i, row in self._rows_of(traces).items():
             try:
-                told += tell(row, shared, self.prepared.params)
+                yield i, {told: size_of(told) for told in tell(row, shared, self.prepared.params)}
+            except DeviceLost:
+                raise
             except Exception as error:  # noqa: BLE001 - code of others
                 self.settled[i] = self._crashed(error)
                 del self.rows[i]
-        return told
 
-    def outcomes(self, shared: Batch) -> list[Outcome | None]:
+    def score(self, traces: range, shared: Batch) -> None:
+        """Settle what is left of these traces."""
+        rows = self._rows_of(traces)
+        for i, outcome in zip(rows, self._scored(list(rows.values()), shared), strict=True):
+            self.settled[i] = outcome
+
+    def _rows_of(self, traces: range) -> dict[int, Any]:
+        if len(traces) == len(self.settled):
+            return dict(self.rows)
+        return {i: self.rows[i] for i in traces if i in self.rows}
+
+    def outcomes(self) -> list[Outcome | None]:
         """One per trace, in order."""
-        outcomes = list(self.settled)
-        for i, outcome in zip(self.rows, self._scored(list(self.rows.values()), shared), strict=True):
-            outcomes[i] = outcome
         failures: Counter[str] = Counter()
-        if Failed in set(map(type, outcomes)):
-            failures.update(f"{o.kind}: {o.detail}" for o in outcomes if isinstance(o, Failed))
+        if Failed in set(map(type, self.settled)):
+            failures.update(f"{o.kind}: {o.detail}" for o in self.settled if isinstance(o, Failed))
         if self._halved and not failures:
             _log.warning("evaluator %s failed on records together and on none alone: %s", self._id, self._halved)
         for why, count in failures.items():
-            _log.warning("evaluator %s failed on %d of %d records: %s", self._id, count, len(outcomes), why)
-        return outcomes
+            _log.warning("evaluator %s failed on %d of %d records: %s", self._id, count, len(self.settled), why)
+        return self.settled
 
     def _scored(self, rows: list[Any], shared: Batch) -> Iterator[Outcome]:
         """One outcome per row; a batch that fails is halved until the bad record is alone."""
@@ -121,6 +154,8 @@ class _Run:
             if len(given) == len(rows):
                 yield from [held(evaluator, outcome) for outcome in given]
                 return
+        except DeviceLost:
+            raise
         except Exception as error:  # noqa: BLE001 - code of others: the isolation boundary
             failed = self._crashed(error)
         else:
@@ -186,7 +221,7 @@ def _regions(view: Any) -> int:
     return max((len(side) for side in sides if side), default=0)
 
 
-def _where(error: BaseException, module: str) -> str:
+def _where(error: BaseException, module: str = "") -> str:
     """What was raised and where, without its message: that may quote what users wrote."""
     steps = []
     step: TracebackType | None = error.__traceback__

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 AUTO_MODEL = "auto"
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 CACHE_BYTES = 128 * 1024 * 1024
+PORTION_BYTES = 256 * 1024 * 1024
 
 
 class EncoderSettings(BaseModel, extra="forbid", frozen=True):
@@ -93,6 +94,12 @@ class EvaluatorSettings(BaseModel, extra="forbid", frozen=True):
         default=CACHE_BYTES,
         ge=0,
         description="Most memory for answers of the other models kept from one batch to the next.",
+    )
+    portion_bytes: int = Field(
+        default=PORTION_BYTES,
+        ge=1,
+        description="Most memory for what models make of a micro-batch, as it is counted: tokens, vectors, answers. A "
+        "larger one is evaluated in portions of whole records; one record takes what it needs.",
     )
     workers_per_card: int | None = Field(
         default=None,

@@ -59,7 +59,11 @@ def assemble(
     if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
         log.warning("lane %s has no evaluator that can run: it reads the topic and scores nothing", lane)
     resources = Resources(
-        encoder, settings.evaluators.encoder.cache_bytes, models.loaded, settings.evaluators.answers_cache_bytes
+        encoder,
+        settings.evaluators.encoder.cache_bytes,
+        models.loaded,
+        settings.evaluators.answers_cache_bytes,
+        settings.evaluators.portion_bytes,
     )
     pipeline = Pipeline(plan.prepared, resources, settings, lane=lane, run_id=run_id, timely=timely, period=period)
     return Assembled(pipeline, plan, resources)

@@ -6,6 +6,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from evaluators.errors import DeviceLost
 from evaluators.runtime.batches import Ids
 from evaluators.spec import Vectors
 
@@ -14,6 +15,7 @@ _log = logging.getLogger(__name__)
 BATCH_TOKENS_CPU = 1024  # the fastest of 256 to 16,384 for MiniLM
 FIRST_TOKENS, MOST_TOKENS = 4_096, 1 << 20  # of what is tried on a GPU
 _WORTH = 1.05  # twice the tokens must be this much faster, or they only cost memory
+_NO_MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 Forward = Callable[[dict[str, Any]], Any]  # a batch's arrays as tensors to [rows, outputs], all on the device
 
@@ -57,21 +59,28 @@ class TorchBatches:
     def run(self, batches: Iterator[Batch]) -> Vectors:
         """The rows of all batches, in order; fetched from the device once.
 
-        On a GPU nothing here waits for it: while it computes, the next batch is padded, pinned and copied.
+        On a GPU nothing here waits for it: while it computes, the next batch is padded, pinned and copied. Raises
+        `DeviceLost` where it computes no more: an error of CUDA stays with the process that had it.
         """
         if self._torch.get_num_threads() != self._threads:
             self._torch.set_num_threads(self._threads)
-        with self._torch.inference_mode():
-            rows = [given for batch in batches for given in self._given(batch)]
-            return np.asarray(self._torch.cat(rows).float().cpu().numpy(), np.float32)
+        try:
+            with self._torch.inference_mode():
+                rows = [given for batch in batches for given in self._given(batch)]
+                return np.asarray(self._torch.cat(rows).float().cpu().numpy(), np.float32)
+        except RuntimeError as error:
+            if self._out_of_memory(error) or not self._of_the_device(error):
+                raise
+            said = str(error).partition("\n")[0]
+            raise DeviceLost(f"{self._device} computes no more in this process: {said}") from error
 
     def _given(self, batch: Batch) -> list[Any]:
         """The batch's rows; of parts of it where the whole is too large for the device's memory."""
+        count = len(batch)
         try:
             return [self._forward(self._on_device(batch))]
-        except self._torch.OutOfMemoryError:
-            count = len(batch)
-            if count == 1:
+        except RuntimeError as error:
+            if count == 1 or not self._out_of_memory(error):
                 raise
         self._shrink(batch.tokens)
         rows, start = [], 0
@@ -80,6 +89,16 @@ class TorchBatches:
             rows += self._given(batch.rows(start, min(end, count)))
             start = end
         return rows
+
+    def _out_of_memory(self, error: RuntimeError) -> bool:
+        """Also where CUDA or one of its libraries says so and not torch's own allocator."""
+        said = str(error)
+        return isinstance(error, self._torch.OutOfMemoryError) or (
+            self._of_the_device(error) and any(sign in said for sign in _NO_MEMORY)
+        )
+
+    def _of_the_device(self, error: RuntimeError) -> bool:
+        return isinstance(error, self._torch.AcceleratorError) or "CUDA error" in str(error)
 
     def _shrink(self, tokens: int) -> None:
         smaller = max(1, tokens // 2)

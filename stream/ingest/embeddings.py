@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from evaluators.errors import DeviceLost
 from evaluators.resources import Batch
 from evaluators.spec import Vectors
 from sinks.rows import EmbeddingRow
@@ -75,6 +76,8 @@ def _vectors(questions: Sequence[str], shared: Batch) -> Mapping[str, Sequence[f
         return {}
     try:
         vectors = shared.embed(questions)
+    except DeviceLost:
+        raise
     except Exception as error:  # noqa: BLE001 - an encoder is code of others, and may break on one text
         if len(questions) == 1:
             log.warning("the encoder failed on a question: %s", type(error).__name__)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import wait
 from typing import Any
 
-from evaluators.errors import RagwatchError
+from evaluators.errors import DeviceLost, RagwatchError
 from evaluators.spec import Lane
 from stream.settings import Settings
 from stream.telemetry import logs
@@ -28,7 +28,7 @@ _THREAD_GRACE_S = 1.0
 
 
 def run(settings: Settings, lanes: Sequence[Lane]) -> int:
-    """Work until SIGTERM or SIGINT; the exit status: 0 stopped in order, 1 a bug, 2 a person must change something.
+    """Work until SIGTERM or SIGINT; the exit status: 0 stopped in order, 1 a bug or a lost card, 2 a person must act.
 
     Several lanes run in one child process each; when one ends by itself the others are stopped. The n-th lane serves
     telemetry on the n-th port from telemetry.port on.
@@ -44,6 +44,9 @@ def run_lane(settings: Settings, lane: Lane, port: int) -> int:
     status = STOPPED
     try:
         asyncio.run(_until_signal(settings, lane, port))
+    except DeviceLost as error:
+        log.error("lane %s stops: %s; what was not committed is read again", lane, error)
+        status = CRASHED
     except RagwatchError as error:
         log.error("lane %s stops: %s", lane, error)
         status = WRONG_SETTINGS

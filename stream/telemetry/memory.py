@@ -1,4 +1,4 @@
-"""What a lane's memory goes to that settings bound: its caches, and the weights of its models."""
+"""What a lane's memory goes to that settings bound: its caches, the work of its models, and their weights."""
 
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,8 @@ def show(telemetry: Telemetry, lane: Lane, resources: Resources, settings: Evalu
     for name, cache in (("vectors", resources.cache), ("answers", resources.answers)):
         telemetry.cache_bytes.labels(lane, name).set_function(partial(getattr, cache, "size_bytes"))
         telemetry.cache_limit_bytes.labels(lane, name).set(cache.limit_bytes)
+    telemetry.portion_bytes.labels(lane).set_function(partial(getattr, resources, "largest_portion_bytes"))
+    telemetry.portion_limit_bytes.labels(lane).set(resources.portion_bytes)
     encoder = resources.encoder
     if encoder is not None:
         telemetry.model_bytes.labels(lane, encoder.revision).set(_weights(find_encoder(settings.encoder).folder))

@@ -101,6 +101,18 @@ class Telemetry:
             "lane",
             "cache",
         )
+        self.portion_bytes = self._gauge(
+            "portion_bytes",
+            "Memory of the largest portion of a micro-batch so far, as it is counted: tokens, vectors and answers.",
+            "Beyond its limit: one record is larger. Always near it: records go to models in more calls than need be.",
+            "lane",
+        )
+        self.portion_limit_bytes = self._gauge(
+            "portion_limit_bytes",
+            "The most that a portion may take, evaluators.portion_bytes.",
+            "Of each process of the lane: count it once per worker.",
+            "lane",
+        )
         self.model_bytes = self._gauge(
             "model_bytes",
             "Weights of a loaded model, as they are on disk; in bfloat16 or int8 they take a half or a quarter.",

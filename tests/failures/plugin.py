@@ -39,8 +39,38 @@ def {id}(rows, shared, params):
 def install(folder: Path) -> None:
     """Into `folder`, which must be on the path."""
     code = _HEAD + "".join(_EVALUATOR.format(id=name, bad=bad, unspeakable=UNSPEAKABLE) for name, bad in BAD.items())
-    (folder / "misbehaving.py").write_text(code)
-    about = folder / "misbehaving-1.0.dist-info"
+    _package(folder, "misbehaving", code)
+
+
+def _package(folder: Path, name: str, code: str) -> None:
+    (folder / f"{name}.py").write_text(code)
+    about = folder / f"{name}-1.0.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: misbehaving\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[ragwatch.evaluators]\nmisbehaving = misbehaving\n")
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[ragwatch.evaluators]\n{name} = {name}\n")
+
+
+_ON_A_CARD = '''
+from pathlib import Path
+from evaluators.runtime.batches import Window, in_batches
+from evaluators.runtime.torch_batches import TorchBatches
+
+def _forward(tensors):
+    import torch
+    if Path({gone!r}).exists():
+        raise torch.AcceleratorError("CUDA error: unspecified launch failure\\nIt might be reported later.")
+    return tensors["input_ids"].sum(1, keepdim=True) / 10
+
+@evaluator("on_a_card", version=1, domain="generation", method="rule", inputs=Answer, metrics=[Metric("value")])
+def on_a_card(rows, shared, params):
+    """What a model makes of one token each."""
+    import torch
+    model = TorchBatches(_forward, torch.device("cpu"))
+    for [value] in in_batches(model, [Window([5]) for _ in rows]):
+        yield Scored({{"value": float(value)}})
+'''
+
+
+def install_on_a_card(folder: Path, gone: Path) -> None:
+    """Into `folder`: an evaluator whose model's card is lost, as CUDA tells it, while the file `gone` is there."""
+    _package(folder, "carded", _HEAD + _ON_A_CARD.format(gone=str(gone)))

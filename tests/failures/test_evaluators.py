@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sinks.clickhouse.database import Database
+from tests.chaos.processes import wait_until
 from tests.failures import plugin
 from tests.failures.bad_records import trace
 from tests.failures.site import Message, of
@@ -48,3 +49,33 @@ def test_what_evaluators_do_wrong_costs_their_own_outcome_only(
     assert database.rows("SELECT * FROM dead_letters") == []
     assert "evaluator raises failed on" in site.logs()
     assert plugin.UNSPEAKABLE not in site.logs()
+
+
+@pytest.mark.models
+def test_a_lost_card_ends_the_worker_and_nothing_of_what_it_was_at_is_committed(
+    broker: Broker, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages, gone = tmp_path / "packages", tmp_path / "gone"
+    packages.mkdir()
+    gone.touch()
+    plugin.install_on_a_card(packages, gone)
+    monkeypatch.setenv("PYTHONPATH", str(packages))
+    site = of(tmp_path, broker, database, {"evaluators": {"enabled": ["on_a_card", "operations"]}})
+    ids = {f"t-{n}" for n in range(50)}
+    with site.up():
+        site.produce([Message(trace(id_, answer="fine"), id_.encode()) for id_ in ids])
+        lost = site.worker()
+        assert lost.process.wait(60) == 1, site.logs()
+        assert (
+            "lane fast stops: cpu computes no more in this process: CUDA error: unspecified launch failure"
+            in site.logs()
+        )
+        assert site.committed() == 0
+        assert database.rows(SCORES) == []
+        gone.unlink()
+        again = site.worker()
+        wait_until(lambda: site.committed() == len(ids), 60, "every offset committed")
+        assert again.stop() == 0, site.logs()
+    scores = [row for row in database.rows(SCORES) if row["evaluator"] == "on_a_card"]
+    assert {row["trace_id"] for row in scores} == ids
+    assert [row["metrics"] for row in scores] == [{"value": 0.5}] * len(ids)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluators.errors import DeviceLost
 from evaluators.runtime.batches import Window, in_batches, packed, padded, shared_evenly
 from evaluators.runtime.torch_batches import TorchBatches, fitting
 
@@ -98,6 +99,43 @@ class TestTorch:
         finally:
             torch.set_num_threads(before)
         assert given == [2, 1, 2]
+
+    @pytest.mark.parametrize(
+        "said", ["CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling x"]
+    )
+    def test_libraries_of_cuda_run_out_of_memory_in_words_of_their_own(self, said: str) -> None:
+        import torch
+
+        def forward(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+            if inputs["input_ids"].numel() > 16:
+                raise RuntimeError(said)
+            return inputs["input_ids"].sum(1, keepdim=True)
+
+        rows = in_batches(TorchBatches(forward, torch.device("cpu")), [Window([1, 2])] * 40)
+        assert rows.tolist() == [[3.0]] * 40
+
+    def test_a_card_that_is_lost_is_no_error_of_a_text(self) -> None:
+        import torch
+
+        said = "CUDA error: device-side assert triggered\nCUDA kernel errors might be reported at some other call."
+        for error in (torch.AcceleratorError(said), RuntimeError(said)):
+
+            def forward(inputs: dict[str, torch.Tensor], error: Exception = error) -> torch.Tensor:
+                raise error
+
+            with pytest.raises(
+                DeviceLost, match=r"^cpu computes no more in this process: CUDA error: device-side \w+ \w+$"
+            ):
+                in_batches(TorchBatches(forward, torch.device("cpu")), [Window([1])])
+
+    def test_any_other_error_is_what_it_is(self) -> None:
+        import torch
+
+        def forward(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+            raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+        with pytest.raises(RuntimeError, match=r"^mat1 and mat2"):
+            in_batches(TorchBatches(forward, torch.device("cpu")), [Window([1])])
 
     def test_a_window_that_does_not_fit_alone_fails(self) -> None:
         import torch

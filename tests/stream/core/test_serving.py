@@ -87,6 +87,7 @@ def test_memory_that_settings_bound_is_shown_as_it_is_when_read() -> None:
     assert told("cache_bytes", cache="vectors") == 0
     resources.vectors(["one", "two"])
     assert told("cache_bytes", cache="vectors") == resources.cache.size_bytes > 2 * 384 * 4
+    assert told("portion_limit_bytes") == 256 << 20
     assert told("cache_limit_bytes", cache="vectors") == 1_000_000
     assert told("cache_limit_bytes", cache="answers") == 500
     weights = find(settings.encoder).folder / "model.safetensors"
