@@ -1,9 +1,11 @@
 """Dashboards and their data source come into a Grafana once, and are brought up to date."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from dashboards.build import build
 from dashboards.data_source import DATA_SOURCE_UID, data_source
@@ -11,7 +13,9 @@ from dashboards.push import Pushed, push
 from evaluators.errors import ConfigError, Transient
 from evaluators.registry import load
 from sinks.grafana import GrafanaGateway
-from tests.contracts.grafana_server import Fault, GrafanaServer
+from stream.cli import main
+from tests.contracts.grafana_server import TOKEN, Fault, GrafanaServer
+from tests.dashboards.lint import panels
 
 Json = dict[str, Any]
 BUILT = build(load())
@@ -67,6 +71,42 @@ def test_an_answer_that_was_lost_leaves_one_dashboard(grafana: GrafanaServer) ->
     grafana.faults.append(Fault("POST", "/api/dashboards/db", after=True))
     push(gateway(grafana), BUILT)
     assert sorted(grafana.state.dashboards) == sorted(f"ragwatch-{name}" for name in BUILT)
+
+
+def test_the_command_brings_what_the_settings_say_and_no_password_to_the_screen(
+    grafana: GrafanaServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "ragwatch.toml"
+    file.write_text('[[rules.overrides]]\nmetric = "groundedness.groundedness"\nmin = 0.4\n')
+    variables = {
+        "CONFIG": str(file),
+        "GRAFANA__URL": grafana.url,
+        "GRAFANA__TOKEN": TOKEN,
+        "WINDOWS__BASE_S": "10",
+        "CLICKHOUSE__PASSWORD": "a$ecret",
+    }
+    environment = {f"RAGWATCH_{name}": value for name, value in variables.items()}
+
+    def pushed() -> str:
+        command = ["dashboards", "push", "--data-source", "http://clickhouse:8123"]
+        told = CliRunner().invoke(main, command, env=environment)
+        assert told.exit_code == 0, told.output
+        return told.output
+
+    names = ("application", "classification", "objects")
+    first, second = pushed(), pushed()
+    assert first.splitlines() == [f"made: {name}" for name in names]
+    assert second.splitlines() == [f"unchanged: {name}" for name in names]
+    assert grafana.state.data_sources[DATA_SOURCE_UID]["jsonData"]["host"] == "clickhouse"
+    [put] = [call.body for call in grafana.made("POST", "/api/datasources")]
+    assert put["secureJsonData"] == {"password": "a$ecret"}
+    shown = grafana.state.dashboards["ragwatch-application"]["dashboard"]
+    [panel] = [each for each in panels(shown) if each["title"] == "groundedness.groundedness"]
+    assert panel["fieldConfig"]["defaults"]["thresholds"]["steps"][1]["value"] == 0.4
+    assert (
+        "multiIf($__interval_s >= 86400, 86400, $__interval_s >= 3600, 3600, $__interval_s >= 60, 60, 10)"
+        in (panel["targets"][0]["rawSql"])
+    )
 
 
 def test_a_url_without_a_scheme_is_refused() -> None:

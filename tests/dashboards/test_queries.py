@@ -163,6 +163,17 @@ def test_traffic_is_per_minute_whatever_the_windows(own: Shown) -> None:
     assert [row["traces"] for row in own.rows("timeseries Traffic A", {"resolution": "3600"})] == [10.0]
 
 
+def test_windows_of_the_sizes_that_there_are_are_asked_for(database: Database) -> None:
+    full, start = "groundedness.groundedness", datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    sizes = ((10, 0.125), (60, 0.5), (600, 0.25))
+    database.insert("windows", [window(full, start, [mean], size_s=size_s) for size_s, mean in sizes])
+    built = build(load(), database=database.name, sizes_s=(10, 600))["application"]
+    asked = dict(queries(built))[f"timeseries {full} A"]
+    for interval_s, mean in ((1, 0.125), (599, 0.125), (600, 0.25)):
+        sql = expanded(asked, start, start + timedelta(minutes=10), interval_s, ALL)
+        assert [row["mean"] for row in database.rows(sql)] == [mean]
+
+
 def test_the_quality_table_puts_bad_metrics_first(shown: Shown) -> None:
     found = {row["metric"]: row for row in shown.rows("table Quality A")}
     watched = {
