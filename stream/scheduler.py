@@ -7,7 +7,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -35,6 +35,8 @@ from stream.telemetry.registry import Telemetry
 from stream.telemetry.serving import TelemetryServer
 
 log = logging.getLogger(__name__)
+
+Job = Callable[[Jobs, datetime], object]
 
 _LOOK_S = 60.0  # how often a new leader may find that something slow is due
 _MISFIRE_S = 3600  # a job that could not start in time starts late rather than never
@@ -65,7 +67,7 @@ class Scheduled:
         self._jobs: Jobs | None = None
         self._lock = threading.Lock()
 
-    def run(self, name: str, job: Callable[[Jobs, datetime], object]) -> bool:
+    def run(self, name: str, job: Job) -> bool:
         """Do the job if this process leads; whether it was done. Never raises."""
         try:
             term = self._leadership.term()
@@ -129,8 +131,6 @@ def run(loaded: Loaded) -> int:
 
 async def _serve(loaded: Loaded, stop: threading.Event) -> None:
     """Telemetry on the loop, jobs in threads."""
-    from apscheduler.schedulers.background import BackgroundScheduler
-
     settings = loaded.settings
     evaluators = suited(registry.load(), settings.evaluators)
     warn_of_a_guess(settings.evaluators.encoder)
@@ -146,8 +146,35 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
     scheduled = Scheduled(
         settings, rules.now, evaluators, database, leadership, telemetry, health, lambda: server_time(database)
     )
+    jobs = _schedule(settings, database, telemetry)
+    leadership.start()
+    reading = [asyncio.create_task(reader.run())] if settings.kafka.labels_topic else []
+    for task in reading:
+        task.add_done_callback(lambda _: stop.set())
+    log.info("jobs run every %g s; telemetry on port %d", settings.jobs.every_s, server.port)
+    try:
+        await asyncio.to_thread(work, scheduled, jobs, stop)
+    finally:
+        for task in reading:
+            task.cancel()
+        bugs = [
+            error for error in await asyncio.gather(*reading, return_exceptions=True) if isinstance(error, Exception)
+        ]
+        await asyncio.to_thread(leadership.stop)
+        await server.stop()
+        database.close()
+    if leadership.failure is not None:
+        raise leadership.failure
+    if bugs:
+        raise bugs[0]
+
+
+def work(scheduled: Scheduled, jobs: Sequence[tuple[str, float, Job]], stop: threading.Event) -> None:
+    """Runs each job at its interval (name, seconds, work) until `stop` is set, and returns once none runs any more."""
+    from apscheduler.schedulers.background import BackgroundScheduler
+
     scheduler = BackgroundScheduler(timezone="UTC")
-    for name, every_s, job in _schedule(settings, database, telemetry):
+    for name, every_s, job in jobs:
         scheduler.add_job(
             scheduled.run,
             "interval",
@@ -159,28 +186,9 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
             coalesce=True,
             misfire_grace_time=_MISFIRE_S,
         )
-    leadership.start()
     scheduler.start()
-    reading = [asyncio.create_task(reader.run())] if settings.kafka.labels_topic else []
-    for task in reading:
-        task.add_done_callback(lambda _: stop.set())
-    log.info("jobs run every %g s; telemetry on port %d", settings.jobs.every_s, server.port)
-    try:
-        await asyncio.to_thread(stop.wait)
-    finally:
-        for task in reading:
-            task.cancel()
-        bugs = [
-            error for error in await asyncio.gather(*reading, return_exceptions=True) if isinstance(error, Exception)
-        ]
-        await asyncio.to_thread(scheduler.shutdown)  # waits for the jobs that run
-        await asyncio.to_thread(leadership.stop)
-        await server.stop()
-        database.close()
-    if leadership.failure is not None:
-        raise leadership.failure
-    if bugs:
-        raise bugs[0]
+    stop.wait()
+    scheduler.shutdown()  # waits for the jobs that run
 
 
 def warn_of_a_guess(encoder: EncoderSettings) -> None:
@@ -194,11 +202,9 @@ def warn_of_a_guess(encoder: EncoderSettings) -> None:
         )
 
 
-def _schedule(
-    settings: Settings, database: Database, telemetry: Telemetry
-) -> list[tuple[str, float, Callable[[Jobs, datetime], object]]]:
+def _schedule(settings: Settings, database: Database, telemetry: Telemetry) -> list[tuple[str, float, Job]]:
     """Name, interval and work of each job."""
-    jobs: list[tuple[str, float, Callable[[Jobs, datetime], object]]] = [
+    jobs: list[tuple[str, float, Job]] = [
         ("watch", settings.jobs.every_s, _watching(telemetry)),
         ("insights", min(settings.jobs.insights_every_s, _LOOK_S), Jobs.state_insights),
     ]
@@ -209,13 +215,13 @@ def _schedule(
     return jobs
 
 
-def _joining(settings: Settings, database: Database, telemetry: Telemetry) -> Callable[[Jobs, datetime], object]:
+def _joining(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
     kafka = settings.kafka
     labels = LabelJob(database, kafka, settings.ingest.max_bytes, telemetry, partial(send, kafka))
     return lambda _, now: labels.run(now)
 
 
-def _watching(telemetry: Telemetry) -> Callable[[Jobs, datetime], object]:
+def _watching(telemetry: Telemetry) -> Job:
     def job(jobs: Jobs, now: datetime) -> object:
         report = jobs.watch(now)
         telemetry.expired_marks.inc(report.rolled_up.expired)
@@ -224,7 +230,7 @@ def _watching(telemetry: Telemetry) -> Callable[[Jobs, datetime], object]:
     return job
 
 
-def _announcing(settings: Settings, database: Database) -> Callable[[Jobs, datetime], object]:
+def _announcing(settings: Settings, database: Database) -> Job:
     from drift.announce import announce
     from sinks.grafana import GrafanaGateway
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import threading
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from evaluators.errors import Transient
 from sinks.clickhouse.database import Database
 from stream.local.broker import EmbeddedBroker
 from stream.local.topics import create_topics
-from stream.scheduler import Scheduled, _schedule
+from stream.scheduler import Scheduled, _schedule, work
 from stream.settings import Settings
 from stream.telemetry.health import JobHealth
 from stream.telemetry.registry import Telemetry
@@ -137,6 +138,31 @@ def test_a_new_term_begins_with_an_empty_memory(database: Database) -> None:
     assert seen[0] is seen[1]
     assert seen[2] is not seen[0]
     assert seen[2].term is world.term
+
+
+def test_a_job_that_runs_when_the_process_is_told_to_stop_is_finished_first(database: Database) -> None:
+    world = World(database)
+    jobs, _, _ = scheduled(world, Leads(world.term), Clock())
+    begun, go_on, stop = threading.Event(), threading.Event(), threading.Event()
+
+    def long(jobs: Jobs, now: datetime) -> None:
+        begun.set()
+        assert go_on.wait(60)
+
+    working = threading.Thread(target=work, args=(jobs, [("long", 0.05, long)], stop))
+    working.start()
+    try:
+        assert begun.wait(60)
+        stop.set()
+        working.join(0.5)
+        assert working.is_alive(), "whoever waits for it would close the database under the job"
+        assert database.rows("SELECT job FROM job_runs") == []
+    finally:
+        stop.set()
+        go_on.set()
+        working.join(60)
+    assert not working.is_alive()
+    assert database.rows("SELECT job FROM job_runs") == [{"job": "long"}]
 
 
 def _never(jobs: Jobs, now: datetime) -> object:
