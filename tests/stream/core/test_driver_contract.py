@@ -62,6 +62,13 @@ def test_what_we_override_is_still_there(ours: type, theirs: type, name: str, pa
     assert inspect.iscoroutinefunction(getattr(ours, name)) == inspect.iscoroutinefunction(getattr(theirs, name))
 
 
+@pytest.mark.parametrize("ours", [SliceConsumer, SliceConsumerThread, SliceSchema, LaneApp])
+def test_every_name_that_we_override_is_held_to_its_signature(ours: type) -> None:
+    above = {name for base in ours.__mro__[1:] for name in vars(base)} - {"__init__"}
+    overridden = {name for name, value in vars(ours).items() if inspect.isfunction(value) and name in above}
+    assert overridden == {name for owner, _, name, _ in OVERRIDDEN if owner is ours}
+
+
 CALLED = [
     (BaseConsumer, "commit", ["self", "topics", "start_new_transaction"]),
     (driver.AIOKafkaConsumerThread, "getmany", ["self", "active_partitions", "timeout"]),
