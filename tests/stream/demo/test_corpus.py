@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,28 @@ def test_nothing_in_it_looks_like_an_address_or_a_number_of_a_person(passages: t
     for passage in passages:
         assert "@" not in passage.text
         assert not re.search(r"\d{5,}|\d+\.\d+\.\d+", passage.text), passage.id
+
+
+TELLING = {
+    "email": "Send what was found to jane@example in one message.",
+    "link": "Follow the link ftp://host to read more about lines.",
+    "site": "Everything about lines is written at www.example today.",
+    "mailto": "Begin the address with mailto and write one message.",
+    "telephone": "Call the operator at 555 0123 before anything is removed.",
+    "four": "Bind the socket to the address 1.2.3 before it is used.",
+    "six": "Bind the socket to the address fe80:1:2:3:4:5:6:7 before it is used.",
+}
+
+
+def test_a_docstring_with_an_address_or_a_number_of_a_person_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docstrings = {"clean": "Return every line of the text without its spaces.", **TELLING}
+    source = "".join(f'def {name}():\n    """{text}"""\n' for name, text in docstrings.items())
+    (tmp_path / "telling_docstrings.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = corpus.read(split, modules=("telling_docstrings",))
+    assert [passage.id for passage in found] == ["telling_docstrings.clean"]
 
 
 def test_without_sources_it_says_so() -> None:

@@ -1,4 +1,6 @@
 import asyncio
+import random
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -7,11 +9,14 @@ import pytest
 
 from benchmarks.demo_faults import Bench
 from evaluators.errors import Transient
+from evaluators.trace import Latency, Tokens, Trace
 from stream.demo.application import Application
-from stream.demo.faults import WRONG_CHUNKS, Fault
+from stream.demo.faults import SLOW_EXPENSIVE, WRONG_CHUNKS, Fault
+from stream.demo.questions import ask_about
 from stream.demo.traffic import Traffic, kafka_outbox
 from stream.local.broker import EmbeddedBroker
 from stream.local.topics import create_topics
+from tests.stream.demo.simulated_time import AtOnce, SimulatedLoop
 
 pytestmark = pytest.mark.onnx
 
@@ -68,6 +73,40 @@ def test_traces_flow_keyed_by_their_id_and_a_lost_one_is_counted(bench: Bench) -
     assert all(len(trace["contexts"]) == 4 for trace in traces)
     assert traffic.sent + traffic.lost <= len(asked)
     assert all(trace["latency"]["total_s"] >= trace["latency"]["retrieval_s"] > 0 for trace in traces)
+
+
+def answered(bench: Bench, fault: Fault | None, monotonic: Callable[[], float] | None = None) -> Trace:
+    """One question's trace; waits take no time."""
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        watch = monotonic or runner.get_loop().time
+        application = Application(bench.index, bench.encoder, AtOnce(), lambda: datetime.now(UTC), watch)
+        rng = random.Random(5)
+        return runner.run(application.answer(ask_about(bench.passages, rng), fault, rng))
+
+
+def test_latency_is_what_the_clock_says(bench: Bench) -> None:
+    ticks = iter([100.0, 100.25, 200.0, 200.5])  # retrieval, then generation
+    assert answered(bench, None, lambda: next(ticks)).latency == Latency(0.75, retrieval_s=0.25, generation_s=0.5)
+    throttled = answered(bench, SLOW_EXPENSIVE).latency
+    assert throttled is not None
+    assert throttled.total_s == throttled.generation_s
+    assert 2 * 0.8 <= (throttled.total_s or 0) <= 2 * 1.6
+
+
+def test_cost_is_by_the_table_of_prices_and_every_attempt_is_paid(bench: Bench) -> None:
+    once, thrice = answered(bench, None), answered(bench, SLOW_EXPENSIVE)
+    texts = [once.question or "", *(chunk.text or "" for chunk in once.contexts or ())]
+    prompt, output = (
+        sum(bench.encoder.count_tokens([text]) for text in texts),
+        bench.encoder.count_tokens([once.answer or ""]),
+    )
+    assert prompt > output > 0
+    usd = (prompt * 2.5 + output * 10) / 1e6
+    assert once.tokens == Tokens(prompt, output)
+    assert once.cost_usd == pytest.approx(usd)
+    assert (thrice.question, thrice.answer) == (once.question, once.answer)
+    assert thrice.tokens == Tokens(3 * prompt, 3 * output)
+    assert thrice.cost_usd == pytest.approx(3 * usd)
 
 
 @pytest.mark.broker
