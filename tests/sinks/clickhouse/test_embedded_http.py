@@ -85,8 +85,12 @@ def test_answers_who_has_the_key(ask: Ask) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("path", ["/", "/ping"])
-def test_a_web_page_is_refused_even_with_the_key(ask: Ask, headers: dict[str, str], path: str) -> None:
-    assert ask(b"SELECT 1", headers=headers, path=path).status == 403
+@pytest.mark.parametrize("method", ["POST", "GET", "OPTIONS"])
+def test_a_web_page_is_refused_even_with_the_key(ask: Ask, headers: dict[str, str], path: str, method: str) -> None:
+    """Also where its browser asks first whether it may."""
+    sent = ask(method=method, headers=headers, path=path, query="SELECT 1")
+    assert sent.status == 403
+    assert b"1\n" not in sent.body
 
 
 def test_a_web_page_changes_nothing(ask: Ask, database: Database) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.errors import ConfigError
+from evaluators.plan import DEFAULT_TASK
 from evaluators.settings import EncoderSettings
 from sinks.memory import MemorySink
 from stream.assembly import assemble
@@ -20,6 +21,18 @@ from tests.stream.pipe.records import record
 @pytest.fixture(scope="module")
 def fast() -> Pipeline:
     return assemble(Settings(), "fast").pipeline
+
+
+@pytest.fixture(scope="module")
+def model() -> Pipeline:
+    encoder = {"backend": "onnx", "model": "all-MiniLM-L6-v2"}
+    return assemble(Settings.model_validate({"evaluators": {"encoder": encoder}}), "model").pipeline
+
+
+@pytest.fixture(params=["fast", pytest.param("model", marks=pytest.mark.onnx)])
+def lane(request: pytest.FixtureRequest) -> Pipeline:
+    found: Pipeline = request.getfixturevalue(request.param)
+    return found
 
 
 def test_each_lane_gets_its_evaluators_and_fast_loads_no_encoder(
@@ -37,28 +50,31 @@ def test_each_lane_gets_its_evaluators_and_fast_loads_no_encoder(
     assert caplog.messages == ["lane judge has no evaluator that can run: it reads the topic and scores nothing"]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "x" * 5_000_000,
-        "word " * 1_000_000,
-        "\ud800",
-        "\x00",
-        "",
-        "\n" * 10_000,
-        "((((" * 10_000,
-        "\u202e\ufeff\u200d" * 50,
-    ],
-    ids=["5 MB", "a million words", "lone surrogate", "nul", "empty", "blank", "brackets", "invisible"],
-)
-def test_hostile_answers_become_rows_that_a_sink_takes(fast: Pipeline, answer: str) -> None:
-    done = fast.process([record(answer=answer, expected=["A string."]), record(trace_id="t-2", offset=1)])
+HOSTILE = {
+    "5 MB": "x" * 5_000_000,
+    "a million words": "word " * 1_000_000,
+    "lone surrogate": "\ud800",
+    "nul": "\x00",
+    "empty": "",
+    "blank": "\n" * 10_000,
+    "brackets": "((((" * 1_000,
+    "invisible": "\u202e\ufeff\u200d" * 50,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("place", ["answer", "question", "chunk"])
+def test_hostile_texts_become_rows_that_a_sink_takes(lane: Pipeline, text: str, place: str) -> None:
+    odd = {"contexts": [{"id": "c-1", "text": text}]} if place == "chunk" else {place: text}
+    done = lane.process([record(expected=["A string."], **odd), record(trace_id="t-2", offset=1)])
     assert not done.dead
     assert not [key for key in done.outcomes if key[1] == "failed"]
     sink = MemorySink()
     sink.write(done.block)
-    assert len(sink.rows("traces")) == 2
-    if len(answer) > 2_000_000:
+    assert len(sink.rows("traces")) == (2 if lane.lane == "fast" else 0)
+    selecting = [one for one in lane.plan if not one.tasks or DEFAULT_TASK in one.tasks]
+    assert len(sink.rows("scores")) == 2 * len(selecting) > 0
+    if len(text) > 2_000_000:
         reasons = {row.reason for row in done.block.scores if row.trace_id == "t-1"}
         assert "too_long" in reasons
 
