@@ -38,6 +38,13 @@ def test_first_screen_of_the_readme_shows_both_commands() -> None:
     assert re.search(r"!\[[^]]+\]\(docs/demo\.svg\)", first)
 
 
+def test_the_page_of_benchmarks_has_every_benchmark() -> None:
+    files = [file for file in (ROOT / "benchmarks").glob("*.py") if "__main__" in file.read_text()]
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert len(files) > 15
+    assert not [file.stem for file in files if f"`benchmarks.{file.stem}`" not in page]
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
