@@ -146,7 +146,10 @@ def replay_letters(run_id: str, by: str | None, config: Path | None, **options: 
 
     wanted = _wanted(**options)
     with _letters(settings) as letters:
-        found = letters.to_replay(wanted, run_id)
+        open_ = letters.to_replay(wanted, run_id)
+        found = [letter for letter in open_ if letter.topic != settings.kafka.labels_topic]
+        if len(found) < len(open_):
+            click.echo(f"{len(open_) - len(found):,} are labels, which are no traces: mend them and send them again")
         if not found and run_id == wanted.run_id:
             click.echo(f"no open {wanted}")
             return

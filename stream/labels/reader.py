@@ -23,6 +23,7 @@ from stream.kafka.client import client_options
 from stream.labels.decoding import decode
 from stream.labels.label import Label
 from stream.labels.rows import LabelRow, LabelRows
+from stream.lanes.agent import Sends
 from stream.lanes.dead_letter_limit import DeadLetterLimit
 from stream.lanes.dead_letters import DeadLetters
 from stream.settings import Settings
@@ -108,7 +109,7 @@ class LabelReader:
             if fetched:
                 await consumer.commit({at: records[-1].offset + 1 for at, records in fetched.items()})
 
-    async def take(self, records: Sequence[Record], letters: DeadLetters) -> None:
+    async def take(self, records: Sequence[Record], letters: Sends) -> None:
         """Every record of one partition is stored or set aside when this returns."""
         labels, dead = self._decoded(records)
         self._limit.check(records, {id(one.record) for one in dead}, Counter(one.reason for one in dead))

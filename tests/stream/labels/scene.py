@@ -92,7 +92,7 @@ class Scene:
     def read(self, labels: Sequence[Record]) -> None:
         """As who reads labels does."""
         reader = LabelReader(self.settings, self.database, self.telemetry, random.Random(1))
-        asyncio.run(reader.take(labels, self.letters))  # type: ignore[arg-type]
+        asyncio.run(reader.take(labels, self.letters))
 
     def join(self) -> dict[str, int]:
         """One run of the job."""

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from evaluators.errors import BadRecord
 from sinks.refusal import SetAside
 from sinks.version import LAST_OFFSET, LAST_REVISION, LAST_TIMESTAMP, pack
-from stream.ingest.enriched import EnrichedRecord, as_known, headers, version_of
+from stream.ingest.enriched import as_known, headers, version_of
+from stream.ingest.records import StoredRecord
 from stream.lanes.refused import dead_letters_of
 from stream.settings import Settings
 from tests.stream.pipe.records import AT_MS, record
@@ -19,10 +20,10 @@ from tests.stream.pipe.test_pipeline import pipeline
 LATER_MS = AT_MS + 30 * 86_400_000
 
 
-def enriching(offset: int = 9, revision: int = 1, timestamp: int = LATER_MS) -> EnrichedRecord:
+def enriching(offset: int = 9, revision: int = 1, timestamp: int = LATER_MS) -> StoredRecord:
     """As a consumer sees it: at a place and time of its own, about the message at rag.traces/0/5."""
-    sent = replace(record(offset=offset, timestamp=timestamp, expected=["it is so"]))
-    return replace(sent, headers=[("traceparent", b"00"), *headers("rag.traces", 0, 5, AT_MS, revision)])  # type: ignore[return-value]
+    sent = record(offset=offset, timestamp=timestamp, expected=["it is so"])
+    return replace(sent, headers=[("traceparent", b"00"), *headers("rag.traces", 0, 5, AT_MS, revision)])
 
 
 @given(

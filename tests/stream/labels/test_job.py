@@ -6,12 +6,15 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from evaluators.errors import Transient
 from sinks.clickhouse.database import Database
 from sinks.version import pack, revision_of
+from stream.cli import main
 from stream.ingest.records import Record
 from tests.drift.world import dies_before
+from tests.infra.fresh_database import reached
 from tests.stream.labels.scene import Scene
 
 pytestmark = pytest.mark.clickhouse
@@ -220,6 +223,16 @@ def test_who_is_killed_anywhere_and_starts_again_leaves_the_same_rows(database: 
     scene.restart_jobs()
     assert scene.join() == {}
     assert scene.everything() == found
+
+
+def test_labels_are_not_replayed_as_traces(database: Database) -> None:
+    scene = Scene(database)
+    scene.read([scene.placed("rag.labels", b"{")])
+    told = CliRunner().invoke(main, ["dead-letters", "replay"], env={"RAGWATCH_CONFIG": None, **reached(database)})
+    assert told.output == (
+        "1 are labels, which are no traces: mend them and send them again\nno open dead letters\n"
+    ), told.output
+    assert [row["reason"] for row in database.rows("SELECT reason FROM dead_letters FINAL")] == ["not_json"]
 
 
 def test_brokers_that_are_away_cost_nothing(database: Database) -> None:
