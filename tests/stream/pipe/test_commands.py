@@ -16,6 +16,7 @@ from stream.cli import main
 from stream.configuration.sections import KafkaSettings
 from stream.kafka.brokers import partitions
 from stream.local.topics import create_topics
+from tests.contracts.grafana_server import TOKEN, serving
 from tests.infra.fresh_database import reached
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import BASE_MS
@@ -131,9 +132,36 @@ def test_check_when_all_is_well_and_with_topics_that_are_not(database: Database,
     wrong = run("check", **variables)
     assert wrong.exit_code == 1
     assert "has 2 partitions and needs exactly 1" in wrong.output
-    other = f"jobs-{uuid.uuid4().hex}"
-    asyncio.run(create_topics(kafka.bootstrap, {other: 1}))
-    well = run("check", **{**variables, "RAGWATCH_KAFKA__JOBS_TOPIC": other})
+    variables["RAGWATCH_KAFKA__JOBS_TOPIC"] = f"jobs-{uuid.uuid4().hex}"
+    asyncio.run(create_topics(kafka.bootstrap, {variables["RAGWATCH_KAFKA__JOBS_TOPIC"]: 1}))
+    with serving() as grafana:
+        known = {"RAGWATCH_GRAFANA__URL": grafana.url, "RAGWATCH_GRAFANA__TOKEN": TOKEN}
+        well = run("check", **variables, **known)
     assert well.exit_code == 0, well.output
     assert f"{names['traces']} (3 partitions)" in well.output
+    assert f"ok    grafana: Grafana at {grafana.url}, version " in well.output
     assert "WRONG" not in well.output
+
+
+def test_check_tells_a_wrong_token_a_wrong_password_and_missing_tables(unmade: Database) -> None:
+    def faults(**variables: str) -> dict[str, str]:
+        """What is said of ClickHouse and of Grafana."""
+        nobody = {"RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:9", "RAGWATCH_EVALUATORS__ENABLED": "inputs"}
+        told = run("check", **nobody, **{**reached(unmade), **variables})
+        assert told.exit_code == 1
+        assert "wr0ng" not in told.output
+        found = (line.partition(": ") for line in told.output.splitlines() if line.startswith("WRONG"))
+        return {name.split()[1]: said for name, _, said in found}
+
+    with serving() as grafana:
+        wrong = faults(
+            RAGWATCH_GRAFANA__URL=grafana.url,
+            RAGWATCH_GRAFANA__TOKEN="wr0ng",
+            RAGWATCH_CLICKHOUSE__PASSWORD="wr0ng",
+        )
+    assert "set grafana.token" in wrong["grafana"]
+    assert "correct clickhouse.user and clickhouse.password" in wrong["clickhouse"]
+    assert "run `ragwatch migrate`" in faults()["clickhouse"]
+    unmade.create()
+    assert "lacks 0001_tables" in (said := faults()["clickhouse"])
+    assert said.endswith("run `ragwatch migrate`")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from stream.cli import EXIT_INTERRUPTED, main
+from stream.fetching import _shown
 from tests.stream.pipe.hub_server import COMMIT, Hub, serving
 
 RAGWATCH = [sys.executable, "-c", "from stream.cli import main; main()"]
@@ -120,6 +122,20 @@ def test_what_ctrl_c_broke_off_goes_on_where_it_stopped(hub: Hub, variables: Map
     assert (folder(variables, "org/big") / "model.safetensors").read_bytes() == hub.models["org/big"][
         "model.safetensors"
     ]
+
+
+def test_a_terminal_shows_how_many_bytes_are_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "100"}.items():
+        monkeypatch.setenv(name, value)
+    before = signal.getsignal(signal.SIGINT)
+    with _shown("org/tiny", EXIT_INTERRUPTED) as tell:
+        tell(0, 0)  # how many there are is not known yet
+        tell(3 * 1000**2, 4 * 1000**2)
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert re.search(r"org/tiny ━+╺?━* 3\.0/4\.0 MB ", drawn.splitlines()[-1])
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_file_of_another_length_than_was_said_is_not_kept_and_can_be_fetched_again(
