@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from evaluators.errors import ConfigError, RagwatchError, Transient, Unavailable
-from stream.kafka.brokers import check_jobs_topic, counted, partitions
+from stream.kafka.brokers import check_jobs_topic, counted, or_unseen, partitions
 from stream.settings import Loaded, Settings
 
 WAIT_S = 10.0
@@ -105,11 +105,12 @@ def _labels_topic(known: Mapping[str, int], settings: Settings) -> str:
 def _found(topic: str, known: Mapping[str, int], settings: Settings) -> str:
     if topic in known:
         return counted(topic, known[topic])
-    servers = settings.kafka.bootstrap_servers
+    servers, secured = settings.kafka.bootstrap_servers, settings.kafka.security_protocol != "PLAINTEXT"
     wanted = 4 if topic in settings.kafka.topics else 1
     raise ConfigError(
-        f"the brokers at {servers} have no topic {topic}; make it: kafka-topics.sh --bootstrap-server "
-        f"{servers.split(',')[0]} --create --topic {topic} --partitions {wanted}"
+        f"the brokers at {servers} have no topic {topic}{or_unseen(settings.kafka)}; make it: kafka-topics.sh "
+        f"--bootstrap-server {servers.split(',')[0]}{' --command-config client.properties' if secured else ''} "
+        f"--create --topic {topic} --partitions {wanted}"
     )
 
 

@@ -2,12 +2,15 @@
 # A single Apache Kafka 4.1 node (KRaft) on loopback, without Docker: for tests, benchmarks and chaos.
 #
 #   kafka.sh jars                          bring the server's jars (Maven) and check them against SHA256SUMS
-#   kafka.sh start   DIR [PORT [CPORT]]    run a node with its data, log and pid under DIR; returns when it answers
+#   kafka.sh start   DIR [PORT [CPORT [FILE [FORMAT_OPTION...]]]]
+#                            run a node with its data, log and pid under DIR; returns when it answers
 #   kafka.sh stop    DIR                   SIGTERM, wait for the clean end
 #   kafka.sh kill    DIR                   kill -9
 #   kafka.sh restart DIR                   start again with the same data and ports (after stop or kill)
 #
-# PORT defaults to 9092, CPORT (the controller) to PORT + 1. Needs Java 17 and, for `jars`, Maven.
+# PORT defaults to 9092, CPORT (the controller) to PORT + 1. FILE holds properties over the node's own: listeners with
+# TLS and SASL, say; "PLAINTEXT://127.0.0.1:PORT" stays the first, for the node itself. Further arguments go to Kafka's
+# `kafka-storage format` (--add-scram), KAFKA_OPTS to its JVM. Needs Java 17 and, for `jars`, Maven.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 libs=$here/libs
@@ -32,7 +35,7 @@ jars() {
     die "$libs has jars that SHA256SUMS does not name: not started"
 }
 
-configure() { # DIR PORT CPORT
+configure() { # DIR PORT CPORT FILE
   mkdir -p "$1"
   cat >"$1/server.properties" <<EOF
 process.roles=broker,controller
@@ -57,6 +60,7 @@ broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
 auto.create.topics.enable=false
 EOF
+  if [ -n "$4" ]; then cat "$4" >>"$1/server.properties"; fi # of a name given twice the last holds
   cat >"$1/log4j2.properties" <<EOF
 rootLogger.level=warn
 rootLogger.appenderRef.file.ref=file
@@ -68,19 +72,21 @@ appender.file.layout.pattern=%d %p %m (%c)%n
 EOF
 }
 
-run() { # DIR: start the configured node and wait until it listens
+run() { # DIR FORMAT_OPTION...: start the configured node and wait until it listens
   local dir=$1 port pid
-  port=$(sed -n 's/^listeners=PLAINTEXT:\/\/127.0.0.1:\([0-9]*\),.*/\1/p' "$dir/server.properties")
+  shift
+  port=$(sed -n 's/^listeners=PLAINTEXT:\/\/127.0.0.1:\([0-9]*\),.*/\1/p' "$dir/server.properties" | tail -n 1)
   need setsid "macOS: brew install util-linux, and put its bin on the PATH"
   if running "$dir"; then die "a node is running in $dir already (pid $(cat "$dir/pid"))"; fi
   if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then die "port $port is in use: choose another one"; fi
   if [ ! -f "$dir/data/meta.properties" ]; then
     java -Xmx256m -Dlog4j2.configurationFile="$dir/log4j2.properties" -cp "$libs/*" kafka.tools.StorageTool \
-      format --standalone -t ragwatchragwatchragw-g -c "$dir/server.properties" >"$dir/format.log" 2>&1 ||
+      format --standalone -t ragwatchragwatchragw-g -c "$dir/server.properties" "$@" >"$dir/format.log" 2>&1 ||
       die "formatting failed: see $dir/format.log"
   fi
-  setsid java -Xms128m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile="$dir/log4j2.properties" \
-    -cp "$libs/*" kafka.Kafka "$dir/server.properties" >"$dir/stdout.log" 2>&1 </dev/null &
+  # shellcheck disable=SC2086  # several options in one variable
+  setsid java -Xms128m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ${KAFKA_OPTS:-} \
+    -Dlog4j2.configurationFile="$dir/log4j2.properties" -cp "$libs/*" kafka.Kafka "$dir/server.properties" >"$dir/stdout.log" 2>&1 </dev/null &
   pid=$!
   echo "$pid" >"$dir/pid"
   for _ in $(seq 300); do
@@ -89,6 +95,12 @@ run() { # DIR: start the configured node and wait until it listens
     sleep 0.2
   done
   die "the node does not answer on port $port after 60 s: see $dir/kafka.log"
+}
+
+begin() { # DIR PORT CPORT FILE FORMAT_OPTION...
+  jars
+  configure "$1" "${2:-9092}" "${3:-$((${2:-9092} + 1))}" "${4:-}"
+  run "$1" "${@:5}"
 }
 
 running() { [ -f "$1/pid" ] && kill -0 "$(cat "$1/pid")" 2>/dev/null; }
@@ -103,12 +115,12 @@ end() { # DIR SIGNAL
   die "pid $(cat "$1/pid") does not end"
 }
 
-[ $# -ge 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
 command=$1
 shift
 case $command in
   jars) jars ;;
-  start) [ $# -ge 1 ] || die "start needs a folder"; jars; configure "$1" "${2:-9092}" "${3:-$((${2:-9092} + 1))}"; run "$1" ;;
+  start) [ $# -ge 1 ] || die "start needs a folder"; begin "$@" ;;
   restart) [ -f "${1:-}/server.properties" ] || die "no node was started in '${1:-}'"; run "$1" ;;
   stop) end "${1:?folder}" TERM ;;
   kill) end "${1:?folder}" KILL ;;

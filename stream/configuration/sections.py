@@ -1,12 +1,22 @@
 """Settings that belong to the stream itself: Kafka, the worker, what is let in, sampling, telemetry."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
 from evaluators.spec import Lane
 
 Rate = Annotated[float, Field(ge=0, le=1)]
+_Name = Annotated[str, Field(pattern="^[A-Za-z]+$")]  # of a SASL extension: RFC 7628, 3.1
+_Printable = Annotated[str, Field(pattern="^[ -~]+$")]
+_OF_USERS = ("sasl_username", "sasl_password")
+_OF_TOKENS = (
+    "sasl_oauthbearer_token_endpoint_url",
+    "sasl_oauthbearer_client_id",
+    "sasl_oauthbearer_client_secret",
+)
+_OF_TLS = ("ssl_ca_file", "ssl_cert_file", "ssl_key_file")
 
 
 class KafkaSettings(BaseModel, extra="forbid", frozen=True):
@@ -25,16 +35,35 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
     )
     start_at: Literal["earliest", "latest"] = Field(default="earliest", description="Where a new group begins.")
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
-        default="PLAINTEXT", description="How brokers are talked to."
+        default="PLAINTEXT", description="How brokers are talked to: TLS with SSL, a user or token with SASL."
     )
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = Field(
         default="PLAIN", description="How a user proves who it is, where SASL is on."
     )
-    sasl_username: str = Field(default="", description="User name where SASL is on.")
+    sasl_username: str = Field(default="", description="User name for PLAIN and SCRAM.")
     sasl_password: SecretStr = Field(default=SecretStr(""), description="Its password.")
-    ssl_ca_file: str = Field(default="", description="CA certificates (PEM); empty: the system's.")
-    ssl_cert_file: str = Field(default="", description="Client certificate (PEM).")
-    ssl_key_file: str = Field(default="", description="Key of the client certificate (PEM).")
+    sasl_oauthbearer_token_endpoint_url: str = Field(
+        default="", description="Where OAUTHBEARER gets its tokens by client credentials, https:// or http://."
+    )
+    sasl_oauthbearer_client_id: str = Field(default="", description="Client ID for the token endpoint.")
+    sasl_oauthbearer_client_secret: SecretStr = Field(default=SecretStr(""), description="Its secret.")
+    sasl_oauthbearer_scope: str = Field(default="", description="Scopes asked for, separated by spaces.")
+    sasl_oauthbearer_header_urlencode: bool = Field(
+        default=False, description="URL-encode ID and secret in the Authorization header, as RFC 6749 has it."
+    )
+    sasl_oauthbearer_extensions: dict[_Name, _Printable] = Field(
+        default={}, description="SASL extensions that go with a token, e.g. logicalCluster; JSON in a variable."
+    )
+    sasl_oauthbearer_ca_file: str = Field(
+        default="", description="CA certificates (PEM) for the token endpoint; empty: the system's."
+    )
+    ssl_ca_file: str = Field(default="", description="CA certificates (PEM) for the brokers; empty: the system's.")
+    ssl_cert_file: str = Field(default="", description="Client certificate (PEM), then the chain up to its CA.")
+    ssl_key_file: str = Field(default="", description="Its key (PEM); empty: in the certificate's file.")
+    ssl_key_password: SecretStr = Field(default=SecretStr(""), description="Password of the key, where it has one.")
+    ssl_check_hostname: bool = Field(
+        default=True, description="Refuse a broker whose certificate is not for the name it is reached by."
+    )
     session_timeout_s: float = Field(
         default=15.0, gt=0, description="A worker silent for so long loses its partitions."
     )
@@ -57,6 +86,38 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
         if not all(server.strip() for server in servers.split(",")):
             raise ValueError("one of the servers is empty; give host:port,host:port")
         return servers
+
+    @field_validator("sasl_oauthbearer_token_endpoint_url")
+    @classmethod
+    def _plain_address(cls, url: str) -> str:
+        try:
+            parts = urlsplit(url)
+            whole = parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # its message would quote the address
+            whole = False
+        if url and not whole:
+            raise ValueError("give https://host/path")
+        if "@" in parts.netloc:
+            raise ValueError("leave user and password out; they are kafka.sasl_oauthbearer_client_id and _secret")
+        return url
+
+    @model_validator(mode="after")
+    def _secured_as_asked(self) -> Self:
+        """Nobody who names a user or a CA connects without one by mistake."""
+        sasl = self.security_protocol.startswith("SASL")
+        needed = (_OF_TOKENS if self.sasl_mechanism == "OAUTHBEARER" else _OF_USERS) if sasl else ()
+        used = (*needed, *(_OF_TLS if self.security_protocol.endswith("SSL") else ()))
+        chosen = f"kafka.security_protocol = {self.security_protocol}"
+        if sasl:
+            chosen += f" and kafka.sasl_mechanism = {self.sasl_mechanism}"
+        if missing := [f"kafka.{name}" for name in needed if not getattr(self, name)]:
+            raise ValueError(f"{chosen} need {', '.join(missing)}")
+        every = (*_OF_USERS, *_OF_TOKENS, *_OF_TLS)
+        if idle := [f"kafka.{name}" for name in every if name not in used and getattr(self, name)]:
+            raise ValueError(f"{', '.join(idle)} would not be used with {chosen}; set what fits, or leave it out")
+        if self.ssl_key_file and not self.ssl_cert_file:
+            raise ValueError("kafka.ssl_key_file needs kafka.ssl_cert_file")
+        return self
 
     def group(self, member: str) -> str:
         """The consumer group of a lane, of who reads labels ("labels"), or of the jobs ("jobs")."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import faust
 from faust.app.base import BootStrategy
-from faust.auth import SASLCredentials, SSLCredentials
+from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 from mode import CrashingSupervisor
 
 from stream.configuration.sections import KafkaSettings, WorkerSettings
-from stream.kafka.client import ssl_context
+from stream.kafka.client import client_options
 from stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
 
 _POLL_SLICES = 10  # most slices of one poll, which come on top of the bytes in flight
@@ -85,15 +85,19 @@ def _consumer(worker: WorkerSettings) -> type[SliceConsumer]:
     return LaneConsumer
 
 
-def _credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials | None:
+def _credentials(kafka: KafkaSettings) -> OAuthCredentials | SASLCredentials | SSLCredentials | None:
+    """What every other client connects with, as Faust wants it."""
+    options = client_options(kafka)
+    context = options.get("ssl_context")
     if kafka.security_protocol == "PLAINTEXT":
         return None
-    context = ssl_context(kafka) if kafka.security_protocol.endswith("SSL") else None
     if kafka.security_protocol == "SSL":
         return SSLCredentials(context)
+    if provider := options.get("sasl_oauth_token_provider"):
+        return OAuthCredentials(oauth_cb=provider, ssl_context=context)
     return SASLCredentials(
-        username=kafka.sasl_username,
-        password=kafka.sasl_password.get_secret_value(),
-        mechanism=kafka.sasl_mechanism,
+        username=options["sasl_plain_username"],
+        password=options["sasl_plain_password"],
+        mechanism=options["sasl_mechanism"],
         ssl_context=context,
     )

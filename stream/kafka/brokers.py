@@ -8,29 +8,36 @@ from aiokafka.errors import KafkaError
 from evaluators.errors import ConfigError, Transient
 from stream.configuration.sections import KafkaSettings
 from stream.kafka.client import client_options
+from stream.kafka.refusal import Address, refusal
 
 
 async def partitions(kafka: KafkaSettings) -> Mapping[str, int]:
-    """How many partitions each topic has; asks in a way that makes no topic. Raises `Transient`, or `ConfigError`."""
+    """How many partitions each topic has; asks in a way that makes no topic.
+
+    Raises `ConfigError` where user, token or certificates are refused, else `Transient`.
+    """
     client = AIOKafkaClient(**client_options(kafka))
     try:
         await client.bootstrap()
         cluster = await client.fetch_all_metadata()
         return {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in cluster.topics()}
     except KafkaError as error:
-        raise Transient(no_answer(kafka, error)) from None
+        announced = [Address(broker.host, broker.port) for broker in client.cluster.brokers()]
+        raise await refusal(kafka, announced) or Transient(no_answer(kafka, error)) from None
     finally:
         await client.close()
 
 
 async def check_topics(kafka: KafkaSettings) -> str:
-    """What was reached; raises `Transient` while no broker answers or a topic does not exist, `ConfigError` for files.
+    """What was reached; raises `Transient` while no broker answers or a topic does not exist, else `ConfigError`.
 
     A topic that does not exist yet is waited for: whoever makes it may start after us.
     """
     known = await partitions(kafka)
     if missing := [topic for topic in kafka.topics if topic not in known]:
-        raise Transient(f"the brokers at {kafka.bootstrap_servers} have no topic {', '.join(missing)}: create it")
+        raise Transient(
+            f"the brokers at {kafka.bootstrap_servers} have no topic {', '.join(missing)}{or_unseen(kafka)}: create it"
+        )
     told = ", ".join(counted(topic, known[topic]) for topic in kafka.topics)
     return f"Kafka at {kafka.bootstrap_servers}: {told}"
 
@@ -52,3 +59,8 @@ def no_answer(kafka: KafkaSettings, error: BaseException) -> str:
 def counted(topic: str, count: int) -> str:
     """A topic and its partitions, as people read it."""
     return f"{topic} ({count} partition{'' if count == 1 else 's'})"
+
+
+def or_unseen(kafka: KafkaSettings) -> str:
+    """The other reason why a topic is not there: brokers do not show what a user may not see."""
+    return "" if kafka.security_protocol == "PLAINTEXT" else " (or this user may not describe it)"

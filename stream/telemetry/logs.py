@@ -45,5 +45,7 @@ def configure(settings: TelemetrySettings, stream: TextIO | None = None) -> None
     for names, level in ((_OURS, ours), (_LOUD, theirs)):
         for name in names:
             logging.getLogger(name).setLevel(level)
+    # At DEBUG it writes every request, and one of them is the password.
+    logging.getLogger("aiokafka.conn").setLevel(max(theirs, logging.INFO))
     if ours != logging.DEBUG:
         logging.getLogger("urllib3").setLevel(logging.ERROR)  # whoever called it says what went wrong

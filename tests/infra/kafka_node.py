@@ -1,8 +1,10 @@
 """Apache Kafka 4.1 as a test's own process, through deploy/kafka/kafka.sh."""
 
+import os
 import subprocess
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from tests.infra.ports import free_ports
 
@@ -11,6 +13,8 @@ SCRIPT = Path(__file__).parents[2] / "deploy" / "kafka" / "kafka.sh"
 
 class KafkaNode:
     """One KRaft node on loopback; its data stays under `directory` over kill and restart."""
+
+    jvm_options = ""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -43,10 +47,17 @@ class KafkaNode:
         self._script("restart", str(self.directory))
 
     def _script(self, *arguments: str) -> None:
-        done = subprocess.run([str(SCRIPT), *arguments], capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run(
+            [str(SCRIPT), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+            env={**os.environ, "KAFKA_OPTS": self.jvm_options},
+        )
         assert done.returncode == 0, done.stderr
 
-    def __enter__(self) -> "KafkaNode":
+    def __enter__(self) -> Self:
         self.start()
         return self
 

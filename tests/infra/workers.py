@@ -6,6 +6,8 @@ from xdist.scheduler import LoadScopeScheduling
 IN_A_ROW = {
     "outages": ("tests/chaos/", "tests/failures/"),
     "lanes": ("tests/stream/core/", "tests/stream/pipe/test_replay", "tests/drift/test_leader.py"),
+    # One broker for all of them, which takes 5 s to start.
+    "secured": ("tests/stream/security/",),
 }
 # Six processes that keep to a timeline: they need a processor, so they begin when little else is left.
 AT_THE_END = "tests/stream/demo/test_demo.py"
