@@ -126,8 +126,8 @@ def test_check_when_all_is_well_and_with_topics_that_are_not(database: Database,
     assert wrong.exit_code == 1
     assert f"--create --topic {names['traces']} --partitions 4" in wrong.output
     assert f"--create --topic {names['jobs']} --partitions 1" in wrong.output
-    known = asyncio.run(partitions(KafkaSettings(bootstrap_servers=kafka.bootstrap)))
-    assert not set(names.values()) & set(known), "looking made a topic"
+    there = asyncio.run(partitions(KafkaSettings(bootstrap_servers=kafka.bootstrap)))
+    assert not set(names.values()) & set(there), "looking made a topic"
     asyncio.run(create_topics(kafka.bootstrap, {names["traces"]: 3, names["dead"]: 1, names["jobs"]: 2}))
     wrong = run("check", **variables)
     assert wrong.exit_code == 1
