@@ -80,6 +80,20 @@ def test_the_same_rows_once_more_change_nothing(database: Database) -> None:
     assert windows(database)[0]["revision"] == 1
 
 
+def test_rows_that_are_written_once_more_are_late_ones_where_another_one_is(database: Database) -> None:
+    """They do not tell when they first came, and alone they revise nothing."""
+    world = World(database)
+    rows = world.scores(0, [0.5, 0.7])
+    world.progress(60)
+    world.jobs.watch(server_time(database))
+    world.store(rows)
+    world.watch(70)
+    assert [(w["late"], w["revision"]) for w in windows(database)] == [(0, 1)]
+    world.scores(10, [0.9])
+    world.watch(80)
+    assert [(w["scored"], w["late"], w["revision"]) for w in windows(database)] == [(3, 3, 2)]
+
+
 def test_a_key_that_a_window_had_and_has_no_more_becomes_zero(database: Database) -> None:
     world = World(database, windows=WindowSettings(out_of_orderness_s=0, segments={"tenant": ("a", "b")}))
     at = world.at(5)

@@ -106,10 +106,10 @@ rows = st.lists(
 def test_the_roll_up_is_the_model(database: Database, first: list[Described], second: list[Described]) -> None:
     """Twice: as rows first close, and after more versions of the same traces, some of them gone from their window."""
     app = f"app{next(_APPS)}"
-    frames = WindowSettings(base_s=10, sizes_s=(60, 3600), out_of_orderness_s=0, segments=SEGMENTS)
+    frames = WindowSettings(base_s=10, sizes_s=(60, 86400), out_of_orderness_s=0, segments=SEGMENTS)
     world = World(database, windows=frames, evaluators=EVALUATORS)
     rollup = Rollup(database, EVALUATORS, frames, elect(database, app), Idleness(), RetentionSettings())
-    world.progress(7200)
+    world.progress(86400)
     stored: list[ScoreRow] = []
     before: dict[int, dict[Key, dict[str, Any]]] = {}
     for batch in (first, second):
@@ -117,15 +117,15 @@ def test_the_roll_up_is_the_model(database: Database, first: list[Described], se
         stored += written
         if written:
             world.store(written)
-        rollup.run(world.at(7300))
+        rollup.run(world.at(86500))
         base = base_windows(stored, [trace_row(row) for row in stored], EVALUATORS, SEGMENTS, 10)
-        for size_s in (10, 60, 3600):
+        for size_s in (10, 60, 86400):
             expected = base if size_s == 10 else larger_windows(base, size_s)
             found = _stored(database, app, size_s)
             _compare(expected, found, before.get(size_s, {}))
             before[size_s] = found
     count = _count(database, app)
-    rollup.run(world.at(7400))
+    rollup.run(world.at(86600))
     assert _count(database, app) == count  # nothing changed: nothing is written
 
 

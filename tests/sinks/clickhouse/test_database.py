@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -246,6 +247,21 @@ def test_the_driver_tries_once(database: Database, monkeypatch: pytest.MonkeyPat
         opened.command("SYSTEM FLUSH LOGS")
     assert len(tried) == 1
     opened.close()
+
+
+def test_rows_are_stored_before_an_insert_is_acknowledged(pairs: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of today gathers inserts unless told not to; what the embedded one was told is in no log of its own."""
+    asked: list[str] = []
+    request = HTTPConnection.request
+
+    def sent(connection: HTTPConnection, method: str, url: str, *args: Any, **options: Any) -> None:
+        asked.append(url)
+        request(connection, method, url, *args, **options)
+
+    monkeypatch.setattr(HTTPConnection, "request", sent)
+    for name in ("a", "b"):
+        pairs.insert("pairs", [Pair(name, 1.0)])
+    assert [told for url in asked for told in parse_qs(urlsplit(url).query).get("async_insert", ())] == ["0", "0"]
 
 
 def test_threads_share_one_database(pairs: Database) -> None:
