@@ -166,32 +166,30 @@ def test_a_five_megabyte_answer_passes(any_broker: Broker, tmp_path: Path) -> No
         assert lane.terminate() == 0, lane.logs()
 
 
-@pytest.mark.broker
-def test_a_trace_that_the_sink_refuses_is_a_dead_letter(broker: Broker, tmp_path: Path) -> None:
-    topic = topic_of(broker, 1)
+def test_a_trace_that_the_sink_refuses_is_a_dead_letter(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker, 1)
     bad = (b"key", trace("refuse-me"))
-    send(broker, topic, [*traces(30), bad, *traces(30, start=30)])
-    with Lane(broker, tmp_path, topic) as lane:
-        eventually(lambda: committed(broker, lane.group, topic, 1) == {0: 61}, 40, lane.logs)
+    send(any_broker, topic, [*traces(30), bad, *traces(30, start=30)])
+    with Lane(any_broker, tmp_path, topic) as lane:
+        eventually(lambda: committed(any_broker, lane.group, topic, 1) == {0: 61}, 40, lane.logs)
         assert lane.terminate() == 0, lane.logs()
     assert sorted(lane.traces()) == sorted(f"t{n}" for n in range(60))
-    (letter,) = read(broker, lane.dead_topic, 1)
+    (letter,) = read(any_broker, lane.dead_topic, 1)
     assert (letter.key, letter.value) == bad
     assert dict(letter.headers)["dlq.reason"] == b"refused"
     assert ("dead", "refused", 30) in rows_in(tmp_path)
 
 
-@pytest.mark.broker
-def test_a_topic_of_nothing_but_poison_stops_the_worker_and_stays(broker: Broker, tmp_path: Path) -> None:
-    topic = topic_of(broker, 1)
-    send(broker, topic, [(None, b"poison")] * 1200)
+def test_a_topic_of_nothing_but_poison_stops_the_worker_and_stays(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker, 1)
+    send(any_broker, topic, [(None, b"poison")] * 1200)
     for _ in range(2):  # whoever starts it again empties the topic no further
-        with Lane(broker, tmp_path, topic) as lane:
+        with Lane(any_broker, tmp_path, topic) as lane:
             assert lane.process is not None
             assert lane.process.wait(40) == 2, lane.logs()
             assert "worker.dead_letter_run" in lane.logs()
-        assert committed(broker, lane.group, topic, 1) == {0: 0}
-    assert read(broker, lane.dead_topic, 1, timeout_s=2) == []
+        assert committed(any_broker, lane.group, topic, 1) == {0: 0}
+    assert read(any_broker, lane.dead_topic, 1, timeout_s=2) == []
 
 
 @pytest.mark.broker
@@ -229,11 +227,10 @@ def test_partitions_move_to_a_second_worker_and_back(any_broker: Broker, tmp_pat
         assert first.terminate() == 0, first.logs()
 
 
-@pytest.mark.broker
-def test_an_idle_partition_is_known_to_be_idle(broker: Broker, tmp_path: Path) -> None:
-    topic = topic_of(broker, 2)
-    send(broker, topic, [(b"t1", trace("t1"))])
-    with Lane(broker, tmp_path, topic) as lane:
+def test_an_idle_partition_is_known_to_be_idle(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker, 2)
+    send(any_broker, topic, [(b"t1", trace("t1"))])
+    with Lane(any_broker, tmp_path, topic) as lane:
 
         def idle() -> set[str]:
             rows = [row for row in rows_in(tmp_path) if row[0] == "progress"]
@@ -262,17 +259,16 @@ def test_a_broker_away_for_longer_than_the_session_is_waited_for(tmp_path: Path)
             assert lane.terminate() == 0, lane.logs()
 
 
-@pytest.mark.broker
-def test_sigterm_waits_for_what_was_begun(broker: Broker, tmp_path: Path) -> None:
-    topic = topic_of(broker, 1)
-    send(broker, topic, traces(100))
-    with Lane(broker, tmp_path, topic, worker={"block_wait_ms": 4000}) as lane:
+def test_sigterm_waits_for_what_was_begun(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker, 1)
+    send(any_broker, topic, traces(100))
+    with Lane(any_broker, tmp_path, topic, worker={"block_wait_ms": 4000}) as lane:
         eventually(lambda: "telemetry at" in lane.logs(), 30, lane.logs)
         eventually(lambda: lane.metric("ragwatch_records_total") == 100, 30, lane.logs)
         assert not lane.traces(), "stored too early to prove anything"
         assert lane.terminate() == 0, lane.logs()
     assert len(lane.traces()) == 100
-    assert committed(broker, lane.group, topic, 1) == {0: 100}
+    assert committed(any_broker, lane.group, topic, 1) == {0: 100}
 
 
 @pytest.mark.kafka
