@@ -10,7 +10,7 @@ from evaluators.errors import DeviceLost
 _log = logging.getLogger(__name__)
 Key = TypeVar("Key", bound=Hashable)
 
-# Bytes that a text or an ask takes while a model works on it, as measured with MiniLM on texts of 12 to 1,000 characters.
+# Bytes that a text or an ask takes while a model works on it: measured with MiniLM on texts of 12 to 1,000 characters.
 PER_CHARACTER = 40  # of its tokens, as the tokenizer and as Python have them
 PER_NUMBER = 16  # of a row of float32: as it was computed, put into order, joined and kept
 PER_ROW = 1_500  # of its lists, its arrays and its places in dictionaries

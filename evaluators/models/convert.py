@@ -1,35 +1,53 @@
-"""Weights from a pickle to safetensors: tensors alone are read, nothing that a pickle could run."""
+"""Weights in other formats to safetensors: tensors alone are read, nothing that a file could run."""
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from evaluators.errors import ConfigError, Unavailable
+from evaluators.models import tensorflow
 
 PICKLED = "pytorch_model.bin"
+FORMATS = (PICKLED, tensorflow.WEIGHTS)  # the first that is there is taken
 _SAFE = "model.safetensors"
+
+Save = Callable[[Path], None]
 
 
 def converted(folder: Path) -> Path:
-    """The folder's weights as safetensors, beside the pickle that they come from; there all at once or not at all.
+    """The folder's weights as safetensors, beside the file that they come from; there all at once or not at all.
 
-    Raises `ConfigError` for a pickle that holds more than tensors by name, `Unavailable` where torch is missing.
+    Raises `ConfigError` for a file that holds more than tensors by name, `Unavailable` where what reads it is missing.
     """
     if (folder / _SAFE).is_file():
         return folder / _SAFE
+    save = _of_pickle(folder / PICKLED) if (folder / PICKLED).is_file() else _of_tensorflow(folder)
+    written = folder / f"{_SAFE}.{os.getpid()}"
+    try:
+        save(written)
+        written.replace(folder / _SAFE)
+    finally:
+        written.unlink(missing_ok=True)
+    return folder / _SAFE
+
+
+def _of_pickle(path: Path) -> Save:
     try:
         import torch
         from safetensors.torch import save_file
     except ImportError as error:
-        raise Unavailable(f"{folder / PICKLED} is read with torch: pip install 'ragwatch[models]'") from error
+        raise Unavailable(f"{path} is read with torch: pip install 'ragwatch[models]'") from error
     try:
-        held = torch.load(folder / PICKLED, map_location="cpu", weights_only=True)
+        held = torch.load(path, map_location="cpu", weights_only=True)
         tensors = {name: tensor.clone().contiguous() for name, tensor in held.items()}  # a copy: some share memory
     except Exception as error:  # of a strange file torch raises whatever it trips over
-        raise ConfigError(f"{folder / PICKLED} holds more than tensors, or is no whole file; it is not read") from error
-    partial = folder / f"{_SAFE}.{os.getpid()}"
-    try:
-        save_file(tensors, partial, {"format": "pt"})
-        partial.replace(folder / _SAFE)
-    finally:
-        partial.unlink(missing_ok=True)
-    return folder / _SAFE
+        raise ConfigError(f"{path} holds more than tensors, or is no whole file; it is not read") from error
+    return partial(save_file, tensors, metadata={"format": "pt"})
+
+
+def _of_tensorflow(folder: Path) -> Save:
+    tensors = tensorflow.tensors_of(folder)
+    from safetensors.numpy import save_file
+
+    return partial(save_file, dict(tensors), metadata={"format": "pt"})

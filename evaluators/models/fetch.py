@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.errors import ConfigError, Transient
-from evaluators.models.convert import PICKLED, converted
+from evaluators.models.convert import FORMATS, converted
 from evaluators.models.files import ModelFiles, find, settings_of, source_of
 from evaluators.runtime.folders import is_whole, no_safetensors
 from evaluators.settings import EvaluatorSettings
@@ -31,9 +31,9 @@ def fetch(name: str, settings: EvaluatorSettings, bar: Any = None) -> ModelFiles
 def fetched(place: str, revision: str | None = None, code: bool = False, bar: Any = None) -> Path:
     """The folder of a Hugging Face model with its configuration, tokenizer and safetensors; weights come last.
 
-    Where the hub has but a pickle, its tensors are rewritten as safetensors here: torch reads tensors from it and
-    refuses all else. `code` fetches the model's own Python as well. Raises `ConfigError` for what a person must
-    change, `Transient` where the hub or the network may be back later. Call it again to go on after that.
+    Where the hub has but a pickle, or what TensorFlow wrote, its tensors are rewritten as safetensors here and all else
+    in it is refused. `code` fetches the model's own Python as well. Raises `ConfigError` for what a person must change,
+    `Transient` where the hub or the network may be back later. Call it again to go on after that.
     """
     from huggingface_hub import HfApi, snapshot_download
 
@@ -44,13 +44,13 @@ def fetched(place: str, revision: str | None = None, code: bool = False, bar: An
             raise ConfigError(f"{place} has no config.json on Hugging Face; it is no model of transformers")
         weights: Sequence[str] = _WEIGHTS
         if not any(name.endswith(".safetensors") and name.startswith("model") for name in names):
-            if PICKLED not in names:
+            weights = [name for name in FORMATS if name in names][:1]
+            if not weights:
                 raise ConfigError(no_safetensors(place, names))
-            weights = (PICKLED,)
         small = [*_SMALL, _CODE] if code else [*_SMALL]
         snapshot_download(place, revision=revision, allow_patterns=small, tqdm_class=bar)
         folder = Path(snapshot_download(place, revision=revision, allow_patterns=list(weights), tqdm_class=bar))
-        if weights == (PICKLED,):
+        if weights != _WEIGHTS:
             converted(folder)
     if not is_whole(folder):  # the client is silent where the hub goes away between two of its calls
         raise Transient(f"{place} did not arrive whole: fetch it again")

@@ -123,9 +123,7 @@ def _check(trace: Trace, limits: Limits) -> None:
             reason, f"schema_version is {trace.schema_version}; this version reads {SCHEMA_VERSION}, upgrade ragwatch"
         )
     if len(trace.trace_id) > LONGEST_ID:
-        raise BadRecord(
-            "wrong_value", f"trace_id: longer than {LONGEST_ID:,} characters; every row of it repeats them"
-        )
+        raise BadRecord("wrong_value", f"trace_id: longer than {LONGEST_ID:,} characters; every row of it repeats them")
     if trace.cost_usd is not None and trace.cost_usd < 0:
         raise BadRecord("wrong_value", "cost_usd: it cannot be negative")
     if (latency := trace.latency) is not None:

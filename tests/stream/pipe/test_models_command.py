@@ -157,7 +157,7 @@ def test_a_file_of_another_length_than_was_said_is_not_kept_and_can_be_fetched_a
     [
         ("org/nowhere", "Hugging Face has no model org/nowhere, or it is private and needs HF_TOKEN"),
         ("org/gated", "org/gated is gated: accept its terms on Hugging Face, then set HF_TOKEN"),
-        ("org/pickled", "org/pickled has no model.safetensors, only tf_model.h5"),
+        ("org/pickled", "org/pickled has no model.safetensors, only flax_model.msgpack"),
         ("org/no-model", "org/no-model has no config.json on Hugging Face"),
     ],
 )
@@ -167,7 +167,7 @@ def test_what_cannot_be_fetched_says_why_and_the_others_are(
     hub.gated.add("org/gated")
     hub.models |= {
         "org/gated": TINY,
-        "org/pickled": {"config.json": b"{}", "tf_model.h5": b"tensors"},
+        "org/pickled": {"config.json": b"{}", "flax_model.msgpack": b"tensors"},
         "org/no-model": {"model.safetensors": b"w"},
         "org/tiny": TINY,
     }

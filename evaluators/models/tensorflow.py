@@ -1,0 +1,69 @@
+"""Weights as TensorFlow models of transformers were saved (tf_model.h5), read without TensorFlow."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluators.errors import ConfigError, Unavailable
+
+WEIGHTS = "tf_model.h5"
+FAMILIES = ("bert", "distilbert")  # whose tensors are known to come out under the right names
+
+Tensor = npt.NDArray[np.float32]
+_NUMBERED = re.compile(r"_\._(?=\d)")  # layer_._0: one of a list
+_RENAMED = {"kernel": "weight", "gamma": "weight", "embeddings": "weight", "beta": "bias"}
+
+
+def tensors_of(folder: Path) -> Mapping[str, Tensor]:
+    """The tensors by the names, and in the orientation, that safetensors of the same model have.
+
+    Raises `ConfigError` for a file that holds something else, `Unavailable` where what reads it is not installed.
+    """
+    try:
+        import h5py
+    except ImportError as error:
+        raise Unavailable(f"{folder / WEIGHTS} is read with h5py: pip install 'ragwatch[models]'") from error
+    _check(folder)
+    tensors: dict[str, Tensor] = {}
+    left = (folder / WEIGHTS).stat().st_size
+
+    def take(path: str, held: Any) -> None:
+        nonlocal left
+        if not isinstance(held, h5py.Dataset):
+            return
+        left -= held.nbytes
+        # a small file may claim to hold much, or point to other files
+        if left < 0 or held.dtype.kind != "f" or held.external or held.is_virtual:
+            raise ValueError(path)
+        name, turned = named(path)
+        values = held[()].astype(np.float32)
+        tensors[name] = np.ascontiguousarray(values.T if turned else values)
+
+    try:
+        with h5py.File(folder / WEIGHTS, "r") as file:
+            file.visititems(take)  # it follows no links
+    except (OSError, ValueError, RuntimeError, KeyError, IndexError) as error:
+        raise ConfigError(f"{folder / WEIGHTS} holds more than a model's weights, or is no whole file") from error
+    return tensors
+
+
+def named(path: str) -> tuple[str, bool]:
+    """What safetensors call the tensor at that place of the file, and whether theirs is transposed.
+
+    A place is "layer/model/part/.../kind:0", layer being the model's outermost part that the tensor belongs to.
+    """
+    *parts, kind = _NUMBERED.sub("/", path.removesuffix(":0")).split("/")[2:]
+    return ".".join((*parts, _RENAMED.get(kind, kind))), kind == "kernel"
+
+
+def _check(folder: Path) -> None:
+    family = json.loads((folder / "config.json").read_text("utf-8")).get("model_type")
+    if family not in FAMILIES:
+        raise ConfigError(
+            f"{folder / WEIGHTS} is of a {family}; TensorFlow's weights are read of {' and '.join(FAMILIES)} alone"
+        )
