@@ -22,7 +22,7 @@ from tests.chaos.harness.verdict import Verdict
 from tests.chaos.processes import wait_until
 from tests.infra.kafka_node import KafkaNode
 
-pytestmark = [pytest.mark.kafka, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(420)]
 
 SEEDS = (24, 87)  # every kind of fault between them
 SECONDS = 9.0

@@ -80,7 +80,7 @@ class Trial:
             return max(0, self.sent - self.site.committed())
         return self.sent
 
-    def verdict(self, of: Ledger, drain_s: float = 90, settle_s: float = 40) -> Verdict:
+    def verdict(self, of: Ledger, drain_s: float = 150, settle_s: float = 90) -> Verdict:
         """Once everything is read, windows have come to rest (or not, in time), worker and jobs are stopped."""
         wanted = expected(of)
         until(lambda: self.unread() == 0, drain_s)

@@ -87,7 +87,10 @@ class SpoiledInserts:
         self._over = asyncio.Event()
 
     async def _handle(self, request: web.Request) -> web.Response:
-        body = await request.read()
+        try:
+            body = await request.read()
+        except ConnectionResetError:  # its client was killed half-way: nothing is passed on
+            return web.Response(status=502)
         spoil, over = self._spoil_of(request.query.get("query", "").encode() + body[:_LONGEST_NAME]), self._over
         if spoil == "delay":
             await over.wait()
