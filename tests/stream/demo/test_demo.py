@@ -1,24 +1,34 @@
 """`ragwatch demo` for real: nothing is found before the fault, the right thing during it, and it is over afterwards."""
 
+import asyncio
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 import pytest
 
 from drift.problems import load_problems
+from evaluators import sentences
+from evaluators.encoder.hashing import HashingEncoder
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
+from stream.demo import corpus
+from stream.demo.application import Application
 from stream.demo.faults import FAULTS
+from stream.demo.index import Index
+from stream.demo.traffic import Traffic
 from tests.infra.distributions import MINILM, brought, hidden_from
+from tests.infra.ports import free_ports
+from tests.stream.core.traffic import eventually
+from tests.stream.demo.simulated_time import AtOnce, SimulatedLoop
 
 pytestmark = [pytest.mark.broker, pytest.mark.clickhouse, pytest.mark.onnx, pytest.mark.timeout(420)]
 RAGWATCH = [sys.executable, "-c", "import sys; from stream.cli import main; sys.exit(main())"]
@@ -48,9 +58,9 @@ def start_demo(data: Path, *options: str) -> "subprocess.Popen[str]":
 
 
 @contextmanager
-def demo_at_work(data: Path) -> Iterator["tuple[subprocess.Popen[str], list[psutil.Process]]"]:
+def demo_at_work(data: Path, *options: str) -> Iterator["tuple[subprocess.Popen[str], list[psutil.Process]]"]:
     """A demo that has its first score, and every process below it; killed at the end if it still runs."""
-    demo = start_demo(data)
+    demo = start_demo(data, *options)
     try:
         assert demo.stdout is not None
         said = []
@@ -76,6 +86,37 @@ def left_running(processes: list[psutil.Process], within_s: float) -> list[str]:
 def run_folder(data: Path) -> Path:
     (folder,) = data.iterdir()
     return folder
+
+
+@contextmanager
+def served_again(said: str) -> Iterator[Callable[[str], str]]:
+    """What the demo left, served by the command that it printed, at free ports; a printed question gets its answer."""
+    port = free_ports(1)
+    printed = said.partition("To look at it again")[2].replace("8123", str(port)).replace("\\\n", " ")
+    commands = [line.strip() for line in printed.splitlines() if line.startswith("  ")]
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")},
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "RAGWATCH_CLICKHOUSE__URL": f"http://127.0.0.1:{port}",  # unset, it is the port that was printed
+    }
+
+    def ask(word: str) -> str:
+        (command,) = [line for line in commands if word in line]
+        done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    (serve,) = [line for line in commands if line.startswith("ragwatch local ")]
+    local = subprocess.Popen(
+        ["bash", "-c", f"exec {serve} --broker-port 0"], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert local.stdout is not None
+        assert any("SELECT count() FROM traces" in line for line in local.stdout)
+        yield ask
+    finally:
+        local.terminate()
+        local.communicate(timeout=30)
 
 
 def test_an_injected_regression_is_found_and_resolved_and_nothing_is_raised_before(tmp_path: Path) -> None:
@@ -104,7 +145,11 @@ def test_an_injected_regression_is_found_and_resolved_and_nothing_is_raised_befo
     fault = timeline["faults"][0]
     began, ended = (datetime.fromisoformat(fault[when]) for when in ("start", "end"))
     assert (began - datetime.fromisoformat(timeline["first_score_at"])).total_seconds() == pytest.approx(30, abs=2.5)
-    with EmbeddedClickHouse(folder / "clickhouse") as server, closing(Database(server.settings)) as database:
+    with served_again(said) as ask, closing(Database(EmbeddedClickHouse(folder / "clickhouse").settings)) as database:
+        curl, listed = ask("curl"), ask("problems list")
+        assert "context_relevancy_soft.recall_relevancy" in curl
+        assert "context_relevancy_soft.recall_relevancy" in listed
+        assert "resolved" in listed
         problems = load_problems(database, every_episode=True)
         assert {problem.metric for problem in problems} == raised
         (relevancy,) = [problem for problem in problems if problem.metric.endswith("recall_relevancy")]
@@ -132,10 +177,40 @@ def test_what_is_hidden_from_the_demo_is_what_others_ask_for() -> None:
     assert told == "None None False\n"
 
 
+def drawn(seed: int, count: int) -> list[str]:
+    """The first trace ids that traffic of this seed has, whatever application answers."""
+    ids: list[str] = []
+    full = asyncio.Event()
+
+    async def send(key: bytes, value: bytes) -> None:
+        ids.append(key.decode())
+        if len(ids) >= count:
+            full.set()
+
+    async def play() -> None:
+        passages = corpus.read(lambda text: [sentence.text for sentence in sentences.split(text)])
+        encoder = HashingEncoder()
+        application = Application(Index(passages, encoder), encoder, AtOnce(), lambda: datetime.now(UTC))
+        traffic = asyncio.create_task(
+            Traffic(application, passages, send, rate=200, seed=seed, fault=lambda: None).run()
+        )
+        await full.wait()
+        traffic.cancel()
+
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        runner.run(play())
+    return ids[:count]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_everything_and_says_where_the_data_is(tmp_path: Path, number: signal.Signals) -> None:
-    with demo_at_work(tmp_path) as (demo, processes):
+    with demo_at_work(tmp_path, "--seed", "7") as (demo, processes):
         assert len(processes) == 5  # broker, ClickHouse, two workers, jobs
+        wanted = drawn(7, 5)
+        with closing(Database(EmbeddedClickHouse(run_folder(tmp_path) / "clickhouse").settings)) as database:
+            eventually(
+                lambda: set(wanted) <= {row["trace_id"] for row in database.rows("SELECT trace_id FROM traces")}, 20
+            )
         demo.send_signal(number)
         said, _ = demo.communicate(timeout=60)
         assert demo.returncode == 0, said
