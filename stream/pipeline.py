@@ -24,7 +24,7 @@ from stream.ingest.decoding import Limits, decoded
 from stream.ingest.embeddings import embedded
 from stream.ingest.enriched import as_known
 from stream.ingest.masking import masking_of
-from stream.ingest.records import DeadLetter, Record
+from stream.ingest.records import DeadLetter, Record, broker_time
 from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
 from stream.ingest.sampling import leaving_out, rate_of, sampled
 from stream.settings import Settings
@@ -125,8 +125,9 @@ class Pipeline:
                 done.skipped["out_of_period"] += 1
                 continue
             broker_s = record.timestamp / 1000
-            # The event time of what enriches is old news, and must not hold the watermark back while labels come in.
-            at_s = broker_s if known is not record or 0 < broker_s < seconds else seconds
+            at_s = broker_s if 0 < broker_s < seconds else seconds
+            if known is not record:  # its event time is old news, and must not hold the watermark back
+                at_s = broker_time(record).timestamp()
             if at_s > newest_s:
                 newest_s = at_s
             place = placed(trace, known, PROBE if live and trace.probe else own_run, int(seconds))

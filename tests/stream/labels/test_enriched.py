@@ -98,6 +98,11 @@ def test_one_of_days_ago_is_neither_too_old_nor_news() -> None:
     assert done.newest == datetime.fromtimestamp(LATER_MS / 1000, UTC)  # all before it is stored: it holds nothing back
 
 
+def test_its_own_timestamp_may_be_beyond_all_time() -> None:
+    done = pipeline().process([enriching(timestamp=AT_MS * 1000)])
+    assert [row.trace_id for row in done.block.traces] == ["t-1"]
+
+
 def test_its_user_is_not_hashed_twice() -> None:
     privacy = {"hash_users": True, "hash_key": "k"}
     settings = Settings.model_validate({"privacy": privacy})

@@ -79,6 +79,13 @@ def configured(**sections: dict[str, object]) -> Settings:
     return Settings.model_validate(sections)
 
 
+def test_a_timestamp_beyond_what_tables_hold_stops_nobody() -> None:
+    """Microseconds, say, where a producer should give milliseconds."""
+    done = pipeline().process([record(timestamp=AT_MS * 1000)])
+    assert [letter.reason for letter in done.dead] == ["too_old"]
+    assert [row.time.isoformat() for row in done.block.dead_letters] == ["2105-12-31T23:59:59.999000+00:00"]
+
+
 def test_the_rows_of_one_trace() -> None:
     done = pipeline().process([record(offset=5, user_id="u", session_id="s", expected=["A string."], thumbs="up")])
     time = datetime(2026, 3, 1, 12, tzinfo=UTC)
