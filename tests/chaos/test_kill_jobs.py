@@ -11,7 +11,7 @@ from stream.local.broker import EmbeddedBroker
 from tests.drift.jobs_process import jobs_process
 from tests.drift.world import World
 
-pytestmark = [pytest.mark.broker, pytest.mark.clickhouse, pytest.mark.chaos]
+pytestmark = [pytest.mark.broker, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(300)]
 
 QUICK = {"SESSION_TIMEOUT_S": "6", "HEARTBEAT_S": "1", "REBALANCE_TIMEOUT_S": "8"}
 VARIABLES = {f"RAGWATCH_KAFKA__{name}": value for name, value in QUICK.items()}
@@ -37,19 +37,21 @@ def test_kill_9_of_the_leader_loses_no_problem_and_opens_none_twice(
         )
 
     logs = tmp_path / "first", tmp_path / "second"
-    with jobs_process(database, broker.bootstrap, logs[0], name=name, **VARIABLES) as first:
-        first.wait_for(lambda: "this process owns the jobs' partition" in first.said())
-        with jobs_process(database, broker.bootstrap, logs[1], name=name, **VARIABLES) as second:
-            second.wait_for(lambda: "the jobs' partition" in second.said())
-            minute(0, "groundedness", "groundedness")
-            [before] = second.wait_for(opened)
-            epoch = {"epoch": before["in_epoch"]}
-            [leads] = database.rows("SELECT holder FROM leaders WHERE epoch = {epoch:UInt64}", epoch)
-            dies, lives = (first, second) if f":{first.process.pid}:" in leads["holder"] else (second, first)
-            assert f":{dies.process.pid}:" in leads["holder"]
-            dies.process.kill()
-            minute(1, "context_relevancy_soft", "recall_relevancy")
-            after = lives.wait_for(lambda: opened()[1:])[0]
+    with (
+        jobs_process(database, broker.bootstrap, logs[0], name=name, **VARIABLES) as first,
+        jobs_process(database, broker.bootstrap, logs[1], name=name, **VARIABLES) as second,
+    ):
+        first.wait_for(lambda: "the jobs' partition" in first.said())
+        second.wait_for(lambda: "the jobs' partition" in second.said())  # whoever joins last says so after it was given
+        minute(0, "groundedness", "groundedness")
+        [before] = second.wait_for(opened)
+        epoch = {"epoch": before["in_epoch"]}
+        [leads] = database.rows("SELECT holder FROM leaders WHERE epoch = {epoch:UInt64}", epoch)
+        dies, lives = (first, second) if f":{first.process.pid}:" in leads["holder"] else (second, first)
+        assert f":{dies.process.pid}:" in leads["holder"]
+        dies.process.kill()
+        minute(1, "context_relevancy_soft", "recall_relevancy")
+        after = lives.wait_for(lambda: opened()[1:])[0]
     assert before == opened()[0]
     assert [(one["metric"], one["n"], one["ids"]) for one in opened()] == [
         ("groundedness.groundedness", 1, 1),
