@@ -9,15 +9,17 @@ has no types, so that mypy knows no base class and no decorator of its.
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import faust
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import GroupAuthorizationFailedError, KafkaError, TopicAuthorizationFailedError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 from mode import Service
 
+from evaluators.errors import ConfigError
 from stream.ingest.records import Record
 from stream.kafka.offsets import Lag, OffsetTracker, Partition, Ticket
 
@@ -69,8 +71,11 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         """
         interval = min(_KEEP_POLLING_S, self.app.conf.broker_max_poll_interval / 5)
         while not self.should_stop:
-            with self._ensure_consumer()._subscription.fetch_context():
+            consumer = self._ensure_consumer()
+            with consumer._subscription.fetch_context():
                 pass
+            with _said_to_a_person():
+                _look_for_errors(consumer)
             await self.sleep(interval)
 
     async def _fetch_records(
@@ -82,7 +87,8 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
     ) -> _Fetched:
         # A copy, since Faust empties this very set in a rebalance, and aiokafka takes an empty one for "all".
         wanted = frozenset(active_partitions)
-        records = await super()._fetch_records(consumer, wanted, timeout=timeout, max_records=max_records)
+        with _said_to_a_person():
+            records = await super()._fetch_records(consumer, wanted, timeout=timeout, max_records=max_records)
         if records and not self.consumer.flow_active:
             for partition, taken in records.items():  # read under an assignment whose flow has not begun: put back
                 consumer.seek(partition, taken[0].offset)
@@ -236,3 +242,24 @@ def _assignment(consumer: AIOKafkaConsumer) -> Any:
     """The object that stands for the current assignment of partitions: a new one after every rebalance."""
     subscription = consumer._subscription.subscription
     return subscription.assignment if subscription is not None else None
+
+
+def _look_for_errors(consumer: AIOKafkaConsumer) -> None:
+    """aiokafka keeps what befell the group for the next poll, and waits for that; Faust may never come to one."""
+    try:
+        consumer._coordinator.check_errors()
+    except KafkaError as error:
+        if not error.retriable:
+            raise
+        log.warning("the group, which is tried again: %s", error)
+
+
+@contextmanager
+def _said_to_a_person() -> Iterator[None]:
+    """What a user of Kafka may not do is a `ConfigError`."""
+    try:
+        yield
+    except (GroupAuthorizationFailedError, TopicAuthorizationFailedError) as error:
+        what = "group" if isinstance(error, GroupAuthorizationFailedError) else "topic"
+        named = ", ".join(map(str, error.args))
+        raise ConfigError(f"the brokers do not let this user read as {what} {named}: give it the right Read") from None

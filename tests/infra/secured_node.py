@@ -1,7 +1,11 @@
 """Apache Kafka that demands TLS, users, tokens and client certificates, each on a listener of its own."""
 
+import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.protocol.admin import CreateAclsRequest
 
 from tests.infra.kafka_node import KafkaNode
 from tests.infra.ports import free_ports
@@ -13,6 +17,18 @@ PASSWORD = "password-of-the-worker"
 BYSTANDER = "bystander"  # may connect, and nothing else
 _REAUTHENTICATE_MS = 4000  # a connection by token is closed after so long, or once the token has run out
 _CLASSES = "org.apache.kafka.common.security"
+
+TOPIC, GROUP = 2, 3
+READ, DESCRIBE = 3, 8
+_LITERAL = _ALLOW = 3
+
+
+class Right(NamedTuple):
+    """To do something with a topic or group, in Kafka's numbers."""
+
+    kind: int
+    name: str
+    operation: int
 
 
 class SecuredNode(KafkaNode):
@@ -83,6 +99,22 @@ class SecuredNode(KafkaNode):
             "sasl_username": USER,
             "sasl_password": PASSWORD,
         }
+
+    def allow(self, user: str, *rights: Right) -> None:
+        """Of topics and groups by name; what is not allowed is denied."""
+
+        async def ask() -> None:
+            client = AIOKafkaClient(bootstrap_servers=self.bootstrap)
+            await client.bootstrap()
+            for right in rights:
+                request = CreateAclsRequest(
+                    right.kind, right.name, _LITERAL, f"User:{user}", "*", right.operation, _ALLOW
+                )
+                answer = await client.send(client.get_random_node(), request)
+                assert [code for code, _ in answer.creation_responses] == [0]
+            await client.close()
+
+        asyncio.run(ask())
 
     def _properties(self) -> str:
         names = ("PLAINTEXT", "CONTROLLER", "SASL_SSL", "SSL", "SASL_PLAINTEXT", "ANNOUNCED")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.secured_node import PASSWORD, SecuredNode
+from tests.infra.secured_node import BYSTANDER, DESCRIBE, GROUP, PASSWORD, READ, TOPIC, Right, SecuredNode
 from tests.infra.secured_tokens import SECRET, Answer
 from tests.stream.core.traffic import Lane, committed, eventually, make_topics, read, send, trace
 
@@ -81,3 +81,21 @@ def test_a_lane_with_a_wrong_password_says_so_and_ends(secured: SecuredNode, tmp
         assert lane.process.wait(30) == 2
     assert f"localhost:{secured.sasl_ssl} refuses user ragwatch-worker with SCRAM-SHA-512" in without_secrets(lane)
     assert lane.traces() == []
+
+
+def test_a_lane_whose_user_may_not_read_says_so_and_ends(secured: SecuredNode, tmp_path: Path) -> None:
+    """aiokafka keeps such an answer for the next poll, to which Faust never comes: a lane waited and said nothing."""
+    ungrouped, unread = topic_with(secured, 1), topic_with(secured, 1)
+    readable, described = Right(TOPIC, ungrouped, READ), Right(TOPIC, unread, DESCRIBE)
+    secured.allow(BYSTANDER, readable, described, Right(GROUP, f"{unread}-fast", READ))
+    kafka = {**secured.by_user("PLAIN"), "sasl_username": BYSTANDER}
+    for topic in (ungrouped, unread):
+        (tmp_path / topic).mkdir()
+    with (
+        Lane(secured, tmp_path / ungrouped, ungrouped, kafka=kafka) as one,
+        Lane(secured, tmp_path / unread, unread, kafka=kafka) as other,
+    ):
+        for lane, what in ((one, f"group {one.group}"), (other, f"topic {unread}")):
+            assert lane.process is not None
+            assert lane.process.wait(60) == 2, lane.logs()
+            assert f"the brokers do not let this user read as {what}" in without_secrets(lane)
