@@ -1,16 +1,17 @@
 """All that can be told of an evaluator without running it: the table and the JSON of `ragwatch evaluators`."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 from evaluators import models
-from evaluators.encoder import Encoder, revision_of, what_is_missing
+from evaluators.encoder import Encoder, beside, revision_of, what_is_missing
 from evaluators.fingerprint import fingerprint
-from evaluators.plan import check_names, is_on, models_of, parameters, tasks_of, why_unavailable
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Better, Budget, Domain, Evaluator, Lane, Method, Metric, Need, Rule
+from evaluators.plan import check_names, encoder_of, is_on, models_of, parameters, tasks_of, why_unavailable
+from evaluators.settings import EncoderSettings, EvaluatorSettings
+from evaluators.spec import SHARED, Better, Budget, Domain, Evaluator, Lane, Method, Metric, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,25 @@ def describe(
     Raises `ConfigError` as `prepare`.
     """
     check_names(registry, settings)
-    embeds = any(Need.EMBEDDING in evaluator.needs for evaluator in registry.values())
-    no_encoder = what_is_missing(settings.encoder) if embeds and encoder is None else None
-    revision = encoder.revision if encoder else None
-    if embeds and encoder is None and no_encoder is None:
-        revision = revision_of(settings.encoder)
-    return [_described(evaluator, settings, no_encoder, revision) for evaluator in registry.values()]
+    told = cache(partial(_encoder, settings.encoder, encoder))
+    return [_described(evaluator, settings, told) for evaluator in registry.values()]
+
+
+class _Encoder(NamedTuple):
+    """What is missing before an encoder can be used, or its revision; neither of none."""
+
+    missing: str | None = None
+    revision: str | None = None
+
+
+def _encoder(settings: EncoderSettings, loaded: Encoder | None, name: str | None) -> _Encoder:
+    if name is None:
+        return _Encoder()
+    if name == SHARED and loaded is not None:
+        return _Encoder(revision=loaded.revision)
+    own = settings if name == SHARED else beside(name, settings)
+    missing = what_is_missing(own)
+    return _Encoder(missing, None if missing else revision_of(own))
 
 
 def in_words(budget: Budget) -> str:
@@ -102,9 +116,10 @@ def in_words(budget: Budget) -> str:
 
 
 def _described(
-    evaluator: Evaluator, settings: EvaluatorSettings, no_encoder: str | None, revision: str | None
+    evaluator: Evaluator, settings: EvaluatorSettings, encoder: Callable[[str | None], _Encoder]
 ) -> EvaluatorInfo:
     params = parameters(evaluator, settings)
+    no_encoder, revision = encoder(encoder_of(evaluator, params, settings))
     refs = models_of(evaluator, params)
     absent = (models.what_is_missing(ref, settings) for ref in refs)
     reason = why_unavailable(evaluator, no_encoder) or next(filter(None, absent), None)

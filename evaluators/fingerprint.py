@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evaluators.spec import Evaluator, Need
+from evaluators.spec import Evaluator
 
 
 def fingerprint(
@@ -23,7 +23,7 @@ def fingerprint(
         "id": evaluator.id,
         "version": evaluator.version,
         "params": params.model_dump(mode="json"),
-        "encoder": encoder_revision if Need.EMBEDDING in evaluator.needs else None,
+        "encoder": encoder_revision if evaluator.encoder_of(params) is not None else None,
     }
     if model_revisions:
         scored_by["models"] = list(model_revisions)

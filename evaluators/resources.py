@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from copy import copy
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -12,7 +14,7 @@ from evaluators.models import Model
 from evaluators.portions import size_of_row
 from evaluators.sentences import split
 from evaluators.settings import CACHE_BYTES, PORTION_BYTES
-from evaluators.spec import Ask, Made, ModelRef, Sentence, Vectors
+from evaluators.spec import SHARED, Ask, Made, ModelRef, Sentence, Vectors
 from evaluators.vector_cache import VectorCache
 
 Key = TypeVar("Key", bound=Hashable)
@@ -30,8 +32,10 @@ class Resources:
         models: Mapping[ModelRef, Model] | None = None,
         answers_bytes: int = CACHE_BYTES,
         portion_bytes: int = PORTION_BYTES,
+        encoders: Mapping[str, Encoder] | None = None,
     ) -> None:
         self.encoder = encoder
+        self.encoders = encoders or {}  # beside it, by name
         self.models = models or {}
         self.cache = VectorCache(cache_bytes)
         self.answers = VectorCache(answers_bytes)
@@ -46,15 +50,20 @@ class Resources:
         """The view of one micro-batch; used by one thread, then dropped."""
         return Batch(self)
 
-    def vectors(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of distinct texts; those that the cache has not come from one encoder call.
+    def encoder_named(self, name: str) -> Encoder | None:
+        """The shared one, or one beside it."""
+        return self.encoder if name == SHARED else self.encoders.get(name)
+
+    def vectors(self, texts: Sequence[str], name: str = SHARED) -> Vectors:
+        """Unit vectors of distinct texts; those that the cache has not come from one call of the encoder.
 
         Raises `FloatingPointError` where one has what is no number: compared with a line it would be a bad score.
         """
-        encoder = self.encoder
+        encoder = self.encoder_named(name)
         if encoder is None:
             raise Unavailable("no encoder is loaded; an evaluator that embeds must declare Need.EMBEDDING")
-        return _completed(self.cache, texts, texts, lambda fresh: _finite(encoder, fresh), encoder.dimension)
+        names = [f"{name}\0{text}" for text in texts]
+        return _completed(self.cache, names, texts, lambda fresh: _finite(encoder, fresh), encoder.dimension)
 
     def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
         """Answers to distinct asks; those that the cache has not come from one call of the model."""
@@ -70,7 +79,8 @@ class Batch:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._made: defaultdict[Callable[[str], Any], dict[str, Any]] = defaultdict(dict)
-        self._vectors: _Rows[str] = _Rows(resources.vectors)
+        self._encoder = SHARED
+        self._vectors: dict[str, _Rows[str]] = {}
         self._answers: dict[ModelRef, _Rows[Ask]] = {}
         self._vectors_bytes = self._answers_bytes = 0
 
@@ -93,7 +103,7 @@ class Batch:
 
     def size_of_text(self, text: str) -> int:
         """Bytes of a text and its vector, as a portion counts them."""
-        encoder = self._resources.encoder
+        encoder = self._resources.encoder_named(self._encoder)
         return size_of_row(len(text), encoder.dimension if encoder else 0)
 
     def size_of_ask(self, asked: tuple[ModelRef, Ask]) -> int:
@@ -104,25 +114,33 @@ class Batch:
     def make_room_for_vectors(self, size_bytes: int) -> None:
         """Drop the vectors at hand where with so many more they would take too much."""
         if self._vectors_bytes + size_bytes > self.most_bytes:
-            self._vectors, self._vectors_bytes = _Rows(self._resources.vectors), 0
+            self._vectors.clear()
+            self._vectors_bytes = 0
         self._vectors_bytes += size_bytes
         self._resources.hold(self._vectors_bytes + self._answers_bytes)
 
     def make_room_for_answers(self, size_bytes: int) -> None:
         """Likewise the answers."""
         if self._answers_bytes + size_bytes > self.most_bytes:
-            self._answers, self._answers_bytes = {}, 0
+            self._answers.clear()
+            self._answers_bytes = 0
         self._answers_bytes += size_bytes
         self._resources.hold(self._vectors_bytes + self._answers_bytes)
 
+    def embedding_by(self, encoder: str) -> "Batch":
+        """The same batch, as an evaluator sees it that embeds by this encoder."""
+        view = copy(self)
+        view._encoder = encoder
+        return view
+
     def prefetch(self, texts: Iterable[str]) -> None:
         """Have the vectors of all texts at hand, with at most one encoder call."""
-        self._vectors.prefetch(texts)
+        self._rows_of_texts().prefetch(texts)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, one row per text, in order: float32 [len(texts), dimension]; the caller's own copy."""
-        encoder = self._resources.encoder
-        return self._vectors.of(texts, encoder.dimension if encoder else 0)
+        encoder = self._resources.encoder_named(self._encoder)
+        return self._rows_of_texts().of(texts, encoder.dimension if encoder else 0)
 
     def prefetch_answers(self, model: ModelRef, asks: Iterable[Ask]) -> None:
         """Have the model's answers to all asks at hand, with at most one call of it."""
@@ -134,8 +152,13 @@ class Batch:
 
     def tokens(self, text: str) -> int:
         """Word pieces of the text; words, where there is no encoder to ask."""
-        encoder = self._resources.encoder
+        encoder = self._resources.encoder_named(self._encoder)
         return encoder.count_tokens([text]) if encoder else len(text.split())
+
+    def _rows_of_texts(self) -> "_Rows[str]":
+        if self._encoder not in self._vectors:
+            self._vectors[self._encoder] = _Rows(partial(self._resources.vectors, name=self._encoder))
+        return self._vectors[self._encoder]
 
     def _answered(self, model: ModelRef) -> "_Rows[Ask]":
         if model not in self._answers:

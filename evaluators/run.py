@@ -23,6 +23,7 @@ from evaluators.trace import Artifact, Boxes, Chunk, Trace
 
 _log = logging.getLogger(__name__)
 Told = TypeVar("Told", bound=Hashable)
+Who = TypeVar("Who", bound=Hashable)
 
 
 def run_all(
@@ -39,17 +40,18 @@ def run_all(
         sizes = [_at_most(trace) for trace in traces]
     runs = [_Run(prepared, traces, sizes, shared) for prepared in plan]
     every = range(len(traces))
-    texts = _by_trace(every, (told for run in runs for told in run.embeds(every, shared)))
+    texts = _by_trace(every, (told for run in runs for told in run.embeds(every)))
     for embedded in portions(texts, shared.most_bytes):
         shared.make_room_for_vectors(embedded.size_bytes)
-        have_at_hand(shared.prefetch, embedded.keys, _where)
-        asks = _by_trace(embedded.traces, (told for run in runs for told in run.asks(embedded.traces, shared)))
+        for encoder, of_encoder in _grouped(embedded.keys).items():
+            have_at_hand(shared.embedding_by(encoder).prefetch, of_encoder, _where)
+        asks = _by_trace(embedded.traces, (told for run in runs for told in run.asks(embedded.traces)))
         for asked in portions(asks, shared.most_bytes, embedded.traces.start):
             shared.make_room_for_answers(asked.size_bytes)
-            for model, of_model in _by_model(asked.keys).items():
+            for model, of_model in _grouped(asked.keys).items():
                 have_at_hand(partial(shared.prefetch_answers, model), of_model, _where)
             for run in runs:
-                run.score(asked.traces, shared)
+                run.score(asked.traces)
     return [run.outcomes() for run in runs]
 
 
@@ -61,11 +63,12 @@ def _by_trace(traces: range, told: Iterable[tuple[int, Mapping[Told, int]]]) -> 
     return keys
 
 
-def _by_model(keys: Iterable[tuple[ModelRef, Ask]]) -> Mapping[ModelRef, list[Ask]]:
-    asks: defaultdict[ModelRef, list[Ask]] = defaultdict(list)
-    for model, ask in keys:
-        asks[model].append(ask)
-    return asks
+def _grouped(keys: Iterable[tuple[Who, Told]]) -> Mapping[Who, list[Told]]:
+    """What is told to each encoder or model."""
+    groups: defaultdict[Who, list[Told]] = defaultdict(list)
+    for who, told in keys:
+        groups[who].append(told)
+    return groups
 
 
 class _Run:
@@ -73,6 +76,7 @@ class _Run:
 
     def __init__(self, prepared: Prepared, traces: Sequence[Trace], sizes: Sequence[int], shared: Batch) -> None:
         self.prepared = prepared
+        self._shared = shared = shared.embedding_by(prepared.encoder)
         self._id = prepared.evaluator.id
         self._halved: Failed | None = None
         self.settled: list[Outcome | None] = [None] * len(traces)
@@ -94,38 +98,40 @@ class _Run:
             except Exception as error:  # noqa: BLE001 - its inputs may be a class that refuses some values
                 self.settled[i] = self._crashed(error)
 
-    def embeds(self, traces: range, shared: Batch) -> Iterator[tuple[int, dict[str, int]]]:
-        """The texts that its rows say they will embed, by trace, and the size of each; a row that cannot say is settled
-        as `Failed`.
-        """
-        return self._told(self.prepared.evaluator.embeds, shared.size_of_text, traces, shared)
+    def embeds(self, traces: range) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
+        """The texts that its rows say they will embed, each with its encoder and its size, by trace.
 
-    def asks(self, traces: range, shared: Batch) -> Iterator[tuple[int, dict[tuple[ModelRef, Ask], int]]]:
+        A row that cannot say is settled as `Failed`.
+        """
+        encoder = self.prepared.encoder
+        for i, sizes in self._told(self.prepared.evaluator.embeds, self._shared.size_of_text, traces):
+            yield i, {(encoder, text): size for text, size in sizes.items()}
+
+    def asks(self, traces: range) -> Iterator[tuple[int, dict[tuple[ModelRef, Ask], int]]]:
         """What its rows say they will ask of models, likewise; by then all texts are embedded."""
-        return self._told(self.prepared.evaluator.asks, shared.size_of_ask, traces, shared)
+        return self._told(self.prepared.evaluator.asks, self._shared.size_of_ask, traces)
 
     def _told(
         self,
         tell: Callable[[Any, Batch, Any], Iterable[Told]] | None,
         size_of: Callable[[Told], int],
         traces: range,
-        shared: Batch,
     ) -> Iterator[tuple[int, dict[Told, int]]]:
         if tell is None:
             return
         for i, row in self._rows_of(traces).items():
             try:
-                yield i, {told: size_of(told) for told in tell(row, shared, self.prepared.params)}
+                yield i, {told: size_of(told) for told in tell(row, self._shared, self.prepared.params)}
             except DeviceLost:
                 raise
             except Exception as error:  # noqa: BLE001 - code of others
                 self.settled[i] = self._crashed(error)
                 del self.rows[i]
 
-    def score(self, traces: range, shared: Batch) -> None:
+    def score(self, traces: range) -> None:
         """Settle what is left of these traces."""
         rows = self._rows_of(traces)
-        for i, outcome in zip(rows, self._scored(list(rows.values()), shared), strict=True):
+        for i, outcome in zip(rows, self._scored(list(rows.values())), strict=True):
             self.settled[i] = outcome
 
     def _rows_of(self, traces: range) -> dict[int, Any]:
@@ -144,13 +150,13 @@ class _Run:
             _log.warning("evaluator %s failed on %d of %d records: %s", self._id, count, len(self.settled), why)
         return self.settled
 
-    def _scored(self, rows: list[Any], shared: Batch) -> Iterator[Outcome]:
+    def _scored(self, rows: list[Any]) -> Iterator[Outcome]:
         """One outcome per row; a batch that fails is halved until the bad record is alone."""
         if not rows:
             return
         evaluator = self.prepared.evaluator
         try:
-            given = list(islice(evaluator.score(rows, shared, self.prepared.params), len(rows) + 1))
+            given = list(islice(evaluator.score(rows, self._shared, self.prepared.params), len(rows) + 1))
             if len(given) == len(rows):
                 yield from [held(evaluator, outcome) for outcome in given]
                 return
@@ -166,8 +172,8 @@ class _Run:
             return
         self._halved = failed
         middle = len(rows) // 2
-        yield from self._scored(rows[:middle], shared)
-        yield from self._scored(rows[middle:], shared)
+        yield from self._scored(rows[:middle])
+        yield from self._scored(rows[middle:])
 
     def _crashed(self, error: Exception) -> Failed:
         return Failed("crashed", _where(error, self.prepared.evaluator.score.__module__))

@@ -38,6 +38,8 @@ class Need(StrEnum):
     JUDGE = "judge"
 
 
+SHARED = "shared"  # the encoder of evaluators.encoder
+
 LANE_OF_METHOD: dict[str, Lane] = {
     "rule": "fast",
     "ngram": "fast",
@@ -155,6 +157,7 @@ Row = TypeVar("Row")
 Params = TypeVar("Params", bound=BaseModel)
 Score = Callable[[Sequence[Row], Shared, Params], Iterable[Outcome]]
 Embeds = Callable[[Row, Shared, Params], Iterable[str]]
+EncoderOf = Callable[[Params], str | None]
 Models = Callable[[Params], Iterable[ModelRef]]
 Asks = Callable[[Row, Shared, Params], Iterable[tuple[ModelRef, Ask]]]
 
@@ -179,6 +182,7 @@ class Evaluator:
     metrics: tuple[Metric, ...]
     score: Score[Any, Any]
     embeds: Embeds[Any, Any] | None
+    encoder: EncoderOf[Any] | None
     models: Models[Any] | None
     asks: Asks[Any, Any] | None
     needs: frozenset[Need]
@@ -211,6 +215,12 @@ class Evaluator:
         """Of method `window`: the first primary metric, whose windows hold the parts that all its metrics come from."""
         return next((metric for metric in self.metrics if metric.primary), None) if self.combine else None
 
+    def encoder_of(self, params: BaseModel) -> str | None:
+        """Which encoder it embeds by with these parameters: `SHARED`, a model of its own, None for none."""
+        if Need.EMBEDDING not in self.needs:
+            return None
+        return self.encoder(params) if self.encoder else SHARED
+
     def project(self, trace: Trace) -> Any | NotApplicable:
         """The evaluator's own view of a trace; NotApplicable("missing_<field>") where a required field is."""
         for name in self.required:
@@ -230,6 +240,7 @@ def evaluator(
     params: type[Params] = NoParams,  # type: ignore[assignment]  # mypy: not every Params is NoParams
     needs: Iterable[Need] = (),
     embeds: Embeds[Row, Params] | None = None,
+    encoder: EncoderOf[Params] | None = None,
     models: Models[Params] | None = None,
     asks: Asks[Row, Params] | None = None,
     tasks: Iterable[str] = (),
@@ -244,11 +255,12 @@ def evaluator(
     `inputs` is a frozen dataclass whose field names are `Trace` fields: the only ones the function can see. A field
     that a trace may lack and whose type here does not admit None is required: a trace without it is
     NotApplicable("missing_<field>"). `embeds` names the texts of one row that `score` will embed, so that one encoder
-    call serves every evaluator of a micro-batch; `asks` does the same for the `models` that its parameters name, after
-    all texts are embedded. `lane` is given where it is not the method's: an evaluator that a
-    judge would do best and that does without one. `combine` belongs to method `window`: `evaluators.parts` tells what
-    such an evaluator gives. One with an `extra` is unavailable where its modules are not installed: it imports them
-    only as it scores.
+    call serves every evaluator of a micro-batch; `encoder` tells by which one with these parameters: `SHARED` (unset),
+    a model of its own as evaluators.encoder.model takes it, or None where nothing is embedded. `asks` does the same for
+    the `models` that its parameters name, after all texts are embedded. `lane` is given where it is not the method's:
+    an evaluator that a judge would do best and that does without one. `combine` belongs to method `window`:
+    `evaluators.parts` tells what such an evaluator gives. One with an `extra` is unavailable where its modules are not
+    installed: it imports them only as it scores.
     """
     hints = typing.get_type_hints(inputs)
     unknown = sorted(set(hints) - set(Trace.__struct_fields__))
@@ -271,6 +283,7 @@ def evaluator(
             metrics=tuple(metrics),
             score=score,
             embeds=embeds,
+            encoder=encoder,
             models=models,
             asks=asks,
             needs=frozenset(needs),

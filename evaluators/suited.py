@@ -1,4 +1,4 @@
-"""Evaluators with the thresholds and the defaults of the encoder that the settings mean."""
+"""Evaluators with the thresholds and the defaults of the encoder that they embed by."""
 
 import logging
 from collections.abc import Mapping
@@ -11,31 +11,34 @@ from typing import Any
 from pydantic import BaseModel, create_model
 
 from evaluators.encoder.model import chosen, name_of
-from evaluators.encoder.thresholds import LINES, Lines
-from evaluators.plan import models_of, parameters
+from evaluators.encoder.thresholds import LINES
+from evaluators.plan import encoder_of, models_of, parameters
 from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Evaluator, Need
+from evaluators.spec import SHARED, Evaluator
 
 log = logging.getLogger(__name__)
 
 
 def suited(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> Mapping[str, Evaluator]:
-    """The same evaluators, with the lines of the encoder in their thresholds and in the defaults of their parameters.
+    """The same evaluators, with the lines of their encoder in their thresholds and in the defaults of their parameters.
 
     Everyone who judges or shows scores takes them from here, so that all draw the same lines. An evaluator that by its
     parameters asks another model keeps the catalogue's; what settings say wins over either. Of an encoder whose lines
     nobody measured, the catalogue's are taken, and a warning says so once. Raises `ConfigError` as `parameters`.
     """
-    name = name_of(chosen(settings.encoder))
+    return MappingProxyType({id: _suited(evaluator, settings) for id, evaluator in registry.items()})
+
+
+def _suited(evaluator: Evaluator, settings: EvaluatorSettings) -> Evaluator:
+    given = parameters(evaluator, settings)
+    own = encoder_of(evaluator, given, settings)
+    if own is None or models_of(evaluator, given):
+        return evaluator
+    name = name_of(chosen(settings.encoder) if own == SHARED else own)
     if name not in LINES:
         _warn(name)
-        return registry
-    return MappingProxyType({id: _suited(evaluator, LINES[name], settings) for id, evaluator in registry.items()})
-
-
-def _suited(evaluator: Evaluator, lines: Lines, settings: EvaluatorSettings) -> Evaluator:
-    if Need.EMBEDDING not in evaluator.needs or models_of(evaluator, parameters(evaluator, settings)):
         return evaluator
+    lines = LINES[name]
     metrics = tuple(
         replace(metric, threshold=lines.thresholds.get(f"{evaluator.id}.{metric.key}", metric.threshold))
         for metric in evaluator.metrics

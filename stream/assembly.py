@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evaluators import registry
-from evaluators.encoder import load_encoder
+from evaluators.encoder import load_encoder, load_encoders
 from evaluators.errors import Unavailable
 from evaluators.models import load_models
-from evaluators.plan import Plan, needs_encoder, prepare, wanted_models
+from evaluators.plan import Plan, prepare, wanted_encoders, wanted_models
 from evaluators.resources import Resources
 from evaluators.runtime.cards import take_card
-from evaluators.spec import Evaluator, Lane
+from evaluators.spec import SHARED, Evaluator, Lane
 from evaluators.suited import suited
 from sinks.rows import LIVE
 from stream.pipeline import Period, Pipeline
@@ -43,17 +43,19 @@ def assemble(
     Models are loaded only where an evaluator of the lane asks them; those whose model is not there are off, and logged.
     """
     found = suited(registry.load() if evaluators is None else evaluators, settings.evaluators)
-    embeds, wanted = needs_encoder(found, settings.evaluators, lane), wanted_models(found, settings.evaluators, lane)
-    if settings.evaluators.workers_per_card and (embeds or wanted):
+    embedding = wanted_encoders(found, settings.evaluators, lane)
+    wanted = wanted_models(found, settings.evaluators, lane)
+    if settings.evaluators.workers_per_card and (embedding or wanted):
         take_card(settings.evaluators.workers_per_card)
     encoder = None
-    if embeds:
+    if SHARED in embedding:
         try:
             encoder = load_encoder(settings.evaluators.encoder)
         except Unavailable as error:
             log.warning("no encoder: %s", error)
+    encoders = load_encoders((name for name in embedding if name != SHARED), settings.evaluators.encoder)
     models = load_models(wanted, settings.evaluators)
-    plan = prepare(found, settings.evaluators, lane, encoder, models)
+    plan = prepare(found, settings.evaluators, lane, encoder, models, encoders)
     if plan.unavailable:
         log.warning("off, and `ragwatch evaluators` tells why: %s", ", ".join(plan.unavailable))
     if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
@@ -64,6 +66,7 @@ def assemble(
         models.loaded,
         settings.evaluators.answers_cache_bytes,
         settings.evaluators.portion_bytes,
+        encoders.loaded,
     )
     pipeline = Pipeline(plan.prepared, resources, settings, lane=lane, run_id=run_id, timely=timely, period=period)
     return Assembled(pipeline, plan, resources)

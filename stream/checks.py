@@ -164,9 +164,10 @@ def _evaluators(settings: Settings) -> str:
 def _encoder(settings: Settings) -> str:
     from evaluators import registry
     from evaluators.encoder import load_encoder
-    from evaluators.plan import needs_encoder
+    from evaluators.plan import wanted_encoders
+    from evaluators.spec import SHARED
 
-    if not needs_encoder(registry.load(), settings.evaluators, None):
+    if SHARED not in wanted_encoders(registry.load(), settings.evaluators, None):
         return "not needed: nothing that is switched on embeds texts"
     encoder = load_encoder(settings.evaluators.encoder)
     vectors = encoder.encode(["ragwatch check"])

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from evaluators.outcome import NotApplicable, Outcome, Scored
 from evaluators.references import comparable, comparable_texts, nearest
 from evaluators.similarity import similarities
-from evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
+from evaluators.spec import SHARED, Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     ],
     needs={Need.EMBEDDING},
     embeds=_embeds,
+    encoder=lambda params: SHARED if params.ref is None else None,
     models=lambda params: [] if params.ref is None else [params.ref],
     asks=_asks,
     budget=Budget(characters=500_000, sentences=2_000),

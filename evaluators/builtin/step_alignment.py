@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from evaluators.alignment import aligned
 from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
 from evaluators.recorded import recorded_chunks
+from evaluators.settings import PACKAGED_MODEL
 from evaluators.similarity import similarities
 from evaluators.spec import Budget, Metric, Need, Sentence, Shared, Vectors, evaluator
 from evaluators.steps import steps
@@ -30,6 +31,12 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     """When two steps are one."""
 
     match_threshold: float = Field(0.7, ge=0, le=1, description="Least cosine similarity of steps that match.")
+    embedding_model: str = Field(
+        PACKAGED_MODEL,
+        min_length=1,
+        description="Encoder of the steps, as evaluators.encoder.model takes it, whose line match_threshold is; "
+        "shared: that of the other evaluators.",
+    )
 
 
 class Steps(NamedTuple):
@@ -87,6 +94,7 @@ METRICS = (
     metrics=METRICS,
     needs={Need.EMBEDDING},
     embeds=_embeds,
+    encoder=lambda params: params.embedding_model,
     budget=Budget(characters=500_000, sentences=2_000),
 )
 def step_alignment(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:

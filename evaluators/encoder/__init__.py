@@ -1,6 +1,8 @@
 """The sentence encoder: one interface, two backends with the same vectors. Nothing heavy is imported before use."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 from evaluators.encoder import model
@@ -38,6 +40,14 @@ class Encoder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Encoders:
+    """Encoders beside the shared one that are loaded, by name, and why others are not."""
+
+    loaded: Mapping[str, Encoder] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
 def backends_of(settings: EncoderSettings) -> Sequence[Backend]:
     """What could run the model here: of `auto` all that is installed; where nothing is, onnx, to say what it lacks."""
     if settings.backend != "auto":
@@ -70,6 +80,23 @@ def load_encoder(settings: EncoderSettings) -> WindowedEncoder:
         raise Unavailable(missing)
     files = find(settings)
     return chosen(files, settings, backends_of(settings))
+
+
+def beside(name: str, settings: EncoderSettings) -> EncoderSettings:
+    """How an encoder beside the shared one runs: as that does, in the newest revision that is here."""
+    return settings.model_copy(update={"model": name, "revision": None})
+
+
+def load_encoders(names: Iterable[str], settings: EncoderSettings) -> Encoders:
+    """Every encoder beside the shared one that is there, ready to use; raises `ConfigError`."""
+    loaded: dict[str, Encoder] = {}
+    missing: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        try:
+            loaded[name] = load_encoder(beside(name, settings))
+        except Unavailable as error:
+            missing[name] = str(error)
+    return Encoders(MappingProxyType(loaded), MappingProxyType(missing))
 
 
 def _lacking(backend: Backend) -> str | None:

@@ -27,12 +27,13 @@ def leaving_out(prepared: Prepared, trace_ids: Sequence[str]) -> Prepared:
     """The same evaluator, which does not select these traces."""
     if not trace_ids:
         return prepared
-    return _Sampled(prepared.evaluator, prepared.params, prepared.fingerprint, prepared.tasks, frozenset(trace_ids))
+    own = (prepared.evaluator, prepared.params, prepared.fingerprint, prepared.tasks, prepared.encoder)
+    return _Sampled(*own, frozenset(trace_ids))
 
 
 @dataclass(frozen=True, slots=True)
 class _Sampled(Prepared):
-    left_out: Collection[str]
+    left_out: Collection[str] = ()
 
     def selects(self, trace: Trace) -> bool:
         return trace.trace_id not in self.left_out and Prepared.selects(self, trace)

@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+from evaluators.encoder import beside
 from evaluators.encoder.model import find as find_encoder
 from evaluators.models.files import find
 from evaluators.resources import Resources
@@ -19,9 +20,10 @@ def show(telemetry: Telemetry, lane: Lane, resources: Resources, settings: Evalu
         telemetry.cache_limit_bytes.labels(lane, name).set(cache.limit_bytes)
     telemetry.portion_bytes.labels(lane).set_function(partial(getattr, resources, "largest_portion_bytes"))
     telemetry.portion_limit_bytes.labels(lane).set(resources.portion_bytes)
-    encoder = resources.encoder
-    if encoder is not None:
-        telemetry.model_bytes.labels(lane, encoder.revision).set(_weights(find_encoder(settings.encoder).folder))
+    found = [(resources.encoder, settings.encoder)] if resources.encoder else []
+    found += [(encoder, beside(name, settings.encoder)) for name, encoder in resources.encoders.items()]
+    for encoder, own in found:
+        telemetry.model_bytes.labels(lane, encoder.revision).set(_weights(find_encoder(own).folder))
     for ref, model in resources.models.items():
         telemetry.model_bytes.labels(lane, model.revision).set(_weights(find(ref.name, settings).folder))
 

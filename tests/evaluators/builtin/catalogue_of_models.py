@@ -139,7 +139,7 @@ MODEL = {
             Line("context_steps", 0, inf, "higher", None),
             Line("answer_steps", 0, inf, "higher", None),
         ),
-        {"match_threshold": 0.7},
+        {"match_threshold": 0.7, "embedding_model": "all-MiniLM-L6-v2"},
     ),
     "sentence_similarity": Entry(
         "summarization",

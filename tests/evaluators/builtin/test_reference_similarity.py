@@ -10,13 +10,18 @@ import pytest
 from evaluators import check_evaluator
 from evaluators.builtin.sentence_similarity import jaccard, tokens
 from evaluators.encoder import Encoder, load_encoder
-from evaluators.outcome import Evidence, NotApplicable
+from evaluators.models import Models
+from evaluators.models.hashing import HashingModel
+from evaluators.outcome import Evidence, NotApplicable, Scored
+from evaluators.plan import prepare, wanted_encoders
 from evaluators.registry import load
-from evaluators.settings import EncoderSettings
+from evaluators.resources import Resources
+from evaluators.run import run_all
+from evaluators.settings import EncoderSettings, EvaluatorSettings
 from evaluators.spec import Ask, ModelRef, Need, Vectors
 from tests.evaluators.builtin.angles import Angles, cosine
 from tests.evaluators.builtin.pairs import PAIRS
-from tests.evaluators.builtin.scoring import outcome, scored
+from tests.evaluators.builtin.scoring import outcome, scored, trace
 
 WHOLE = ("answer_semantic_similarity", "sentence_similarity")
 EVERY = (*WHOLE, "answer_semantic_sentence_similarity")
@@ -204,3 +209,16 @@ def test_sentences_of_minilm(minilm: Encoder) -> None:
     }
     weak = given.evidence[0]
     assert answer[weak.start : weak.end] == "It has two million people."
+
+
+def test_with_a_cross_encoder_no_encoder_is_needed() -> None:
+    id = "answer_semantic_similarity"
+    settings = EvaluatorSettings(enabled=(id,), params={id: {"cross_encoder": "a/cross"}})
+    assert wanted_encoders(load(), settings, None) == ()
+    ref = ModelRef(Need.CLASSIFIER, "a/cross")
+    [prepared] = prepare(load(), settings, None, None, Models({ref: HashingModel(ref)})).prepared
+    [[given]] = run_all(
+        [prepared], [trace(answer="It is.", expected=("So.",))], Resources(models={ref: HashingModel(ref)}).batch()
+    )
+    assert isinstance(given, Scored)
+    assert given.metrics["answer_similarity"] == pytest.approx(HashingModel(ref).answer([("It is.", "So.")])[0, 0])

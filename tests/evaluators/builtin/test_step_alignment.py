@@ -12,6 +12,9 @@ from rapidfuzz.distance import Levenshtein
 
 from evaluators.alignment import aligned
 from evaluators.outcome import Evidence, NotApplicable
+from evaluators.plan import wanted_encoders
+from evaluators.registry import load
+from evaluators.settings import EncoderSettings, EvaluatorSettings
 from tests.evaluators.builtin.angles import Angles, cosine
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
@@ -119,3 +122,12 @@ def test_evidence_is_bounded() -> None:
     given = scored("step_alignment", answer="1. Boil.", contexts=chunks("- Pour.\n" * 50))
     assert given.metrics["insertions"] == 49.0
     assert len(given.evidence) == 11
+
+
+def test_its_steps_are_embedded_by_minilm_unless_it_is_told_to_share() -> None:
+    bge = EncoderSettings(model="BAAI/bge-small-en-v1.5")
+    for params, embeds_by in (({}, "all-MiniLM-L6-v2"), ({"embedding_model": "shared"}, "shared")):
+        given_settings = EvaluatorSettings(enabled=("step_alignment",), params={"step_alignment": params}, encoder=bge)
+        assert wanted_encoders(load(), given_settings, None) == (embeds_by,)
+    of_minilm = EvaluatorSettings(enabled=("step_alignment",), encoder=EncoderSettings(model="all-MiniLM-L6-v2"))
+    assert wanted_encoders(load(), of_minilm, None) == ("shared",)

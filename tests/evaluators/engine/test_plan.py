@@ -7,10 +7,11 @@ from importlib.util import find_spec
 import pytest
 from pydantic import ValidationError
 
+from evaluators.encoder import Encoders
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.errors import ConfigError
 from evaluators.fingerprint import fingerprint
-from evaluators.plan import needs_encoder, prepare
+from evaluators.plan import prepare, wanted_encoders
 from evaluators.settings import EncoderSettings, EvaluatorSettings
 from evaluators.spec import Evaluator, Extra, Lane, Need
 from tests.evaluators.engine.examples import Limit, brevity, nearness, trace
@@ -112,10 +113,10 @@ def test_parameters_and_tasks_come_from_settings() -> None:
 
 
 def test_an_encoder_is_needed_only_where_something_embeds() -> None:
-    assert needs_encoder(REGISTRY, EvaluatorSettings(), "model")
-    assert needs_encoder(REGISTRY, EvaluatorSettings(), None)
-    assert not needs_encoder(REGISTRY, EvaluatorSettings(), "fast")
-    assert not needs_encoder(REGISTRY, EvaluatorSettings(disabled=("nearness",)), "model")
+    assert wanted_encoders(REGISTRY, EvaluatorSettings(), "model") == ("shared",)
+    assert wanted_encoders(REGISTRY, EvaluatorSettings(), None) == ("shared",)
+    assert wanted_encoders(REGISTRY, EvaluatorSettings(), "fast") == ()
+    assert wanted_encoders(REGISTRY, EvaluatorSettings(disabled=("nearness",)), "model") == ()
 
 
 def test_a_fingerprint_moves_with_all_that_scores_depend_on_and_nothing_else() -> None:
@@ -129,3 +130,22 @@ def test_a_fingerprint_moves_with_all_that_scores_depend_on_and_nothing_else() -
     assert base != fingerprint(nearness, nearness.params(), other)
     assert fingerprint(brevity, Limit(), one) == fingerprint(brevity, Limit(limit=10), other), "it embeds nothing"
     assert fingerprint(brevity, Limit(), None) != fingerprint(brevity, Limit(limit=11), None)
+
+
+def test_an_encoder_of_its_own_is_loaded_marked_and_missed_by_its_name() -> None:
+    own = replace(nearness, id="own", encoder=lambda params: "org/other")
+    none = replace(nearness, id="none", encoder=lambda params: None)
+    registry = {"nearness": nearness, "none": none, "own": own}
+    settings = EvaluatorSettings(encoder=EncoderSettings(model="org/shared"))
+    assert wanted_encoders(registry, settings, None) == ("shared", "org/other")
+    shared, other = HashingEncoder(8), HashingEncoder(16)
+    plan = prepare(registry, settings, None, shared, encoders=Encoders({"org/other": other}))
+    assert [one.encoder for one in plan.prepared] == ["shared", "shared", "org/other"]
+    marks = {one.evaluator.id: one.fingerprint for one in plan.prepared}
+    assert marks["own"] == fingerprint(own, own.params(), other.revision)
+    assert marks["none"] == fingerprint(none, none.params())
+    missed = prepare(registry, settings, None, None, encoders=Encoders(missing={"org/other": "fetch it"}))
+    assert [one.evaluator.id for one in missed.prepared] == ["none"]
+    assert missed.unavailable["own"] == "fetch it"
+    same = EvaluatorSettings(encoder=EncoderSettings(model="org/other"))
+    assert wanted_encoders(registry, same, None) == ("shared",), "the shared one is that very model"

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluators.check import CountingEncoder
+from evaluators.encoder import Encoders
 from evaluators.encoder.hashing import HashingEncoder
 from evaluators.errors import DeviceLost
 from evaluators.models import Models
@@ -21,7 +23,7 @@ from evaluators.run import run_all
 from evaluators.settings import EvaluatorSettings
 from evaluators.spec import Ask, Vectors
 from evaluators.trace import Chunk, Trace
-from tests.evaluators.engine.examples import asked, nearness, trace
+from tests.evaluators.engine.examples import asked, nearness, ready, trace
 from tests.evaluators.engine.test_models import REF, tone
 
 KEYS = st.dictionaries(st.sampled_from("abcdefgh"), st.just(0), max_size=5)
@@ -191,3 +193,19 @@ def test_what_an_evaluator_says_in_another_type_costs_the_record_only() -> None:
     [[outcome]] = run_all(plan, [asked(1, "a question", "a chunk")], resources.batch())
     said: Outcome | None = outcome
     assert "TypeError" in repr(said)
+
+
+def test_an_evaluator_with_an_encoder_of_its_own_has_one_call_of_it_and_the_others_one_of_theirs() -> None:
+    shared, other = Recording(), HashingEncoder(32)
+    counted = CountingEncoder(other)
+    own = replace(nearness, id="own", encoder=lambda params: "org/other")
+    plan = prepare(
+        {"nearness": nearness, "own": own}, EvaluatorSettings(), None, shared, encoders=Encoders({"org/other": counted})
+    ).prepared
+    resources = Resources(shared, encoders={"org/other": counted})
+    by_shared, by_own = run_all(plan, TRACES, resources.batch())
+    assert (len(shared.asked), counted.calls) == (1, 1)
+    [alone] = run_all(ready(nearness, resources=Resources(other)), TRACES, Resources(other).batch())
+    assert by_own == alone != by_shared
+    assert run_all(plan, TRACES, resources.batch()) == [by_shared, by_own], "each from what was kept of its own"
+    assert (len(shared.asked), counted.calls) == (1, 1)
