@@ -24,7 +24,8 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         "d4data/bias-detection-model", min_length=1, description='Classifier with a label "Biased" among others.'
     )
     locate: bool = Field(
-        False, description="Score each sentence of the answer too and point at the most biased: about twice the work."
+        True,
+        description="Score each sentence of the answer too and point at the most biased; false: half the work.",
     )
 
     @property
@@ -39,7 +40,7 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
 
 @evaluator(
     "fairness_bias",
-    version=1,
+    version=2,
     domain="fairness",
     method="classifier",
     inputs=Inputs,

@@ -26,7 +26,8 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     )
     scan_question: bool = Field(False, description="Score the question too; stored as question_toxicity.")
     locate: bool = Field(
-        False, description="Score each sentence of the answer too and point at the most toxic: about twice the work."
+        True,
+        description="Score each sentence of the answer too and point at the most toxic; false: half the work.",
     )
 
     @property
@@ -44,7 +45,7 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
 
 @evaluator(
     "toxicity",
-    version=1,
+    version=2,
     domain="fairness",
     method="classifier",
     inputs=Inputs,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from evaluators.errors import Unavailable
+from evaluators.errors import ConfigError, Unavailable
 from evaluators.models import runtimes
 from evaluators.models.files import find, settings_of
 from evaluators.models.labels import labels_of
@@ -67,6 +67,8 @@ def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
     Raises `ConfigError` for settings under which it never could.
     """
     own = settings_of(ref.name, settings)
+    if ref.need is Need.LM and own.int8_tolerance is not None:
+        raise ConfigError(f'evaluators.models."{ref.name}".int8_tolerance: no language model runs in int8; unset it')
     absent = [lacking(f"the model {ref.name}", backend) for backend in _backends(ref, own)]
     if all(absent):
         return absent[0]

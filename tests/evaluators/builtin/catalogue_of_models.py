@@ -37,6 +37,7 @@ MODEL = {
         {"answer", "contexts"},
         (Line("hallucination", 0, 1, "higher", 0.75, True),),
         {"model": "vectara/hallucination_evaluation_model"},
+        ("locate",),
     ),
     "toxicity": Entry(
         "fairness",

@@ -16,7 +16,7 @@ ANSWER = "You fool. It is in the manual."
 
 
 def test_toxicity_is_a_probability_for_each_of_detoxifys_labels() -> None:
-    given = scored("toxicity", model=answers({(ANSWER,): 0.5}), answer=ANSWER, question="You!")
+    given = scored("toxicity", {"locate": False}, model=answers({(ANSWER,): 0.5}), answer=ANSWER, question="You!")
     assert list(given.metrics) == list(LABELS)
     assert list(given.metrics.values()) == [0.5 / 2**i for i in range(6)]
     assert given.evidence == ()
@@ -24,7 +24,7 @@ def test_toxicity_is_a_probability_for_each_of_detoxifys_labels() -> None:
 
 def test_the_questions_toxicity_is_scored_where_it_is_wanted_and_there() -> None:
     said = answers({(ANSWER,): 0.5, ("You!",): 0.25, ("You!!",): TOO_LONG})
-    wanted = {"scan_question": True}
+    wanted = {"scan_question": True, "locate": False}
     assert scored("toxicity", wanted, model=said, answer=ANSWER, question="You!").metrics["question_toxicity"] == 0.25
     for question in (None, " ", "You!!"):
         metrics = scored("toxicity", wanted, model=said, answer=ANSWER, question=question).metrics
@@ -32,24 +32,25 @@ def test_the_questions_toxicity_is_scored_where_it_is_wanted_and_there() -> None
 
 
 @pytest.mark.parametrize(("id", "kind"), [("toxicity", "toxicity"), ("fairness_bias", "biased")])
-def test_the_worst_sentence_is_pointed_at_where_that_is_wanted(id: str, kind: str) -> None:
+def test_the_worst_sentence_is_pointed_at(id: str, kind: str) -> None:
     said = answers({(ANSWER,): 0.75, ("You fool.",): 0.875, ("It is in the manual.",): 0.125})
-    given = scored(id, {"locate": True}, model=said, answer=ANSWER)
+    given = scored(id, model=said, answer=ANSWER)
     assert given.evidence == (Evidence("answer", 0, 9, kind=kind, score=0.875),)
-    assert scored(id, {"locate": True}, model=answers({("...",): 0.5}), answer="...").evidence == ()
+    assert scored(id, model=answers({("...",): 0.5}), answer="...").evidence == ()
     untold = answers({(ANSWER,): 0.75, ("You fool.",): TOO_LONG, ("It is in the manual.",): TOO_LONG})
-    assert scored(id, {"locate": True}, model=untold, answer=ANSWER).evidence == ()
+    assert scored(id, model=untold, answer=ANSWER).evidence == ()
 
 
 def test_fairness_bias_is_the_probability_of_the_biased_class() -> None:
-    given = scored("fairness_bias", model=answers({(ANSWER,): 0.75}), answer=ANSWER)
+    given = scored("fairness_bias", {"locate": False}, model=answers({(ANSWER,): 0.75}), answer=ANSWER)
     assert given.metrics == {"fairness_bias": 0.75}
 
 
 def test_hallucination_is_the_consistency_of_contexts_and_answer() -> None:
     said = answers({("First.\nSecond.", "It is."): 0.625})
     contexts = chunks("First.", None, " ", "Second.")
-    assert scored("hallucination", model=said, answer="It is.", contexts=contexts).metrics == {"hallucination": 0.625}
+    given = scored("hallucination", {"locate": False}, model=said, answer="It is.", contexts=contexts)
+    assert given.metrics == {"hallucination": 0.625}
 
 
 @pytest.mark.parametrize("id", CLASSIFIERS)
@@ -78,20 +79,48 @@ def test_what_the_model_cannot_take_whole_is_too_long(id: str) -> None:
 
 
 @pytest.mark.parametrize("id", ["toxicity", "fairness_bias"])
-def test_nothing_but_the_answer_is_asked_unless_it_is_wanted(id: str) -> None:
+def test_nothing_but_the_answer_is_asked_where_no_more_is_wanted(id: str) -> None:
     asked: list[Answers] = []
 
     def made(ref: Any) -> Answers:
         asked.append(Answers(ref, {}))
         return asked[-1]
 
-    scored(id, model=made, answer=ANSWER, question="You!", contexts=chunks("So."))
+    scored(id, {"locate": False}, model=made, answer=ANSWER, question="You!", contexts=chunks("So."))
     assert [model.asked for model in asked] == [[(ANSWER,)]]
 
 
 @pytest.mark.parametrize("id", CLASSIFIERS)
 def test_it_keeps_the_contract_whatever_it_is_told_to_look_at(id: str) -> None:
     evaluator = load()[id]
-    wanted = {name: True for name in ("scan_question", "locate") if name in evaluator.params.model_fields}
+    wanted = {name: name != "locate" for name in ("scan_question", "locate") if name in evaluator.params.model_fields}
     for params in ({}, wanted):
         check_evaluator(evaluator, [trace(answer=ANSWER, contexts=chunks("So."))], evaluator.params(**params))
+
+
+def test_hallucination_points_at_the_weakest_sentence_and_its_nearest_chunk() -> None:
+    first, second = "The red light blinks. Hold the button.", "Paris is large."
+    answer = "Paris is large. Hold the red button."
+    whole, of_second, of_first = (f"{first}\n{second}", answer), (second, second), (first, "Hold the red button.")
+    said = answers({whole: 0.75, of_second: 0.875, of_first: 0.625})
+    given = scored("hallucination", model=said, answer=answer, contexts=chunks(first, None, second))
+    assert given.evidence == (
+        Evidence("answer", 16, 36, kind="weakest", score=0.625),
+        Evidence("contexts", 0, 38, "c1", kind="nearest_chunk", score=0.625),
+    )
+    untold = answers({whole: 0.75, of_second: TOO_LONG, of_first: TOO_LONG})
+    assert scored("hallucination", model=untold, answer=answer, contexts=chunks(first, second)).evidence == ()
+
+
+def test_looking_for_it_costs_no_more_than_the_whole() -> None:
+    asked: list[Answers] = []
+
+    def made(ref: Any) -> Answers:
+        asked.append(Answers(ref, {}))
+        return asked[-1]
+
+    context = "The red light blinks. " * 40
+    scored("hallucination", model=made, answer="It blinks. It is blue. Nobody knows why.", contexts=chunks(context))
+    [whole, *others] = asked[0].asked
+    assert others == [(context, "It is blue.")], "the first of those that share no word with it"
+    assert sum(len(text) for ask in others for text in ask) <= sum(map(len, whole))

@@ -218,3 +218,9 @@ def test_weights_that_are_not_there_or_no_numbers_are_refused(tmp_path: Path) ->
     save_file({key: value for key, value in weights.items() if "mlp" not in key}, folder / "model.safetensors")
     with pytest.raises(ConfigError, match="no weights for"):
         model(folder)
+
+
+def test_int8_is_refused_and_not_passed_over() -> None:
+    settings = EvaluatorSettings(models={"tiny": ModelSettings(source="/nowhere", int8_tolerance=0.1)})
+    with pytest.raises(ConfigError, match=r'"tiny".int8_tolerance: no language model runs in int8'):
+        load(ModelRef(Need.LM, "tiny"), settings)
