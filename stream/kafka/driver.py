@@ -21,6 +21,7 @@ from mode import Service
 
 from evaluators.errors import ConfigError
 from stream.ingest.records import Record
+from stream.kafka.ends import ISOLATION, readable_end
 from stream.kafka.offsets import Lag, OffsetTracker, Partition, Ticket
 
 log = logging.getLogger(__name__)
@@ -41,10 +42,11 @@ class Slice:
 
 
 class _Fetched(NamedTuple):
-    """What a poll brought, and the assignment that it was read under."""
+    """What a poll brought, where reading goes on after it, and the assignment that it was read under."""
 
     assignment: object
     records: Mapping[TopicPartition, list[Record]]
+    following: Mapping[TopicPartition, int]
 
 
 class SliceSchema(faust.Schema):  # type: ignore[misc]
@@ -60,6 +62,12 @@ class SliceSchema(faust.Schema):  # type: ignore[misc]
 
 class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
     """aiokafka's side, in a thread and loop of its own."""
+
+    def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
+        """Reads what is committed: Faust does so only where it commits offsets by transactions of its own."""
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = ISOLATION
+        return consumer
 
     @Service.task  # type: ignore[untyped-decorator]
     async def _keep_polling(self) -> None:
@@ -89,11 +97,12 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         wanted = frozenset(active_partitions)
         with _said_to_a_person():
             records = await super()._fetch_records(consumer, wanted, timeout=timeout, max_records=max_records)
-        if records and not self.consumer.flow_active:
+        assignment = _assignment(consumer)
+        if not self.consumer.flow_active:
             for partition, taken in records.items():  # read under an assignment whose flow has not begun: put back
                 consumer.seek(partition, taken[0].offset)
-            records = {}
-        return _Fetched(_assignment(consumer), records)
+            return _Fetched(assignment, {}, {})
+        return _Fetched(assignment, records, _positions(assignment))
 
 
 class SliceConsumer(driver.Consumer):  # type: ignore[misc]
@@ -125,7 +134,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
             return None
         oldest = self.offsets.oldest(partition)
         offset = state.position if oldest is None else oldest
-        return Lag(offset, max(0, state.highwater - offset))
+        return Lag(offset, max(0, readable_end(state.highwater, state.lso) - offset))
 
     @property
     def pressed(self) -> bool:
@@ -144,8 +153,6 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
             await self._wait_for_room(timeout)
             return {}
         fetched = await self._thread.getmany(active_partitions, timeout)
-        if not fetched.records:
-            return {}
         assignment = _assignment(self._thread._consumer)
         if fetched.assignment is not assignment or not self.flow_active:
             return {}  # read under an assignment that is gone; the next one begins at what is committed
@@ -153,6 +160,8 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         for partition, records in fetched.records.items():
             self._follow(partition, records[0].offset)
             slices[partition] = list(self._slices(partition, assignment, records))
+        for partition, offset in fetched.following.items():
+            self.offsets.skip(partition, assignment, offset)
         return slices
 
     def _follow(self, partition: TopicPartition, first: int) -> None:
@@ -242,6 +251,12 @@ def _assignment(consumer: AIOKafkaConsumer) -> Any:
     """The object that stands for the current assignment of partitions: a new one after every rebalance."""
     subscription = consumer._subscription.subscription
     return subscription.assignment if subscription is not None else None
+
+
+def _positions(assignment: Any) -> dict[TopicPartition, int]:
+    """Where reading goes on in each partition: past marks of transactions, aborted and compacted records."""
+    states = {partition: assignment.state_value(partition) for partition in (assignment.tps if assignment else ())}
+    return {partition: state.position for partition, state in states.items() if state and state.has_valid_position}
 
 
 def _look_for_errors(consumer: AIOKafkaConsumer) -> None:

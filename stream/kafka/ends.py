@@ -1,9 +1,10 @@
-"""Where partitions end."""
+"""Where partitions end, for readers of what is committed."""
 
 from collections.abc import Mapping
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+ISOLATION = "read_committed"  # records of aborted transactions are nobody's, of open ones nobody's yet
 _POLL_MS = 1000
 _POLLS = 10
 
@@ -12,6 +13,7 @@ async def end_offsets(consumer: AIOKafkaConsumer, begin: Mapping[TopicPartition,
     """The offset after the last record of each partition, of which the consumer must have been assigned all.
 
     Asked for, and read off a fetch as well: the embedded broker answers with the second offset of the last batch.
+    A consumer that reads what is committed has its end at the first open transaction.
     """
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(begin))
     filled = [at for at, end in ends.items() if end > begin[at]]
@@ -22,4 +24,12 @@ async def end_offsets(consumer: AIOKafkaConsumer, begin: Mapping[TopicPartition,
         if not unknown:
             break
         await consumer.getmany(*unknown, timeout_ms=_POLL_MS)
-    return {at: max(end, consumer.highwater(at) or 0) for at, end in ends.items()}
+    return {
+        at: max(end, readable_end(consumer.highwater(at) or 0, consumer.last_stable_offset(at)))
+        for at, end in ends.items()
+    }
+
+
+def readable_end(highwater: int, stable: int | None) -> int:
+    """The end of what a consumer is given; `stable` is the brokers' last stable offset, None or -1 where unknown."""
+    return highwater if stable is None or stable < 0 else min(highwater, stable)

@@ -57,11 +57,7 @@ class OffsetTracker(Generic[P]):
 
     def take(self, partition: P, generation: Hashable, first: int, last: int, size: int = 0) -> Ticket:
         """Hold a commit of `partition` at `first` until the ticket is acknowledged."""
-        held = self._partitions.get(partition)
-        if held is None or held.generation != generation:
-            self.forget([partition])
-            held = self._partitions[partition] = _Held(generation)
-        tickets = held.tickets
+        tickets = self._held(partition, generation).tickets
         while tickets and tickets[-1].first >= first:
             self._release(tickets.pop())
         if tickets and tickets[-1].last >= first:
@@ -71,6 +67,14 @@ class OffsetTracker(Generic[P]):
         self.outstanding += size
         self.unacknowledged += 1
         return ticket
+
+    def skip(self, partition: P, generation: Hashable, following: int) -> None:
+        """Nothing is left to take before `following`: a commit after what was taken may go there."""
+        held = self._held(partition, generation)
+        if held.tickets:
+            held.tickets[-1].last = max(held.tickets[-1].last, following - 1)
+        else:
+            held.upto = following if held.upto is None else max(held.upto, following)
 
     def acknowledge(self, ticket: Ticket) -> None:
         """Say that everything the ticket stands for is done; any order, any number of times."""
@@ -106,6 +110,13 @@ class OffsetTracker(Generic[P]):
             held = self._partitions.pop(partition, None)
             for ticket in held.tickets if held else ():
                 self._release(ticket)
+
+    def _held(self, partition: P, generation: Hashable) -> _Held:
+        held = self._partitions.get(partition)
+        if held is None or held.generation != generation:
+            self.forget([partition])
+            held = self._partitions[partition] = _Held(generation)
+        return held
 
     def _release(self, ticket: Ticket) -> None:
         ticket.held = False

@@ -20,6 +20,7 @@ from stream.ingest.records import DeadLetter, Record
 from stream.ingest.rows import dead_letter_row
 from stream.kafka.brokers import no_answer, partitions
 from stream.kafka.client import client_options
+from stream.kafka.ends import ISOLATION
 from stream.labels.decoding import decode
 from stream.labels.label import Label
 from stream.labels.rows import LabelRow, LabelRows
@@ -84,6 +85,7 @@ class LabelReader:
             group_id=kafka.group(GROUP),
             enable_auto_commit=False,
             auto_offset_reset="earliest",
+            isolation_level=ISOLATION,
             session_timeout_ms=int(kafka.session_timeout_s * 1000),
             heartbeat_interval_ms=int(kafka.heartbeat_s * 1000),
             rebalance_timeout_ms=int(kafka.rebalance_timeout_s * 1000),

@@ -14,7 +14,7 @@ from stream.configuration.sections import KafkaSettings
 from stream.ingest.records import Record
 from stream.kafka.brokers import partitions
 from stream.kafka.client import client_options
-from stream.kafka.ends import end_offsets
+from stream.kafka.ends import ISOLATION, end_offsets
 from stream.pipeline import Period
 from stream.replay.loop import RecordBatch
 from stream.replay.runs import Position
@@ -81,6 +81,7 @@ class TopicSource:
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
+            isolation_level=ISOLATION,
             fetch_max_bytes=max(self._kafka.max_record_bytes, 50 << 20),
             max_partition_fetch_bytes=self._kafka.max_record_bytes,
             **client_options(self._kafka),

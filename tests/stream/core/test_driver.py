@@ -24,17 +24,18 @@ AT = TopicPartition("rag.traces", 0)
 class State:
     has_valid_position = True
 
-    def __init__(self, position: int, highwater: int | None) -> None:
+    def __init__(self, position: int, highwater: int | None, lso: int | None) -> None:
         self.position = position
         self.highwater = highwater
+        self.lso = lso
 
 
 class Assignment:
     """As aiokafka's: which partitions, and where each stands."""
 
-    def __init__(self, position: int = 0, highwater: int | None = 0) -> None:
+    def __init__(self, position: int = 0, highwater: int | None = 0, lso: int | None = None) -> None:
         self.tps = frozenset([AT])
-        self._state = State(position, highwater)
+        self._state = State(position, highwater, lso)
 
     def state_value(self, partition: TopicPartition) -> State | None:
         return self._state if partition == AT else None
@@ -92,7 +93,7 @@ def consumer(thread: Any = None, **limits: int) -> Any:
 async def test_a_poll_becomes_slices_that_hold_the_commit_back() -> None:
     assignment = Assignment()
     records: list[Record] = [record(n) for n in range(5)]
-    made = consumer(Polled(Kafka(assignment), _Fetched(assignment, {AT: records})), slice_records=2)
+    made = consumer(Polled(Kafka(assignment), _Fetched(assignment, {AT: records}, {})), slice_records=2)
     slices = (await made._getmany({AT}, 1.0))[AT]
     assert [[found.offset for found in part.records] for part in slices] == [[0, 1], [2, 3], [4]]
     assert made._new_offset(AT) is None
@@ -101,9 +102,22 @@ async def test_a_poll_becomes_slices_that_hold_the_commit_back() -> None:
 
 
 @in_loop
+async def test_a_commit_passes_what_is_not_delivered_once_all_before_it_is_done() -> None:
+    assignment = Assignment()
+    polls = [_Fetched(assignment, {AT: [record(3)]}, {AT: 9}), _Fetched(assignment, {}, {AT: 12})]
+    made = consumer(Polled(Kafka(assignment), *polls))
+    (only,) = (await made._getmany({AT}, 1.0))[AT]
+    assert made._new_offset(AT) is None
+    assert await made._getmany({AT}, 1.0) == {}
+    assert made._new_offset(AT) is None
+    made.offsets.acknowledge(only.ticket)
+    assert made._new_offset(AT) == 12
+
+
+@in_loop
 async def test_a_topic_made_anew_is_read_and_committed_from_where_it_begins() -> None:
     assignment = Assignment()
-    made = consumer(Polled(Kafka(assignment), _Fetched(assignment, {AT: [record(0)]})))
+    made = consumer(Polled(Kafka(assignment), _Fetched(assignment, {AT: [record(0)]}, {})))
     made._read_offset[AT] = made._committed_offset[AT] = 1000
     (again,) = (await made._getmany({AT}, 1.0))[AT]
     assert made._read_offset[AT] is None, "Faust drops what lies before it"
@@ -114,7 +128,7 @@ async def test_a_topic_made_anew_is_read_and_committed_from_where_it_begins() ->
 @in_loop
 async def test_what_was_read_under_an_assignment_that_is_gone_is_dropped() -> None:
     old, new = Assignment(), Assignment()
-    made = consumer(Polled(Kafka(new), _Fetched(old, {AT: [record(100)]})))
+    made = consumer(Polled(Kafka(new), _Fetched(old, {AT: [record(100)]}, {AT: 101})))
     assert await made._getmany({AT}, 1.0) == {}
     assert made.offsets.partitions() == []
 
@@ -126,21 +140,21 @@ async def test_what_cannot_be_delivered_yet_is_put_back(monkeypatch: pytest.Monk
         return {AT: [record(7), record(8)]}
 
     monkeypatch.setattr(faust_driver.AIOKafkaConsumerThread, "_fetch_records", fetched)
-    assignment = Assignment()
+    assignment = Assignment(position=9)
     kafka = Kafka(assignment)
     thread = SliceConsumerThread.__new__(SliceConsumerThread)
     thread.consumer = SimpleNamespace(flow_active=False)
-    assert await thread._fetch_records(kafka, {AT}, timeout=1.0) == (assignment, {})
+    assert await thread._fetch_records(kafka, {AT}, timeout=1.0) == (assignment, {}, {})
     assert kafka.sought == [(AT, 7)]
     thread.consumer.flow_active = True
-    assert (await thread._fetch_records(kafka, {AT})).records == {AT: [record(7), record(8)]}
+    assert await thread._fetch_records(kafka, {AT}) == (assignment, {AT: [record(7), record(8)]}, {AT: 9})
     assert kafka.sought == [(AT, 7)]
 
 
 @in_loop
 async def test_fetching_waits_while_too_much_is_in_flight_and_goes_on_after_an_acknowledgement() -> None:
     assignment = Assignment()
-    answers = [_Fetched(assignment, {AT: [record(number)]}) for number in range(2)]
+    answers = [_Fetched(assignment, {AT: [record(number)]}, {}) for number in range(2)]
     thread = Polled(Kafka(assignment), *answers)
     made = consumer(thread, in_flight_bytes=100)
     (first,) = (await made._getmany({AT}, 1.0))[AT]
@@ -190,6 +204,13 @@ def test_lag_counts_from_what_is_not_acknowledged() -> None:
     made.offsets.acknowledge(ticket)
     assert made.lag(("rag.traces", 0)) == Lag(10, 15)
     assert made.lag(("other", 0)) is None
+
+
+def test_what_an_open_transaction_holds_back_is_no_lag() -> None:
+    made = consumer(SimpleNamespace(_consumer=Kafka(Assignment(position=10, highwater=25, lso=12))))
+    assert made.lag(("rag.traces", 0)) == Lag(10, 2)
+    unknown = consumer(SimpleNamespace(_consumer=Kafka(Assignment(position=10, highwater=25, lso=-1))))
+    assert unknown.lag(("rag.traces", 0)) == Lag(10, 15)
 
 
 def test_lag_is_unknown_until_the_broker_says_where_the_partition_ends() -> None:

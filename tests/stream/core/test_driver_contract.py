@@ -41,6 +41,7 @@ OVERRIDDEN = [
     (SliceConsumer, BaseConsumer, "_new_offset", ["self", "tp"]),
     (SliceConsumer, BaseConsumer, "_add_gap", ["self", "tp", "offset_from", "offset_to"]),
     (SliceConsumer, BaseConsumer, "on_partitions_revoked", ["self", "revoked"]),
+    (SliceConsumerThread, driver.AIOKafkaConsumerThread, "_create_worker_consumer", ["self", "transport"]),
     (
         SliceConsumerThread,
         driver.AIOKafkaConsumerThread,
@@ -124,6 +125,9 @@ def test_attributes_that_we_read_are_there() -> None:
     assert isinstance(inspect.getattr_static(SubscriptionState, "fetcher_idle_time"), property)
     for attribute in ("has_valid_position", "position"):
         assert isinstance(inspect.getattr_static(TopicPartitionState, attribute), property)
+    assert "self._isolation_level = isolation_level" in inspect.getsource(AIOKafkaConsumer.__init__)
+    assert "isolation_level=self._isolation_level" in inspect.getsource(AIOKafkaConsumer.start)
+    assert "self.lso" in inspect.getsource(TopicPartitionState.__init__)
     assert "self.highwater" in inspect.getsource(TopicPartitionState.__init__)
     assert "serialized_value_size" in ConsumerRecord.__dataclass_fields__
 

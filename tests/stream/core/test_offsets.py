@@ -34,6 +34,21 @@ def test_a_gap_between_slices_is_no_hole() -> None:
     assert tracker.committable(TP) == 12
 
 
+def test_what_holds_no_record_is_passed_once_all_before_it_is_acknowledged() -> None:
+    tracker: OffsetTracker[tuple[str, int]] = OffsetTracker()
+    ticket = tracker.take(TP, 1, 0, 4)
+    tracker.skip(TP, 1, 9)
+    assert tracker.committable(TP) is None
+    tracker.acknowledge(ticket)
+    assert tracker.committable(TP) == 9
+    tracker.skip(TP, 1, 7)
+    assert tracker.committable(TP) == 9
+    tracker.skip(TP, 1, 12)
+    assert tracker.committable(TP) == 12
+    tracker.skip(TP, 2, 3)
+    assert tracker.committable(TP) == 3
+
+
 def test_an_acknowledgement_of_an_older_generation_counts_for_nothing() -> None:
     tracker: OffsetTracker[tuple[str, int]] = OffsetTracker()
     tracker.take(TP, 1, 0, 7, size=1)
@@ -107,6 +122,13 @@ class Consumption(RuleBasedStateMachine):
         ticket = self.tracker.take(TP, self.generation, offsets[0], offsets[-1], size)
         self.live = [held for held in self.live if held.held] + [ticket]
         return ticket, offsets
+
+    @rule(gap=st.integers(0, 3))
+    def find_nothing_more(self, gap: int) -> None:
+        if not [offset for offset in self.exists if offset >= self.position]:
+            self.end = max(self.end, self.position) + gap
+            self.position = self.end
+        self.tracker.skip(TP, self.generation, self.position)
 
     @rule(pair=tickets)
     def acknowledge(self, pair: tuple[Ticket, tuple[int, ...]]) -> None:
