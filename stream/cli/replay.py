@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import EventTime, config_option, settings_from, split
+from stream.cli.options import EventTime, config_option, split
+from stream.cli.replay_settings import set_option, settings_with
 
 if TYPE_CHECKING:
     from stream.ingest.records import Record
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 @click.option("--from", "start", type=EventTime(), help="First event time; default: the topic's beginning.")
 @click.option("--to", "end", type=EventTime(), help="Event time to end before; default: what is there now.")
 @click.option(
+    "--offsets",
+    multiple=True,
+    metavar="TOPIC:PARTITION:START-END",
+    help="A fixed range of offsets, END not included; several, one a partition.",
+)
+@click.option(
     "--file", type=click.Path(path_type=Path, dir_okay=False), help="Traces as JSON lines, instead of a topic."
 )
 @click.option("--evaluators", multiple=True, metavar="ID[,ID]", help="Only these; default: every one that can run.")
@@ -36,15 +43,18 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="How long after its event time a trace may have reached the broker; default: ingest.max_age_s.",
 )
+@set_option
 @config_option
 def command(
     run_id: str,
     topics: tuple[str, ...],
     start: datetime | None,
     end: datetime | None,
+    offsets: tuple[str, ...],
     file: Path | None,
     evaluators: tuple[str, ...],
     late_s: float | None,
+    changes: tuple[str, ...],
     config: Path | None,
 ) -> None:
     """Evaluate a range of a topic, or a file, into run NAME, through the same pipeline as live traffic.
@@ -56,19 +66,31 @@ def command(
     Examples:
       ragwatch replay --run monday --from 2026-03-02 --to 2026-03-03
       ragwatch replay --run new-threshold --topic rag.traces --evaluators groundedness,rouge --from 2026-03-02T09:00Z
+      ragwatch replay --run stems --offsets rag.traces:0:500-900 --set evaluators.params.rouge.use_stemmer=true
       ragwatch replay --run import --file traces.jsonl
       ragwatch replay --run live --from 2026-03-02T09:00Z --to 2026-03-02T11:00Z   # backfill an outage
     """
-    if file is not None and (topics or start or end or late_s is not None):
-        raise click.UsageError("--file is read whole: --topic, --from, --to and --late are for topics")
+    by_time = topics or start or end or late_s is not None
+    if file is not None and (by_time or offsets):
+        raise click.UsageError("--file is read whole: --topic, --from, --to, --late and --offsets are for topics")
+    if offsets and by_time:
+        raise click.UsageError("--offsets says it all: --topic, --from, --to and --late are for ranges of time")
     if start is not None and end is not None and start >= end:
         raise click.UsageError("--from must lie before --to")
     check_name(run_id)
-    settings = settings_from(config).settings
+    settings = settings_with(config, changes)
     if wanted := split(evaluators):
         chosen = settings.evaluators.model_copy(update={"enabled": wanted})
         settings = settings.model_copy(update={"evaluators": chosen})
-    _run(settings, run_id, file, topics, start, end, late_s)
+    period = _period(start, end)
+    if file is not None:
+        source = _of_file(settings, file)
+    elif offsets:
+        source = _of_offsets(settings, split(offsets))
+    else:
+        source = _of_topics(settings, split(topics), period, late_s)
+    done = fill(settings, run_id, source, period)
+    click.echo(f"run {run_id}: {done.traces:,} traces, {done.dead_letters:,} dead letters, from {source.description}")
 
 
 def check_name(run_id: str) -> None:
@@ -83,23 +105,12 @@ def check_name(run_id: str) -> None:
         )
 
 
-def _run(
-    settings: "Settings",
-    run_id: str,
-    file: Path | None,
-    topics: tuple[str, ...],
-    start: datetime | None,
-    end: datetime | None,
-    late_s: float | None,
-) -> None:
+def _period(start: datetime | None, end: datetime | None) -> "Period | None":
     from stream.pipeline import Period
 
-    period = None
-    if start is not None or end is not None:
-        period = Period(start.timestamp() if start else 0.0, end.timestamp() if end else float("inf"))
-    source = _source(settings, file, topics, period, late_s)
-    done = fill(settings, run_id, source, period)
-    click.echo(f"run {run_id}: {done.traces:,} traces, {done.dead_letters:,} dead letters, from {source.description}")
+    if start is None and end is None:
+        return None
+    return Period(start.timestamp() if start else 0.0, end.timestamp() if end else float("inf"))
 
 
 @contextmanager
@@ -164,23 +175,32 @@ def fill(
         sink.close()
 
 
-def _source(
-    settings: "Settings", file: Path | None, topics: tuple[str, ...], period: "Period | None", late_s: float | None
-) -> "ReplaySource":
-    if file is not None:
-        from stream.replay.file import FileSource
+def _of_file(settings: "Settings", file: Path) -> "ReplaySource":
+    from stream.replay.file import FileSource
 
-        return FileSource(
-            file,
-            batch_records=settings.worker.batch_records,
-            batch_bytes=settings.worker.batch_bytes,
-            max_line_bytes=settings.ingest.max_bytes,
-        )
+    return FileSource(
+        file,
+        batch_records=settings.worker.batch_records,
+        batch_bytes=settings.worker.batch_bytes,
+        max_line_bytes=settings.ingest.max_bytes,
+    )
+
+
+def _of_offsets(settings: "Settings", ranges: Sequence[str]) -> "ReplaySource":
+    from stream.replay.offsets import OffsetRange, OffsetSource
+
+    wanted = [OffsetRange.parsed(text) for text in ranges]
+    return OffsetSource(settings.kafka, wanted, batch_records=settings.worker.batch_records)
+
+
+def _of_topics(
+    settings: "Settings", topics: Sequence[str], period: "Period | None", late_s: float | None
+) -> "ReplaySource":
     from stream.replay.topic import TopicSource
 
     return TopicSource(
         settings.kafka,
-        split(topics) or settings.kafka.topics,
+        topics or settings.kafka.topics,
         period,
         ahead_s=settings.ingest.max_future_s,
         late_s=settings.ingest.max_age_s if late_s is None else late_s,

@@ -1,7 +1,8 @@
 """Evaluates a range of a topic, or a file, into a run: the live pipeline over records that are read once more.
 
 After each stored block the position is stored, so that a killed replay goes on where it was; what was stored twice is
-stored once. Live windows are touched only where the run is `live` (a backfill), and live's watermark never.
+stored once. One block is stored while the next is evaluated. Live windows are touched only where the run is `live` (a
+backfill), and live's watermark never.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -84,16 +85,43 @@ async def replay(
     position = run.where
     if run.state == COMPLETED:
         position = source.rewound(position)
-        work.run = run._replace(state=STARTED, traces=0, dead_letters=0)
-    async with aclosing(source.read(position)) as batches:
-        async for batch in batches:
-            await work.take(batch)
-            if len(work.block) >= block_rows:
-                await work.store(batch.position)
-            tell(ReplayProgress(batch.done, batch.total, work.traces, work.dead_letters))
-            position = batch.position
-    await work.store(position, COMPLETED)
+        work.begin_anew()
+    try:
+        async with aclosing(source.read(position)) as batches:
+            async for batch in batches:
+                await work.take(batch)
+                position = batch.position
+                if len(work.filling.block) >= block_rows:
+                    await work.begin_to_store(position)
+                tell(ReplayProgress(batch.done, batch.total, work.traces, work.dead_letters))
+        await work.begin_to_store(position, COMPLETED)
+        await work.stored()
+    finally:
+        await work.give_up()
     return work.run
+
+
+@dataclass(slots=True)
+class _Filling:
+    """Rows that are stored together, and what they are made of, batch by batch."""
+
+    block: Block = field(default_factory=Block)
+    taken: list[tuple[Block, Sequence[Record]]] = field(default_factory=list)
+
+    def refused(self, asides: Sequence[SetAside], run_id: str) -> list[DeadLetterRow]:
+        """A record whose row the sink will never take is a dead letter of the run, once, however many rows it had."""
+        by_batch = by_block(asides, [block for block, _ in self.taken])
+        return [
+            dead_letter_row(letter, run_id)
+            for (_, records), found in zip(self.taken, by_batch, strict=True)
+            for letter in dead_letters_of(found, records)
+        ]
+
+    def settled(self) -> list[Record]:
+        """The records that are no dead letters."""
+        dead = {(row.topic, row.partition, row.offset, row.time) for row in self.block.dead_letters}
+        records = [record for _, batch in self.taken for record in batch]
+        return [at for at in records if (at.topic, at.partition, at.offset, broker_time(at)) not in dead]
 
 
 class _Replay:
@@ -107,39 +135,33 @@ class _Replay:
         rng: random.Random,
     ) -> None:
         self.run = run
-        self.block = Block()
+        self.traces = run.traces
+        self.dead_letters = run.dead_letters
+        self.filling = _Filling()
         self._pipeline = pipeline
-        self._run_id = pipeline.run_id
         self._sink = sink
         self._runs = runs
         self._settled = settled
         self._rng = rng
-        self._taken: list[tuple[Block, Sequence[Record]]] = []  # what the block is made of, batch by batch
-        self._traces = 0
+        self._storing: asyncio.Task[None] | None = None
 
-    @property
-    def traces(self) -> int:
-        return self.run.traces + self._traces
-
-    @property
-    def dead_letters(self) -> int:
-        return self.run.dead_letters + len(self.block.dead_letters)
+    def begin_anew(self) -> None:
+        """Of a run that was completed."""
+        self.run = self.run._replace(state=STARTED, traces=0, dead_letters=0)
+        self.traces = self.dead_letters = 0
 
     async def take(self, batch: RecordBatch) -> None:
         """Evaluate one batch into the block."""
         processed = await asyncio.to_thread(self._pipeline.process, batch.records)
-        self.block.extend(processed.block)
-        self._traces += processed.decoded
-        self._taken.append((processed.block, batch.records))
+        self.filling.block.extend(processed.block)
+        self.filling.taken.append((processed.block, batch.records))
+        self.traces += processed.decoded
+        self.dead_letters += len(processed.block.dead_letters)
 
-    async def store(self, position: Position, state: str = STARTED) -> None:
-        """The block, then the position after it."""
-        refused = await self._durably(lambda: write_or_set_aside(self._sink, self.block))
-        if letters := self._dead_letters(refused):
-            self.block.dead_letters += letters
-            await self._durably(lambda: write_or_set_aside(self._sink, Block(dead_letters=letters)))
-        if (settled := self._settled) is not None and (stored := self._stored()):
-            await self._durably(lambda: settled(stored))
+    async def begin_to_store(self, position: Position, state: str = STARTED) -> None:
+        """The block, then the position after it, once the block before is stored: two are held at most."""
+        await self.stored()
+        filled, self.filling = self.filling, _Filling()
         row = self.run._replace(
             state=state,
             position=msgspec.json.encode(position).decode(),
@@ -147,23 +169,32 @@ class _Replay:
             dead_letters=self.dead_letters,
             version=self.run.version + 1,
         )
+        self._storing = asyncio.create_task(self._store(filled, row))
+
+    async def stored(self) -> None:
+        """Returns when all that was begun is stored; raises what that raised."""
+        if self._storing is not None:
+            await self._storing
+            self._storing = None
+
+    async def give_up(self) -> None:
+        """What was begun and is not stored is left to whoever goes on."""
+        if self._storing is not None:
+            self._storing.cancel()
+            await asyncio.gather(self._storing, return_exceptions=True)
+
+    async def _store(self, filled: _Filling, row: RunRow) -> None:
+        block = filled.block
+        asides = await self._durably(lambda: write_or_set_aside(self._sink, block))
+        if letters := filled.refused(asides, self._pipeline.run_id):
+            block.dead_letters += letters
+            self.dead_letters += len(letters)
+            row = row._replace(dead_letters=row.dead_letters + len(letters))
+            await self._durably(lambda: write_or_set_aside(self._sink, Block(dead_letters=letters)))
+        if (settled := self._settled) is not None and (records := filled.settled()):
+            await self._durably(lambda: settled(records))
         await self._durably(lambda: self._runs.store(row))
         self.run = row
-        self.block, self._taken, self._traces = Block(), [], 0
-
-    def _stored(self) -> list[Record]:
-        dead = {(row.topic, row.partition, row.offset, row.time) for row in self.block.dead_letters}
-        records = [record for _, batch in self._taken for record in batch]
-        return [at for at in records if (at.topic, at.partition, at.offset, broker_time(at)) not in dead]
-
-    def _dead_letters(self, refused: Sequence[SetAside]) -> list[DeadLetterRow]:
-        """A record whose row the sink will never take is a dead letter of the run, once, however many rows it had."""
-        by_batch = by_block(refused, [block for block, _ in self._taken])
-        return [
-            dead_letter_row(letter, self._run_id)
-            for (_, records), found in zip(self._taken, by_batch, strict=True)
-            for letter in dead_letters_of(found, records)
-        ]
 
     async def _durably(self, call: Callable[[], Result]) -> Result:
         """The result, once the other side is there to give it."""

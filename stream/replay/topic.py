@@ -1,46 +1,19 @@
-"""Reads a range of topics by offsets, in no consumer group: a live worker's place is never touched."""
+"""Reads a period of topics: every record whose broker timestamp may belong to it."""
 
-import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
 
-from evaluators.errors import ConfigError, Transient
 from stream.configuration.sections import KafkaSettings
-from stream.ingest.records import Record
-from stream.kafka.brokers import partitions
-from stream.kafka.client import client_options
-from stream.kafka.ends import ISOLATION, end_offsets
+from stream.kafka.ends import end_offsets
 from stream.pipeline import Period
 from stream.replay.loop import RecordBatch
+from stream.replay.ranges import POLL_MS, Range, counted_partitions, read_range, rewound
 from stream.replay.runs import Position
 
-log = logging.getLogger(__name__)
-
-_POLL_MS = 1000
 _POLLS = 10
-
-
-class _Range(NamedTuple):
-    """Where each partition begins and where it ends, and where to go on; offsets."""
-
-    begin: Mapping[TopicPartition, int]
-    until: Mapping[TopicPartition, int]
-    following: dict[TopicPartition, int]
-
-    def open_ends(self) -> list[TopicPartition]:
-        """Partitions with more to read."""
-        return [at for at, end in self.until.items() if self.following[at] < end]
-
-    def batch(self, records: Sequence[Record]) -> RecordBatch:
-        """These records, and how far it is after them."""
-        position = {"begin": _named(self.begin), "until": _named(self.until), "next": _named(self.following)}
-        done = sum(min(self.following[at], end) - self.begin[at] for at, end in self.until.items())
-        return RecordBatch(records, position, done, sum(end - self.begin[at] for at, end in self.until.items()))
 
 
 class TopicSource:
@@ -72,55 +45,17 @@ class TopicSource:
 
     def rewound(self, position: Position) -> Position:
         """From the beginning of the same range."""
-        return {**position, "next": position.get("begin", {})}
+        return rewound(position)
 
     async def read(self, position: Position) -> AsyncGenerator[RecordBatch, None]:
         """From `position` to the end of the range, in batches of a partition; `done` and `total` are offsets."""
-        found = await self._partitions()
-        consumer = AIOKafkaConsumer(
-            group_id=None,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            isolation_level=ISOLATION,
-            fetch_max_bytes=max(self._kafka.max_record_bytes, 50 << 20),
-            max_partition_fetch_bytes=self._kafka.max_record_bytes,
-            **client_options(self._kafka),
-        )
-        try:
-            await consumer.start()
-            consumer.assign(found)
-            async with aclosing(self._read(consumer, position)) as batches:
-                async for batch in batches:
-                    yield batch
-        except KafkaError as error:
-            raise self._away(error) from None
-        finally:
-            await consumer.stop()
+        known = await counted_partitions(self._kafka, self._topics)
+        found = [TopicPartition(topic, number) for topic, count in known.items() for number in range(count)]
+        async with aclosing(read_range(self._kafka, found, position, self._range, self._records)) as batches:
+            async for batch in batches:
+                yield batch
 
-    async def _read(self, consumer: AIOKafkaConsumer, position: Position) -> AsyncGenerator[RecordBatch, None]:
-        asked = await self._range(consumer, position)
-        for at, offset in asked.following.items():
-            consumer.seek(at, offset)
-        while open_ends := asked.open_ends():
-            fetched = await consumer.getmany(*open_ends, timeout_ms=_POLL_MS, max_records=self._records)
-            for at in open_ends:
-                asked.following[at] = await consumer.position(at)  # past compacted records and transaction marks
-                if records := [record for record in fetched.get(at, ()) if record.offset < asked.until[at]]:
-                    yield asked.batch(records)
-        yield asked.batch([])
-
-    async def _range(self, consumer: AIOKafkaConsumer, position: Position) -> _Range:
-        if position.get("until"):
-            begin, until = _partitions(position["begin"]), _partitions(position["until"])
-            following = _partitions(position["next"])
-            kept = await consumer.beginning_offsets(list(until))
-            for at, first in kept.items():
-                if following[at] < min(first, until[at]):
-                    log.warning(
-                        "%s/%d: %d records are gone by retention", at.topic, at.partition, first - following[at]
-                    )
-                    following[at] = first
-            return _Range(begin, until, following)
+    async def _range(self, consumer: AIOKafkaConsumer) -> Range:
         found = list(consumer.assignment())
         begin = await consumer.beginning_offsets(found)
         until = ends = await end_offsets(consumer, begin)
@@ -132,27 +67,13 @@ class TopicSource:
                 if until[at] <= begin[at] < ends[at] and not await self._begins_at(consumer, at, until[at], last_s):
                     until[at] = ends[at]  # the embedded broker finds offset 0 for any time; the pipeline sorts it out
         begin = {at: min(begin[at], until[at]) for at in found}
-        return _Range(begin, until, dict(begin))
-
-    async def _partitions(self) -> list[TopicPartition]:
-        """Every partition of the topics; raises `ConfigError` where one is not there."""
-        known = await partitions(self._kafka)
-        if missing := [topic for topic in self._topics if topic not in known]:
-            raise ConfigError(
-                f"Kafka at {self._kafka.bootstrap_servers} has no topic {', '.join(missing)}; "
-                "give one with --topic, or set kafka.topics"
-            )
-        return [TopicPartition(topic, number) for topic in self._topics for number in range(known[topic])]
-
-    def _away(self, error: KafkaError) -> Transient:
-        servers = self._kafka.bootstrap_servers
-        return Transient(f"Kafka at {servers}: {type(error).__name__}; once it is back, the same command goes on")
+        return Range(begin, until, dict(begin))
 
     async def _begins_at(self, consumer: AIOKafkaConsumer, at: TopicPartition, offset: int, second: float) -> bool:
         """Whether the record at `offset` is not older than `second`, as the broker said."""
         consumer.seek(at, offset)
         for _ in range(_POLLS):
-            fetched = await consumer.getmany(at, timeout_ms=_POLL_MS, max_records=1)
+            fetched = await consumer.getmany(at, timeout_ms=POLL_MS, max_records=1)
             for record in fetched.get(at, ()):
                 return bool(record.timestamp >= second * 1000)
         return False
@@ -179,11 +100,3 @@ def _said(second: float) -> str:
     if not 0 < second < float("inf"):
         return "the beginning" if second <= 0 else "the end"
     return datetime.fromtimestamp(second, UTC).isoformat(timespec="milliseconds")
-
-
-def _named(offsets: Mapping[TopicPartition, int]) -> dict[str, int]:
-    return {f"{at.topic}/{at.partition}": offset for at, offset in offsets.items()}
-
-
-def _partitions(named: Mapping[str, int]) -> dict[TopicPartition, int]:
-    return {TopicPartition(name.rpartition("/")[0], int(name.rpartition("/")[2])): at for name, at in named.items()}

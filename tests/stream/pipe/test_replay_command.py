@@ -1,5 +1,6 @@
 """`ragwatch replay`, killed and interrupted, goes on where it was, and shows how far it is."""
 
+import json
 import logging
 import os
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +18,9 @@ from sinks.clickhouse.database import Database
 from stream.cli.replay_progress import shown
 from stream.replay.loop import ReplayProgress
 from stream.replay.runs import Runs
-from tests.stream.pipe.replaying import lines, traces
+from tests.infra.kafka_node import KafkaNode
+from tests.stream.pipe.replaying import BASE_MS, everything, go, lines, traces
+from tests.stream.pipe.test_replay_topic import on_topic
 
 pytestmark = pytest.mark.clickhouse
 
@@ -55,6 +59,19 @@ def command(database: Database, tmp_path: Path) -> Iterator[Callable[..., "subpr
         process.communicate()
 
 
+def kill_in_the_middle(database: Database, process: "subprocess.Popen[str]", run_id: str) -> None:
+    deadline = time.monotonic() + 60
+    while (left := Runs(database).find(run_id)) is None or left.traces < 500:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.wait(10)
+    left = Runs(database).find(run_id)
+    assert left is not None
+    assert left.state == "started"
+
+
 @pytest.mark.chaos
 def test_killed_in_the_middle_the_same_command_finishes(
     database: Database, command: Callable[..., "subprocess.Popen[str]"], tmp_path: Path
@@ -62,17 +79,7 @@ def test_killed_in_the_middle_the_same_command_finishes(
     file = tmp_path / "traces.jsonl"
     file.write_text(lines(*traces(3000)))
     args = ("replay", "--run", "k", "--file", str(file), "--evaluators", "inputs,operations")
-    process = command(*args)
-    deadline = time.monotonic() + 60
-    while (left := Runs(database).find("k")) is None or left.traces < 500:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.kill()
-    process.wait(10)
-    left = Runs(database).find("k")
-    assert left is not None
-    assert left.state == "started"
+    kill_in_the_middle(database, command(*args), "k")
     again = command(*args)
     said, errors = again.communicate(timeout=120)
     assert again.returncode == 0, errors
@@ -80,6 +87,26 @@ def test_killed_in_the_middle_the_same_command_finishes(
     counts = database.rows("SELECT count() AS n, uniqExact(trace_id) AS ids FROM traces FINAL WHERE run_id = 'k'")
     assert counts == [{"n": 3000, "ids": 3000}]
     assert database.rows("SELECT count() AS n FROM scores FINAL WHERE run_id = 'k'") == [{"n": 6000}]
+
+
+@pytest.mark.chaos
+@pytest.mark.kafka
+def test_killed_in_the_middle_of_a_topic_it_leaves_the_rows_of_one_that_was_not(
+    database: Database, command: Callable[..., "subprocess.Popen[str]"], kafka: KafkaNode
+) -> None:
+    topic = f"t-{uuid.uuid4().hex}"
+    values = [json.dumps(trace).encode() for trace in traces(3000)]
+    source = on_topic(kafka.bootstrap, topic, [(BASE_MS, value) for value in [*values, b"poison"]])
+    go(database, source(), "whole", block_rows=10_000)
+    args = ("replay", "--run", "k", "--topic", topic, "--evaluators", "inputs,operations")
+    kill_in_the_middle(database, command(*args, RAGWATCH_KAFKA__BOOTSTRAP_SERVERS=kafka.bootstrap), "k")
+    again = command(*args, RAGWATCH_KAFKA__BOOTSTRAP_SERVERS=kafka.bootstrap)
+    said, errors = again.communicate(timeout=120)
+    assert again.returncode == 0, errors
+    assert said == f"run k: 3,000 traces, 1 dead letters, from topic {topic}\n"
+    whole, stored = everything(database, "whole"), everything(database, "k")
+    assert len(whole["traces"]) == 3000
+    assert {table: [{**row, "run_id": "whole"} for row in found] for table, found in stored.items()} == whole
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

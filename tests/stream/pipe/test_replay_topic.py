@@ -64,14 +64,6 @@ def on_topic(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]]) ->
     return source
 
 
-@pytest.fixture(
-    params=[pytest.param("broker", marks=pytest.mark.broker), pytest.param("kafka", marks=pytest.mark.kafka)]
-)
-def bootstrap(request: pytest.FixtureRequest) -> str:
-    found: str = request.getfixturevalue(request.param).bootstrap
-    return found
-
-
 def test_a_topic_becomes_a_run(database: Database, bootstrap: str) -> None:
     values = [(BASE_MS + n * 1000, json.dumps(trace).encode()) for n, trace in enumerate(traces(50))]
     source = on_topic(bootstrap, f"t-{uuid.uuid4().hex}", [*values, (BASE_MS, b"poison")])
