@@ -14,7 +14,12 @@ from typing import Any, NamedTuple
 
 import faust
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import GroupAuthorizationFailedError, KafkaError, TopicAuthorizationFailedError
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    UnsupportedCodecError,
+)
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 from mode import Service
@@ -271,9 +276,11 @@ def _look_for_errors(consumer: AIOKafkaConsumer) -> None:
 
 @contextmanager
 def _said_to_a_person() -> Iterator[None]:
-    """What a user of Kafka may not do is a `ConfigError`."""
+    """What a user of Kafka may not do, and what cannot be decompressed here, is a `ConfigError`."""
     try:
         yield
+    except UnsupportedCodecError as error:
+        raise ConfigError(f"records cannot be decompressed ({error}): pip install cramjam") from None
     except (GroupAuthorizationFailedError, TopicAuthorizationFailedError) as error:
         what = "group" if isinstance(error, GroupAuthorizationFailedError) else "topic"
         named = ", ".join(map(str, error.args))
