@@ -1,9 +1,10 @@
 """Options that commands share."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -46,11 +47,11 @@ def config_option(command: Command) -> Command:
     )(command)
 
 
-def settings_from(config: Path | None) -> "Loaded":
-    """The effective settings of this process; raises `ConfigError`."""
+def settings_from(config: Path | None, changes: Mapping[str, str] = MappingProxyType({})) -> "Loaded":
+    """The effective settings of this process, with `changes` in place of variables; raises `ConfigError`."""
     from stream.settings import load
 
-    return load(config, os.environ)
+    return load(config, {name: os.environ[name] for name in os.environ if name.upper() not in changes} | dict(changes))
 
 
 def split(values: tuple[str, ...]) -> tuple[str, ...]:

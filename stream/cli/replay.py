@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import EventTime, config_option, split
-from stream.cli.replay_settings import set_option, settings_with
+from stream.cli.options import EventTime, config_option, settings_from, split
+from stream.cli.replay_settings import as_variables, set_option
 
 if TYPE_CHECKING:
     from stream.ingest.records import Record
@@ -78,7 +78,7 @@ def command(
     if start is not None and end is not None and start >= end:
         raise click.UsageError("--from must lie before --to")
     check_name(run_id)
-    settings = settings_with(config, changes)
+    settings = settings_from(config, as_variables(changes)).settings
     if wanted := split(evaluators):
         chosen = settings.evaluators.model_copy(update={"enabled": wanted})
         settings = settings.model_copy(update={"evaluators": chosen})
