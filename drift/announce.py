@@ -8,11 +8,12 @@ anything, so a process that dies in between, or a second leader, adds nothing tw
 import html
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
 
+from drift import outbox
+from drift.outbox import GRAFANA, Action, Message
 from drift.problems import EventRow
 from evaluators.errors import Refused, Transient
 from sinks.clickhouse.database import Database
@@ -20,47 +21,10 @@ from sinks.grafana import GrafanaGateway
 
 logger = logging.getLogger(__name__)
 
-Action = Literal["open", "close"]
-
-_TARGET = "grafana"
 _ACTIONS: dict[str, Action] = {"opened": "open", "reopened": "open", "resolved": "close"}
 OLDEST = timedelta(days=7)  # a Grafana that is configured later does not get years of history
 _LONGEST_TAG = 80  # bytes; Grafana takes 100 a tag, and 500 for all tags of an annotation
 _SHORTEST_REGION = timedelta(seconds=1)  # without an extent it is a point, and closing it would show nothing
-
-
-class OutboxRow(NamedTuple):
-    """Table `outbox`."""
-
-    message_id: str
-    target: str
-    action: Action
-    subject: str
-    payload: str
-    state: str
-    external_id: str
-    attempts: int
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """What one event asks of Grafana: how the episode's annotation looks afterwards."""
-
-    message_id: str
-    action: Action
-    subject: str
-    at: datetime
-    start: datetime
-    end: datetime
-    text: str
-    tags: tuple[str, ...]
-    attempts: int = 0
-
-    @property
-    def identity(self) -> str:
-        """The tag that finds the episode's annotation again."""
-        return f"id:{self.subject}"
 
 
 @dataclass(slots=True)
@@ -75,33 +39,48 @@ class Announced:
 def announce(database: Database, grafana: GrafanaGateway, epoch: int, clock: Callable[[], datetime]) -> Announced:
     """Every event of a problem that is not muted is in Grafana afterwards, in the order in which they happened.
 
-    Does nothing where a newer leader than `epoch` was elected. Raises `Transient` or `ConfigError` where Grafana or the
-    database is away or refuses us; what is left is sent by the next run.
+    The oldest `outbox.MOST` where there are more; the next run goes on. What Grafana refuses for its content is set
+    aside with its reason and holds nothing back. Does nothing where a newer leader than `epoch` was elected. Raises
+    `Transient` or `ConfigError` where Grafana or the database is away or refuses us; what is left is sent by the next
+    run.
     """
-    _enqueue(database, epoch, clock() - OLDEST)
+    enqueue(database, epoch, clock())
     done = Announced()
-    for message in _pending(database):
+    for message in outbox.pending(database):
         if _superseded(database, epoch):
             logger.info("announcements: epoch %d is over; a newer leader goes on", epoch)
             break
         try:
             external_id = _send(grafana, message)
-        except Transient:
-            _mark(database, message, epoch, "pending")
+        except Transient as error:
+            outbox.mark(database, message, epoch, "pending", why=str(error))
             raise
         except Refused as error:
             logger.error("announcements: %s of problem %s is given up: %s", message.action, message.subject, error)
-            _mark(database, message, epoch, "refused")
+            outbox.mark(database, message, epoch, "refused", why=str(error))
             done.refused += 1
             continue
-        _mark(database, message, epoch, "sent", external_id)
+        outbox.mark(database, message, epoch, "sent", external_id=external_id)
         done.opened += message.action == "open"
         done.closed += message.action == "close"
     return done
 
 
-def message_of(event: EventRow) -> Message:
-    """What an event asks for; the same event always asks for the same."""
+def enqueue(database: Database, epoch: int, now: datetime) -> None:
+    """Of the events that ask for a message and have none yet, the oldest `outbox.MOST` have one, to be sent."""
+    events = database.rows(
+        f"SELECT {', '.join(EventRow._fields)} FROM problem_events FINAL "
+        "WHERE event IN {events:Array(String)} AND recorded_at >= {since:DateTime64(3, 'UTC')} "
+        "AND concat({target:String}, ':', event_id) NOT IN (SELECT message_id FROM outbox) "
+        "AND (problem_id, episode) NOT IN (SELECT problem_id, episode FROM problems WHERE muted_by != '') "
+        "ORDER BY at LIMIT {most:UInt32}",
+        {"events": list(_ACTIONS), "since": now - OLDEST, "target": GRAFANA, "most": outbox.MOST},
+    )
+    outbox.write_down(database, [message_of(EventRow(**event), now) for event in events], epoch)
+
+
+def message_of(event: EventRow, now: datetime) -> Message:
+    """What an event asks for, written down now; the same event always asks for the same."""
     attributes = json.loads(event.attributes or "{}")
     action = _ACTIONS[event.event]
     since = attributes.get("since")
@@ -111,7 +90,7 @@ def message_of(event: EventRow) -> Message:
     named |= {"type": event.type, "severity": event.severity, "id": subject}
     tags = ["ragwatch", "problem", *(_tag(name, value) for name, value in named.items() if value)]
     return Message(
-        message_id=f"{_TARGET}:{event.event_id}",
+        message_id=f"{GRAFANA}:{event.event_id}",
         action=action,
         subject=subject,
         at=event.at,
@@ -119,6 +98,7 @@ def message_of(event: EventRow) -> Message:
         end=max(event.at, start + _SHORTEST_REGION),
         text=_text(event),
         tags=(*tags, *(["resolved"] if action == "close" else [])),
+        written_at=now,
     )
 
 
@@ -142,64 +122,8 @@ def _drop(grafana: GrafanaGateway, annotations: Iterable[int]) -> None:
         grafana.delete_annotation(annotation)
 
 
-def _enqueue(database: Database, epoch: int, since: datetime) -> None:
-    """Write down what is not written down yet."""
-    events = database.rows(
-        f"SELECT {', '.join(EventRow._fields)} FROM problem_events FINAL "
-        "WHERE event IN {events:Array(String)} AND recorded_at >= {since:DateTime64(3, 'UTC')} "
-        "AND concat({target:String}, ':', event_id) NOT IN (SELECT message_id FROM outbox) "
-        "AND (problem_id, episode) NOT IN (SELECT problem_id, episode FROM problems WHERE muted_by != '')",
-        {"events": list(_ACTIONS), "since": since, "target": _TARGET},
-    )
-    messages = [message_of(EventRow(**event)) for event in events]
-    database.insert("outbox", [_row(message, epoch, "pending") for message in messages])
-
-
-def _pending(database: Database) -> Sequence[Message]:
-    """Oldest first; of one moment an opening before a closing."""
-    rows = database.rows(
-        "SELECT message_id, action, subject, payload, attempts FROM outbox FINAL "
-        "WHERE target = {target:String} AND state = 'pending'",
-        {"target": _TARGET},
-    )
-    return sorted((_read(**row) for row in rows), key=lambda each: (each.at, each.action != "open", each.message_id))
-
-
 def _superseded(database: Database, epoch: int) -> bool:
     return int(database.rows("SELECT max(epoch) AS newest FROM leaders")[0]["newest"]) > epoch
-
-
-def _mark(database: Database, message: Message, epoch: int, state: str, external_id: str = "") -> None:
-    database.insert("outbox", [_row(message, epoch, state, external_id, message.attempts + 1)])
-
-
-def _row(message: Message, epoch: int, state: str, external_id: str = "", attempts: int = 0) -> OutboxRow:
-    payload = {
-        "at": message.at.isoformat(),
-        "start": message.start.isoformat(),
-        "end": message.end.isoformat(),
-        "text": message.text,
-        "tags": message.tags,
-    }
-    # Within an epoch a later attempt wins, and an end wins over "pending"; a newer leader's word wins over all.
-    version = epoch << 32 | attempts << 1 | (state != "pending")
-    return OutboxRow(
-        message.message_id,
-        _TARGET,
-        message.action,
-        message.subject,
-        json.dumps(payload),
-        state,
-        external_id,
-        attempts,
-        version,
-    )
-
-
-def _read(message_id: str, action: Action, subject: str, payload: str, attempts: int) -> Message:
-    told = json.loads(payload)
-    at, start, end = (datetime.fromisoformat(told[name]) for name in ("at", "start", "end"))
-    return Message(message_id, action, subject, at, start, end, told["text"], tuple(told["tags"]), attempts)
 
 
 def _text(event: EventRow) -> str:

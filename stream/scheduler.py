@@ -26,6 +26,7 @@ from stream.kafka.leader import KafkaLeadership
 from stream.labels.job import LabelJob
 from stream.labels.reader import LabelReader
 from stream.labels.sending import send
+from stream.lanes.backoff import delays
 from stream.lanes.worker import CRASHED, STOPPED, WRONG_SETTINGS
 from stream.rules_file import RulesFile
 from stream.settings import Loaded, Settings
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 Job = Callable[[Jobs, datetime], object]
 
 _LOOK_S = 60.0  # how often a new leader may find that something slow is due
+_LONGEST_PAUSE_S = 300.0  # between two looks whether Grafana is back
 _MISFIRE_S = 3600  # a job that could not start in time starts late rather than never
 
 
@@ -211,7 +213,7 @@ def _schedule(settings: Settings, database: Database, telemetry: Telemetry) -> l
     if settings.kafka.labels_topic:
         jobs.append(("labels", settings.jobs.every_s, _joining(settings, database, telemetry)))
     if settings.grafana.url:
-        jobs.append(("announce", settings.jobs.every_s, _announcing(settings, database)))
+        jobs.append(("announce", settings.jobs.every_s, _announcing(settings, database, telemetry)))
     return jobs
 
 
@@ -230,13 +232,10 @@ def _watching(telemetry: Telemetry) -> Job:
     return job
 
 
-def _announcing(settings: Settings, database: Database) -> Job:
-    from drift.announce import announce
+def _announcing(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
     from sinks.grafana import GrafanaGateway
+    from stream.announcing import Announcing
 
-    gateway = GrafanaGateway(settings.grafana)
-
-    def job(jobs: Jobs, now: datetime) -> object:
-        return announce(database, gateway, jobs.term.epoch, lambda: now)
-
-    return job
+    waits = partial(delays, random.Random(), first_s=settings.jobs.every_s, cap_s=_LONGEST_PAUSE_S)
+    announcing = Announcing(database, GrafanaGateway(settings.grafana), telemetry, waits)
+    return lambda jobs, now: announcing.run(jobs.term.epoch, now)

@@ -168,6 +168,21 @@ class Telemetry:
             "Changes that came after the scores of their day were deleted: no window was computed anew.",
             "Backfill what is older than retention.traces_days into a run of its own.",
         )
+        self.outbox_waiting = self._gauge(
+            "outbox_waiting",
+            "Messages that wait for Grafana, as the leader of the jobs last saw it.",
+            "Growing: Grafana is away or refuses us; the log and column `why` of table outbox say which.",
+        )
+        self.outbox_oldest_seconds = self._gauge(
+            "outbox_oldest_seconds",
+            "For how long the oldest of them has waited.",
+            "Above a few of jobs.every_s: as above. Nothing is lost within retention.outbox_days.",
+        )
+        self.outbox_refused = self._gauge(
+            "outbox_refused",
+            "Messages that Grafana refused for their content and that are not sent again.",
+            "Column `why` of table outbox has Grafana's reason.",
+        )
         self.leader = self._gauge(
             "jobs_leader", "1 in the process that leads the jobs.", "Sum over processes must be 1."
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from drift import announce as module
+from drift import outbox
 from drift.announce import Announced, announce
 from drift.leadership import LeaderRow
 from drift.problems import EventRow
@@ -146,11 +146,11 @@ def test_where_nobody_knows_whether_it_arrived_it_is_there_once(job: Job, fault:
 def test_killed_between_sending_and_marking_it_is_there_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     job.happened(OPENED)
 
-    def killed(*_: object) -> None:
+    def killed(*_: object, **named: object) -> None:
         raise Killed
 
     with monkeypatch.context() as dying:
-        dying.setattr(module, "_mark", killed)
+        dying.setattr(outbox, "mark", killed)
         with pytest.raises(Killed):
             job.run(epoch=1)
     assert (len(job.annotations()), job.states()) == (1, {"grafana:e1": "pending"})
@@ -216,6 +216,8 @@ def test_what_grafana_refuses_holds_nothing_else_back(job: Job) -> None:
     job.grafana.faults.append(Fault("POST", "/api/annotations", 400))
     assert job.run() == Announced(opened=1, refused=1)
     assert job.states() == {"grafana:e1": "refused", "grafana:f1": "sent"}
+    [set_aside] = job.database.rows("SELECT why FROM outbox FINAL WHERE state = 'refused'")
+    assert "POST /api/annotations with 400: out of order" in set_aside["why"]
     assert job.run() == Announced()
 
 

@@ -1,0 +1,58 @@
+"""The job that empties the outbox. While Grafana is away it is asked ever more rarely, and messages still queue up."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from drift import outbox
+from drift.announce import Announced, announce, enqueue
+from evaluators.errors import RagwatchError, Transient
+from sinks.clickhouse.database import Database
+from sinks.grafana import GrafanaGateway
+from stream.telemetry.registry import Telemetry
+
+
+class Announcing:
+    """Remembers from run to run when to ask again. `delays`: the pauses in seconds, from the first failure on."""
+
+    def __init__(
+        self,
+        database: Database,
+        grafana: GrafanaGateway,
+        telemetry: Telemetry,
+        delays: Callable[[], Iterator[float]],
+    ) -> None:
+        self._database = database
+        self._grafana = grafana
+        self._telemetry = telemetry
+        self._delays = delays
+        self._pauses_s = delays()
+        self._again_at: datetime | None = None
+
+    def run(self, epoch: int, now: datetime) -> Announced:
+        """What waits is sent, and how much is left is measured. Raises as `announce` does, `Transient` in a pause.
+
+        `now` is the server's time.
+        """
+        try:
+            if self._again_at is not None and now < self._again_at:
+                enqueue(self._database, epoch, now)
+                left_s = (self._again_at - now).total_seconds()
+                raise Transient(f"announcements wait after a failure: Grafana is asked again in {left_s:.0f} s")
+            return self._send(epoch, now)
+        finally:
+            self._measure(now)
+
+    def _send(self, epoch: int, now: datetime) -> Announced:
+        try:
+            done = announce(self._database, self._grafana, epoch, lambda: now)
+        except RagwatchError:
+            self._again_at = now + timedelta(seconds=next(self._pauses_s))
+            raise
+        self._pauses_s, self._again_at = self._delays(), None
+        return done
+
+    def _measure(self, now: datetime) -> None:
+        found = outbox.backlog(self._database, now)
+        self._telemetry.outbox_waiting.set(found.waiting)
+        self._telemetry.outbox_oldest_seconds.set(found.oldest_s)
+        self._telemetry.outbox_refused.set(found.refused)
