@@ -18,6 +18,7 @@ from stream.configuration.sections import KafkaSettings
 from stream.ingest.records import Record
 from stream.kafka.brokers import partitions
 from stream.kafka.client import client_options
+from stream.kafka.ends import ISOLATION
 from stream.replay.loop import RecordBatch
 from stream.replay.runs import Position
 
@@ -72,6 +73,7 @@ async def read_range(
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
+        isolation_level=ISOLATION,
         fetch_max_bytes=max(kafka.max_record_bytes, 50 << 20),
         max_partition_fetch_bytes=kafka.max_record_bytes,
         **client_options(kafka),
