@@ -77,7 +77,7 @@ QUESTION_FAILURES = Metric(
 
 @evaluator(
     "pii_leakage",
-    version=3,
+    version=4,
     domain="privacy",
     method="rule",
     inputs=Inputs,
@@ -88,7 +88,8 @@ QUESTION_FAILURES = Metric(
 def pii_leakage(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Formatted personal data in the answer or the contexts: payment cards, IBANs, social security and other national
     numbers of some forty countries, e-mail addresses, telephone numbers, IP addresses, documents, devices, wallets,
-    dates of birth. What was found is told by kind and position only.
+    dates of birth, coordinates to some hundred metres or finer. Documentation's examples (4111 1111 1111 1111,
+    john@example.com) count as what they look like. What was found is told by kind and position only.
     """
     kinds, scan = params.wanted, scanner(params.region)
     allowed = cache(params.allowed)

@@ -43,7 +43,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "sensitive_data_leakage",
-    version=2,
+    version=3,
     domain="privacy",
     method="rule",
     inputs=Inputs,
@@ -54,7 +54,8 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 def sensitive_data_leakage(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Secrets in the answer or the contexts: private keys and certificates, API keys and tokens of some hundred
     providers, JSON web tokens, credentials in URLs and headers, passwords and keys in assignments and in prose,
-    activation keys. What was found is told by kind and position only.
+    one-time codes, activation keys. Fillers (xxxx, your-key-here, user:password@) are none; examples such as
+    AKIAIOSFODNN7EXAMPLE are. What was found is told by kind and position only.
     """
     kinds, scan = params.wanted, scanner()
     for row in rows:

@@ -8,7 +8,8 @@ from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.keys import keyed
 from evaluators.leaks.patterns import compiled
 
-_SHORTEST_CELL, _LONGEST_HEAD = 6, 48  # characters; shorter cells hold nothing that only a label tells
+_SHORTEST_CELL, _LONGEST_HEAD = 6, 48  # characters; shorter cells hold nothing that only a label tells, but for codes
+_SHORTEST_CODE = 3  # digits
 # The line under a Markdown table's heads, and a line that may be the heads of comma-separated values.
 _RULE = r"(?m)^[ >]{0,8}\|?(?: ?:?-{2,}:? ?\|)+(?: ?:?-{2,}:? ?)?\|?[ \r]{0,4}$"
 _HEAD = r"[\"']?[A-Za-z\x80-\x8f?][A-Za-z\x80-\x8f?0-9_ .()/#'-]{1,47}[\"']?"
@@ -90,8 +91,13 @@ def _under(data: bytes, heads: Span, rows: Sequence[Span], separator: bytes) -> 
     columns = _parted(data, heads, separator)
     for row in rows:
         for head, cell in zip(columns, _parted(data, row, separator), strict=True):
-            if 0 < head.end - head.start <= _LONGEST_HEAD and cell.end - cell.start >= _SHORTEST_CELL:
+            if 0 < head.end - head.start <= _LONGEST_HEAD and _may_tell(data[cell.start : cell.end]):
                 yield head, cell
+
+
+def _may_tell(cell: bytes) -> bool:
+    """Whether it is long enough for what only a label tells."""
+    return len(cell) >= _SHORTEST_CELL or (len(cell) >= _SHORTEST_CODE and cell.isdigit())
 
 
 def _parted(data: bytes, line: Span, separator: bytes) -> list[Span]:

@@ -40,6 +40,7 @@ _LABEL = (
     rf"cartao|carta|kaart|karty?)\b|{CARD})[^\n]{{0,24}}$"
 )
 _ID = r"(?i)\bids?\b[\"']?[ :#=]*$"
+_PARCEL = r"(?:^|[^0-9])9[1-5][0-9]{2} $"  # how the 22 digits of the US post's parcels begin
 _BEFORE = 40
 
 
@@ -78,6 +79,8 @@ def _card_at(shape: Formatted, groups: list[Span], index: int) -> int:
 def _is_meant(shape: Formatted, start: int, count: int, digits: str) -> bool:
     """Whether it is a card's, and no other number that happens to fit."""
     before = shape.data[max(start - _BEFORE, 0) : start]
+    if compiled(_PARCEL).search(before):
+        return False
     if compiled(_LABEL).search(before):
         return luhn(digits)
     if not is_card(digits):

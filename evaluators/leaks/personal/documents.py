@@ -160,6 +160,11 @@ DETECTORS: tuple[Detector, ...] = (
         r"[A-Z]{1,4}[0-9]{2,4}[A-Z][0-9A-Z]{3,8}",
         mark=MEDICAL,
     ),
+    named(
+        *("bank_account", "a bank account number"),
+        r"sort code[^0-9\n]{0,12}[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}[\s,;/|&]{1,4}(?:and\s)?(?:account|acct?)\b",
+        r"[0-9]{7,12}",
+    ),
     told("imei", "a device's IMEI", r"\bimei", r"[0-9]{15}|[0-9]{2}[ -][0-9]{6}[ -][0-9]{6}[ -][0-9]", luhn),
     Detector("birth_date", "a date of birth", (rf"(?i:{called(_BIRTH)})", BIRTH), _birth),
     Detector("birth_date", "a date of birth", (rf"(?i:{called(_BORN)})",), _born),

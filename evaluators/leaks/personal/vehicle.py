@@ -37,7 +37,7 @@ _VEHICLE = (
 _PLATE = (
     r"(?:licen[cs]e|number|registration|reg) plate|(?:auto|kfz )?kennzeichen|nummernschild|plate (?:no|num)|"
     r"\bplate[\"']?\s?[:=]|matricula|"
-    r"immatriculation|"
+    r"immatricul(?:ation|ee?)|"
     r"(?:vehicle|car|van|truck) reg(?:istration)?|targa|n(?:ume)?r(?:y)? rejestracyjn|nummerplaat|kenteken|nummerskylt|"
     r"nummerplade|reg(?:istrerings|istrierungs)nummer|rekisterinumero|rekisteritunnus|\bspz\b|rendszam|plaka|placa|"
     r"gosnomer|nomer plat|registarska|n(?:uma)?r\.? (?:de )?inmatriculare|"
@@ -52,13 +52,21 @@ _REGISTRATION = r"registration|\breg\b|\bvr[mn]\b"
 DETECTORS: tuple[Detector, ...] = (
     free("vin", "a vehicle's number", r"\b[A-HJ-NPR-Z0-9]{13}[0-9]{4}\b", _is_vin),
     told("vin", "a vehicle's number", _VEHICLE, r"[A-HJ-NPR-Z0-9]{17}", _is_mixed),  # Europe's have no check digit
+    told("vin", "a vehicle's number", r"vehicle|\bcar\b|\btruck\b|\bvan\b", r"[A-HJ-NPR-Z0-9]{17}", _is_vin),
     named(
         "licence_plate",
         "a licence plate",
         _PLATE,
+        r"[A-Z0-9]{1,3}-[A-Z0-9]{2,3}-[A-Z0-9]{1,3}|"
         r"[A-Z]{1,3}[ -]?[A-Z0-9]{1,4}[ -]?[0-9A-Z]{2,4}(?:[ -]?[0-9]{4})?|[0-9]{1,4}[ -]?[A-Z]{1,3}[ -]?[0-9]{0,5}",
         _is_plate,
         mark=PLATE,
+    ),
+    told(
+        *("licence_plate", "a licence plate", r"plaque"),
+        r"[A-Z]{2}-[0-9]{3}-[A-Z]{2}",  # France's; so is called what is on teeth and on walls, too
+        _is_plate,
+        gap=BESIDE,
     ),
     told(
         *("licence_plate", "a licence plate", _REGISTRATION),

@@ -6,6 +6,7 @@ from evaluators.leaks.secrets import (
     credentials,
     key_block,
     login,
+    one_time_code,
     other_providers,
     password,
     product_key,
@@ -20,5 +21,6 @@ DETECTORS: tuple[Detector, ...] = (
     *product_key.DETECTORS,
     *password.DETECTORS,
     *login.DETECTORS,
+    *one_time_code.DETECTORS,
     *api_key.DETECTORS,
 )

@@ -26,11 +26,11 @@ OF = (
     r"til|ot|dla|k|"
     r"till)\b[^\n.:;=?!]{0,48}?)?"
 )
-_VERB = (  # the longest first: of "was set to" more than "was" belongs to it
+VERB = (  # the longest first: of "was set to" more than "was" belongs to it
     r"\b(?:(?:(?:has|have) been |was |is )?(?:set|reset|changed) to|(?:used to|will|shall) be|"
     r"is|was|are|ist|lautet|est|es|e|sono|on|ar|er|to|jest|este|adalah|la)(?: now)?\b:?"
 )
-IS = rf"{OF}[\"'*_]{{0,3}}(?:'s| {_VERB}) {{1,2}}[*_]{{0,3}}(?:{QUOTED}|{BARE})"
+IS = rf"{OF}[\"'*_]{{0,3}}(?:'s| {VERB}) {{1,2}}[*_]{{0,3}}(?:{QUOTED}|{BARE})"
 _QUOTES = "\"'`"
 _CLOSING = ".:)]}\\*"  # of the sentence, the call or the bold around a bare value
 

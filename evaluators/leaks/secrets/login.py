@@ -9,7 +9,11 @@ from evaluators.leaks.patterns import compiled
 from evaluators.leaks.secrets.password import is_strong, opens
 
 _USER, _PASS = r"(?:user(?:name)?|usr|uid)", r"(?:pass(?:word|wd)?|pwd?)"
-_BOTH = rf"(?:login|log in|credentials?|creds|zugangsdaten|{_USER}\s?[/&+]\s?{_PASS})"
+_ABROAD = (
+    r"zugangsdaten|anmeldedaten|identifiants?|credenciales|credenziali|credenciais|inloggegevens|dane logowania|"
+    r"inloggningsuppgifter"
+)
+_BOTH = rf"(?:login|log in|credentials?|creds|{_ABROAD}|{_USER}\s?[/&+]\s?{_PASS})"
 _PAIR = (
     rf"(?i)\b{_BOTH}\b[^\n]{{0,30}}?[:= ]\s{{0,2}}([a-z0-9_.@-]{{2,64}})\s?[:/]\s?"
     r"([^\s/\"',;]{6,64})(?:[\s\"',;.]|$)"
@@ -40,7 +44,7 @@ def _find_each(shape: Formatted) -> Iterator[Span]:
 DETECTORS: tuple[Detector, ...] = (
     Detector(
         *("password", "a password"),
-        (r"(?i)(?:login|log in|creds|credential|zugangsdaten)", rf"(?i){_USER}\s?[/&+]\s?p"),
+        (rf"(?i)(?:login|log in|creds|credential|{_ABROAD})", rf"(?i){_USER}\s?[/&+]\s?p"),
         _find_pair,
     ),
     Detector("password", "a password", (rf"(?i)\b(?:{_USER}|u|login)[ :=]",), _find_each),

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import PASSWORD
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.secrets.assigned import ARGUMENT, BARE, CALL, IS, OF, QUOTED, SIGN, Assigned, assigned
+from evaluators.leaks.patterns import compiled
+from evaluators.leaks.secrets.assigned import ARGUMENT, BARE, CALL, IS, OF, QUOTED, SIGN, VERB, Assigned, assigned
 from evaluators.leaks.secrets.placeholder import is_code, is_name
 
 _SHORTEST, _LONGEST = 6, 128
@@ -28,17 +29,25 @@ _WORD = (
 _NAME = rf"{_WORD}|passwd|\bpwd|_pwd|\bpass|[_-]pass|\bpw|_pw|(?-i:[a-z]Pass\b)"
 _MARKED = rf"{PASSWORD}{{2,20}}[^0-9A-Za-z\n]{{0,4}}\n?"
 _ASSIGNED = rf"(?:(?i:({_NAME})[0-9]?(?:{OF})?(?:{SIGN}))|({_MARKED}))(?:{QUOTED}|{BARE})"
+_KEY_OF_API = r"(?i)^clave de api\b"
 _CALLED = rf"(?i){CALL}(?:{_NAME}){ARGUMENT}"
 _SAID = rf"(?i)(?:\b|_)(?:{_WORD}|passwd|pwd|pw|credentials?){IS}"
 _BESIDE = r"(?i)\b(?:pass(?:word|code|phrase)|identified by) (?:\"([^\"\s]{6,64})\"|'([^'\s]{6,64})')"
 _PROSE_BESIDE = rf"(?i)(?:(?:_|\b)(?:{_WORD}|requirepass|passwd)|_pass|_pwd)[*:]{{0,3}}\s{{1,8}}{BARE}"
+_WITH = rf"(?i)\b(?:with|using|use|and|enter|try) (?:the |this )?(?:{_WORD})[*:]{{0,3}}\s{{1,2}}{BARE}"
 _BEHIND = (
     rf"(?i)(?:{QUOTED}|\b([^\s\"'`<>,;|]{{8,64}})) (?:as|is) (?:the|your|my|our|his|her|their|an?)"
     rf"(?: [a-z-]{{2,12}}){{0,2}} (?:{_WORD}|pwd?)\b"
 )
-# Four digits: of six is the code that India's post has, which is called so, too.
+# Of six digits is the code that India's post has, which is called so, too, but is nobody's own.
+_PIN_NAME = r"(?:\b|_)pin(?:[ _-]?(?:code|kod|number|nummer))?"
+_OWN = (
+    r"\b(?:my|your|his|her|their|card|atm|bank|debit|credit|sim|new|login|account|security|mobile|phone|app|door|gate|"
+    r"alarm|voicemail|entry)[ _]"
+)
+_PIN_IS = rf"{_PIN_NAME}(?:{OF})?(?:{SIGN}|(?:'s)? {VERB} )[\"'*]{{0,2}}"
 _PIN_SAID = (
-    rf"(?i)(?:\b|_)pin(?:[ _-]?(?:code|kod|number|nummer))?(?:{OF})?(?:{SIGN}| (?:is|ist|es|est|to) )[\"']?([0-9]{{4}})"
+    rf"(?i)(?:{_PIN_IS}([0-9]{{4,5}})|{_OWN}{_PIN_NAME} ([0-9]{{4}})|{_OWN}{_PIN_IS}([0-9]{{6,8}}))"
     r"(?:[^0-9A-Za-z.,/:-]|[.,]?(?:\s|$))"
 )
 _OPTION = rf"(?i)(?:^|\s)--[a-z-]{{0,24}}(?:password|passwd|passphrase|pass|pwd)[ =](?:{QUOTED}|{BARE})"
@@ -65,9 +74,11 @@ _NO_VALUE = re.compile(
     r"weeks?|"
     r"minutes?|years?|zeichen|tage|bits?)|[0-9.,/%+()-]+|[a-z]:\\.*|![a-z]+"
 )
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _RUNS = re.compile(r"[A-Z]+|[a-z]+")
 _VOWELS = frozenset("aeiouyAEIOUY")
 _OF_WORDS = 4  # lower-case letters in a row, as identifiers have them and random letters seldom
+_MANY_WORDS, _SHORT_WORD = 5, 2.8  # letters a word: fewer on average than an identifier's have
 
 
 def opens(value: str, quoted: bool) -> bool:
@@ -101,13 +112,15 @@ def _classes(value: str) -> set[str]:
 def _is_random(value: str) -> bool:
     runs = _RUNS.findall(value)
     words = [run for run in runs if len(run) >= _OF_WORDS and not _VOWELS.isdisjoint(run)]
-    return len(value) >= _STRONG and value.isalpha() and len(runs) > _THREE and not words
+    parts = len(_PARTS.findall(value))
+    changing = parts >= _MANY_WORDS and len(value) <= _SHORT_WORD * parts
+    return len(value) >= _STRONG and value.isalpha() and (changing or (len(runs) > _THREE and not words))
 
 
 def is_strong(value: str) -> bool:
     """Whether it is no word even of technical prose: three of digits, signs, capitals and small letters."""
     classes = _classes(value)
-    return (
+    return _is_random(value) or (
         len(value) >= _STRONG
         and "letter" in classes
         and (len(classes & {"digit", "sign", "upper", "lower"}) >= _THREE or {"digit", "sign"} <= classes)
@@ -118,8 +131,16 @@ def _find_assigned(shape: Formatted) -> Iterator[Span]:
     for found in assigned(shape, _ASSIGNED):
         spelt_out = len(found.match[1] or found.match[2] or "") >= _SPELT_OUT
         is_pin = found.value.isdigit() and spelt_out and len(found.value) >= _PIN
-        if (is_pin or opens(found.value, found.quoted)) and not _is_anothers(shape, found):
+        if (is_pin or opens(found.value, found.quoted or _is_parameter(shape, found))) and not _is_anothers(
+            shape, found
+        ):
             yield Span(found.start, found.end)
+
+
+def _is_parameter(shape: Formatted, found: Assigned) -> bool:
+    """Whether it stands in a URL's query or a connection string (";Pwd=..."), where no words do."""
+    start = found.match.start()
+    return shape.data[start - 1 : start] in (b"&", b"?", b";") and shape.data[found.start - 1 : found.start] == b"="
 
 
 def _find_called(shape: Formatted) -> Iterator[Span]:
@@ -130,7 +151,11 @@ def _find_called(shape: Formatted) -> Iterator[Span]:
 
 
 def _is_anothers(shape: Formatted, found: Assigned) -> bool:
-    """Whether it is a word of a sentence ("user123's choice") or what follows a form's field (<password>@host)."""
+    """Whether it is a word of a sentence ("user123's choice"), what follows a form's field (<password>@host) or a key's
+    name ("clave de API").
+    """
+    if compiled(_KEY_OF_API).search(shape.data[found.match.start() : found.start]):
+        return True
     if found.quoted:
         return False
     return (
@@ -139,7 +164,7 @@ def _is_anothers(shape: Formatted, found: Assigned) -> bool:
 
 
 def _find_said(shape: Formatted) -> Iterator[Span]:
-    for pattern in (_SAID, _BESIDE):
+    for pattern in (_SAID, _BESIDE, _WITH):
         for found in assigned(shape, pattern):
             is_pin = found.value.isdigit() and len(found.value) >= _PIN
             if is_pin or opens(found.value, found.quoted and pattern is _SAID):
@@ -165,7 +190,7 @@ def _find_pin(shape: Formatted) -> Iterator[Span]:
 
 DETECTORS: tuple[Detector, ...] = (
     Detector("password", "a password", (rf"(?i)(?:{_NAME})", PASSWORD), _find_assigned),
-    Detector("password", "a password", (r"(?i)(?:\b|_)pin(?:\b|[ _-]?(?:code|kod|number|nummer))",), _find_pin),
+    Detector("password", "a password", (r"(?i)(?:\b|_)pin(?:\b|_|[ -]?(?:code|kod|number|nummer))",), _find_pin),
     Detector("password", "a password", (rf"(?i)(?:{_NAME})[A-Za-z0-9_]{{0,12}}[\"'`]\s{{0,4}},",), _find_called),
     Detector(
         "password",

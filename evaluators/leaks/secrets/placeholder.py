@@ -22,7 +22,9 @@ _CODE = (
     ),
     *("props.", "args.", "params.", "data.", "local.", "module."),
 )
-_ROWS = ("abcdefgh", "12345678", "0123456")
+# get_secret(name, keys[0], (str, ...; passwords have brackets, too.
+_CALL = re.compile(r"[A-Za-z_.]{3}[(\[]|[(\[](?:$|[A-Za-z_]{2}|[)\]])")
+_ROWS = ("abcdefgh", "0123456")
 
 _LONGEST_NAME = 100  # characters
 _SHORTEST_PART, _SHORTEST_OF_PARTS = 8, 12  # of what is no path: alone, and between other signs "/"
@@ -55,17 +57,18 @@ def is_name(value: str) -> bool:
 
 
 def is_nobodys(user: str, password: str) -> bool:
-    """Whether documentation would write so: user:password, or twice the same word (guest:guest)."""
+    """Whether documentation would write so: user:password, guest:guest; root:password may open something."""
     low = password.lower()
     filled = len(set(low)) == 1 or any(word in low for word in (*_FILLERS, *_MARKS))
-    return filled or low in _NOBODYS or low == user.lower()
+    name = user.lower()
+    return filled or low == name or (low in _NOBODYS and (not name or name in _NOBODYS))
 
 
 def is_code(value: str) -> bool:
     """Whether a program or a template would put the secret there when it runs."""
     if value[0] in "/~":
         return is_path(value)
-    return value[0] in "$<{%&" or "(" in value or "[" in value or "://" in value or value.lower().startswith(_CODE)
+    return value[0] in "$<{%&" or "://" in value or value.lower().startswith(_CODE) or bool(_CALL.search(value))
 
 
 def is_path(value: str) -> bool:

@@ -38,6 +38,12 @@ DETECTORS: tuple[Detector, ...] = (
     token("google_key", "a Google API key", r"AIza", rf"AIza{_URL_SAFE}{{35}}"),
     token(
         "google_key",
+        "a Google service account's key",
+        r"private_?[kK]ey_?[iI]d",
+        r"private_?[kK]ey_?[iI]d[\"'\\]{0,2}\s?[:=]\s?[\"'\\]{0,2}([0-9a-f]{40})",
+    ),
+    token(
+        "google_key",
         "a Google OAuth token",
         r"ya29\.|GOCSPX-|1//0",
         rf"ya29\.{_URL_SAFE}{{20,}}|GOCSPX-{_URL_SAFE}{{28}}|1//0{_URL_SAFE}{{30,}}",

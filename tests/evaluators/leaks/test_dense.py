@@ -32,6 +32,8 @@ REPEATED = {
     "labels of other scripts": "\u5bc6\u7801 \u062c\u0648\u0627\u0644 \u0422\u0435\u043b 12 \u0418\u041d\u041d ",
     "cells of a table": "| token | phone |\n|---|---|\n| ghp_a1 | 212-555-0123 |\n| a7f3e9 | 5550199 |\n",
     "heads of tables": "password,phone,token\n",
+    "coordinates": "51.50740, -0.12780 lat: 51.5 at 51\u00b030'26\"N 0\u00b07'39\"W 1.234, ",
+    "codes": "OTP: 1 CVV 12 your code is 123456 BIC SWIFT iban/bic DEUT pin 1 ",
     "dates": "born on 3 May 1980 (geb. 1980-02-03) ",
     "keys of one word": "userPhone: 5550199, customerSsn: 219099998, ",
     "labels behind": "601482937 is my mobile 12345678 to my ",

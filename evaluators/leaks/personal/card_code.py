@@ -1,0 +1,22 @@
+"""Security codes of payment cards (CVV, CVC), which nothing but their name tells."""
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.labels import BESIDE
+from evaluators.leaks.personal.numbered import told
+
+_LABELS = (
+    r"\bcvv[12]?\b|\bcvc[12]?\b|\bcvn2?\b|\bcv2\b|\bcsc\b|card (?:security|verification|validation) code|"
+    r"card (?:security|verification) (?:number|value)|security code|"
+    r"cryptogramme(?: visuel)?|kartenprufnummer|kartenprufziffer|sicherheitscode|"
+    r"code de securite|codigo de seguridad|codigo de seguranca|codice di sicurezza|beveiligingscode|"
+    r"kod (?:zabezpieczajacy|bezpieczenstwa)|sakerhetskod|sikkerhedskode|sikkerhetskode"
+)
+
+
+def _is_no_year(text: str) -> bool:
+    return len(text) == len("123") or text[:2] not in ("19", "20")
+
+
+DETECTORS: tuple[Detector, ...] = (
+    told("card_code", "a payment card's security code", _LABELS, r"[0-9]{3,4}", _is_no_year, gap=BESIDE),
+)

@@ -1,0 +1,113 @@
+"""Geographic coordinates that point at a house: to some hundred metres or finer, as decimals or in degrees."""
+
+from collections.abc import Iterator
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.labels import called
+from evaluators.leaks.patterns import compiled
+
+# As `folded` spells them: the sign of degrees is an "o", primes are "?".
+_DEGREES = r"\s?(?:o|&deg;|deg\.?|degrees)"
+_MINUTES, _SECONDS = r"\s?(?:'|\?|min)", r"\s?(?:\\?\"|''|\?{1,2}|sec)"
+_FINE = (
+    rf"(?:[0-9]{{1,3}}{_DEGREES}\s?[0-9]{{1,2}}{_MINUTES}\s?[0-9]{{1,2}}(?:[.,][0-9]{{1,6}})?(?:{_SECONDS})?|"
+    rf"[0-9]{{1,3}}(?:{_DEGREES}\s?|\s)[0-9]{{1,2}}\.[0-9]{{2,6}}(?:{_MINUTES})?|"
+    rf"[0-9]{{1,3}}\.[0-9]{{3,15}}(?:{_DEGREES})?)"
+)
+_SIDE = r"(?:[NSEWO]\b|(?i:north|south|east|west|nord|sud|ost|ovest|ouest|est|norte|sur|sul|este|oeste|leste))"
+_BETWEEN = r"(?:\s?[,;/]\s{0,2}|\s{1,2}(?:(?:and|und|et|y|e|en|i)\s)?)"
+_WITH_SIDES = rf"\b(?:{_FINE}\s?{_SIDE}{_BETWEEN}{_FINE}\s?{_SIDE}|{_SIDE}\s?{_FINE}{_BETWEEN}{_SIDE}\s?{_FINE})"
+
+_NUMBER = rf"[+-]?[0-9]{{1,3}}\.[0-9]{{3,15}}(?:{_DEGREES})?"
+_PAIR = rf"({_NUMBER})(?:\s?(?:[,;/]|%2[cC])\s{{0,16}}|\s)({_NUMBER})"
+_BEFORE, _AFTER = 48, 24
+# What says in the words before, or right behind, that two numbers are a place.
+_PLACE = (
+    r"(?i)(?:gps|coord|koordin|wspolrzedn|\bgeo|\blat\b|latitude|latlo?n|locat|locali[sz]|lokali|ubica|standort|posi|"
+    r"pozyc|emplacement|plats|\bmaps?\b|[?&](?:q|ll|center|query|daddr|saddr)=|waypoint|seen|spotted|whereabouts|"
+    r"\bpoint\s?\(|\bhome|\blives?\b|\bhere\b|\bhier\b|\bici\b|"
+    r"\baqui\b|\btutaj\b|\bmeet|treff|rendez-?vous|\bhouse\b|\bcasa\b|\bmaison\b|\bdom\b|address|adress|pick-?up|drop|parked|tracked)[^0-9\n]{0,40}(?:\n\s{0,24})?$"
+)
+_PLACE_BEHIND = r"(?i)^[\])]?\s?[(\[,-]?\s?(?:lat|gps|coord|wgs)"
+# Finer numbers are one where a word leads to a place, in brackets behind a word, or where nothing else stands.
+_FINER = 4  # decimals
+_LEADING = (
+    r"(?i)(?:\b(?:at|near|around|from|to|is|are|was|bei|an|auf|nach|von|ist|au|de|en|es|son|est|sont|a|su|sono|em|"
+    r"naar|op|bij|nabij|w|przy|pod|kolo|till|vid|near|nahe|pres de|cerca de|vicino a)[\s(\[:]{1,3}|/@)$"
+)
+_ALONE_BEFORE, _ALONE_BEHIND = r"(?:^|[\n|>\"'`]|[A-Za-z]\s\()\s{0,4}$", r"^\s{0,4}(?:$|[\n|<\"'`)])"
+_MEASURED = (
+    r"(?i)(?:\bci\b|interval|range|mean|median|std|deviation|loss|score|accura|auc|vector|embed|weight|bound|bbox|"
+    r"values?|ratio|price|confidence|points? at x)[^\n]{0,16}$"
+)
+_LONGER_BEFORE, _LONGER_BEHIND = r"[0-9.][,;]?\s?$", r"^\s?[,;]?\s{0,16}[+-]?[0-9]+\.[0-9]"
+_SMALLEST = 1  # degrees: two numbers below are shares of something more often than a place in the Gulf of Guinea
+_POLE, _DATE_LINE = 90, 180
+
+_KEYS = (
+    r"\blat\b|\blatitude|\blatitud(?:e|ine)?\b|breitengrad|szerokosc(?: geograficzna)?|breedtegraad|breddgrad|"
+    r"\blon\b|\blng\b|\blong\b|\blongitude|\blongitud(?:e|ine)?\b|langengrad|dlugosc(?: geograficzna)?|lengtegraad|"
+    r"langdgrad"
+)
+_KEYED = (
+    rf"(?i:{called(_KEYS)})[\"'*`\\]{{0,4}}\s?(?:[:=|>]|\b(?:is|of|est|es|ist|e|jest)\b)?\s{{0,4}}[\"'*`(\\]{{0,4}}"
+    rf"([+-]?{_FINE}(?:\s?{_SIDE})?)"
+)
+_UNIT = r"(?i)^(?:\s?(?:%|m?s\b|sec|[ckm]?m\b|met|ft\b|feet|inch)|\.?[0-9])"
+
+
+def _degrees(number: bytes) -> float:
+    return abs(float(number.decode("latin-1").rstrip("odegrs&; .")))
+
+
+def _decimals(number: bytes) -> int:
+    return len(number.decode("latin-1").partition(".")[2].rstrip("odegrs&; ."))
+
+
+def _find_with_sides(shape: Formatted) -> Iterator[Span]:
+    for match in compiled(_WITH_SIDES).finditer(shape.data):
+        yield Span(*match.span())
+
+
+def _find_pairs(shape: Formatted) -> Iterator[Span]:
+    """Two numbers and no more, within the range of latitudes and longitudes, where something says what they are."""
+    for match in compiled(_PAIR).finditer(shape.data):
+        low, high = sorted((_degrees(match[1]), _degrees(match[2])))
+        possible = low <= _POLE and _SMALLEST <= high <= _DATE_LINE
+        if possible and _is_place(shape, match.start(), match.end(), min(_decimals(match[1]), _decimals(match[2]))):
+            yield Span(*match.span())
+
+
+def _is_place(shape: Formatted, start: int, end: int, decimals: int) -> bool:
+    before, after = shape.data[max(start - _BEFORE, 0) : start], shape.data[end : end + _AFTER]
+    if compiled(r"[0-9.]$").search(before) or compiled(_MEASURED).search(before):
+        return False
+    if compiled(_PLACE).search(before) or compiled(_PLACE_BEHIND).search(after):
+        return True
+    longer = compiled(_LONGER_BEFORE).search(before) or compiled(_LONGER_BEHIND).search(after)
+    if longer or decimals < _FINER:
+        return False
+    alone = compiled(_ALONE_BEFORE).search(before) and compiled(_ALONE_BEHIND).search(after)
+    return bool(alone or compiled(_LEADING).search(before))
+
+
+def _find_keyed(shape: Formatted) -> Iterator[Span]:
+    """A latitude or a longitude with its name."""
+    for match in compiled(_KEYED).finditer(shape.data):
+        start, end = match.span(1)
+        whole = int(compiled(r"[0-9]+").search(match[1])[0])
+        if whole <= _DATE_LINE and not compiled(_UNIT).search(shape.data[end : end + _AFTER]):
+            yield Span(start, end)
+
+
+_NAME = "geographic coordinates"
+DETECTORS: tuple[Detector, ...] = (
+    Detector(
+        *("coordinates", _NAME),
+        (r"[0-9]\s?(?:o|&deg;|deg).{0,16}[NSEWOnsewo]", r"[0-9]\.[0-9]{2}.{0,12}[NSEWOnsewo]"),
+        _find_with_sides,
+    ),
+    Detector("coordinates", _NAME, (r"[0-9]\.[0-9]{3}",), _find_pairs),
+    Detector("coordinates", _NAME, (rf"(?i:{called(_KEYS)})",), _find_keyed),
+)
