@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from evaluators.errors import ConfigError, RagwatchError, Transient, Unavailable
-from stream.kafka.brokers import check_jobs_topic, counted, or_unseen, partitions
+from stream.configuration.sections import CANONICAL
+from stream.kafka.brokers import check_jobs_topic, counted, or_unseen, partitions, topics_read, unmatched
 from stream.settings import Loaded, Settings
 
 WAIT_S = 10.0
@@ -34,6 +35,8 @@ def checks(loaded: Loaded) -> Iterator[Check]:
     """One after the other, so that each can be shown as soon as it is known; never raises a `RagwatchError`."""
     settings = loaded.settings
     yield Check("settings", True, str(loaded.file) if loaded.file else "defaults and variables; no file")
+    if settings.kafka.decoders:
+        yield _tried("kafka.decoders", _decoders, settings)
     yield from _kafka_checks(settings)
     for name, attempt in (
         ("clickhouse", _clickhouse),
@@ -79,8 +82,18 @@ def _kafka_checks(settings: Settings) -> Iterator[Check]:
         yield _tried(name, functools.partial(attempt, known), settings)
 
 
+def _decoders(settings: Settings) -> str:
+    from stream.ingest.decoders import Decoders
+
+    Decoders(settings.kafka)
+    named = {entry: settings.kafka.decoders.get(entry, CANONICAL) for entry in settings.kafka.topics}
+    return ", ".join(f"{entry} by {name}" for entry, name in named.items())
+
+
 def _kafka(known: Mapping[str, int], settings: Settings) -> str:
-    told = ", ".join(_found(topic, known, settings) for topic in settings.kafka.topics)
+    if said := unmatched(settings.kafka, known):
+        raise ConfigError(said)
+    told = ", ".join(_found(topic, known, settings) for topic in topics_read(settings.kafka, known))
     return f"Kafka at {settings.kafka.bootstrap_servers}: {told}"
 
 

@@ -20,7 +20,8 @@ from evaluators.resources import Batch, Resources
 from evaluators.run import run_all
 from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow
-from stream.ingest.decoding import Limits, decoded
+from stream.ingest.decoders import Decoders
+from stream.ingest.decoding import Limits, canonical, decoded
 from stream.ingest.embeddings import embedded
 from stream.ingest.enriched import as_known
 from stream.ingest.masking import masking_of
@@ -83,6 +84,7 @@ class Pipeline:
         self._lanes = tuple(sorted(lanes))
         self._rates = [rate_of(settings.sampling, prepared) for prepared in self.plan]
         self._resources = resources
+        self._decoders = Decoders(settings.kafka)
         self._limits = Limits.of(settings.ingest, timely=timely)
         self._batch_records, self._batch_bytes = settings.worker.batch_records, settings.worker.batch_bytes
         self._base_s = settings.windows.base_s
@@ -112,12 +114,13 @@ class Pipeline:
         first: dict[str, Placed] = {}
         again: list[Placed] = []
         newest_s = 0.0
-        limits, own_run = self._limits, self.run_id
+        limits, decoders, own_run = self._limits, self._decoders, self.run_id
         live = own_run == LIVE
         for record in records:
             try:
                 known = as_known(record) if record.headers else record
-                trace, seconds = decoded(known, limits)
+                decoder = decoders[record.topic] if known is record else canonical  # who enriches writes that
+                trace, seconds = decoded(known, limits, decoder)
             except BadRecord as bad:
                 self._set_aside(record, bad, done)
                 continue

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,14 +34,16 @@ def command(as_json: bool, config: Path | None) -> None:
     settings = settings_from(config).settings
     import logging
 
-    from stream.kafka.brokers import partitions
+    from stream.kafka.brokers import partitions, topics_read
     from stream.kafka.standing import standings
 
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # said better as one line
     kafka = settings.kafka
-    groups = {kafka.group(lane): kafka.topics for lane in LANES}
+    known = asyncio.run(partitions(kafka))
+    read = topics_read(kafka, known)
+    groups: dict[str, Sequence[str]] = {kafka.group(lane): read for lane in LANES}
     groups |= {kafka.group("jobs"): (kafka.jobs_topic,), "": (kafka.dead_letter_topic,)}
-    if kafka.labels_topic in asyncio.run(partitions(kafka)):
+    if kafka.labels_topic in known:
         groups[kafka.group("labels")] = (kafka.labels_topic,)
     found = asyncio.run(standings(kafka, groups))
     ran = {one.group for one in found if one.committed is not None or one.member}

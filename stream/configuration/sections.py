@@ -1,12 +1,15 @@
 """Settings that belong to the stream itself: Kafka, the worker, what is let in, sampling, telemetry."""
 
+import re
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
 from evaluators.spec import Lane
+from stream.configuration import topics
 
+CANONICAL = "canonical_json"
 Rate = Annotated[float, Field(ge=0, le=1)]
 _Name = Annotated[str, Field(pattern="^[A-Za-z]+$")]  # of a SASL extension: RFC 7628, 3.1
 _Printable = Annotated[str, Field(pattern="^[ -~]+$")]
@@ -23,7 +26,15 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
     """The brokers, the topics and how a worker belongs to its group."""
 
     bootstrap_servers: str = Field(default="127.0.0.1:9092", description="Brokers, comma-separated host:port.")
-    topics: tuple[str, ...] = Field(default=("rag.traces",), min_length=1, description="Topics of canonical traces.")
+    topics: tuple[str, ...] = Field(
+        default=("rag.traces",),
+        min_length=1,
+        description="Topics of traces: names, or ^ and a regular expression that whole names match.",
+    )
+    decoders: dict[str, str] = Field(
+        default={},
+        description=f"Decoder by entry of `topics`, as it stands there; {CANONICAL} for those that are left out.",
+    )
     dead_letter_topic: str = Field(default="rag.traces.dead", description="Where records go that cannot be used.")
     labels_topic: str = Field(
         default="rag.labels",
@@ -74,6 +85,9 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
     )
     request_timeout_s: float = Field(default=40.0, gt=0, description="Longest a request to a broker may take.")
     commit_interval_s: float = Field(default=1.0, gt=0, description="How often acknowledged offsets are committed.")
+    metadata_max_age_s: float = Field(
+        default=300.0, gt=0, description="How often topics are looked at for partitions that were added."
+    )
     max_record_bytes: int = Field(
         default=8 << 20,
         ge=1024,
@@ -86,6 +100,19 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
         if not all(server.strip() for server in servers.split(",")):
             raise ValueError("one of the servers is empty; give host:port,host:port")
         return servers
+
+    @field_validator("topics")
+    @classmethod
+    def _every_topic_named(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        if faults := [found for entry in entries if (found := topics.fault(entry))]:
+            raise ValueError("; ".join(faults))
+        return entries
+
+    @model_validator(mode="after")
+    def _decoders_of_topics(self) -> Self:
+        if idle := [entry for entry in self.decoders if entry not in self.topics]:
+            raise ValueError(f"kafka.decoders names {', '.join(idle)}, which kafka.topics does not")
+        return self
 
     @field_validator("sasl_oauthbearer_token_endpoint_url")
     @classmethod
@@ -118,6 +145,17 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
         if self.ssl_key_file and not self.ssl_cert_file:
             raise ValueError("kafka.ssl_key_file needs kafka.ssl_cert_file")
         return self
+
+    def entry_of(self, topic: str) -> str | None:
+        """The entry of `topics` that `topic` is read by: its own name before a pattern; None: it is not read."""
+        if topic in self.topics:
+            return topic
+        return next((entry for entry in self.topics if self.pattern(entry).match(topic)), None)
+
+    def pattern(self, *entries: str) -> re.Pattern[str]:
+        """Matches the topics that these entries stand for (none given: all); never by pattern what ragwatch writes."""
+        own = (self.dead_letter_topic, self.labels_topic, self.jobs_topic)
+        return topics.pattern_of(entries or self.topics, own)
 
     def group(self, member: str) -> str:
         """The consumer group of a lane, of who reads labels ("labels"), or of the jobs ("jobs")."""

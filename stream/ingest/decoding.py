@@ -1,7 +1,7 @@
 """Bytes become a trace or a `BadRecord` that says why and where, and never quotes what users wrote."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from stream.ingest.lenient import tidy
 from stream.ingest.records import Record
 
 SCHEMA_VERSION = 1  # the form of `rag.traces` messages that is written; readers take the one before as well
+Decoder = Callable[[bytes], Trace]
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(2106, 1, 1, tzinfo=UTC)  # windows start at 32-bit seconds
 _STRICT = msgspec.json.Decoder(Trace)
@@ -70,21 +71,27 @@ def decode(record: Record, limits: Limits) -> Trace:
     return decoded(record, limits).trace
 
 
-def decoded(record: Record, limits: Limits) -> Decoded:
-    """As `decode`, with the event time as a number: working it out once saves a tenth of the decoding.
+def canonical(value: bytes) -> Trace:
+    """The trace that canonical JSON tells; raises `BadRecord`, or `RecursionError`.
 
     The usual form takes one strict pass (4 KB: about 6 µs); what that refuses (unknown fields, nulls for "not
     recorded", epoch milliseconds, chunks without id, lone surrogates) takes a second, lenient one.
     """
+    try:
+        return _STRICT.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _lenient(value)
+
+
+def decoded(record: Record, limits: Limits, decoder: Decoder = canonical) -> Decoded:
+    """As `decode`, with the event time as a number: working it out once saves a tenth of the decoding."""
     value = record.value
     if value is None:
         raise BadRecord("no_value", "the message has no value; a trace is a JSON object")
     if len(value) > limits.max_bytes:
         raise BadRecord("too_big", f"{len(value)} bytes; ingest.max_bytes is {limits.max_bytes}")
     try:
-        trace = _STRICT.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        trace = _lenient(value)
+        trace = decoder(value)
     except RecursionError:
         raise _too_deep(limits) from None
     _check(trace, limits)

@@ -12,6 +12,7 @@ from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 from mode import CrashingSupervisor
 
 from stream.configuration.sections import KafkaSettings, WorkerSettings
+from stream.configuration.topics import MARK
 from stream.kafka.client import client_options
 from stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
 
@@ -53,6 +54,7 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
         broker_commit_interval=kafka.commit_interval_s,
         consumer_auto_offset_reset=kafka.start_at,
         consumer_max_fetch_size=kafka.max_record_bytes,
+        consumer_metadata_max_age_ms=round(kafka.metadata_max_age_s * 1000),
         cython_optimizations=True,
         stream_buffer_maxsize=_QUEUE_SLICES,
         stream_wait_empty=False,  # a graceful stop drains before, a rebalance hands over
@@ -65,10 +67,12 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
         autodiscover=False,
     )
     transport = SliceTransport(app.conf.broker_consumer, app)
-    transport.Consumer = _consumer(worker)
+    transport.Consumer = _consumer(kafka, worker)
     app.transport = transport
 
-    @app.agent(app.topic(*kafka.topics, schema=SliceSchema()), name=f"ragwatch-{lane}")  # type: ignore[untyped-decorator]
+    named = [entry for entry in kafka.topics if not entry.startswith(MARK)]
+
+    @app.agent(app.topic(*named, schema=SliceSchema()), name=f"ragwatch-{lane}")  # type: ignore[untyped-decorator]
     async def slices(stream: Any) -> None:
         async for event in stream.noack().events():
             offer(event)
@@ -76,8 +80,9 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
     return app
 
 
-def _consumer(worker: WorkerSettings) -> type[SliceConsumer]:
+def _consumer(kafka: KafkaSettings, worker: WorkerSettings) -> type[SliceConsumer]:
     class LaneConsumer(SliceConsumer):
+        pattern = kafka.pattern() if any(entry.startswith(MARK) for entry in kafka.topics) else None
         slice_records = worker.slice_records
         slice_bytes = worker.batch_bytes
         in_flight_bytes = worker.in_flight_bytes

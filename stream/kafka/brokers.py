@@ -1,12 +1,13 @@
 """Whether the brokers answer and have the topics, said in one line."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
 from evaluators.errors import ConfigError, Transient
 from stream.configuration.sections import KafkaSettings
+from stream.configuration.topics import MARK
 from stream.kafka.client import client_options
 from stream.kafka.refusal import Address, refusal
 
@@ -28,17 +29,36 @@ async def partitions(kafka: KafkaSettings) -> Mapping[str, int]:
         await client.close()
 
 
+def topics_read(kafka: KafkaSettings, known: Iterable[str], entries: Sequence[str] = ()) -> list[str]:
+    """The topics that `entries` (none given: kafka.topics) stand for: all that are named, and what patterns match."""
+    entries = entries or kafka.topics
+    matches = kafka.pattern(*entries).match
+    named = [entry for entry in entries if not entry.startswith(MARK)]
+    return list(dict.fromkeys([*named, *sorted(topic for topic in known if matches(topic))]))
+
+
+def unmatched(kafka: KafkaSettings, known: Iterable[str]) -> str:
+    """What is said where all of kafka.topics are patterns and no topic matches; empty: there are topics."""
+    if topics_read(kafka, known):
+        return ""
+    patterns = ", ".join(kafka.topics)
+    return f"the brokers at {kafka.bootstrap_servers} have no topic that matches {patterns}{or_unseen(kafka)}"
+
+
 async def check_topics(kafka: KafkaSettings) -> str:
     """What was reached; raises `Transient` while no broker answers or a topic does not exist, else `ConfigError`.
 
     A topic that does not exist yet is waited for: whoever makes it may start after us.
     """
     known = await partitions(kafka)
-    if missing := [topic for topic in kafka.topics if topic not in known]:
+    if said := unmatched(kafka, known):
+        raise Transient(said)
+    read = topics_read(kafka, known)
+    if missing := [topic for topic in read if topic not in known]:
         raise Transient(
             f"the brokers at {kafka.bootstrap_servers} have no topic {', '.join(missing)}{or_unseen(kafka)}: create it"
         )
-    told = ", ".join(counted(topic, known[topic]) for topic in kafka.topics)
+    told = ", ".join(counted(topic, known[topic]) for topic in read)
     return f"Kafka at {kafka.bootstrap_servers}: {told}"
 
 

@@ -8,7 +8,8 @@ has no types, so that mypy knows no base class and no decorator of its.
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -74,6 +75,15 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         consumer._isolation_level = ISOLATION
         return consumer
 
+    async def subscribe(self, topics: Iterable[str]) -> None:
+        """By pattern where there is one: aiokafka looks for new topics that match whenever it reads the metadata."""
+        pattern = self.consumer.pattern
+        if pattern is None:
+            await super().subscribe(topics)
+        else:
+            listener = self._rebalance_listener
+            await self.call_thread(self._ensure_consumer().subscribe, pattern=pattern, listener=listener)
+
     @Service.task  # type: ignore[untyped-decorator]
     async def _keep_polling(self) -> None:
         """The poll interval never runs out while this thread lives, however long the sink is away.
@@ -116,6 +126,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
     slice_records = 500
     slice_bytes = 4 << 20
     in_flight_bytes = 16 << 20
+    pattern: re.Pattern[str] | None = None  # of topics to read; None: those that the agent names
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.offsets: OffsetTracker[TopicPartition] = OffsetTracker()
@@ -231,6 +242,12 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
         """Nothing to do: inside a partition delivery is in order, and gaps hold no records."""
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Topics that the pattern found are the agent's too: Faust delivers by the names that it knows."""
+        for channel in self.app.topics:
+            channel.topics = sorted({*channel.topics, *(partition.topic for partition in assigned)})
+        await super().on_partitions_assigned(assigned, generation_id)
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Commit what is done, then let go; what is still in flight belongs to the next owner."""

@@ -16,6 +16,7 @@ from drift import cursors
 from sinks.clickhouse.database import Database
 from sinks.version import revision_of
 from stream.configuration.sections import KafkaSettings
+from stream.configuration.topics import MARK
 from stream.ingest.whole import made_whole
 from stream.labels.joining import Facts, Message, message
 from stream.labels.stored import (
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 
 CURSOR = "labels"
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-Result = Literal["sent", "no_trace", "no_texts", "not_whole", "too_big"]
+Result = Literal["sent", "no_trace", "no_texts", "not_whole", "no_topic", "too_big"]
 Send = Callable[[Sequence[Message]], Sequence[bool]]
 
 
@@ -52,7 +53,7 @@ class LabelJob:
         self, database: Database, kafka: KafkaSettings, max_bytes: int, telemetry: Telemetry, send: Send
     ) -> None:
         self._database = database
-        self._topics = kafka.topics
+        self._kafka = kafka
         self._max_bytes = max_bytes
         self._telemetry = telemetry
         self._send = send
@@ -107,9 +108,18 @@ class LabelJob:
             whole = made_whole(stored.texts, trace.user_id)
         except msgspec.DecodeError:
             return "not_whole"  # its form is of another version of ragwatch
-        topic = trace.place.topic
-        made = message(whole, trace.place, facts, topic if topic in self._topics else self._topics[0])
+        topic = self._topic(trace)
+        if topic is None:
+            return "no_topic"
+        made = message(whole, trace.place, facts, topic)
         return "too_big" if len(made.value) > self._max_bytes else made
+
+    def _topic(self, trace: StoredTrace) -> str | None:
+        """Its own where that is read, else the first that is named, e.g. for a trace out of a file."""
+        own = trace.place.topic
+        if self._kafka.entry_of(own) is not None:
+            return own
+        return next((entry for entry in self._kafka.topics if not entry.startswith(MARK)), None)
 
     def _sent(self, messages: Mapping[str, Message]) -> dict[str, Result]:
         if not messages:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from evaluators.errors import ConfigError
 from stream.configuration.sections import KafkaSettings
+from stream.configuration.topics import MARK
 
 _TIMEOUT_MS = 10_000
 _PARTITIONS = 2  # of a topic of traces, on one machine
@@ -12,7 +13,8 @@ _PARTITIONS = 2  # of a topic of traces, on one machine
 def topics_of(kafka: KafkaSettings) -> dict[str, int]:
     """Every topic that ragwatch reads or writes, and how many partitions it has here."""
     others = [kafka.dead_letter_topic, kafka.jobs_topic, *filter(None, [kafka.labels_topic])]
-    return {**dict.fromkeys(kafka.topics, _PARTITIONS), **dict.fromkeys(others, 1)}
+    named = [entry for entry in kafka.topics if not entry.startswith(MARK)]
+    return {**dict.fromkeys(named, _PARTITIONS), **dict.fromkeys(others, 1)}
 
 
 async def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:

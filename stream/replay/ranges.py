@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError
 from evaluators.errors import ConfigError, Transient
 from stream.configuration.sections import KafkaSettings
 from stream.ingest.records import Record
-from stream.kafka.brokers import partitions
+from stream.kafka.brokers import partitions, topics_read
 from stream.kafka.client import client_options
 from stream.kafka.ends import ISOLATION
 from stream.replay.loop import RecordBatch
@@ -51,8 +51,9 @@ def rewound(position: Position) -> Position:
 
 
 async def counted_partitions(kafka: KafkaSettings, topics: Sequence[str]) -> Mapping[str, int]:
-    """How many partitions each of the topics has; raises `ConfigError` where one is not there."""
+    """How many partitions each has of the topics that are named or match; raises `ConfigError` where one is missing."""
     known = await partitions(kafka)
+    topics = topics_read(kafka, known, topics)
     if missing := [topic for topic in topics if topic not in known]:
         raise ConfigError(
             f"Kafka at {kafka.bootstrap_servers} has no topic {', '.join(missing)}; "

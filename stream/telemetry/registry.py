@@ -147,7 +147,8 @@ class Telemetry:
         self.label_joins = self._counter(
             "label_joins",
             "Labelled traces by result: `sent` through the lanes again; `no_trace` yet: joined when it comes; "
-            "`no_texts` or `not_whole`: not stored, or not in full; `too_big` for ingest.max_bytes or the topic.",
+            "`no_texts` or `not_whole`: not stored, or not in full; `no_topic`: its topic is not read and kafka.topics "
+            "names none but patterns; `too_big` for ingest.max_bytes or the topic.",
             "`no_trace` growing: the sender of labels has other ids. `no_texts`: raise retention.texts_days.",
             "result",
         )

@@ -41,6 +41,8 @@ OVERRIDDEN = [
     (SliceConsumer, BaseConsumer, "_new_offset", ["self", "tp"]),
     (SliceConsumer, BaseConsumer, "_add_gap", ["self", "tp", "offset_from", "offset_to"]),
     (SliceConsumer, BaseConsumer, "on_partitions_revoked", ["self", "revoked"]),
+    (SliceConsumer, BaseConsumer, "on_partitions_assigned", ["self", "assigned", "generation_id"]),
+    (SliceConsumerThread, driver.AIOKafkaConsumerThread, "subscribe", ["self", "topics"]),
     (SliceConsumerThread, driver.AIOKafkaConsumerThread, "_create_worker_consumer", ["self", "transport"]),
     (
         SliceConsumerThread,

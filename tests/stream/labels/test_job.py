@@ -160,6 +160,17 @@ def test_where_texts_are_not_in_full_nothing_is_guessed(database: Database, stor
     assert scene.rows("scores") == stored
 
 
+def test_an_enriched_trace_goes_where_its_own_is_read_else_to_the_first_topic_with_a_name(database: Database) -> None:
+    elsewhere = Scene(database)
+    elsewhere.take([elsewhere.trace("t")])  # on rag.traces
+    elsewhere.read([elsewhere.label("t", expected=[NEW])])
+    assert Scene(database, {"kafka": {"topics": ["^orders\\..*"]}}).join() == {"no_topic": 1}
+    for topics, chosen in ((["^x", "orders", "last"], "orders"), (["orders", "^rag\\..*"], "rag.traces")):
+        scene = Scene(database, {"kafka": {"topics": topics}})
+        assert scene.join() == {"sent": 1}
+        assert [record.topic for record in scene.enriched] == [chosen]
+
+
 def test_one_too_big_for_the_topic_stops_no_other(database: Database) -> None:
     scene = Scene(database)
     scene.take([scene.trace("big"), scene.trace("small")])
