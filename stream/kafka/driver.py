@@ -8,8 +8,13 @@ has no types, so that mypy knows no base class and no decorator of its.
 
 import asyncio
 import logging
+<<<<<<< theirs-worktree
+import time
+from collections.abc import Iterator, Mapping, Sequence
+=======
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+>>>>>>> k2
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -126,11 +131,17 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
     slice_records = 500
     slice_bytes = 4 << 20
     in_flight_bytes = 16 << 20
+<<<<<<< theirs-worktree
+    paused_s = 0.0  # time in which nothing was fetched for want of room
+    begun_anew = 0  # partitions that began before what was committed
+=======
     pattern: re.Pattern[str] | None = None  # of topics to read; None: those that the agent names
+>>>>>>> k2
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.offsets: OffsetTracker[TopicPartition] = OffsetTracker()
         self.draining = False  # nothing more is fetched once set
+        self._left_at: dict[TopicPartition, int] = {}  # what was committed of partitions that were given up
         self._room = asyncio.Event()
         super().__init__(*arguments, **named)
 
@@ -186,9 +197,10 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         Faust would drop such records silently, and never commit them.
         """
         self._read_offset.pop(partition, None)
-        committed = self._committed_offset[partition]
-        if committed is not None and first < committed:
+        committed = max(self._committed_offset[partition] or 0, self._left_at.pop(partition, 0))
+        if first < committed:
             log.warning("%s/%d begins again at offset %d; %d was committed", *partition, first, committed)
+            self.begun_anew += 1
             self._committed_offset[partition] = None
             self.offsets.forget([partition])
 
@@ -203,9 +215,11 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
                 start, filled = end, 0
 
     async def _wait_for_room(self, timeout: float) -> None:
+        began = time.monotonic()
         self._room.clear()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._room.wait(), timeout)
+        self.paused_s += time.monotonic() - began
 
     def _to_message(self, tp: TP, record: Slice) -> ConsumerMessage:
         last = record.records[-1]
@@ -255,6 +269,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
             await asyncio.wait_for(self.commit(), _HANDOVER_COMMIT_S)
         except TimeoutError:
             log.warning("no commit before the rebalance within %.0f s: its records are read again", _HANDOVER_COMMIT_S)
+        self._left_at.update({at: self._committed_offset[at] for at in revoked if self._committed_offset[at]})
         self.offsets.forget(revoked)
         self._room.set()
         await super().on_partitions_revoked(revoked)

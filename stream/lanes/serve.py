@@ -164,8 +164,12 @@ class LaneParts:
     async def _watch(self) -> None:
         """Look at the parts every second: for /live, /ready and the gauges."""
         telemetry, consumer = self.telemetry, self._app.consumer
+        paused_s, begun_anew = 0.0, 0
         while True:
             lags = consumer.lags()
+            telemetry.fetch_paused_seconds.labels(self._lane).inc(consumer.paused_s - paused_s)
+            telemetry.begun_anew.labels(self._lane).inc(consumer.begun_anew - begun_anew)
+            paused_s, begun_anew = consumer.paused_s, consumer.begun_anew
             away = self._writer.blocked_since
             waits = any(lag.records for lag in lags.values()) or consumer.offsets.unacknowledged > 0
             self.health.observe(consumer.committed(), work_waits=waits, sink_away=away is not None)

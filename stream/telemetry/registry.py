@@ -87,6 +87,18 @@ class Telemetry:
             "At worker.in_flight_bytes fetching waits: the sink or the evaluators are the bottleneck.",
             "lane",
         )
+        self.fetch_paused_seconds = self._counter(
+            "fetch_paused_seconds",
+            "Time in which nothing was fetched, since worker.in_flight_bytes waited for the sink or the evaluators.",
+            "Growing with sink_blocked_seconds: the sink; without: start another worker of this lane.",
+            "lane",
+        )
+        self.begun_anew = self._counter(
+            "partitions_begun_anew",
+            "Partitions that began before what was committed of them: their topic was deleted and made again.",
+            "Nothing is missed of the new one; who deleted it, and did all of the old one come through? See the log.",
+            "lane",
+        )
         self.cache_bytes = self._gauge(
             "cache_bytes",
             "Memory of what is kept of models' work from one batch to the next: `vectors`, `answers`.",

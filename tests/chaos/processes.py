@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sinks.settings import ClickHouseSettings
+from tests.infra import telemetry
 
 
 def write_settings(path: Path, bootstrap: str, topic: str, clickhouse: ClickHouseSettings) -> Path:
@@ -67,6 +68,10 @@ class Ragwatch:
             stdout=self._log,
             stderr=self._log,
         )
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric's samples, from /metrics of this process; `log` must be its own."""
+        return telemetry.metric(Path(self._log.name).read_text(), name)
 
     def kill(self) -> None:
         """Kill -9: nothing is flushed, nothing committed."""

@@ -133,6 +133,7 @@ class Site:
                 "user": self.clickhouse.user,
                 "password": self.clickhouse.password.get_secret_value(),
                 "database": self.clickhouse.database,
+                "timeout_s": self.clickhouse.timeout_s,
             },
             "windows": {"out_of_orderness_s": 2, "heartbeat_timeout_s": 5, "idle_after_s": 1},
             "jobs": {"every_s": 1, "reconcile_every_s": 1},

@@ -79,6 +79,7 @@ def consumer(thread: Any = None, **limits: int) -> Any:
     made.offsets = OffsetTracker()
     made.draining = False
     made._room = asyncio.Event()
+    made._left_at = {}
     made._thread = thread
     made.flow_active = True
     made._unacked_messages = set()
@@ -123,6 +124,7 @@ async def test_a_topic_made_anew_is_read_and_committed_from_where_it_begins() ->
     assert made._read_offset[AT] is None, "Faust drops what lies before it"
     made.offsets.acknowledge(again.ticket)
     assert made._should_commit(AT, made._new_offset(AT))
+    assert made.begun_anew == 1
 
 
 @in_loop

@@ -3,12 +3,9 @@
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,8 +18,8 @@ from typing import Any, Protocol
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import GroupCoordinatorNotAvailableError
-from prometheus_client.parser import text_string_to_metric_families
 
+from tests.infra import telemetry
 from tests.stream.core.line_sink import rows_in
 
 ROOT = Path(__file__).parents[3]
@@ -181,20 +178,11 @@ class Lane:
 
     def metric(self, name: str) -> float:
         """The sum of a metric's samples, from /metrics of this process."""
-        families = list(text_string_to_metric_families(self.asked("/metrics")))
-        return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+        return telemetry.metric(self.logs(), name)
 
     def asked(self, path: str) -> str:
         """What this process answers over HTTP, whatever the status; empty before it listens."""
-        ports = re.findall(r"telemetry at http://127.0.0.1:(\d+)", self.logs())
-        if not ports:
-            return ""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{ports[-1]}{path}", timeout=10) as answer:
-                return str(answer.read().decode())
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.read().decode()
+        return telemetry.asked(self.logs(), path)
 
     def terminate(self, timeout_s: float = 30.0) -> int:
         assert self.process is not None
