@@ -31,9 +31,10 @@ class DoneRow(NamedTuple):
     epoch: int
 
 
-def pending(database: Database, term: Term, most: int = 50_000) -> list[Marked]:
+def pending(database: Database, term: Term, lanes: Iterable[str], most: int = 50_000) -> list[Marked]:
     """Marks to be worked off, the oldest windows first; of runs that are neither live nor complete none.
 
+    Of live windows only those of `lanes`, which close theirs: a lane that nobody runs would fill up `most` in the end.
     Also those that an older leader took back after this one was elected: what it stored then loses against this
     leader's rows, so the rows that the mark speaks of may be in no window.
     """
@@ -43,13 +44,13 @@ def pending(database: Database, term: Term, most: int = 50_000) -> list[Marked]:
         FROM (
             SELECT run_id, app, environment, start, lane, mark_id FROM dirty_windows FINAL
             WHERE (done = 0 OR (epoch < {epoch:UInt64} AND marked_at >= {elected_at:DateTime64(3, 'UTC')}))
-                AND (run_id IN ('live', 'probe')
+                AND ((run_id IN ('live', 'probe') AND lane IN {lanes:Array(String)})
                     OR run_id IN (SELECT run_id FROM runs FINAL WHERE state = 'completed'))
             ORDER BY start LIMIT {most:UInt64}
         )
         GROUP BY run_id, app, environment, start, lane ORDER BY start, run_id, app, environment, lane
         """,
-        {"epoch": term.epoch, "elected_at": term.elected_at, "most": most},
+        {"epoch": term.epoch, "elected_at": term.elected_at, "lanes": sorted(lanes), "most": most},
     )
     return [
         Marked(WindowKey(row["run_id"], row["app"], row["environment"], row["at"]), row["lane"], tuple(row["mark_ids"]))

@@ -65,7 +65,7 @@ class Rollup:
         watermarks = watermark.never_back(fresh, stored)
         before = watermark.closing({key: Watermark(stored[key], False) for key in watermarks if key in stored})
         after = watermark.closing(watermarks)
-        marked = dirty.pending(self.database, self.term)
+        marked = dirty.pending(self.database, self.term, after)
         lanes = lanes_of(self.evaluators.values())
         segments = segment_values(self.database, self.settings, self.term, now)
         kept = Kept(self.retention, now)

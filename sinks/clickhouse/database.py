@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import clickhouse_connect
+from clickhouse_connect.driver import options
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
@@ -18,6 +19,10 @@ from sinks.clickhouse.errors import UNSUITABLE, classified
 from sinks.settings import ClickHouseSettings
 
 _CONNECT_TIMEOUT_S = 10
+
+# At each insert the driver asks whether the rows are a frame, and for that loads pandas and pyarrow wherever they are
+# installed (chdb brings them): 80 MB and up to seconds. Nothing here is a frame.
+vars(options).setdefault("pd", None)
 
 
 class Row(Protocol):

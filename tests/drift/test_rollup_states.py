@@ -7,6 +7,7 @@ import pytest
 from drift.jobs import server_time
 from drift.reconcile import reconcile
 from drift.settings import WindowSettings
+from drift.windows import dirty
 from drift.windows.contents import base_contents
 from drift.windows.metrics import metrics_by_name
 from drift.windows.scope import WHOLE_MINUTES, Scope, WindowKey
@@ -175,6 +176,19 @@ def test_a_zombies_roll_up_never_wins(database: Database) -> None:
     world.watch(62)
     assert windows(database)[0]["scored"] == 2  # ... and what it wanted to say is said by the leader
     assert world.watch(63).rolled_up.marks == 0
+
+
+def test_marks_of_a_lane_that_nobody_runs_hold_up_no_other(database: Database) -> None:
+    world = World(database)
+    for second in (0, 60):
+        world.store([score_row(world.at(second), f"judged{second}", {"near": 0.5})], "judge", traces=False)
+    world.scores(120, [0.5])
+    world.advance(180)
+    assert [row["scored"] for row in windows(database)] == [1]
+    assert pending(database) == 2  # they wait for their lane
+    world.scores(121, [0.7])
+    (handed,) = dirty.pending(database, world.term, ["fast"], most=2)
+    assert (handed.lane, handed.window.start) == ("fast", int(world.at(120).timestamp()))
 
 
 def test_a_mark_that_comes_during_a_roll_up_stays(database: Database) -> None:

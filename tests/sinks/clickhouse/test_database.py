@@ -1,10 +1,14 @@
 """Errors by what to do about them, bound parameters, and times."""
 
+import json
 import logging
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -262,6 +266,28 @@ def test_rows_are_stored_before_an_insert_is_acknowledged(pairs: Database, monke
     for name in ("a", "b"):
         pairs.insert("pairs", [Pair(name, 1.0)])
     assert [told for url in asked for told in parse_qs(urlsplit(url).query).get("async_insert", ())] == ["0", "0"]
+
+
+_INSERT = """
+import json, sys
+from sinks.clickhouse.database import Database
+from sinks.settings import ClickHouseSettings
+from tests.sinks.clickhouse.test_database import Pair
+at_start = set(sys.modules)
+Database(ClickHouseSettings(**json.load(sys.stdin))).insert("pairs", [Pair("a", 1.0)])
+print({"pandas", "pyarrow", "polars"} & (set(sys.modules) - at_start) or "none")
+"""
+
+
+def test_an_insert_loads_no_library_of_frames(pairs: Database) -> None:
+    """chdb brings pandas, so that it is there to be loaded."""
+    assert find_spec("pandas")
+    told = {**pairs.settings.model_dump(mode="json"), "password": pairs.settings.password.get_secret_value()}
+    done = subprocess.run(
+        [sys.executable, "-c", _INSERT], input=json.dumps(told), capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "none\n"
+    assert pairs.rows("SELECT count() AS n FROM pairs") == [{"n": 1}]
 
 
 def test_threads_share_one_database(pairs: Database) -> None:

@@ -86,6 +86,10 @@ def commits(broker: Broker, group: str, topic: str, count: int) -> bool:
     return sum(committed(broker, group, topic, 2).values()) == count
 
 
+def metrics_tell(port: int, line: str) -> bool:
+    return line in (get(port, "/metrics") or "")
+
+
 def test_two_lanes_are_two_processes_that_stop_together(broker: Broker, database: "Database", tmp_path: Path) -> None:
     topic = "rag.two-lanes"
     make_topics(broker, {topic: 2, f"{topic}.dead": 1})
@@ -101,7 +105,8 @@ def test_two_lanes_are_two_processes_that_stop_together(broker: Broker, database
             assert get(first + number, "/live") == "ok\n"
             metrics = get(first + number, "/metrics") or ""
             assert f'ragwatch_records_total{{lane="{lane}"}} 100.0' in metrics
-            assert f'ragwatch_lag_records{{lane="{lane}",partition="1",topic="{topic}"}} 0.0' in metrics
+            worked_off = f'ragwatch_lag_records{{lane="{lane}",partition="1",topic="{topic}"}} 0.0'
+            eventually(partial(metrics_tell, first + number, worked_off), 20, lambda: told(tmp_path))
         lanes = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
         found = sorted(sorted(listening(child.pid)) for child in lanes)
         assert found == [[("127.0.0.1", first)], [("127.0.0.1", first + 1)]]  # and nowhere Faust's own web server
