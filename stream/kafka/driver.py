@@ -8,13 +8,9 @@ has no types, so that mypy knows no base class and no decorator of its.
 
 import asyncio
 import logging
-<<<<<<< theirs-worktree
-import time
-from collections.abc import Iterator, Mapping, Sequence
-=======
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
->>>>>>> k2
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -131,12 +127,9 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
     slice_records = 500
     slice_bytes = 4 << 20
     in_flight_bytes = 16 << 20
-<<<<<<< theirs-worktree
     paused_s = 0.0  # time in which nothing was fetched for want of room
     begun_anew = 0  # partitions that began before what was committed
-=======
     pattern: re.Pattern[str] | None = None  # of topics to read; None: those that the agent names
->>>>>>> k2
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.offsets: OffsetTracker[TopicPartition] = OffsetTracker()
