@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 
 from sinks.clickhouse.database import Database
 from sinks.settings import ClickHouseSettings
-from tests.chaos.processes import Ragwatch, wait_until
+from tests.chaos.processes import RAGWATCH, Ragwatch, wait_until
 from tests.stream.core.traffic import QUICK, Broker, committed, make_topics
 
 Sections = Mapping[str, Mapping[str, Any]]
@@ -68,8 +68,8 @@ class Site:
             for process in self._started:
                 process.kill()
 
-    def worker(self, lane: str = "fast") -> Ragwatch:
-        return self._start("worker", "--lane", lane)
+    def worker(self, lane: str = "fast", program: Sequence[str] = RAGWATCH) -> Ragwatch:
+        return self._start("worker", "--lane", lane, program=program)
 
     def jobs(self) -> Ragwatch:
         return self._start("jobs")
@@ -111,9 +111,9 @@ class Site:
     def logs(self) -> str:
         return "\n".join(path.read_text()[-3000:] for path in sorted(self.directory.glob("*.log")))
 
-    def _start(self, *arguments: str) -> Ragwatch:
+    def _start(self, *arguments: str, program: Sequence[str] = RAGWATCH) -> Ragwatch:
         log = self.directory / f"{arguments[0]}-{len(self._started)}.log"
-        started = Ragwatch(*arguments, config=self.config, log=log)
+        started = Ragwatch(*arguments, config=self.config, log=log, program=program)
         self._started.append(started)
         return started
 
