@@ -10,9 +10,10 @@ from evaluators.leaks.patterns import compiled
 # As `folded` spells them: the sign of degrees is an "o", primes are "?".
 _DEGREES = r"\s?(?:o|&deg;|deg\.?|degrees)"
 _MINUTES, _SECONDS = r"\s?(?:'|\?|min)", r"\s?(?:\\?\"|''|\?{1,2}|sec)"
+_SIXTIETH = r"[0-5]?[0-9]"
 _FINE = (
-    rf"(?:[0-9]{{1,3}}{_DEGREES}\s?[0-9]{{1,2}}{_MINUTES}\s?[0-9]{{1,2}}(?:[.,][0-9]{{1,6}})?(?:{_SECONDS})?|"
-    rf"[0-9]{{1,3}}(?:{_DEGREES}\s?|\s)[0-9]{{1,2}}\.[0-9]{{2,6}}(?:{_MINUTES})?|"
+    rf"(?:[0-9]{{1,3}}{_DEGREES}\s?{_SIXTIETH}{_MINUTES}\s?{_SIXTIETH}(?:[.,][0-9]{{1,6}})?(?:{_SECONDS})?|"
+    rf"[0-9]{{1,3}}(?:{_DEGREES}\s?|\s){_SIXTIETH}\.[0-9]{{2,6}}(?:{_MINUTES})?|"
     rf"[0-9]{{1,3}}\.[0-9]{{3,15}}(?:{_DEGREES})?)"
 )
 _SIDE = r"(?:[NSEWO]\b|(?i:north|south|east|west|nord|sud|ost|ovest|ouest|est|norte|sur|sul|este|oeste|leste))"
@@ -25,7 +26,7 @@ _BEFORE, _AFTER = 48, 24
 # What says in the words before, or right behind, that two numbers are a place.
 _PLACE = (
     r"(?i)(?:gps|coord|koordin|wspolrzedn|\bgeo|\blat\b|latitude|latlo?n|locat|locali[sz]|lokali|ubica|standort|posi|"
-    r"pozyc|emplacement|plats|\bmaps?\b|[?&](?:q|ll|center|query|daddr|saddr)=|waypoint|seen|spotted|whereabouts|"
+    r"pozyc|emplacement|plats|\bmaps?\b|[?&](?:q|ll|center|query|daddr|saddr)=|waypoint|seen|spotted|\bpos\b|\bping\b|whereabouts|"
     r"\bpoint\s?\(|\bhome|\blives?\b|\bhere\b|\bhier\b|\bici\b|"
     r"\baqui\b|\btutaj\b|\bmeet|treff|rendez-?vous|\bhouse\b|\bcasa\b|\bmaison\b|\bdom\b|address|adress|pick-?up|drop|parked|tracked)[^0-9\n]{0,40}(?:\n\s{0,24})?$"
 )

@@ -8,7 +8,7 @@ from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.labels import BESIDE_MARK, SOMEWHERE, TAGS, called
 from evaluators.leaks.patterns import compiled
 from evaluators.leaks.personal.checks import luhn
-from evaluators.leaks.personal.numbered import named, told
+from evaluators.leaks.personal.numbered import any_number, named, told
 
 _MONTHS = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|ene|abr|ago|dic|janv|f.{1,2}v|avr|mai|juin|juil|ao|d.{1,2}c|"
@@ -164,6 +164,13 @@ DETECTORS: tuple[Detector, ...] = (
         *("bank_account", "a bank account number"),
         r"sort code[^0-9\n]{0,12}[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}[\s,;/|&]{1,4}(?:and\s)?(?:account|acct?)\b",
         r"[0-9]{7,12}",
+    ),
+    told(
+        *("bank_account", "a bank account number"),
+        r"(?:from|to|into|of|for|the|my|your|his|her|their) account",
+        r"[0-9]{8,10}",  # of twelve digits are a cloud's
+        any_number,
+        gap=" ",
     ),
     told("imei", "a device's IMEI", r"\bimei", r"[0-9]{15}|[0-9]{2}[ -][0-9]{6}[ -][0-9]{6}[ -][0-9]", luhn),
     Detector("birth_date", "a date of birth", (rf"(?i:{called(_BIRTH)})", BIRTH), _birth),

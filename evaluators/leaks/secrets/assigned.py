@@ -21,10 +21,11 @@ BARE = r"([^\s\"'`<>,;|]{4,})"
 # Between a name and its sign or verb: nothing that makes it the name of something else ("password policy is").
 OF = (
     r"(?: (?:wi-?fi|wlan|vpn|ssh|ftp|admin|root|login|e-?mail|di accesso|d'acces|de acceso|temporaire|provisoire|"
-    r"temporal))?"
+    r"temporal|temporanea|provvisori[ao]|provisori[ao]|tymczasowe|jednorazowe|nuov[ao]|nuev[ao]|nov[ao]|nowe|attuale|"
+    r"actual|atual|inicial|iniziale))?"
     r"(?:\s?\([^()\n]{0,32}\))?(?: (?:for|of|to|on|in|at|del|de|der|des|do|da|du|di|van|von|fur|pour|para|per|"
     r"til|ot|dla|k|"
-    r"till)\b[^\n.:;=?!]{0,48}?)?"
+    r"till)\b[^\n.,:;=?!]{0,48}?)?"
 )
 VERB = (  # the longest first: of "was set to" more than "was" belongs to it
     r"\b(?:(?:(?:has|have) been |was |is )?(?:set|reset|changed) to|(?:used to|will|shall) be|"

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import BESIDE, called, labelled
+from evaluators.leaks.labels import BESIDE, called, is_counted, labelled
+from evaluators.leaks.patterns import compiled
 
 _LABELS = (
     r"\botp\b|\btotp\b|one time (?:pass ?code|pass ?word|code|pin)|(?:verification|verify|confirmation|authentication|"
-    r"authenticator|authorization|auth|security|log ?in|sign ?in|access|recovery|backup|activation|sms|mfa|2fa|"
+    r"authenticator|authorization|security|log ?in|sign ?in|access|recovery|backup|activation|sms|mfa|2fa|"
     r"(?:two|multi) factor(?: authentication)?|whatsapp) code|\b2fa\b|\bmfa\b|\bmtan\b|\btan\b|"
     r"(?:bestatigungs|freischalt|aktivierungs|verifizierungs|sicherheits|anmelde|freigabe|zugangs|einmal)"
     r"(?:code|passwort|kennwort)|"
@@ -18,10 +19,12 @@ _LABELS = (
     r"(?:verificatie|bevestigings|beveiligings|inlog|toegangs|verifierings|engangs|sakerhets)(?:code|kode|kod)(?:en)?|"
     r"kod (?:weryfikacyjny|potwierdzajacy|dostepu|sms|jednorazowy)|haslo jednorazowe|overovaci kod|dogrulama kodu|"
     r"clave dinamica|code (?:i |we |you )?(?:got|received|sent|texted|recu)|codigo que (?:me|te|le) [a-z]{4,10}|"
-    r"(?:your|dein|ihr|votre|ton|tu|su|il tuo|seu|uw|je|twoj|din|the) (?:sms )?(?:code|codigo|codice|kod)\b|"
+    r"(?:your|dein|ihr|votre|ton|tu|su|il tuo|seu|uw|je|twoj|din) (?:sms )?(?:code|codigo|codice|kod)\b|"
     r"kod podtverzdenia|kode verifikasi"
 )
 _VALUE = r"[0-9]{4,8}|[0-9]{3}[ -][0-9]{3}|[A-Z]-[0-9]{6}"
+# "Enter the code 482913", "482913 is the code": of fewer digits are those of errors and doors.
+_THE_CODE = r"(?i)\bthe code (?:is |was )?([0-9]{6})(?:[^0-9A-Za-z]|$)|\b([0-9]{6}) is (?:the|your|my) code\b"
 _YEAR = len("2025")
 
 
@@ -31,4 +34,20 @@ def _find(shape: Formatted) -> Iterator[Span]:
             yield Span(start, end)
 
 
-DETECTORS: tuple[Detector, ...] = (Detector("one_time_code", "a one-time code", (rf"(?i:{called(_LABELS)})",), _find),)
+def _find_the_code(shape: Formatted) -> Iterator[Span]:
+    for match in compiled(_THE_CODE).finditer(shape.data):
+        start, end = match.span(match.lastindex)
+        if not is_counted(shape, start, end):
+            yield Span(start, end)
+
+
+_NAME = "a one-time code"
+DETECTORS: tuple[Detector, ...] = (
+    Detector("one_time_code", _NAME, (rf"(?i:{called(_LABELS)})",), _find),
+    Detector(
+        "one_time_code",
+        _NAME,
+        (r"(?i)\bthe code (?:is |was )?[0-9]{6}|[0-9]{6} is (?:the|your|my) code",),
+        _find_the_code,
+    ),
+)

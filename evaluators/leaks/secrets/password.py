@@ -43,11 +43,11 @@ _BEHIND = (
 _PIN_NAME = r"(?:\b|_)pin(?:[ _-]?(?:code|kod|number|nummer))?"
 _OWN = (
     r"\b(?:my|your|his|her|their|card|atm|bank|debit|credit|sim|new|login|account|security|mobile|phone|app|door|gate|"
-    r"alarm|voicemail|entry)[ _]"
+    r"alarm|voicemail|entry|codigo|codice|code|kod)[ _]"
 )
 _PIN_IS = rf"{_PIN_NAME}(?:{OF})?(?:{SIGN}|(?:'s)? {VERB} )[\"'*]{{0,2}}"
 _PIN_SAID = (
-    rf"(?i)(?:{_PIN_IS}([0-9]{{4,5}})|{_OWN}{_PIN_NAME} ([0-9]{{4}})|{_OWN}{_PIN_IS}([0-9]{{6,8}}))"
+    rf"(?i)(?:{_PIN_IS}([0-9]{{4,5}})|(?:(?-i:\bPIN)|{_OWN}{_PIN_NAME}) ([0-9]{{4}})|{_OWN}{_PIN_IS}([0-9]{{6,8}}))"
     r"(?:[^0-9A-Za-z.,/:-]|[.,]?(?:\s|$))"
 )
 _OPTION = rf"(?i)(?:^|\s)--[a-z-]{{0,24}}(?:password|passwd|passphrase|pass|pwd)[ =](?:{QUOTED}|{BARE})"

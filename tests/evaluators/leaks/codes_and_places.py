@@ -99,9 +99,16 @@ CODES: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
                 "O c\u00f3digo de verifica\u00e7\u00e3o \u00e9 @",
             ),
             "G-@ is your verification code.",
+            "Enter the code @ now.",
+            "@ is the code.",
         ),
     ),
-    ("password", _of(4), ("Die PIN lautet @.", "Il codice PIN \u00e8 @", "PIN: @", '"card_pin": "@"')),
+    (
+        "password",
+        _of(4),
+        ("Die PIN lautet @.", "Enter the PIN @ twice.", "Il codice PIN \u00e8 @", "PIN: @", '"card_pin": "@"'),
+    ),
+    ("bank_account", _of(8), ("It was paid from account @.", "Your account @ is closed.")),
     ("password", _of(6), ("My PIN is @.", "your card PIN: @")),
     ("ip", lambda draw: f"203.0.113.{draw.randint(10, 99)}", ("Server @ answered.",)),
     (
@@ -119,5 +126,6 @@ NO_CODES: tuple[tuple[str, int], ...] = (
     *(("the BIC Cristal sold @ times", 9), ("lat: 45.1234@ ms", 1), ("It lies at 48.85 N, 2.3@ E.", 1)),
     *(("confidence interval (45.1234, 67.891@)", 1), ("The medians are 45.12345, 67.8912@ and 81.22341.", 1)),
     *(("x = 45.12345, y = 67.8912@", 1), ("turn it by 45\u00b0 30' 1@\"", 1), ("version 45.1234, 0.@", 4)),
+    *(("approved, auth code @", 6), ("57\u00b071'12\"N 9\u00b025'0@\"E", 1), ("the cloud's account @", 12)),
     *(("USPS 9400 6558 1713 2356 3686 @", 2), ("[0.12345, 0.6789@]", 1)),
 )
