@@ -34,8 +34,8 @@ _PLACE_BEHIND = r"(?i)^[\])]?\s?[(\[,-]?\s?(?:lat|gps|coord|wgs)"
 # Finer numbers are one where a word leads to a place, in brackets behind a word, or where nothing else stands.
 _FINER = 4  # decimals
 _LEADING = (
-    r"(?i)(?:\b(?:at|near|around|from|to|is|are|was|bei|an|auf|nach|von|ist|au|de|en|es|son|est|sont|a|su|sono|em|"
-    r"naar|op|bij|nabij|w|przy|pod|kolo|till|vid|near|nahe|pres de|cerca de|vicino a)[\s(\[:]{1,3}|/@)$"
+    r"(?i)(?:\b(?:at|near|around|in|bei|an|auf|nach|nahe|au|pres de|en|cerca de|vicino a|a|su|em|naar|op|bij|nabij|w|"
+    r"przy|pod|kolo|till|vid)[\s(\[:]{1,3}|/@)$"
 )
 _ALONE_BEFORE, _ALONE_BEHIND = r"(?:^|[\n|>\"'`]|[A-Za-z]\s\()\s{0,4}$", r"^\s{0,4}(?:$|[\n|<\"'`)])"
 _MEASURED = (
@@ -46,14 +46,15 @@ _LONGER_BEFORE, _LONGER_BEHIND = r"[0-9.][,;]?\s?$", r"^\s?[,;]?\s{0,16}[+-]?[0-
 _SMALLEST = 1  # degrees: two numbers below are shares of something more often than a place in the Gulf of Guinea
 _POLE, _DATE_LINE = 90, 180
 
-_KEYS = (
-    r"\blat\b|\blatitude|\blatitud(?:e|ine)?\b|breitengrad|szerokosc(?: geograficzna)?|breedtegraad|breddgrad|"
-    r"\blon\b|\blng\b|\blong\b|\blongitude|\blongitud(?:e|ine)?\b|langengrad|dlugosc(?: geograficzna)?|lengtegraad|"
-    r"langdgrad"
+_NAMES = (
+    r"\blatitude|\blatitud(?:e|ine)?\b|breitengrad|szerokosc(?: geograficzna)?|breedtegraad|breddgrad|"
+    r"\blongitude|\blongitud(?:e|ine)?\b|langengrad|dlugosc(?: geograficzna)?|lengtegraad|langdgrad"
 )
+_SHORT = r"\blat\b|\blon\b|\blng\b|\blong\b"  # words of other meanings, too: a sign must follow
+_SIGN, _VERB = r"[:=|>]", r"\b(?:is|of|est|es|ist|e|jest)\b"
 _KEYED = (
-    rf"(?i:{called(_KEYS)})[\"'*`\\]{{0,4}}\s?(?:[:=|>]|\b(?:is|of|est|es|ist|e|jest)\b)?\s{{0,4}}[\"'*`(\\]{{0,4}}"
-    rf"([+-]?{_FINE}(?:\s?{_SIDE})?)"
+    rf"(?i:(?:{called(_NAMES)})[\"'*`\\]{{0,4}}\s?(?:{_SIGN}|{_VERB})?|(?:{called(_SHORT)})[\"'*`\\]{{0,4}}\s?{_SIGN})"
+    rf"\s{{0,4}}[\"'*`(\\]{{0,4}}([+-]?{_FINE}(?:\s?{_SIDE})?)"
 )
 _UNIT = r"(?i)^(?:\s?(?:%|m?s\b|sec|[ckm]?m\b|met|ft\b|feet|inch)|\.?[0-9])"
 
@@ -110,5 +111,5 @@ DETECTORS: tuple[Detector, ...] = (
         _find_with_sides,
     ),
     Detector("coordinates", _NAME, (r"[0-9]\.[0-9]{3}",), _find_pairs),
-    Detector("coordinates", _NAME, (rf"(?i:{called(_KEYS)})",), _find_keyed),
+    Detector("coordinates", _NAME, (rf"(?i:{called(_NAMES)}|{called(_SHORT)})",), _find_keyed),
 )
