@@ -11,6 +11,7 @@ from evaluators.spec import Evaluator
 from evaluators.trace import Trace
 
 _LABEL_LENGTH = 100
+_FLOAT = frozenset({float})
 _FIELDS = frozenset(Trace.__struct_fields__)
 
 
@@ -65,7 +66,8 @@ def _categories(categories: Mapping[str, str]) -> str | None:
 
 def _parts(evaluator: Evaluator, parts: Mapping[str, float]) -> str | None:
     for key, count in parts.items():
-        if not isinstance(key, str) or not isinstance(count, Real) or not math.isfinite(count):
+        number = type(count) is float or isinstance(count, Real)
+        if not isinstance(key, str) or not number or not math.isfinite(count):
             return "parts must be finite numbers by name"
     return None if evaluator.combine is None else wrong_parts(parts)
 
@@ -92,7 +94,7 @@ def _slug(what: str, value: object) -> str | None:
 
 def _plain(outcome: Scored) -> Scored:
     """numpy's numbers and Python's booleans read alike; a store takes floats."""
-    if all(type(value) is float for values in (outcome.metrics, outcome.parts) for value in values.values()):
+    if _FLOAT.issuperset(map(type, outcome.metrics.values())) and _FLOAT.issuperset(map(type, outcome.parts.values())):
         return outcome
     return Scored(
         {key: float(value) for key, value in outcome.metrics.items()},
