@@ -3,6 +3,8 @@
 from collections import Counter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evaluators.errors import ConfigError
 from stream.lanes.dead_letter_limit import DeadLetterLimit
@@ -48,3 +50,41 @@ def test_a_share_at_the_limit_passes_and_old_records_are_forgotten() -> None:
     feed(limit, "x")
     with pytest.raises(ConfigError):
         feed(limit, "x" * 3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([".", "x", ".x", "..x", "xx."]), st.integers(1, 60) | st.integers(1, 400)).map(
+            lambda it: it[0] * it[1]
+        ),
+        max_size=12,
+    ),
+    st.sampled_from([0.3, 0.5, 1.0]),
+    st.sampled_from([50, 350, 10_000]),
+)
+def test_it_stops_at_the_record_at_which_counting_all_over_again_would(
+    slices: list[str], ratio: float, run: int
+) -> None:
+    limit = DeadLetterLimit(ratio, run)
+    before = ""
+    for slice_ in slices:
+        stops = _first_stop(before, slice_, ratio, run)
+        if stops is not None:
+            with pytest.raises(ConfigError, match=rf"up to rag\.traces/0 offset {stops};"):
+                feed(limit, slice_)
+            return
+        feed(limit, slice_)
+        before += slice_
+
+
+def _first_stop(before: str, slice_: str, ratio: float, run: int) -> int | None:
+    """Where in the slice the first record has too many dead ones up to it; a slice without any stops nothing."""
+    if "x" not in slice_:
+        return None
+    for place in range(len(slice_)):
+        seen = before + slice_[: place + 1]
+        too_long = seen[-run:] == "x" * run
+        if too_long or (len(seen) >= 1000 and seen[-1000:].count("x") > ratio * 1000):
+            return place
+    return None
