@@ -35,22 +35,27 @@ def pending(database: Database, term: Term, lanes: Iterable[str], most: int = 50
     """Marks to be worked off, the oldest windows first; of runs that are neither live nor complete none.
 
     Of live windows only those of `lanes`, which close theirs: a lane that nobody runs would fill up `most` in the end.
-    Also those that an older leader took back after this one was elected: what it stored then loses against this
-    leader's rows, so the rows that the mark speaks of may be in no window.
+    Also those that an older leader took back when it led no more, be it that several were elected since: what it
+    stored then loses against its successor's rows, so the rows that the mark speaks of may be in no window.
     """
     rows = database.rows(
         """
         SELECT run_id, app, environment, toUnixTimestamp(start) AS at, lane, groupArray(mark_id) AS mark_ids
         FROM (
             SELECT run_id, app, environment, start, lane, mark_id FROM dirty_windows FINAL
-            WHERE (done = 0 OR (epoch < {epoch:UInt64} AND marked_at >= {elected_at:DateTime64(3, 'UTC')}))
+            LEFT JOIN (
+                SELECT epoch, min(elected_at) OVER (ORDER BY epoch ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+                    AS over_at
+                FROM leaders FINAL
+            ) AS terms USING (epoch)
+            WHERE (done = 0 OR (epoch < {epoch:UInt64} AND marked_at >= over_at))
                 AND ((run_id IN ('live', 'probe') AND lane IN {lanes:Array(String)})
                     OR run_id IN (SELECT run_id FROM runs FINAL WHERE state = 'completed'))
             ORDER BY start LIMIT {most:UInt64}
         )
         GROUP BY run_id, app, environment, start, lane ORDER BY start, run_id, app, environment, lane
         """,
-        {"epoch": term.epoch, "elected_at": term.elected_at, "lanes": sorted(lanes), "most": most},
+        {"epoch": term.epoch, "lanes": sorted(lanes), "most": most},
     )
     return [
         Marked(WindowKey(row["run_id"], row["app"], row["environment"], row["at"]), row["lane"], tuple(row["mark_ids"]))
