@@ -45,6 +45,12 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
     group_prefix: str = Field(
         default="ragwatch", description="Consumer groups are <prefix>-<lane>, <prefix>-labels and <prefix>-jobs."
     )
+    group_instance_id: str = Field(
+        default="",
+        pattern="^[A-Za-z0-9._-]{0,200}$",
+        description="Static membership of lanes: a name that this process alone has and keeps when it is started "
+        "again; back within session_timeout_s, it has its partitions without a rebalance. Empty: none.",
+    )
     start_at: Literal["earliest", "latest"] = Field(default="earliest", description="Where a new group begins.")
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
         default="PLAINTEXT", description="How brokers are talked to: TLS with SSL, a user or token with SASL."
@@ -157,6 +163,10 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
         """Matches the topics that these entries stand for (none given: all); never by pattern what ragwatch writes."""
         own = (self.dead_letter_topic, self.labels_topic, self.jobs_topic)
         return topics.pattern_of(entries or self.topics, own)
+
+    def instance(self, lane: str) -> str | None:
+        """What this process is called for good in the lane's group; None: it is another member after every start."""
+        return f"{self.group_instance_id}-{lane}" if self.group_instance_id else None
 
     def group(self, member: str) -> str:
         """The consumer group of a lane, of who reads labels ("labels"), or of the jobs ("jobs")."""

@@ -45,6 +45,7 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
         kafka.group(lane),
         broker=[f"kafka://{server.strip()}" for server in kafka.bootstrap_servers.split(",")],
         broker_credentials=_credentials(kafka),
+        consumer_group_instance_id=kafka.instance(lane),
         broker_session_timeout=kafka.session_timeout_s,
         broker_heartbeat_interval=kafka.heartbeat_s,
         broker_rebalance_timeout=kafka.rebalance_timeout_s,

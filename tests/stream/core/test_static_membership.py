@@ -1,0 +1,82 @@
+"""A lane that is a static member comes back without a rebalance: the group's generation stays."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+
+from stream.configuration.sections import KafkaSettings
+from tests.infra.kafka_node import KafkaNode
+from tests.stream.core.loop import in_loop
+from tests.stream.core.traffic import Lane, eventually, make_topics, send, trace
+
+pytestmark = pytest.mark.kafka
+
+
+@asynccontextmanager
+async def another_member(kafka: KafkaNode, lane: Lane) -> AsyncIterator[AIOKafkaConsumer]:
+    """Of the lane's group, who takes its share and goes on while the lane is away."""
+    member = AIOKafkaConsumer(
+        lane.topic,
+        bootstrap_servers=kafka.bootstrap,
+        group_id=lane.group,
+        enable_auto_commit=False,
+        heartbeat_interval_ms=500,
+        partition_assignment_strategy=[RoundRobinPartitionAssignor],
+    )
+
+    async def poll() -> None:
+        while True:
+            await member.getmany(timeout_ms=100)
+
+    await member.start()
+    polling = asyncio.create_task(poll())
+    try:
+        yield member
+    finally:
+        polling.cancel()
+        with suppress(asyncio.CancelledError):
+            await polling
+        await member.stop()
+
+
+def stores_more(lane: Lane, than: int) -> bool:
+    return len(lane.traces()) > than
+
+
+@in_loop
+async def comes_back(kafka: KafkaNode, lane: Lane) -> None:
+    async def until(what: Callable[[], bool]) -> None:
+        await asyncio.to_thread(eventually, what, 20, lane.logs)
+
+    async with another_member(kafka, lane) as other:
+        await until(lambda: len(other.assignment()) == 1)
+        before = (other._coordinator.generation, other.assignment())
+        for end in (lane.terminate, lane.kill):
+            await asyncio.to_thread(end)
+            await asyncio.to_thread(lane.start)
+            await until(lane.is_at_work)
+            stored = len(lane.traces())
+            await asyncio.to_thread(send, kafka, lane.topic, [(None, trace(f"t{n}")) for n in range(20)])
+            await until(partial(stores_more, lane, stored))
+        assert (other._coordinator.generation, other.assignment()) == before
+
+
+def test_a_restart_within_the_session_timeout_causes_no_rebalance(kafka: KafkaNode, tmp_path: Path) -> None:
+    topic = f"rag.{uuid.uuid4().hex[:8]}"
+    make_topics(kafka, {topic: 2, f"{topic}.dead": 1})
+    settings = {"group_instance_id": "worker-0", "session_timeout_s": 40.0}
+    with Lane(kafka, tmp_path, topic, kafka=settings) as lane:
+        eventually(lane.is_at_work, 40, lane.logs)
+        comes_back(kafka, lane)
+
+
+def test_each_lane_has_a_name_of_its_own() -> None:
+    assert KafkaSettings(group_instance_id="pod-3").instance("fast") == "pod-3-fast"
+    assert KafkaSettings().instance("fast") is None
