@@ -2,8 +2,8 @@
 
 `python -m benchmarks.replay [--records 40000]`: Apache Kafka on loopback, six partitions, records of 4 KB, a sink that
 keeps nothing. Each loop is a process of its own, from the first record to the last; the rival decodes what it reads
-and does nothing else. A replay makes rows of traces and texts besides. Two processes take three partitions each. The records share
-their texts, so that `inputs` tells their languages once; on other traces that is most of what it costs.
+and does nothing else. A replay makes rows of traces and texts besides. Two processes take three partitions each. The
+records share their texts, so that `inputs` tells their languages once; of other traces that is most of what it costs.
 """
 
 import argparse

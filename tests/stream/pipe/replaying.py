@@ -88,7 +88,7 @@ def go(
 
 def rows(database: Database, table: str, run_id: str = "r") -> list[dict[str, Any]]:
     kept = "* EXCEPT (ingested_at)"
-    order = {"dead_letters": "offset", "scores": "trace_id, evaluator"}.get(table, "trace_id")
+    order = {"dead_letters": "offset, topic, partition", "scores": "trace_id, evaluator"}.get(table, "trace_id")
     sql = f"SELECT {kept} FROM {table} FINAL WHERE run_id = {{run:String}} ORDER BY {order}"
     return database.rows(sql, {"run": run_id})
 
