@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 _RECORD_OVERHEAD_BYTES = 400  # of a ConsumerRecord, key and headers aside
 _KEEP_POLLING_S = 1.0
 _HANDOVER_COMMIT_S = 3.0
+_SILENT_S = 10.0  # less than windows wait for what is out of order
 
 
 class Slice:
@@ -146,7 +147,10 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         return {(partition.topic, partition.partition): lag for partition, lag in found if lag is not None}
 
     def lag(self, at: Partition) -> Lag | None:
-        """Where a partition stands; None while the broker has not said where it ends."""
+        """Where a partition stands; None while the broker has not said where it ends, or has been silent since.
+
+        What was the end before it fell silent is still lag, but no lag would be a guess: windows closed by it.
+        """
         partition = TopicPartition(*at)
         assignment = _assignment(self._thread._consumer)
         state = assignment.state_value(partition) if assignment else None
@@ -154,7 +158,8 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
             return None
         oldest = self.offsets.oldest(partition)
         offset = state.position if oldest is None else oldest
-        return Lag(offset, max(0, readable_end(state.highwater, state.lso) - offset))
+        waiting = max(0, readable_end(state.highwater, state.lso) - offset)
+        return Lag(offset, waiting) if waiting or _answered_lately(state) else None
 
     @property
     def pressed(self) -> bool:
@@ -287,6 +292,11 @@ def _positions(assignment: Any) -> dict[TopicPartition, int]:
     """Where reading goes on in each partition: past marks of transactions, aborted and compacted records."""
     states = {partition: assignment.state_value(partition) for partition in (assignment.tps if assignment else ())}
     return {partition: state.position for partition, state in states.items() if state and state.has_valid_position}
+
+
+def _answered_lately(state: Any) -> bool:
+    """aiokafka asks of every partition that has nothing left to hand over, in turns of a second or two."""
+    return time.time() - (state.timestamp or 0) / 1000 < _SILENT_S
 
 
 def _look_for_errors(consumer: AIOKafkaConsumer) -> None:

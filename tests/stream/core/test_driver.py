@@ -1,6 +1,7 @@
 """What the driver adds to Faust's consumer, piece by piece; the whole runs in test_lane_on_broker.py."""
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
@@ -24,18 +25,21 @@ AT = TopicPartition("rag.traces", 0)
 class State:
     has_valid_position = True
 
-    def __init__(self, position: int, highwater: int | None, lso: int | None) -> None:
+    def __init__(self, position: int, highwater: int | None, lso: int | None, timestamp: int) -> None:
         self.position = position
         self.highwater = highwater
         self.lso = lso
+        self.timestamp = timestamp
 
 
 class Assignment:
     """As aiokafka's: which partitions, and where each stands."""
 
-    def __init__(self, position: int = 0, highwater: int | None = 0, lso: int | None = None) -> None:
+    def __init__(
+        self, position: int = 0, highwater: int | None = 0, lso: int | None = None, *, silent_s: float = 0
+    ) -> None:
         self.tps = frozenset([AT])
-        self._state = State(position, highwater, lso)
+        self._state = State(position, highwater, lso, int(1000 * (time.time() - silent_s)))
 
     def state_value(self, partition: TopicPartition) -> State | None:
         return self._state if partition == AT else None
@@ -213,6 +217,13 @@ def test_what_an_open_transaction_holds_back_is_no_lag() -> None:
     assert made.lag(("rag.traces", 0)) == Lag(10, 2)
     unknown = consumer(SimpleNamespace(_consumer=Kafka(Assignment(position=10, highwater=25, lso=-1))))
     assert unknown.lag(("rag.traces", 0)) == Lag(10, 15)
+
+
+def test_no_lag_is_believed_of_a_broker_that_fell_silent() -> None:
+    worked_off = consumer(SimpleNamespace(_consumer=Kafka(Assignment(position=25, highwater=25, silent_s=11))))
+    assert worked_off.lags() == {}
+    waiting = consumer(SimpleNamespace(_consumer=Kafka(Assignment(position=10, highwater=25, silent_s=11))))
+    assert waiting.lags() == {("rag.traces", 0): Lag(10, 15)}
 
 
 def test_lag_is_unknown_until_the_broker_says_where_the_partition_ends() -> None:

@@ -131,6 +131,8 @@ def test_attributes_that_we_read_are_there() -> None:
     assert "isolation_level=self._isolation_level" in inspect.getsource(AIOKafkaConsumer.start)
     assert "self.lso" in inspect.getsource(TopicPartitionState.__init__)
     assert "self.highwater" in inspect.getsource(TopicPartitionState.__init__)
+    assert "self.timestamp" in inspect.getsource(TopicPartitionState.__init__)
+    assert "now_ms = int(1000 * time.time())" in inspect.getsource(Fetcher._proc_fetch_request)
     assert "serialized_value_size" in ConsumerRecord.__dataclass_fields__
 
 
