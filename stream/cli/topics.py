@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 _WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is folded there
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="A list of objects, one per group and partition.")
 @config_option
-def command(as_json: bool, config: Path | None) -> None:
+@click.pass_context
+def command(context: click.Context, as_json: bool, config: Path | None) -> None:
     """How far each lane is in each partition of the topics of traces, who works on it, who reads labels and who leads.
 
     Offsets are the brokers' own. Lag counts records that are not committed yet; where a group has committed nothing,
@@ -31,6 +32,43 @@ def command(as_json: bool, config: Path | None) -> None:
       ragwatch topics
       ragwatch topics --json | jq '[.[].lag // 0] | add'
     """
+    if context.invoked_subcommand is None:
+        _shown(as_json, config)
+
+
+@command.command()
+@click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of each topic of traces.")
+@click.option("--replicas", type=click.IntRange(1), default=1, show_default=True, help="Of every topic.")
+@click.option("--retention-days", type=click.FloatRange(0, min_open=True), help="Default: what the brokers do.")
+@config_option
+def create(partitions: int, replicas: int, retention_days: float | None, config: Path | None) -> None:
+    """Make every topic that the settings name and that is not there; 1 where one is there with other numbers.
+
+    Nothing that exists is changed. Dead letters, labels and jobs have one partition; patterns make no topic. Messages
+    may have kafka.max_record_bytes, and the jobs' topic keeps what the brokers keep.
+
+    \b
+    Examples:
+      ragwatch topics create
+      ragwatch topics create --partitions 12 --replicas 3 --retention-days 7
+    """
+    settings = settings_from(config).settings
+    from stream.configuration.topics import MARK
+    from stream.kafka import creation
+
+    kafka = settings.kafka
+    named = [entry for entry in kafka.topics if not entry.startswith(MARK)]
+    retention_ms = None if retention_days is None else round(retention_days * 86_400_000)
+    wanted = creation.wanted_topics(kafka, named, partitions, replicas, retention_ms)
+    made = asyncio.run(creation.create(kafka, wanted))
+    for one in made:
+        said = "made" if one.new else f"is there, with {', '.join(one.differs)}" if one.differs else "is there"
+        click.echo(f"{one.topic}: {said}")
+    if any(one.differs for one in made):
+        raise SystemExit(1)
+
+
+def _shown(as_json: bool, config: Path | None) -> None:
     settings = settings_from(config).settings
     import logging
 

@@ -11,7 +11,9 @@ from click.testing import CliRunner, Result
 
 from stream.cli import main
 from stream.configuration.sections import KafkaSettings
+from stream.kafka.brokers import partitions
 from stream.kafka.standing import Standing, standings
+from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.test_replay_topic import produce
 
 RECORDS = 25  # 13 and 12 of them in two partitions
@@ -37,7 +39,7 @@ def kafka_settings(request: pytest.FixtureRequest) -> KafkaSettings:
 
 
 def run(kafka: KafkaSettings, *args: str) -> Result:
-    names = ("bootstrap_servers", "dead_letter_topic", "jobs_topic", "group_prefix")
+    names = ("bootstrap_servers", "dead_letter_topic", "labels_topic", "jobs_topic", "group_prefix")
     variables = {f"RAGWATCH_KAFKA__{name.upper()}": getattr(kafka, name) for name in names}
     environment: dict[str, Any] = {"RAGWATCH_CONFIG": None, "RAGWATCH_KAFKA__TOPICS": kafka.topics[0], **variables}
     return CliRunner().invoke(main, ["topics", *args], env=environment)
@@ -110,3 +112,33 @@ def test_a_missing_topic_and_a_missing_broker_are_one_line(kafka_settings: Kafka
     away = run(kafka_settings.model_copy(update={"bootstrap_servers": "127.0.0.1:1"}))
     assert (away.exit_code, away.output.count("\n")) == (2, 1)
     assert "no broker answers at 127.0.0.1:1" in away.output
+
+
+@pytest.mark.kafka
+def test_topics_are_made_once_and_what_is_there_with_other_numbers_is_told(kafka: KafkaNode) -> None:
+    name = uuid.uuid4().hex[:8]
+    settings = KafkaSettings(
+        bootstrap_servers=kafka.bootstrap,
+        topics=(f"t-{name}",),
+        dead_letter_topic=f"dead-{name}",
+        labels_topic=f"labels-{name}",
+        jobs_topic=f"jobs-{name}",
+        group_prefix=f"g-{name}",
+    )
+    asked = ("create", "--partitions", "3", "--retention-days", "2")
+    first, again = run(settings, *asked), run(settings, *asked)
+    names = (settings.topics[0], settings.dead_letter_topic, settings.labels_topic, settings.jobs_topic)
+    assert (first.exit_code, again.exit_code) == (0, 0), first.output + again.output
+    assert first.output.splitlines() == [f"{topic}: made" for topic in names]
+    assert again.output.splitlines() == [f"{topic}: is there" for topic in names]
+    found = asyncio.run(partitions(settings))
+    assert [found[topic] for topic in names] == [3, 1, 1, 1]
+    other = run(settings, "create", "--partitions", "6", "--retention-days", "1")
+    assert other.exit_code == 1
+    assert f"{names[0]}: is there, with partitions 3 instead of 6, retention.ms 172800000 instead of 86400000" in (
+        other.output
+    )
+    assert f"{names[3]}: is there" in other.output.splitlines()
+    refused = run(settings.model_copy(update={"jobs_topic": f"more-{name}"}), *asked, "--replicas", "3")
+    assert refused.exit_code == 2
+    assert f"do not make topic more-{name}" in refused.output
