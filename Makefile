@@ -4,6 +4,7 @@
 #   make test     ruff, mypy, import-linter and every test (needs Java 17 and Maven for Apache Kafka)
 #   make bench    every benchmark, with ratios
 #   make chaos    faults by seed, and what each left lost, doubled or wrong (SEEDS=20, or MINUTES=60; FIRST=1)
+#   make soak     150 traces/s for half an hour: does memory or lag grow? (MINUTES=5)
 #   make local    what `make demo` needs, without running it
 
 VENV ?= .venv
@@ -19,10 +20,10 @@ MINUTES ?=
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench chaos docs local models lint python java clean constraints
+.PHONY: help demo test bench chaos soak docs local models lint python java clean constraints
 
 help:
-	@sed -n '3,7s/^# \{0,3\}//p' Makefile
+	@sed -n '3,8s/^# \{0,3\}//p' Makefile
 
 python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -80,6 +81,9 @@ bench: java $(VENV)/.dev deploy/kafka/libs
 
 chaos: java $(VENV)/.dev deploy/kafka/libs
 	@$(BIN)/python -m tests.chaos.harness --seeds $(SEEDS) --first $(FIRST) $(if $(MINUTES),--minutes $(MINUTES))
+
+soak: java $(VENV)/.dev deploy/kafka/libs
+	@$(BIN)/python -m tests.chaos.soak $(if $(MINUTES),--minutes $(MINUTES))
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate

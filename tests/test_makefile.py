@@ -73,7 +73,7 @@ def refused(done: subprocess.CompletedProcess[str], said: str, installed_by: str
     assert installed_by in line
 
 
-@pytest.mark.parametrize("target", ["java", "test", "bench", "chaos", "deploy/kafka/libs"])
+@pytest.mark.parametrize("target", ["java", "test", "bench", "chaos", "soak", "deploy/kafka/libs"])
 def test_without_java_nothing_is_begun(checkout: Path, programs: Path, target: str) -> None:
     (programs / "java").unlink()
     refused(make(programs, target, at=checkout), JAVA, "apt-get install openjdk-17-jre-headless")
@@ -193,5 +193,5 @@ def test_ci_runs_what_the_readme_says(tmp_path: Path, programs: Path) -> None:
 
 def test_make_alone_tells_the_targets(programs: Path) -> None:
     told = make(programs).stdout
-    for target in ("demo", "test", "bench", "chaos", "local"):
+    for target in ("demo", "test", "bench", "chaos", "soak", "local"):
         assert f"make {target}" in told
