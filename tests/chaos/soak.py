@@ -1,9 +1,9 @@
 """`python -m tests.chaos.soak [--minutes 30]`: a steady 150 traces/s through the lane `fast`; does memory or lag grow?
 
 Every `fast` evaluator, Apache Kafka and ClickHouse on this machine. Prints a line a minute, then the slope of resident
-memory over what comes after the first fifth, with its standard error, and the lag. Ends with 1 where memory grew by more
-than `GROWTH` of itself and three standard errors, or where lag in the last fifth is more than `LAG_S` of input. What
-takes a process some minutes to get warm is under that share, and what leaks is above it in half an hour.
+memory over what comes after the first fifth, with its standard error, and the lag. Ends with 1 where memory grew by
+more than `GROWTH` of itself and three standard errors, or where lag in the last fifth is more than `LAG_S` of input.
+What takes a process some minutes to get warm is under that share, and what leaks is above it in half an hour.
 """
 
 import argparse
