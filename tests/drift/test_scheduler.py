@@ -98,6 +98,7 @@ def test_changes_that_come_too_late_for_any_window_are_counted(database: Databas
     world, clock = World(database), Clock()
     jobs, telemetry, _ = scheduled(world, Leads(world.term), clock)
     world.scores(-100 * 86400, [0.5])
+    world.progress(0)
     [watch] = [job for name, _, job in _schedule(Settings(), database, telemetry) if name == "watch"]
     for _ in range(2):
         assert jobs.run("watch", watch)
