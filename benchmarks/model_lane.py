@@ -8,15 +8,13 @@ in CPU time: on a busy machine wall time alone can be wrong either way.
 """
 
 import argparse
-import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
+from benchmarks.demo_faults import answered
 from evaluators import registry, sentences
 from evaluators.encoder import Encoder, load_encoder
 from evaluators.plan import prepare
@@ -25,9 +23,7 @@ from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 from evaluators.trace import Trace
 from stream.demo import corpus
-from stream.demo.application import Application
 from stream.demo.index import Index
-from stream.demo.questions import ask_about
 from stream.demo.traffic import encode
 from stream.ingest.records import StoredRecord
 from stream.pipeline import Pipeline
@@ -67,15 +63,7 @@ def traffic(encoder: Encoder, count: int) -> list[Trace]:
     """What the demo's application answers to `count` questions, no fault on."""
     passages = corpus.read(lambda text: [sentence.text for sentence in sentences.split(text)])
     index = Index(passages, encoder)
-    rng = random.Random("model lane")
-
-    async def ask() -> list[Trace]:
-        with ThreadPoolExecutor(1) as executor:
-            application = Application(index, encoder, executor, lambda: datetime.now(UTC))
-            questions = (ask_about(passages, rng) for _ in range(count))
-            return await asyncio.gather(*(application.answer(question, None, rng) for question in questions))
-
-    return asyncio.run(ask())
+    return answered(passages, index, encoder, None, random.Random("model lane"), count)
 
 
 def main() -> int:

@@ -13,27 +13,36 @@ _OF_GRAFANA = "__expr__"  # the data source of what Grafana computes itself
 _HEADER = "# Written by `ragwatch dashboards alerts`, not by hand. JSON, which YAML includes.\n"
 
 
-def alerts(*, database: str = "ragwatch", silent_after_s: float = 120.0) -> Json:
-    """For Grafana's file provisioning: the jobs' dead-man's switch, which fires where they were silent for so long.
+def alerts(*, database: str = "ragwatch", silent_after_s: float = 120.0, unsent_after_s: float = 900.0) -> Json:
+    """For Grafana's file provisioning: the jobs' dead-man's switch, and messages that wait in the outbox for long.
 
-    It fires as well where no job ever ran, where Grafana gets no data, and where the database cannot be asked.
+    The switch fires as well where no job ever ran, where Grafana gets no data, and where the database cannot be asked;
+    the other rule leaves that to it.
     """
-    rule = {
-        "uid": "ragwatch-jobs-stopped",
-        "title": "The jobs of ragwatch stopped",
-        "condition": "B",
-        "data": [_query("A", _silence(Tables(database))), _above("B", "A", silent_after_s)],
-        "noDataState": "Alerting",
-        "execErrState": "Alerting",
-        "for": _EVERY,
-        "labels": {"service": "ragwatch", "severity": "high"},
-        "annotations": {
-            "summary": "No ragwatch jobs process does its work: windows are not closed and no problem is found.",
-            "description": f"The job watch succeeded last more than {silent_after_s:g} s ago, or ClickHouse cannot be "
-            "asked. /ready of the jobs processes and their logs say why.",
-        },
-    }
-    group = {"orgId": 1, "name": "ragwatch", "folder": _FOLDER, "interval": _EVERY, "rules": [rule]}
+    tables = Tables(database)
+    stopped = _rule(
+        "ragwatch-jobs-stopped",
+        "The jobs of ragwatch stopped",
+        _silence(tables),
+        silent_after_s,
+        summary="No ragwatch jobs process does its work: windows are not closed and no problem is found.",
+        description=f"The job watch succeeded last more than {silent_after_s:g} s ago, or ClickHouse cannot be "
+        "asked. /ready of the jobs processes and their logs say why.",
+        unknown="Alerting",
+        severity="high",
+    )
+    unsent = _rule(
+        "ragwatch-outbox-waits",
+        "Problems of ragwatch are not announced",
+        _oldest_unsent(tables),
+        unsent_after_s,
+        summary="Problems were found that have no annotation in Grafana yet.",
+        description=f"The oldest message waits for more than {unsent_after_s:g} s (ragwatch_outbox_oldest_seconds). "
+        "Column why of table outbox and the log of the jobs say what Grafana answered.",
+        unknown="OK",
+        severity="medium",
+    )
+    group = {"orgId": 1, "name": "ragwatch", "folder": _FOLDER, "interval": _EVERY, "rules": [stopped, unsent]}
     return {"apiVersion": 1, "groups": [group]}
 
 
@@ -42,11 +51,36 @@ def provisioning(document: Json) -> str:
     return _HEADER + rendered(document)
 
 
+def _rule(
+    uid: str, title: str, sql: str, limit: float, *, summary: str, description: str, unknown: str, severity: str
+) -> Json:
+    """Fires where the query's one number is above `limit`; `unknown` is its state where there is no number."""
+    return {
+        "uid": uid,
+        "title": title,
+        "condition": "B",
+        "data": [_query("A", sql), _above("B", "A", limit)],
+        "noDataState": unknown,
+        "execErrState": unknown,
+        "for": _EVERY,
+        "labels": {"service": "ragwatch", "severity": severity},
+        "annotations": {"summary": summary, "description": description},
+    }
+
+
 def _silence(tables: Tables) -> str:
     """Seconds since the jobs last did their work, one row whatever there is; since 1970 where they never did."""
     return (
         "SELECT toFloat64(dateDiff('second', max(finished_at), now64(3))) AS silent_s "
         f"FROM {tables.name('job_runs')} WHERE job = 'watch'"
+    )
+
+
+def _oldest_unsent(tables: Tables) -> str:
+    """Seconds for which the oldest message that is to go out has waited, one row whatever there is; 0: none waits."""
+    return (
+        "SELECT if(count() = 0, 0, toFloat64(dateDiff('second', min(written_at), now64(3)))) AS waits_s "
+        f"FROM {tables.name('outbox')} FINAL WHERE state = 'pending'"
     )
 
 

@@ -14,8 +14,10 @@ from dashboards.overview_panels import (
     traffic,
 )
 from dashboards.panels import lines, section
+from dashboards.questions import TITLE, questions
 from dashboards.sdk import board, common, dashboard
 from dashboards.sql import Tables
+from dashboards.variables import standards
 from dashboards.window_panels import window_panels
 from evaluators.spec import Evaluator
 
@@ -23,10 +25,10 @@ NAME = "application"
 
 
 def application(registry: Mapping[str, Evaluator], tables: Tables, judged: Mapping[str, Judged]) -> dashboard.Dashboard:
-    """Numbers, problems, traffic and quality; below, a section per evaluator that asks nothing until it is opened."""
+    """Numbers, problems, traffic and quality; below, sections that ask nothing until they are opened."""
     says = "One application: problems, traffic, latency and quality, with the records each figure rests on."
     view = frame(NAME, "RAG application", says, tables).refresh("1m").time("now-6h", "now").annotation(_pushed())
-    view = view.with_row(section("Now"))
+    view = view.with_variable(standards(tables)).with_row(section("Now"))
     for panel in numbers(tables):
         view = view.with_panel(panel)
     view = view.with_panel(open_problems(tables)).with_row(section("Traffic and quality"))
@@ -39,6 +41,7 @@ def application(registry: Mapping[str, Evaluator], tables: Tables, judged: Mappi
     if judged:
         view = view.with_panel(quality(list(judged.values()), tables))
     view = view.with_panel(insights(tables))
+    view = view.with_row(section(TITLE, questions(tables)))
     for evaluator in sorted(registry.values(), key=lambda each: each.id):
         shown = panels if evaluator.combine is None else window_panels
         view = view.with_row(section(evaluator.id, shown(evaluator, tables, judged)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dashboards.judged import Judged
 from dashboards.panels import coloured, lines, number, rows
 from dashboards.sdk import stat, steps, table, timeseries
-from dashboards.sql import TRAFFIC, Tables, chosen
+from dashboards.sql import TRAFFIC, Tables, any_chosen, chosen
 
 SEVERITIES = {"high": "red", "medium": "orange", "low": "yellow"}
 
@@ -68,10 +68,10 @@ def open_problems(tables: Tables) -> table.Panel:
     """What is wrong now, the worst first."""
     sql = (
         "SELECT opened_at, severity, type, metric, model, if(segment = '', '', concat(segment, ' = ', segment_value)) "
-        "AS segment, description, arrayStringConcat(actions, ' ') AS `what to do`, "
+        "AS segment, description, explanation AS why, arrayStringConcat(actions, ' ') AS `what to do`, "
         "arrayStringConcat(examples, ' ') AS `example traces`, acked_by AS `taken by`, muted_by AS `muted by` "
         f"FROM {tables.name('problems')} WHERE state = 'open' AND opened_at <= $__toTime "
-        f"AND app = ${{app:singlequote}} AND {chosen('environment')} "
+        f"AND app = ${{app:singlequote}} AND {chosen('environment')} AND {any_chosen('standards', 'standard')} "
         "ORDER BY indexOf(['high', 'medium', 'low'], severity), opened_at DESC LIMIT 100"
     )
     panel = rows("Open problems", "Problems that are open now, the worst first.", sql)
@@ -84,7 +84,7 @@ def insights(tables: Tables) -> table.Panel:
         "SELECT period_end, type, description, arrayStringConcat(actions, ' ') AS `what to do`, "
         f"arrayStringConcat(examples, ' ') AS `example traces` FROM {tables.name('insights')} FINAL "
         f"WHERE app = ${{app:singlequote}} AND {chosen('environment')} AND $__timeFilter(period_end) "
-        "ORDER BY period_end DESC, insight_id LIMIT 100"
+        "AND NOT withdrawn ORDER BY period_end DESC, insight_id LIMIT 100"
     )
     return rows("Insights", "Findings of the scheduled jobs; they never page.", sql)
 
@@ -93,7 +93,7 @@ def problem_regions(tables: Tables) -> str:
     """Annotation query: every problem's time on the graphs, an open one's until now."""
     return (
         "SELECT opened_at AS time, ifNull(resolved_at, now64(3)) AS timeEnd, "
-        "concat(severity, ' ', type, ': ', description) AS text, "
+        "trimRight(concat(severity, ' ', type, ': ', description, ' ', explanation)) AS text, "
         "arrayStringConcat([state, severity, metric], ',') AS tags "
         f"FROM {tables.name('problems')} WHERE state IN ('open', 'resolved') AND opened_at <= $__toTime "
         f"AND ifNull(resolved_at, now64(3)) >= $__fromTime AND app = ${{app:singlequote}} AND {chosen('environment')} "

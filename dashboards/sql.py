@@ -136,3 +136,8 @@ class Tables:
 def chosen(column: str) -> str:
     """Condition: the column has one of the values chosen in the variable of its name, or all are."""
     return f"$__conditionalAll({column} IN (${{{column}:singlequote}}), ${column})"
+
+
+def any_chosen(column: str, variable: str) -> str:
+    """Condition: one of the column's list is chosen in the variable, or all are."""
+    return f"$__conditionalAll(hasAny({column}, [${{{variable}:singlequote}}]), ${variable})"

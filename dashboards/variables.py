@@ -26,6 +26,15 @@ def variables(tables: Tables) -> list[board.QueryVariable | board.CustomVariable
     ]
 
 
+def standards(tables: Tables) -> board.QueryVariable:
+    """The principles of compliance that problems of the application touch, by which those that are open are chosen."""
+    sql = (
+        f"SELECT DISTINCT arrayJoin(standards) AS standard FROM {tables.name('problems')} "
+        f"WHERE app = ${{app:singlequote}} AND {chosen('environment')} AND opened_at <= $__toTime ORDER BY standard"
+    )
+    return _several("standard", "Standard", sql)
+
+
 def _queried(name: str, label: str, sql: str) -> board.QueryVariable:
     return (
         board.QueryVariable(name)

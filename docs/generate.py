@@ -16,7 +16,8 @@ from stream.settings import Settings
 HERE = Path(__file__).parent / "reference"
 MIGRATIONS = Path(__file__).parents[1] / "sinks" / "clickhouse" / "migrations"
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)\n\((.*?)\n\)\nENGINE = (.*?);", re.DOTALL)
-_ADDED = re.compile(r"ALTER TABLE (\w+) ADD COLUMN IF NOT EXISTS (\w+) (.+?) COMMENT '(.*)' AFTER \w+;")
+_ADDED = re.compile(r"ALTER TABLE (\w+) ADD COLUMN IF NOT EXISTS (\w+) (.+?) COMMENT '(.*?)' AFTER \w+[,;]")
+_SORTED = re.compile(r"ALTER TABLE (\w+) [^;]*MODIFY ORDER BY (\([^;]*\));")
 _COLUMN = re.compile(r"^    (\w+) (.+?)(?: DEFAULT [\w().]+)?(?: COMMENT '(.*)')?,?$", re.MULTILINE)
 
 
@@ -76,9 +77,11 @@ def tables() -> str:
     parts = ["# Tables\n"]
     files = [file.read_text() for file in sorted(MIGRATIONS.glob("*.sql"))]
     added = [column for text in files for column in _ADDED.findall(text)]
+    sorted_by = dict(key for text in files for key in _SORTED.findall(text))
     for text in files:
         for name, columns, engine in _TABLE.findall(text):
-            parts.append(f"## {name}\n\n`ENGINE = {' '.join(engine.split())}`\n")
+            before, by, key = " ".join(engine.split()).partition("ORDER BY ")
+            parts.append(f"## {name}\n\n`ENGINE = {before}{by}{sorted_by.get(name, key)}`\n")
             rows = [(f"`{c}`", f"`{kind}`", said) for c, kind, said in _COLUMN.findall(columns) if c != "INDEX"]
             rows += [(f"`{c}`", f"`{kind}`", said) for table, c, kind, said in added if table == name]
             parts.append(_table(("column", "type", "meaning"), rows))

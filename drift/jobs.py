@@ -1,22 +1,35 @@
 """The scheduled jobs of one leader's term. Each may stop anywhere and run again, also under another leader."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
-from drift.insights.weakest_questions import state_weakest_questions
+from drift.insights.comparing import state_comparisons
+from drift.insights.insight import Period
+from drift.insights.new_fingerprints import state_new_fingerprints
+from drift.insights.stated import withdraw
+from drift.insights.stating import state_weak_points
+from drift.job_runs import Done
+from drift.kinds.silence import LastSeen, watch_silence
 from drift.leadership import Term
-from drift.raising import Raiser
+from drift.problems.raising import Raiser
+from drift.questions.watching import QuestionWatch
 from drift.reconcile import reconcile
 from drift.rules import stored
 from drift.rules.judging import judge
 from drift.rules.missing import SilentLanes
 from drift.rules.open_windows import OpenWindows
-from drift.settings import JobSettings, RuleSettings, WindowSettings
-from drift.silence import LastSeen, watch_silence
+from drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
+from drift.watching.daily import Daily
+from drift.watching.daily_told import DailyTeller
+from drift.watching.look import Look, Looked
+from drift.watching.reference import in_trouble
+from drift.watching.telling import Teller
 from drift.windows.metrics import WatchedMetric, metrics_by_name
 from drift.windows.rollup import RolledUp, Rollup
+from drift.windows.segments import segment_values
 from drift.windows.watermark import FAST, Idleness
 from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
@@ -35,6 +48,13 @@ class WatchReport:
     events: int
 
 
+class Changes(NamedTuple):
+    """What one look for changes did."""
+
+    looked: Looked
+    events: int
+
+
 @dataclass(slots=True)
 class Jobs:
     """Holds what one term remembers from round to round."""
@@ -46,6 +66,7 @@ class Jobs:
     settings: JobSettings
     term: Term
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    drift: DriftSettings = field(default_factory=DriftSettings)
     metrics: Mapping[str, WatchedMetric] = field(init=False)
     _idleness: Idleness = field(default_factory=Idleness)
     _last_seen: LastSeen = field(default_factory=LastSeen)
@@ -86,13 +107,37 @@ class Jobs:
         return WatchReport(moved, rolled, found.verdicts, len(events))
 
     def state_insights(self, now: datetime) -> int:
-        """The insights of the running period are stored where it is time for it; how many."""
+        """The insights of the running period are as this look finds them where it is time for one; how many."""
         last = self._insights_at
         if last is not None and (now - last).total_seconds() < self.settings.insights_every_s:
             return 0
-        found = state_weakest_questions(self.database, self.metrics, self.rules, self.settings, self.term, now)
+        found = state_weak_points(self.database, self.metrics, self.rules, self.settings, self.term, now)
+        found += state_comparisons(self.database, self.metrics, self.windows, self.settings, self.term, now)
+        found += state_new_fingerprints(self.database, self.evaluators, self.windows, self.settings, self.term, now)
+        withdraw(self.database, found, Period.of(now, self.settings.insights_period_s), self.term)
         self._insights_at = now
         return len(found)
+
+    def look_for_changes(self, now: datetime, stopped: Callable[[], bool] = lambda: False) -> Changes:
+        """Every series was looked at up to its lane's watermark, and what follows is recorded, when this returns.
+
+        Raises `Stopped` soon after `stopped` says so; nothing is told then, and the next look goes on.
+        """
+        look = Look(self.database, self.evaluators, self.windows, self.drift, self.term.next_version)
+        looked = look.run(now, stopped=stopped)
+        segments = segment_values(self.database, self.windows, self.term, now)
+        teller = Teller(self.database, self.rules, self.drift, look.watched, segments, self.term)
+        daily = Daily(self.database, in_trouble(self.database), self.drift.history_days)
+        unlike = DailyTeller(self.database, daily, self.rules, look.watched, segments, self.term, look.span_s)
+        events = (*teller.tell(looked, now), *unlike.tell(looked, now))
+        for event in events:
+            logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
+        return Changes(looked, len(events))
+
+    def watch_questions(self, now: datetime, stopped: Callable[[], bool]) -> Done:
+        """What users ask was looked at, and what follows is recorded, when this returns; `Stopped` as above."""
+        found = QuestionWatch(self.database, self.drift, self.rules, self.windows, self.term).run(now, stopped)
+        return Done(read=found.applications, raised=len(found.events))
 
     def _slow_due(self, now: datetime) -> bool:
         """Whether it is time again for what looks at more than the newest windows."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
+from threading import Lock
 from typing import NamedTuple, Protocol
 
 from evaluators.errors import Transient
@@ -18,15 +19,25 @@ _ATTEMPTS = 10
 
 @dataclass(slots=True)
 class Term:
-    """One leader's time in office: what it writes carries `epoch`, and numbers within it that only grow."""
+    """One leader's time in office: what it writes carries `epoch`, and numbers within it that only grow.
+
+    A job holds `deciding` from when it reads problems until what follows for them is stored: of two that open or end
+    one at the same moment, the second has to know of the first.
+    """
 
     epoch: int
     elected_at: datetime
+    deciding: Lock = field(default_factory=Lock, repr=False, compare=False)
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def next_version(self) -> int:
         """Greater than every version of this term and of all terms before it."""
-        return self.epoch << 32 | next(self._numbers)
+        return least_version(self.epoch) | next(self._numbers)
+
+
+def least_version(epoch: int) -> int:
+    """Greater than every version of the terms before that epoch, and less than those of its leader."""
+    return epoch << 32
 
 
 class Leadership(Protocol):

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from drift.leadership import least_version
 from sinks.clickhouse.database import Database
 
-Action = Literal["open", "close"]
+Action = Literal["open", "update", "close"]
 State = Literal["pending", "sent", "refused"]
 
 GRAFANA = "grafana"
@@ -58,9 +59,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Messages that wait, for how long the oldest one has, and those that were set aside."""
+    """Messages that wait, those of them tried in vain, for how long the oldest one has, and those set aside."""
 
     waiting: int
+    failing: int
     oldest_s: float
     refused: int
 
@@ -93,12 +95,13 @@ def mark(
 def backlog(database: Database, now: datetime) -> Backlog:
     """How it stands at `now`, the server's time."""
     [found] = database.rows(
-        "SELECT countIf(state = 'pending') AS waiting, minIf(written_at, state = 'pending') AS oldest, "
+        "SELECT countIf(state = 'pending') AS waiting, countIf(state = 'pending' AND attempts > 0) AS failing, "
+        "minIf(written_at, state = 'pending') AS oldest, "
         "countIf(state = 'refused') AS refused FROM outbox FINAL WHERE target = {target:String}",
         {"target": GRAFANA},
     )
     oldest_s = max((now - found["oldest"]).total_seconds(), 0.0) if found["waiting"] else 0.0
-    return Backlog(found["waiting"], oldest_s, found["refused"])
+    return Backlog(found["waiting"], found["failing"], oldest_s, found["refused"])
 
 
 def _row(message: Message, epoch: int, state: State, external_id: str = "", why: str = "") -> OutboxRow:
@@ -120,7 +123,7 @@ def _row(message: Message, epoch: int, state: State, external_id: str = "", why:
         external_id=external_id,
         attempts=message.attempts,
         # Within an epoch a later attempt wins, and an end wins over "pending"; a newer leader's word wins over all.
-        version=epoch << 32 | message.attempts << 1 | (state != "pending"),
+        version=least_version(epoch) | message.attempts << 1 | (state != "pending"),
         written_at=message.written_at,
     )
 

@@ -5,43 +5,44 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from evaluators.spec import Rule
+from drift.app_rules import AppRules, Count, Duration, Share
+from evaluators.spec import Metric, RuleKind
 
 Severity = Literal["low", "medium", "high"]
 Seconds = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class WindowSettings(BaseModel, extra="forbid", frozen=True):
+class WindowSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """How scores are gathered into windows of event time, and when a window closes."""
 
     base_s: Seconds = Field(
         default=60, description="Size of the windows that rules judge; hours and days are made of them."
     )
     sizes_s: tuple[Seconds, ...] = Field(
-        default=(60, 3600, 86400),
-        description="Sizes kept besides the base, each a multiple of the one before; all divide a day.",
+        default=(3600, 86400),
+        description="Sizes kept besides the base, each a multiple of the one before, the first of base_s; all divide a "
+        "day.",
     )
-    out_of_orderness_s: float = Field(
+    out_of_orderness_s: Duration = Field(
         default=30.0, ge=0, description="How far event times of a partition may be out of order."
     )
-    allowed_lateness_s: float = Field(
+    allowed_lateness_s: Duration = Field(
         default=3600.0, ge=0, description="Late rows of a window closed so long ago change its numbers and never page."
     )
-    heartbeat_timeout_s: float = Field(
+    heartbeat_timeout_s: Duration = Field(
         default=30.0, gt=0, description="A partition whose worker was silent for so long is stuck, not idle."
     )
-    idle_after_s: float = Field(
+    idle_after_s: Duration = Field(
         default=10.0,
         ge=0,
         description="A partition with lag 0 and nothing new for so long is idle and holds nothing back.",
     )
-    stuck_wait_s: float = Field(
+    stuck_wait_s: Duration = Field(
         default=300.0,
         gt=0,
         description="Longest windows wait for a stuck partition; then they close and say incomplete.",
     )
-    partition_expiry_s: float = Field(
+    partition_expiry_s: Duration = Field(
         default=86400.0, gt=0, description="A partition that no worker has spoken of for so long is gone."
     )
     segments: dict[str, tuple[str, ...]] = Field(
@@ -49,13 +50,18 @@ class WindowSettings(BaseModel, extra="forbid", frozen=True):
         description="Segments that primary metrics are cut by: name = values, the others count as __other__; an empty "
         "list: those with most traces, chosen once a day.",
     )
-    segment_values: int = Field(
+    segment_values: Count = Field(
         default=20, ge=1, le=1000, description="How many values of a segment without listed ones are chosen, per app."
     )
 
     @model_validator(mode="after")
     def _nested(self) -> "WindowSettings":
         sizes = self.all_sizes_s
+        if sizes[0] < self.base_s:
+            raise ValueError(
+                f"sizes_s: {sizes[0]} is smaller than base_s = {self.base_s}, of which all others are made; "
+                f"give sizes_s = {[size for size in self.sizes_s if size >= self.base_s]}"
+            )
         for smaller, larger in pairwise(sizes):
             if larger % smaller:
                 raise ValueError(
@@ -71,7 +77,7 @@ class WindowSettings(BaseModel, extra="forbid", frozen=True):
         return tuple(sorted({self.base_s, *self.sizes_s}))
 
 
-class RuleOverride(BaseModel, extra="forbid", frozen=True):
+class RuleOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """What differs from the defaults for one metric; of several that fit a series the most specific field wins."""
 
     metric: str = Field(description="evaluator.metric, e.g. operations.latency_seconds.")
@@ -79,18 +85,21 @@ class RuleOverride(BaseModel, extra="forbid", frozen=True):
     segment: str | None = Field(default=None, description="Only this segment ('' is the whole); absent: all.")
     segment_value: str | None = Field(default=None, description="Only this value of the segment; absent: all.")
     enabled: bool = Field(default=True, description="False: no rule watches this metric.")
-    rule: Rule | None = Field(default=None, description="How a window is judged: mean, share, value or any.")
+    rule: RuleKind | None = Field(default=None, description="How a window is judged: mean, share, value or any.")
     min: float | None = Field(default=None, description="Least good value of a record (rule value: of the window).")
     max: float | None = Field(default=None, description="Greatest good value of a record (rule value: of the window).")
     limit: Share | None = Field(
         default=None, description="Rule share: greatest good share of records beyond min or max."
     )
-    min_sample: int | None = Field(
+    failure_limit: Share | None = Field(
+        default=None, description="Rule mean: greatest good share of records beyond min or max, whatever the mean."
+    )
+    min_sample: Count | None = Field(
         default=None, ge=1, description="Windows are pooled until they have so many scored records."
     )
-    k: int | None = Field(default=None, ge=1, description="Opens where k of the last m windows are bad.")
-    m: int | None = Field(default=None, ge=1, description="See k.")
-    resolve_after: int | None = Field(default=None, ge=1, description="Resolves after so many good windows in a row.")
+    k: Count | None = Field(default=None, ge=1, description="Opens where k of the last m windows are bad.")
+    m: Count | None = Field(default=None, ge=1, description="Of how many windows k must be bad for it to open.")
+    resolve_after: Count | None = Field(default=None, ge=1, description="Resolves after so many good windows in a row.")
     severity: Severity | None = Field(default=None, description="Instead of what the share of bad records says.")
     allow_kinds: tuple[str, ...] = Field(
         default=(), description="Rule any: evidence of these kinds does not count, e.g. email."
@@ -102,65 +111,230 @@ class RuleOverride(BaseModel, extra="forbid", frozen=True):
     )
 
 
-class RuleSettings(BaseModel, extra="forbid", frozen=True):
+class LimitOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """What differs from the limits of failures and findings; of several that fit the most specific wins."""
+
+    app: str | None = Field(default=None, description="Only this app; absent: every app.")
+    evaluator: str | None = Field(default=None, description="Only this evaluator; absent: all.")
+    error_limit: Share | None = Field(default=None, description="Instead of rules.error_limit.")
+    finding_traces: Count | None = Field(default=None, ge=1, description="Instead of rules.finding_traces.")
+    finding_limit: Share | None = Field(default=None, description="Instead of rules.finding_limit.")
+
+
+class Objective(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """A service-level objective: so great a share of the records is to be good, over so many days."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="In problems, e.g. answers-in-time.")
+    metric: str = Field(description="evaluator.metric, e.g. operations.latency_seconds.")
+    app: str | None = Field(default=None, description="Only this app; absent: every app, each by itself.")
+    min: float | None = Field(default=None, description="Least good value of a record.")
+    max: float | None = Field(
+        default=None, description="Greatest good value; without min and max the metric's own threshold is the line."
+    )
+    target: float = Field(default=0.99, gt=0, lt=1, description="Share of the records that is to be good.")
+    period_days: Count = Field(
+        default=28,
+        ge=3,
+        le=365,
+        description="The days that the error budget is for; the windows looked at go with them.",
+    )
+
+    def lines(self, metric: Metric) -> tuple[float | None, float | None]:
+        """Least and greatest good value of a record of this metric."""
+        if self.min is not None or self.max is not None:
+            return self.min, self.max
+        return (metric.threshold, None) if metric.better == "higher" else (None, metric.threshold)
+
+
+class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
     """When a window is bad and when bad windows are a problem."""
 
     primary_only: bool = Field(
         default=True, description="Watch primary metrics; others only where an override names them."
     )
-    min_sample: int = Field(default=30, ge=1, description="Windows are pooled until they have so many scored records.")
-    k: int = Field(default=3, ge=1, description="A problem opens where k of the last m windows are bad.")
-    m: int = Field(default=5, ge=1, description="See k.")
-    resolve_after: int = Field(default=5, ge=1, description="It resolves after so many good windows in a row.")
-    any_resolve_after_s: float = Field(
-        default=3600.0, gt=0, description="Rule any: resolves after so long without a bad record."
+    error_limit: Share = Field(
+        default=0.05, description="Greatest good share of its traces that an evaluator fails on, for whatever reason."
     )
-    flap_s: float = Field(
-        default=1800.0, ge=0, description="Back within so long after its resolution, it is the same episode."
+    finding_traces: Count = Field(
+        default=10, ge=1, description="So many traces of an hour with the same remark or leaked kind are a problem."
     )
-    share_limit: Share = Field(
-        default=0.05, description="Rule share: greatest good share of records beyond the threshold."
+    finding_limit: Share = Field(
+        default=0.05,
+        description="finding_traces traces with the same remark are a problem only where they are a greater share of "
+        "the hour's than this; with the same leaked kind always.",
     )
-    fairness_share_limit: Share = Field(default=0.01, description="The same for evaluators of the domain fairness.")
-    coverage_limit: Share = Field(
-        default=0.2, description="A coverage problem opens where a greater share of the records to be scored was not."
+    asked_within_s: Duration = Field(
+        default=86400.0, gt=0, description="Flips and inconsistency are told of the traces of so long."
     )
-    missing_after_s: float | None = Field(
-        default=900.0, gt=0, description="A live app that was busy and is silent for so long is a problem."
+    disk_limit: Share = Field(default=0.85, description="Greatest good share of a disk of ClickHouse that is used.")
+    dead_letters: Count = Field(
+        default=30,
+        ge=1,
+        description="So many dead letters of a topic in an hour are a problem, where that is 3 times the usual.",
     )
-    severity_high: Share = Field(default=0.25, description="High from this share of records on the wrong side.")
-    severity_medium: Share = Field(default=0.05, description="Medium from this share.")
-    update_every_s: float = Field(
-        default=300.0, ge=0, description="An open problem's figures are stated anew at most so often."
+    retention_share: Share = Field(
+        default=0.5,
+        description="Greatest age of the oldest record that waits for a lane, as a share of its topic's retention; "
+        "above it a problem where it does not become younger.",
+    )
+    gone_after_s: Duration = Field(
+        default=86400.0,
+        gt=0,
+        description="Rules' problems of a model, environment or segment of which nothing came for so long, while its "
+        "application went on, are over.",
     )
     overrides: tuple[RuleOverride, ...] = Field(default=(), description="What differs per metric, app and segment.")
+    limits: tuple[LimitOverride, ...] = Field(
+        default=(), description="What differs of error_limit, finding_traces and finding_limit per app and evaluator."
+    )
+    objectives: tuple[Objective, ...] = Field(
+        default=(), description="Service-level objectives; a problem tells that an error budget burns too fast."
+    )
+
+    apps: dict[str, AppRules] = Field(
+        default={},
+        description="What differs per app, in tables such as [rules.apps.docs-bot]: any of the settings of [rules] but "
+        "those of brokers and disks, of the time that is looked at, and of what limits, overrides and objectives name.",
+    )
+
+    def of(self, app: str) -> "RuleSettings":
+        """The same, with what is said of this app in place of the defaults."""
+        said = self.apps.get(app)
+        if said is None:
+            return self
+        return self.model_copy(update={name: getattr(said, name) for name in said.model_fields_set})
 
     @model_validator(mode="after")
-    def _k_of_m(self) -> "RuleSettings":
-        for name, k, m in [
-            ("rules", self.k, self.m),
-            *((o.metric, o.k or self.k, o.m or self.m) for o in self.overrides),
-        ]:
-            if k > m:
-                raise ValueError(f"{name}: k = {k} of m = {m} can never be reached; k must be at most m")
+    def _objectives_have_names(self) -> "RuleSettings":
+        names = [one.name for one in self.objectives]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"rules.objectives: names must differ; twice: {', '.join(twice)}")
+        return self
+
+    @model_validator(mode="after")
+    def _can_hold(self) -> "RuleSettings":
+        own = [(f"rules.apps.{app}", self.of(app), (None, app)) for app in self.apps]
+        others = {None, *(one.app for one in self.overrides)} - self.apps.keys()
+        for name, rules, apps in (("rules", self, tuple(others)), *own):
+            if rules.severity_medium > rules.severity_high:
+                raise ValueError(
+                    f"{name}: severity_medium ({rules.severity_medium}) is above severity_high "
+                    f"({rules.severity_high}): nothing would be medium"
+                )
+            overrides = [o for o in self.overrides if o.app in apps]
+            for what, k, m in [
+                (name, rules.k, rules.m),
+                *((o.metric, o.k or rules.k, o.m or rules.m) for o in overrides),
+            ]:
+                if k > m:
+                    raise ValueError(f"{what}: k = {k} of m = {m} can never be reached; k must be at most m")
         return self
 
 
-class JobSettings(BaseModel, extra="forbid", frozen=True):
+class JobSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """How often the scheduled jobs run."""
 
-    every_s: float = Field(default=10.0, gt=0, description="Roll-up of windows, rules and announcements.")
-    reconcile_every_s: float = Field(
+    every_s: Duration = Field(default=10.0, gt=0, description="Roll-up of windows, rules and announcements.")
+    reconcile_every_s: Duration = Field(
         default=60.0,
         gt=0,
         description="Looks for traces sent again with another time or app, and for apps and lanes that stopped.",
     )
-    insights_every_s: float = Field(default=3600.0, gt=0, description="Insights.")
-    insights_period_s: float = Field(default=86400.0, gt=0, description="The period an insight speaks of.")
-    insights_questions: int = Field(
-        default=10, ge=1, le=1000, description="How many of the weakest questions are stated."
+    checks_every_s: Duration = Field(
+        default=60.0,
+        gt=0,
+        description="Looks for errors and remarks of evaluators, error budgets that burn, disks and retentions that "
+        "run out, dead letters, and jobs that fail.",
     )
-    insights_min_traces: int = Field(default=3, ge=1, description="Questions asked less often are left out.")
-    live_after_s: float = Field(
+    rates_every_s: Duration = Field(
+        default=300.0, gt=0, description="Looks at the shares of traces that fail a metric or flip, which are of hours."
+    )
+    repeats_every_s: Duration = Field(
+        default=900.0, gt=0, description="Looks for questions answered inconsistently, of a day."
+    )
+    insights_every_s: Duration = Field(default=3600.0, gt=0, description="Insights are stated anew so often.")
+    insights_period_s: Duration = Field(default=86400.0, ge=60, description="The period an insight speaks of.")
+    insights_questions: Count = Field(
+        default=10,
+        ge=1,
+        le=1000,
+        description="How many of the weakest questions are stated, and how many weak groups and topics.",
+    )
+    insights_traces: Count = Field(
+        default=20_000, ge=100, le=20_000, description="Weak points of an app are sought in so many traces, by lot."
+    )
+    insights_min_traces: Count = Field(
+        default=3, ge=1, description="Questions asked less often than this are not stated as weak."
+    )
+    explain_every_s: Duration = Field(
+        default=30.0, gt=0, description="Looks for the cause of open problems that have none told yet."
+    )
+    explain_problems: Count = Field(
+        default=20, ge=1, description="The cause of at most so many problems is looked for in one run, newest first."
+    )
+    explain_s: Duration = Field(
+        default=20.0, gt=0, description="A run begins to look for no other problem's cause after so long."
+    )
+    live_after_s: Duration = Field(
         default=120.0, gt=0, description="/live fails where a leader has finished no job for so long."
+    )
+    failing_runs: Count = Field(
+        default=5, ge=1, description="A job that failed so many times in a row is a problem, until as many went well."
+    )
+    behind_share: Share = Field(
+        default=0.5,
+        description="A job that ended less than this share of the runs that its interval asks for is a problem.",
+    )
+
+
+class TopicSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """How the topics of questions are found, from stored embeddings; needs ragwatch[insights]."""
+
+    enabled: bool = Field(default=True, description="Whether topics are found, and traces placed in them.")
+    every_s: Duration = Field(default=86400.0, gt=0, description="Topics are found anew so often.")
+    period_days: Count = Field(default=7, ge=1, description="Days whose questions are looked at.")
+    from_questions: Count = Field(
+        default=200, ge=20, description="Topics are found for an application with so many questions in period_days."
+    )
+    questions: Count = Field(
+        default=10_000, ge=100, le=20_000, description="How many questions of an application are looked at, by lot."
+    )
+    least_questions: Count = Field(default=10, ge=5, description="A topic has at least so many different questions.")
+    named: bool = Field(
+        default=True,
+        description="Topics are named by words that many of their questions use, where texts are stored in full or "
+        "masked; such names are kept for as long as scores and windows are. False: topics are numbered.",
+    )
+    word_questions: Count = Field(
+        default=10, ge=5, description="A word names a topic only where so many different questions of it use the word."
+    )
+    seed: Count = Field(
+        default=1, ge=0, description="Which questions are drawn by lot, and how their topics are sought."
+    )
+    refresh_s: Duration = Field(default=60.0, gt=0, description="Workers look for newer topics so often.")
+
+
+class DriftSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """How series are watched for changes against what is usual for them."""
+
+    enabled: bool = Field(
+        default=True, description="Whether series are watched for changes against what is usual for them."
+    )
+    every_s: Duration = Field(default=60.0, gt=0, description="Closed windows are looked at for changes so often.")
+    questions_every_s: Duration = Field(
+        default=300.0, gt=0, description="What users ask is looked at for changes so often, by its stored vectors."
+    )
+    history_days: Count = Field(
+        default=14, ge=2, le=60, description="Days that baselines are learned from, anew once a day."
+    )
+    ignore: tuple[str, ...] = Field(
+        default=(), description="Metrics that are not watched for changes, e.g. operations.cost_usd."
+    )
+    fleet_run_days: float | None = Field(
+        default=None,
+        gt=0,
+        le=1_000_000,
+        description="At most one false problem of all series together in so many days is expected; unset: one of each "
+        "series in 1,000 days.",
     )

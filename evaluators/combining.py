@@ -17,7 +17,7 @@ def combined(evaluator: Evaluator, parts: Mapping[str, float]) -> Combined:
     try:
         made = evaluator.combine(parts)
         wrong = wrong_values(evaluator, made)
-    except Exception as error:  # noqa: BLE001 - code of others: one evaluator must not stop the jobs
+    except Exception as error:  # noqa: BLE001  # code of others: one evaluator must not stop the jobs
         wrong = type(error).__name__
     if wrong is None:
         return made

@@ -11,7 +11,7 @@ from evaluators.encoder import Encoder, beside, revision_of, what_is_missing
 from evaluators.fingerprint import fingerprint
 from evaluators.plan import check_names, encoder_of, is_on, models_of, parameters, tasks_of, why_unavailable
 from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import SHARED, Better, Budget, Domain, Evaluator, Lane, Method, Metric, Rule
+from evaluators.spec import SHARED, Better, Budget, Domain, Evaluator, Lane, Method, Metric, RuleKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class MetricInfo:
     threshold: float | None
     primary: bool
     optional: bool
-    rule: Rule
+    rule: RuleKind
     per: tuple[str, ...]  # of a window: one series for each combination of these
 
 

@@ -14,7 +14,7 @@ from evaluators.errors import ConfigError, Unavailable
 from evaluators.models.files import find, settings_of, source_of
 from evaluators.plan import encoder_of, is_on, models_of, parameters
 from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
-from evaluators.spec import SHARED, Evaluator, ModelRef
+from evaluators.spec import SHARED, Evaluator, ModelRef, Need
 
 Kind = Literal["encoder", "nli", "classifier", "lm", "unused"]  # unused: settings name it, and nobody asks it
 
@@ -91,7 +91,7 @@ def _listed(name: str, asked: Sequence[tuple[ModelRef, str]], settings: Evaluato
         missing = str(error)
     return ModelInfo(
         name=name,
-        kind=asked[0][0].need.value if asked else "unused",  # type: ignore[arg-type]  # a model's need
+        kind=_kind(asked[0][0].need) if asked else "unused",
         source=source_of(name, settings).place,
         revision=revision,
         size_bytes=size,
@@ -99,6 +99,11 @@ def _listed(name: str, asked: Sequence[tuple[ModelRef, str]], settings: Evaluato
         needed_by=tuple(dict.fromkeys(id for _, id in asked)),
         missing=missing,
     )
+
+
+def _kind(need: Need) -> Kind:
+    """As `models.load` takes it."""
+    return "lm" if need is Need.LM else "nli" if need is Need.NLI else "classifier"
 
 
 def _device(name: str | None, backend: str) -> str:

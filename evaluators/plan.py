@@ -175,6 +175,13 @@ def parameters(evaluator: Evaluator, settings: EvaluatorSettings) -> BaseModel:
         raise ConfigError(f"{faults} (parameters of {evaluator.id}: {valid})") from error
 
 
+def check_settings(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> None:
+    """Raises `ConfigError` where settings name an evaluator or a parameter that does not exist, or give a bad value."""
+    check_names(registry, settings)
+    for id in settings.params:
+        parameters(registry[id], settings)
+
+
 def check_names(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> None:
     """Raises `ConfigError` where settings name an evaluator that does not exist."""
     places: dict[str, Iterable[str]] = {

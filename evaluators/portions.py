@@ -63,7 +63,7 @@ def have_at_hand(
             fetch(some)
         except DeviceLost:
             raise
-        except Exception as error:  # noqa: BLE001 - code of others, which may break on one text
+        except Exception as error:  # noqa: BLE001  # code of others, which may break on one text
             failures += 1
             if failures == 1:
                 _log.warning("a model failed on %d texts at once, going on in halves: %s", len(some), where(error))

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evaluators.errors import ConfigError
 from evaluators.slugs import PATTERN, is_slug
-from evaluators.spec import Better, Domain, Evaluator, Lane, Method, Need, Rule
+from evaluators.spec import Better, Domain, Evaluator, Lane, Method, Need, RuleKind
 
 GROUP = "ragwatch.evaluators"
 _OF_MODELS = frozenset((Need.NLI, Need.CLASSIFIER, Need.LM))
@@ -59,7 +59,8 @@ def unsound(evaluator: Evaluator) -> list[str]:
     faults += [f"metric {key!r} must match {PATTERN}" for key in keys if not is_slug(key)]
     for metric in evaluator.metrics:
         faults += _other_word(f"better of metric {metric.key!r}", metric.better, Better)
-        faults += _other_word(f"rule of metric {metric.key!r}", metric.rule, Rule) if metric.rule is not None else []
+        if metric.rule is not None:
+            faults += _other_word(f"rule of metric {metric.key!r}", metric.rule, RuleKind)
         if math.isnan(metric.low) or math.isnan(metric.high) or metric.low >= metric.high:
             faults.append(f"metric {metric.key!r} has the range [{metric.low}, {metric.high}]")
         elif metric.threshold is not None and not metric.low <= metric.threshold <= metric.high:

@@ -95,7 +95,7 @@ class _Run:
                     self.settled[i] = NotApplicable("too_long")
                 else:
                     self.rows[i] = view
-            except Exception as error:  # noqa: BLE001 - its inputs may be a class that refuses some values
+            except Exception as error:  # noqa: BLE001  # its inputs may be a class that refuses some values
                 self.settled[i] = self._crashed(error)
 
     def embeds(self, traces: range) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
@@ -124,7 +124,7 @@ class _Run:
                 yield i, {told: size_of(told) for told in tell(row, self._shared, self.prepared.params)}
             except DeviceLost:
                 raise
-            except Exception as error:  # noqa: BLE001 - code of others
+            except Exception as error:  # noqa: BLE001  # code of others
                 self.settled[i] = self._crashed(error)
                 del self.rows[i]
 
@@ -162,7 +162,7 @@ class _Run:
                 return
         except DeviceLost:
             raise
-        except Exception as error:  # noqa: BLE001 - code of others: the isolation boundary
+        except Exception as error:  # noqa: BLE001  # code of others: the isolation boundary
             failed = self._crashed(error)
         else:
             count = "more" if len(given) > len(rows) else "fewer"

@@ -10,7 +10,7 @@ CACHE_BYTES = 128 * 1024 * 1024
 PORTION_BYTES = 256 * 1024 * 1024
 
 
-class EncoderSettings(BaseModel, extra="forbid", frozen=True):
+class EncoderSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """The sentence encoder that all embedding evaluators share."""
 
     backend: Literal["auto", "onnx", "sentence-transformers"] = Field(
@@ -47,7 +47,7 @@ class EncoderSettings(BaseModel, extra="forbid", frozen=True):
     )
 
 
-class ModelSettings(BaseModel, extra="forbid", frozen=True):
+class ModelSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Where one model besides the encoder comes from, and how it runs."""
 
     source: str | None = Field(
@@ -76,7 +76,7 @@ class ModelSettings(BaseModel, extra="forbid", frozen=True):
     )
 
 
-class EvaluatorSettings(BaseModel, extra="forbid", frozen=True):
+class EvaluatorSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Which evaluators run, on which traces and with which parameters."""
 
     enabled: tuple[str, ...] | None = Field(

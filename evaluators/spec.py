@@ -22,7 +22,7 @@ from evaluators.trace import Trace
 
 Vectors = npt.NDArray[np.float32]
 Better = Literal["higher", "lower"]
-Rule = Literal["mean", "share", "value", "any"]
+RuleKind = Literal["mean", "share", "value", "any"]
 Lane = Literal["fast", "model", "judge"]
 Domain = Literal["generation", "retrieval", "privacy", "fairness", "summarization", "classification", "vision"]
 Method = Literal["rule", "ngram", "embedding", "nli", "classifier", "lm", "judge", "agent", "window"]
@@ -63,7 +63,7 @@ class Metric:
     better: Better = "higher"
     threshold: float | None = None
     primary: bool = False
-    rule: Rule | None = None  # None: the default of domain and method, see `Evaluator.rule_of`
+    rule: RuleKind | None = None  # None: the default of domain and method, see `Evaluator.rule_of`
     optional: bool = False  # may be absent from a Scored (a cost that was not recorded)
     unit: str | None = None  # "s", "usd", "words", ...
     per: tuple[str, ...] = ()  # of a window: one series for each combination of these, e.g. ("class",)
@@ -198,7 +198,7 @@ class Evaluator:
         """Where it runs."""
         return self.own_lane or LANE_OF_METHOD[self.method]
 
-    def rule_of(self, metric: Metric) -> Rule:
+    def rule_of(self, metric: Metric) -> RuleKind:
         """How a window of this metric is judged unless settings say otherwise (catalogue's defaults)."""
         if metric.rule is not None:
             return metric.rule

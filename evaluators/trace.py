@@ -1,7 +1,7 @@
 """The canonical trace: what every evaluator may look at. No I/O.
 
 `None` means *not recorded*; an empty value means *recorded, and empty*. Unknown fields are refused where bytes become
-a trace, so that none is dropped in silence: `stream.ingest.decoding` moves them to `attributes`;
+a trace, so that none is dropped in silence: `stream.ingest.canonical` moves them to `attributes`;
 where an attribute of that name was sent, it stays, and the unknown field is `unknown.<name>`. Encoded, a trace is what
 was recorded: fields at their defaults are left out.
 """

@@ -44,6 +44,7 @@ class TraceRow(NamedTuple):
     topic: str
     partition: int
     offset: int
+    question_hash: str = ""  # of what was asked, whatever its case and spacing; never the text
     is_deleted: int = 0
 
 
@@ -103,6 +104,8 @@ class EmbeddingRow(NamedTuple):
     version: int
     model: str  # the encoder's revision
     vector: Sequence[float]
+    topic: str = ""  # by the topic model of that version; empty: there was none
+    topic_version: int = 0
     is_deleted: int = 0
 
 

@@ -38,6 +38,7 @@ _TRACE = TraceRow(
     topic="rag.traces",
     partition=3,
     offset=77,
+    question_hash="5d1f",
 )
 _TEXT = TextRow(
     run_id=RUN,

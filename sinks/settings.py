@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
 
-class ClickHouseSettings(BaseModel, extra="forbid", frozen=True):
+class ClickHouseSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """The ClickHouse server (or the embedded one) that holds every table."""
 
     url: str = Field(default="http://127.0.0.1:8123", description="HTTP(S) interface of the server.")
@@ -21,23 +21,21 @@ class ClickHouseSettings(BaseModel, extra="forbid", frozen=True):
         return _without_credentials(url, "clickhouse.user and clickhouse.password")
 
 
-class RetentionSettings(BaseModel, extra="forbid", frozen=True):
+class RetentionSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """How long rows are kept, in days. `live` counts from event time, other runs from ingest time."""
 
     traces_days: int = Field(default=90, ge=1, description="Traces and scores.")
     texts_days: int = Field(default=30, ge=1, description="What users wrote.")
     labels_days: int = Field(default=30, ge=1, description="Late facts: reference answers, grades, people's verdicts.")
-    embeddings_days: int = Field(default=30, ge=1, description="Vectors of questions.")
+    embeddings_days: int = Field(default=30, ge=1, description="Vectors of questions, and what was learned from them.")
     windows_minute_days: int = Field(default=30, ge=1, description="Windows of a minute (and of the base size).")
     windows_hour_days: int = Field(default=365, ge=1, description="Windows of an hour.")
     windows_day_days: int = Field(default=1825, ge=1, description="Windows of a day.")
     dead_letters_days: int = Field(default=90, ge=1, description="Rows about dead letters.")
-    outbox_days: int = Field(
-        default=90, ge=8, description="Messages to Grafana, also those that it never took; events a week old make none."
-    )
+    outbox_days: int = Field(default=90, ge=8, description="Messages to Grafana, also those that it never took.")
 
 
-class PrivacySettings(BaseModel, extra="forbid", frozen=True):
+class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """What is stored of what users wrote."""
 
     store_texts: Literal["full", "masked", "hashed", "off"] = Field(
@@ -61,19 +59,31 @@ class PrivacySettings(BaseModel, extra="forbid", frozen=True):
         return self.store_texts == "full" if self.store_embeddings is None else self.store_embeddings
 
 
-class GrafanaSettings(BaseModel, extra="forbid", frozen=True):
+class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """The Grafana that dashboards and annotations are pushed to; nothing is sent without a url."""
 
     url: str = Field(default="", description="Base URL, e.g. https://grafana.example.org; empty: no Grafana.")
     token: SecretStr = Field(default=SecretStr(""), description="Service account token.")
     org_id: int = Field(default=1, ge=1, description="Organisation.")
     folder_uid: str = Field(default="ragwatch", description="Folder of our dashboards.")
+    trace_url: str = Field(
+        default="",
+        description="Where a trace can be looked at, e.g. https://traces.example.org/{app}/{trace_id}; examples of "
+        "problems link there. Empty: to its texts in Grafana's explore.",
+    )
     timeout_s: float = Field(default=10.0, gt=0, description="Longest a single request may take.")
 
     @field_validator("url")
     @classmethod
     def _is_no_secret(cls, url: str) -> str:
         return _without_credentials(url, "grafana.token")
+
+    @field_validator("trace_url")
+    @classmethod
+    def _names_the_trace(cls, url: str) -> str:
+        if url and not (url.startswith(("http://", "https://")) and "{trace_id}" in url):
+            raise ValueError("give http:// or https:// and {trace_id} where the trace's id stands")
+        return url
 
 
 def _without_credentials(url: str, instead: str) -> str:

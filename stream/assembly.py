@@ -13,20 +13,23 @@ from evaluators.resources import Resources
 from evaluators.runtime.cards import take_card
 from evaluators.spec import SHARED, Evaluator, Lane
 from evaluators.suited import suited
+from sinks.clickhouse.database import Database
 from sinks.rows import LIVE
 from stream.pipeline import Period, Pipeline
 from stream.settings import Settings
+from stream.topic_models import TopicModels
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A pipeline, and what it would run if it could (see `Plan`)."""
+    """A pipeline, and what it would run if it could (see `Plan`); `topics` where it places questions in some."""
 
     pipeline: Pipeline
     plan: Plan
     resources: Resources
+    topics: TopicModels | None
 
 
 def assemble(
@@ -37,10 +40,12 @@ def assemble(
     timely: bool = True,
     period: Period | None = None,
     evaluators: Mapping[str, Evaluator] | None = None,
+    database: Database | None = None,
 ) -> Assembled:
     """The pipeline of a lane (None: of all lanes at once), ready to process; raises `ConfigError`.
 
     Models are loaded only where an evaluator of the lane asks them; those whose model is not there are off, and logged.
+    Without a `database` no question is placed in a topic.
     """
     found = suited(registry.load() if evaluators is None else evaluators, settings.evaluators)
     embedding = wanted_encoders(found, settings.evaluators, lane)
@@ -68,5 +73,18 @@ def assemble(
         settings.evaluators.portion_bytes,
         encoders.loaded,
     )
-    pipeline = Pipeline(plan.prepared, resources, settings, lane=lane, run_id=run_id, timely=timely, period=period)
-    return Assembled(pipeline, plan, resources)
+    topics = None
+    if encoder is not None and database is not None and settings.topics.enabled:
+        topics = TopicModels(database, encoder.revision, settings.topics.refresh_s)
+        topics.refresh()
+    pipeline = Pipeline(
+        plan.prepared,
+        resources,
+        settings,
+        lane=lane,
+        run_id=run_id,
+        timely=timely,
+        period=period,
+        topics=topics.now if topics else dict,
+    )
+    return Assembled(pipeline, plan, resources, topics)

@@ -118,12 +118,9 @@ def _labels_topic(known: Mapping[str, int], settings: Settings) -> str:
 def _found(topic: str, known: Mapping[str, int], settings: Settings) -> str:
     if topic in known:
         return counted(topic, known[topic])
-    servers, secured = settings.kafka.bootstrap_servers, settings.kafka.security_protocol != "PLAINTEXT"
-    wanted = 4 if topic in settings.kafka.topics else 1
     raise ConfigError(
-        f"the brokers at {servers} have no topic {topic}{or_unseen(settings.kafka)}; make it: kafka-topics.sh "
-        f"--bootstrap-server {servers.split(',')[0]}{' --command-config client.properties' if secured else ''} "
-        f"--create --topic {topic} --partitions {wanted}"
+        f"the brokers at {settings.kafka.bootstrap_servers} have no topic {topic}{or_unseen(settings.kafka)}; "
+        "`ragwatch topics create` makes it"
     )
 
 

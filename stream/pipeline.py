@@ -6,7 +6,7 @@ record is in the rows, in the dead letters, or counted as skipped by a lane that
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -14,17 +14,20 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from drift.topics.model import TopicModel
 from evaluators.errors import BadRecord
 from evaluators.plan import Prepared
 from evaluators.resources import Batch, Resources
 from evaluators.run import run_all
 from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow
+from stream.ingest.canonical import canonical
 from stream.ingest.decoders import Decoders
-from stream.ingest.decoding import Limits, canonical, decoded
-from stream.ingest.embeddings import embedded
+from stream.ingest.decoding import Limits, decoded
+from stream.ingest.embeddings import embedded, in_topics
 from stream.ingest.enriched import as_known
 from stream.ingest.masking import masking_of
+from stream.ingest.question_hash import question_hash_of
 from stream.ingest.records import DeadLetter, Record, broker_time
 from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
 from stream.ingest.sampling import leaving_out, rate_of, sampled
@@ -62,6 +65,7 @@ class Pipeline:
 
     `lane` None (replays) does the work of every lane at once. `timely` limits event times against the broker's. Of
     `period`, where given, are traces by event time and what cannot be read by the broker's; the rest is skipped.
+    `topics` gives the topic models that hold now, by application.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Pipeline:
         run_id: str = LIVE,
         timely: bool = True,
         period: Period | None = None,
+        topics: Callable[[], Mapping[str, TopicModel]] = dict,
         new_mark: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
         self.lane = lane
@@ -93,7 +98,9 @@ class Pipeline:
         self._masking = masking_of(settings.privacy, settings.evaluators)
         key = settings.privacy.hash_key.get_secret_value().encode()
         self._user_key = key if settings.privacy.hash_users else None
+        self._hash_question = question_hash_of(settings.privacy)
         self._period = period
+        self._topics = topics
         self._new_mark = new_mark
 
     def process(self, records: Sequence[Record]) -> Processed:
@@ -105,7 +112,6 @@ class Pipeline:
             if self._keeps:
                 self._tabulate(batch, done.block, shared)
             self._evaluate(batch, done, shared)
-            self._embed(batch, done, shared)
         self._mark(places, done.block)
         return done
 
@@ -166,8 +172,8 @@ class Pipeline:
             yield batch
 
     def _tabulate(self, batch: list[Placed], block: Block, shared: Batch) -> None:
-        user_key = self._user_key
-        block.traces += [trace_row(place, user_key) for place in batch]
+        user_key, hash_question = self._user_key, self._hash_question
+        block.traces += [trace_row(place, user_key, hash_question) for place in batch]
         masking = self._masking
         if masking is not None:
             batch = [replace(place, trace=masking.masked(place.trace, shared)) for place in batch]
@@ -176,30 +182,32 @@ class Pipeline:
 
     def _evaluate(self, batch: list[Placed], done: Processed, shared: Batch) -> None:
         """In one run, whatever share of the traces each evaluator sees: their texts go to the encoder together."""
-        left = {
-            rate: [place for place in batch if not sampled(place.trace.trace_id, rate)] for rate in set(self._rates)
-        }
+        ids = [place.trace.trace_id for place in batch]
+        left = {rate: [at for at, id_ in enumerate(ids) if not sampled(id_, rate)] for rate in set(self._rates)}
         plan = [
-            leaving_out(prepared, [place.trace.trace_id for place in left[rate]])
+            leaving_out(prepared, [ids[at] for at in left[rate]])
             for prepared, rate in zip(self.plan, self._rates, strict=True)
         ]
         traces, sizes = [place.trace for place in batch], [len(place.record.value or b"") for place in batch]
         outcomes = run_all(plan, traces, shared, sizes)
+        batch = self._embed(batch, done, shared)
         for prepared, rate, column in zip(self.plan, self._rates, outcomes, strict=True):
             weight = 1 / rate if rate else 0.0
-            scored = score_rows(batch, prepared, column, weight) + sampled_out_rows(left[rate], prepared, weight)
+            left_out = [batch[at] for at in left[rate]]
+            scored = score_rows(batch, prepared, column, weight) + sampled_out_rows(left_out, prepared, weight)
             done.block.scores += scored
             for status, number in Counter(map(_STATUS, scored)).items():
                 done.outcomes[prepared.evaluator.id, status] += number
 
-    def _embed(self, batch: list[Placed], done: Processed, shared: Batch) -> None:
-        """After the evaluators, whose one call to the encoder had most of the questions already."""
+    def _embed(self, batch: list[Placed], done: Processed, shared: Batch) -> list[Placed]:
+        """The traces with their topics; after the evaluators, whose call to the encoder had most questions already."""
         encoder = self._resources.encoder
         if encoder is None or not self._embeds:
-            return
-        made = embedded(batch, shared, encoder.revision)
+            return batch
+        made = embedded(batch, shared, encoder.revision, self._topics())
         done.block.embeddings += made.rows
         done.without_vector += made.without
+        return in_topics(batch, made.rows)
 
     def _mark(self, places: list[Placed], block: Block) -> None:
         """One mark per lane and base window that the block touches: what was stored decides, never a clock."""

@@ -1,4 +1,4 @@
-"""Rules that change in the settings file are taken up while the jobs run."""
+"""The rules of a settings file: taken up while the jobs run as they change there, or read to be tried."""
 
 import logging
 import os
@@ -9,6 +9,7 @@ from drift.rules.choose import check
 from drift.settings import RuleSettings
 from evaluators.errors import ConfigError
 from evaluators.spec import Evaluator
+from stream.configuration.toml_lines import lines_of
 from stream.settings import Loaded, load
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,32 @@ class RulesFile:
                     log.info("rules are now as in %s", self._file)
                     self._rules = rules
         return self._rules
+
+
+def rules_in(file: Path, evaluators: Mapping[str, Evaluator], environ: Mapping[str, str]) -> RuleSettings:
+    """The rules that a settings file has, variables over it.
+
+    Raises `ConfigError` that names file and line where a setting is wrong or a rule fits no metric.
+    """
+    loaded = load(file, environ)
+    check_rules(loaded, evaluators)
+    return loaded.settings.rules
+
+
+def check_rules(loaded: Loaded, evaluators: Mapping[str, Evaluator]) -> None:
+    """Raises `ConfigError` that names file and line, or the variable, of a rule that fits no metric."""
+    rules, file = loaded.settings.rules, loaded.file
+    lines = lines_of(file.read_text(encoding="utf-8")) if file is not None else {}
+    own = {"overrides": rules.overrides, "limits": rules.limits, "objectives": rules.objectives}
+    for name, items in own.items():
+        origin = loaded.origins[f"rules.{name}"]
+        for number, item in enumerate(items):
+            line = lines.get(("rules", name, str(number)))
+            where = f"{file}:{line}" if line is not None and origin.startswith(f"{file}:") else origin
+            try:
+                check(rules.model_copy(update={**dict.fromkeys(own, ()), name: (item,)}), evaluators)
+            except ConfigError as error:
+                raise ConfigError(f"{where}: {error}") from None
 
 
 def _state(file: Path | None) -> tuple[int, int, int] | None:

@@ -1,6 +1,7 @@
 """The `jobs` process: jobs on a schedule under one leader. Any number of such processes may run."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
@@ -9,9 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 
-from drift.job_runs import record_run
+from drift.job_runs import Done, Stopped, record_failure, record_run
 from drift.jobs import Jobs, server_time
 from drift.leadership import Leadership, Term
 from drift.settings import RuleSettings
@@ -23,10 +23,7 @@ from evaluators.spec import Evaluator
 from evaluators.suited import suited
 from sinks.clickhouse.database import Database
 from stream.kafka.leader import KafkaLeadership
-from stream.labels.job import LabelJob
 from stream.labels.reader import LabelReader
-from stream.labels.sending import send
-from stream.lanes.backoff import delays
 from stream.lanes.worker import CRASHED, STOPPED, WRONG_SETTINGS
 from stream.rules_file import RulesFile
 from stream.settings import Loaded, Settings
@@ -34,13 +31,10 @@ from stream.telemetry import logs
 from stream.telemetry.health import JobHealth
 from stream.telemetry.registry import Telemetry
 from stream.telemetry.serving import TelemetryServer
+from stream.timetable import Job, schedule
 
 log = logging.getLogger(__name__)
 
-Job = Callable[[Jobs, datetime], object]
-
-_LOOK_S = 60.0  # how often a new leader may find that something slow is due
-_LONGEST_PAUSE_S = 300.0  # between two looks whether Grafana is back
 _MISFIRE_S = 3600  # a job that could not start in time starts late rather than never
 
 
@@ -77,9 +71,10 @@ class Scheduled:
             if term is None:
                 self._health.moved()
                 return False
-            with self._telemetry.job_seconds.labels(name).time():
-                job(self._of(term), self._now())
-                record_run(self._database, name, term)
+            self._do(name, job, term)
+        except Stopped as where:
+            log.info("job %s leaves off: %s; its next run goes on", name, where)
+            return False
         except RagwatchError as error:
             log.error("job %s: %s", name, error)
             self._failed(name, str(error))
@@ -92,6 +87,22 @@ class Scheduled:
         self._telemetry.job_success_time.labels(name).set_to_current_time()
         self._health.moved()
         return True
+
+    def _do(self, name: str, job: Job, term: Term) -> None:
+        """The job is done and its run recorded; what it raises is recorded and goes on."""
+        started, began = self._now(), time.monotonic()
+        try:
+            with self._telemetry.job_seconds.labels(name).time():
+                done = job(self._of(term), started)
+        except Stopped:
+            raise
+        except Exception as error:  # a scheduled job: the caller says what becomes of it
+            why = str(error) if isinstance(error, RagwatchError) else ""
+            with contextlib.suppress(RagwatchError):  # what it failed of may keep this from being stored too
+                took_s = time.monotonic() - began
+                record_failure(self._database, name, term, started, took_s, why or type(error).__name__)
+            raise
+        record_run(self._database, name, term, started, time.monotonic() - began, done or Done())
 
     def _failed(self, name: str, why: str) -> None:
         self._telemetry.job_runs.labels(name, "failed").inc()
@@ -110,6 +121,7 @@ class Scheduled:
                     settings.jobs,
                     term,
                     settings.retention,
+                    settings.drift,
                 )
             return self._jobs
 
@@ -148,12 +160,12 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
     scheduled = Scheduled(
         settings, rules.now, evaluators, database, leadership, telemetry, health, lambda: server_time(database)
     )
-    jobs = _schedule(settings, database, telemetry)
+    jobs = schedule(settings, database, telemetry, stop.is_set)
     leadership.start()
     reading = [asyncio.create_task(reader.run())] if settings.kafka.labels_topic else []
     for task in reading:
         task.add_done_callback(lambda _: stop.set())
-    log.info("jobs run every %g s; telemetry on port %d", settings.jobs.every_s, server.port)
+    log.info("jobs run every %g s; telemetry at http://%s:%d", settings.jobs.every_s, where.host, server.port)
     try:
         await asyncio.to_thread(work, scheduled, jobs, stop)
     finally:
@@ -202,40 +214,3 @@ def warn_of_a_guess(encoder: EncoderSettings) -> None:
             AUTO_MODEL,
             PACKAGED_MODEL,
         )
-
-
-def _schedule(settings: Settings, database: Database, telemetry: Telemetry) -> list[tuple[str, float, Job]]:
-    """Name, interval and work of each job."""
-    jobs: list[tuple[str, float, Job]] = [
-        ("watch", settings.jobs.every_s, _watching(telemetry)),
-        ("insights", min(settings.jobs.insights_every_s, _LOOK_S), Jobs.state_insights),
-    ]
-    if settings.kafka.labels_topic:
-        jobs.append(("labels", settings.jobs.every_s, _joining(settings, database, telemetry)))
-    if settings.grafana.url:
-        jobs.append(("announce", settings.jobs.every_s, _announcing(settings, database, telemetry)))
-    return jobs
-
-
-def _joining(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
-    kafka = settings.kafka
-    labels = LabelJob(database, kafka, settings.ingest.max_bytes, telemetry, partial(send, kafka))
-    return lambda _, now: labels.run(now)
-
-
-def _watching(telemetry: Telemetry) -> Job:
-    def job(jobs: Jobs, now: datetime) -> object:
-        report = jobs.watch(now)
-        telemetry.expired_marks.inc(report.rolled_up.expired)
-        return report
-
-    return job
-
-
-def _announcing(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
-    from sinks.grafana import GrafanaGateway
-    from stream.announcing import Announcing
-
-    waits = partial(delays, random.Random(), first_s=settings.jobs.every_s, cap_s=_LONGEST_PAUSE_S)
-    announcing = Announcing(database, GrafanaGateway(settings.grafana), telemetry, waits)
-    return lambda jobs, now: announcing.run(jobs.term.epoch, now)

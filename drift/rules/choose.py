@@ -1,9 +1,10 @@
 """Which rule watches a series: the evaluator's own default, and what settings say otherwise."""
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Collection, Mapping, Sequence
 
 from drift.rules.series import Rule, Series
-from drift.settings import RuleOverride, RuleSettings
+from drift.settings import Objective, RuleOverride, RuleSettings
 from drift.windows.metrics import WatchedMetric, metrics_by_name
 from evaluators.errors import ConfigError
 from evaluators.spec import Evaluator
@@ -11,7 +12,7 @@ from evaluators.spec import Evaluator
 
 def rule_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> Rule | None:
     """The rule on the metric's level, or None: not watched, or nothing says what is good."""
-    said = _said(series, settings)
+    said, settings = _said(series, settings), settings.of(series.app)
     if not said.enabled or (settings.primary_only and not metric.metric.primary and said is _NOTHING):
         return None
     spec, evaluator = metric.metric, metric.evaluator
@@ -33,19 +34,25 @@ def rule_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> R
         m=1 if kind == "any" else said.m or settings.m,
         resolve_after=said.resolve_after or settings.resolve_after,
         severity=said.severity,
+        failure_limit=settings.failure_limit if said.failure_limit is None else said.failure_limit,
         allow_kinds=said.allow_kinds,
         allow_texts=said.allow_texts,
     )
 
 
+def rule_of_app(app: str, metric: WatchedMetric, settings: RuleSettings) -> Rule | None:
+    """The same for an application on the whole, whatever environment and model."""
+    return rule_for(Series(app, "", metric.name, "", "", ""), metric, settings)
+
+
 def rule_anywhere(metric: WatchedMetric, settings: RuleSettings) -> Rule | None:
     """The same for every application alike: what settings say of one app or segment is left out."""
-    return rule_for(Series("", "", metric.name, "", "", ""), metric, settings)
+    return rule_of_app("", metric, settings)
 
 
 def coverage_rule_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> Rule | None:
     """The rule on how many records got a score at all: one per evaluator, on its first primary metric, on the whole."""
-    said = _said(series, settings)
+    said, settings = _said(series, settings), settings.of(series.app)
     if not stands_for_evaluator(metric) or series.segment or not said.enabled:
         return None
     return Rule(
@@ -60,6 +67,12 @@ def coverage_rule_for(series: Series, metric: WatchedMetric, settings: RuleSetti
         resolve_after=said.resolve_after or settings.resolve_after,
         severity=None,
     )
+
+
+def rules_for(series: Series, metric: WatchedMetric, settings: RuleSettings) -> tuple[Rule, ...]:
+    """The rules on the metric's level and on its coverage, as far as they watch the series."""
+    both = (rule_for(series, metric, settings), coverage_rule_for(series, metric, settings))
+    return tuple(rule for rule in both if rule is not None)
 
 
 def stands_for_evaluator(metric: WatchedMetric) -> bool:
@@ -88,14 +101,12 @@ def loosest_any_rules(metrics: Mapping[str, WatchedMetric], settings: RuleSettin
 
 
 def check(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) -> None:
-    """Raise ConfigError where an override names a metric that no evaluator has, or says what can never hold."""
+    """Raise ConfigError where a rule names a metric or evaluator that is none, or says what can never hold."""
     metrics = metrics_by_name(evaluators)
     for said in settings.overrides:
         metric = metrics.get(said.metric)
         if metric is None:
-            own = said.metric.partition(".")[0]
-            near = [name for name in metrics if name.startswith(f"{own}.")] or sorted(evaluators)
-            raise ConfigError(f"rules.overrides: no metric {said.metric!r}; known: {', '.join(near)}")
+            raise ConfigError(f"rules.overrides: no metric {said.metric!r}{_known(said.metric, metrics)}")
         spec, of_window = metric.metric, metric.evaluator.combine is not None
         if said.rule is not None and of_window != (said.rule == "value"):
             kind = "whole windows, which rule value judges" if of_window else "records, which rule value does not judge"
@@ -111,6 +122,34 @@ def check(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) -> None:
             raise ConfigError(
                 f"rules.overrides: {said.metric} has no threshold of its own; give min or max, or enabled = false"
             )
+    for limit in settings.limits:
+        if limit.evaluator is not None and limit.evaluator not in evaluators:
+            raise ConfigError(f"rules.limits: no evaluator {limit.evaluator!r}{_known(limit.evaluator, evaluators)}")
+    for objective in settings.objectives:
+        _check_objective(objective, metrics)
+
+
+def _check_objective(objective: Objective, metrics: Mapping[str, WatchedMetric]) -> None:
+    where, metric = f"rules.objectives: {objective.name}", metrics.get(objective.metric)
+    if metric is None or metric.evaluator.combine is not None:
+        of_records = [name for name, one in metrics.items() if one.evaluator.combine is None]
+        raise ConfigError(f"{where}: no metric of records {objective.metric!r}{_known(objective.metric, of_records)}")
+    spec, lines = metric.metric, objective.lines(metric.metric)
+    given = [line for line in lines if line is not None]
+    if not given:
+        raise ConfigError(f"{where}: {objective.metric} has no threshold of its own; give min or max")
+    if any(not spec.low <= line <= spec.high for line in given):
+        raise ConfigError(f"{where}: min or max is outside the range of {objective.metric}, [{spec.low}, {spec.high}]")
+    if len(given) == 2 and given[0] > given[1]:
+        raise ConfigError(f"{where}: min {given[0]} is above max {given[1]}")
+
+
+def _known(wrong: str, names: Collection[str]) -> str:
+    """What follows a name that is none: the nearest one, and those of its evaluator, or the evaluators there are."""
+    own = [name for name in names if name.startswith(f"{wrong.partition('.')[0]}.")]
+    near = difflib.get_close_matches(wrong, names, n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{meant} (known: {', '.join(own or sorted({name.partition('.')[0] for name in names}))})"
 
 
 _NOTHING = RuleOverride(metric="")

@@ -8,7 +8,7 @@ from drift.leadership import Term
 from drift.rules import any as any_record
 from drift.rules import coverage, mean, share, stored, value
 from drift.rules.allowed import allowed_records
-from drift.rules.choose import coverage_rule_for, rule_for
+from drift.rules.choose import rules_for
 from drift.rules.series import NOTHING, Judgement, Rule, Series, Verdict, Window
 from drift.rules.stretches import JudgedStretch, to_judge
 from drift.settings import RuleSettings
@@ -45,14 +45,7 @@ def judge(
     since = stored.position(database)
     touched, position = stored.news(database, base_s, since)
     rules = {
-        one.series: tuple(
-            rule
-            for rule in (
-                rule_for(one.series, metrics[one.series.metric], settings),
-                coverage_rule_for(one.series, metrics[one.series.metric], settings),
-            )
-            if rule is not None
-        )
+        one.series: rules_for(one.series, metrics[one.series.metric], settings)
         for one in touched
         if one.series.metric in metrics
     }
@@ -95,7 +88,7 @@ def _verdicts(
     database: Database, look: _Look, windows: Sequence[Window], segments: SegmentValues, term: Term
 ) -> Iterable[Verdict]:
     rule, one = look.rule, look.one
-    samples: Callable[[Window], int] = _applicable if rule.kind == "coverage" else _scored
+    samples = samples_of(rule)
     recent = [window for window in windows if window.start >= look.first]
     for window in to_judge(recent, look.stretches, rule.min_sample, samples):
         found = judgement(database, rule, one.series, segments, window) if samples(window) else None
@@ -140,6 +133,11 @@ def judgement(
             if (rule.allow_kinds or rule.allow_texts) and rule.wrong(window):
                 excused = allowed_records(database, rule, series, segments, window.start, window.end)
             return any_record.judge(window, rule, excused)
+
+
+def samples_of(rule: Rule) -> Callable[[Window], int]:
+    """How many records of a window the rule rests on."""
+    return _applicable if rule.kind == "coverage" else _scored
 
 
 def _applicable(window: Window) -> int:

@@ -13,10 +13,10 @@ from drift.leadership import Term
 from drift.rules import stored
 from drift.rules.choose import loosest_any_rules, rule_for
 from drift.rules.judging import judgement, verdict_of
-from drift.rules.records import lines
 from drift.rules.series import NOTHING, Judgement, Rule, Series, Verdict, Window
 from drift.settings import RuleSettings, WindowSettings
 from drift.windows import sql
+from drift.windows.beyond import is_beyond
 from drift.windows.contents import base_contents
 from drift.windows.metrics import WatchedMetric
 from drift.windows.scope import WindowKey, listed
@@ -109,12 +109,11 @@ class OpenWindows:
         for rule in self._loosest:
             evaluator, key = rule.watched.evaluator, sql.text(rule.watched.metric.key)
             opened = closing[evaluator.lane].at if evaluator.lane in closing else now - _FIRST_LOOK
-            line = lines(rule)
             suspects.append(
                 f"(evaluator = {sql.text(evaluator.id)} "
                 f"AND time >= toDateTime64({int(opened.timestamp()) // base_s * base_s}, 3, 'UTC') "
                 f"AND mapContains(metrics, {key}) "
-                f"AND (metrics[{key}] < {line['least']!r} OR metrics[{key}] > {line['greatest']!r}))"
+                f"AND {is_beyond(f'metrics[{key}]', rule.watched.scale, rule.least, rule.greatest)})"
             )
         rows = database.rows(
             f"SELECT DISTINCT app, environment, toUInt32(intDiv(toUnixTimestamp(time), {base_s}) * {base_s}) AS start "

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from drift.phrases import whereabouts
 from drift.settings import Severity
 from drift.windows.metrics import WatchedMetric
+from evaluators.spec import RuleKind
 
-Kind = Literal["mean", "share", "value", "any", "coverage"]
+Kind = RuleKind | Literal["coverage"]
 
 
 class Series(NamedTuple):
@@ -22,6 +24,11 @@ class Series(NamedTuple):
     model: str
     segment: str
     segment_value: str
+
+    @property
+    def whereabouts(self) -> str:
+        """All of it but the metric, in words."""
+        return whereabouts(self.app, self.environment, self.model, self.segment, self.segment_value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class Rule:
     m: int
     resolve_after: int
     severity: Severity | None
+    failure_limit: float = 1.0  # of kind mean: the share of bad records that is a problem whatever the mean
     allow_kinds: tuple[str, ...] = ()
     allow_texts: tuple[str, ...] = ()
 

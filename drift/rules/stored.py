@@ -94,6 +94,20 @@ def judged_stretches(
     return {key_: sorted(stretches) for key_, stretches in found.items()}
 
 
+def series_in(database: Database, metrics: Iterable[str], base_s: int, first: int, until: int) -> list[Touched]:
+    """Every series of these metrics with windows that start in [first, until), in order, and where the first starts."""
+    rows = database.rows(
+        f"""
+        SELECT {_SERIES}, fingerprint, min(toUnixTimestamp(start)) AS changed_from FROM windows
+        WHERE run_id = 'live' AND size_s = {base_s} AND start >= toDateTime({first}, 'UTC')
+            AND start < toDateTime({until}, 'UTC') AND metric IN {sql.texts(metrics)}
+        GROUP BY {_SERIES}, fingerprint ORDER BY {_SERIES}, fingerprint
+        """
+    )
+    series = [Series(*(row[name] for name in Series._fields)) for row in rows]
+    return [Touched(one, row["fingerprint"], row["changed_from"]) for one, row in zip(series, rows, strict=True)]
+
+
 def windows(
     database: Database,
     metrics: Mapping[str, WatchedMetric],
@@ -101,8 +115,13 @@ def windows(
     first: int,
     touched: Sequence[Touched],
     since: int,
+    until: int | None = None,
 ) -> dict[tuple[Series, str], list[Window]]:
-    """Base windows from `first` on, prompt versions together; those of window metrics with their carriers' parts."""
+    """Base windows that start from `first` on and before `until`, prompt versions together.
+
+    Those of window metrics have their carriers' parts.
+    """
+    before = "" if until is None else f" AND start < toDateTime({until}, 'UTC')"
     carriers = {one.series: _carrier(one.series, metrics) for one in touched}
     rows = database.rows(
         f"""
@@ -111,7 +130,7 @@ def windows(
             maxIf(version, state != 'frozen') > {since} AS some_changed, max(incomplete) AS some_incomplete
         FROM windows FINAL
         WHERE run_id = 'live' AND size_s = {base_s} AND start >= toDateTime({first}, 'UTC')
-            AND {_among([*carriers, *carriers.values()])}
+            AND {_among([*carriers, *carriers.values()])}{before}
         GROUP BY {_SERIES}, fingerprint, start
         """
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from drift.topics.model import SEGMENT as TOPIC
 from drift.windows import sql
 from drift.windows.bins import BINS, LOG_ORIGIN, LOG_STEP
 from drift.windows.metrics import WatchedMetric, own_metrics
@@ -55,7 +56,8 @@ def base_contents(
     scored, parts = spec.rests_on(dimension["evaluator"])
     keys = dimension | {"metric": "entry.1", "segment": "cut.1", "segment_value": "cut.2"}
     counted = {
-        "seen": "seen",
+        # No trace brings its topic: those of a topic are the ones that were to be scored.
+        "seen": f"if(cut.1 = {sql.text(TOPIC)}, greatest(seen, total), seen)",
         "sampled": "total - sampled_out",
         "applicable": f"{scored} + failed",
         "scored": scored,

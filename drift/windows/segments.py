@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from drift.leadership import Term
 from drift.settings import WindowSettings
+from drift.topics.model import SEGMENT as TOPIC
 from drift.windows import sql
 from drift.windows.scope import WindowKey
 from sinks.clickhouse.database import Database
@@ -54,6 +55,14 @@ class SegmentValues:
             yield self.at(alike[0].start), alike
 
 
+def known_segment_values(database: Database, settings: WindowSettings) -> SegmentValues:
+    """What holds, as it was chosen so far; nothing is stored."""
+    listed = {name: values for name, values in settings.segments.items() if values}
+    names = sorted(set(settings.segments) - set(listed))
+    choices = _stored(database, names) if names else []
+    return SegmentValues(listed, [choice for choice in choices if choice.values])
+
+
 def segment_values(database: Database, settings: WindowSettings, term: Term, now: datetime) -> SegmentValues:
     """What holds; where a segment's values are not listed and today's are not chosen yet, they are when this returns.
 
@@ -88,7 +97,7 @@ def _chosen(
 ) -> dict[str, list[str]]:
     """By segment: of each app the values with most traces of the last day, and earlier choices that still rank high.
 
-    Segments that no trace had are left out.
+    Segments that no trace had are left out. Topics are not a trace's own: they stand beside its question's vector.
     """
     rows = database.rows(
         """
@@ -101,12 +110,17 @@ def _chosen(
                 FROM traces ARRAY JOIN {names:Array(String)} AS segment
                 WHERE run_id = 'live' AND time >= {since:DateTime64(3, 'UTC')} AND mapContains(segments, segment)
                 GROUP BY app, environment, segment, value
+                UNION ALL
+                SELECT app, environment, {topic:String}, topic, count() FROM embeddings
+                WHERE has({names:Array(String)}, {topic:String}) AND run_id = 'live'
+                    AND time >= {since:DateTime64(3, 'UTC')} AND topic != ''
+                GROUP BY app, environment, topic
             )
         )
         WHERE rank <= {most:UInt32}
         GROUP BY segment, value ORDER BY segment, best, value
         """,
-        {"names": names, "since": now - _DAY, "most": most * _STAY},
+        {"names": names, "topic": TOPIC, "since": now - _DAY, "most": most * _STAY},
     )
     last = {choice.segment: set(choice.values) for choice in before}
     chosen: dict[str, list[str]] = {}

@@ -118,6 +118,17 @@ def closing(watermarks: Mapping[tuple[str, str], Watermark]) -> dict[str, Waterm
     return {} if fast is None else {lane: _lower(own, fast) for lane, own in lanes.items()}
 
 
+def closed(database: Database, settings: WindowSettings, now: datetime) -> dict[str, datetime]:
+    """Up to when windows of each lane are closed, as roll-ups stored it; of lanes that somebody ran lately."""
+    live = {
+        (one.lane, one.topic)
+        for one in read_progress(database)
+        if (now - one.heartbeat_at).total_seconds() < settings.partition_expiry_s
+    }
+    stored = {key: Watermark(at, False) for key, at in read_stored(database).items() if key in live}
+    return {lane: one.at for lane, one in closing(stored).items()}
+
+
 def _lower(one: Watermark, other: Watermark) -> Watermark:
     return Watermark(min(one.at, other.at), one.incomplete or other.incomplete)
 

@@ -33,7 +33,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "encoding_guardrail",
-    version=2,
+    version=3,
     domain="privacy",
     method="rule",
     inputs=Inputs,

@@ -77,7 +77,7 @@ QUESTION_FAILURES = Metric(
 
 @evaluator(
     "pii_leakage",
-    version=4,
+    version=5,
     domain="privacy",
     method="rule",
     inputs=Inputs,

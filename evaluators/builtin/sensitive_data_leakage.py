@@ -43,7 +43,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 @evaluator(
     "sensitive_data_leakage",
-    version=3,
+    version=4,
     domain="privacy",
     method="rule",
     inputs=Inputs,

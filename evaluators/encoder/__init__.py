@@ -10,6 +10,7 @@ from evaluators.encoder.model import find
 from evaluators.encoder.windows import WindowedEncoder
 from evaluators.errors import Unavailable
 from evaluators.runtime.installed import lacking
+from evaluators.runtime.int8 import marked
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 
@@ -65,10 +66,8 @@ def what_is_missing(settings: EncoderSettings) -> str | None:
 
 
 def revision_of(settings: EncoderSettings) -> str:
-    """The revision that `load_encoder` would give, without loading the model unless int8 must be tried. Raises as it
-    does.
-    """
-    return find(settings).revision if settings.int8_tolerance is None else load_encoder(settings).revision
+    """The revision that `load_encoder` would give, without loading the model. Raises as it does."""
+    return marked(find(settings).revision, settings.int8_tolerance)
 
 
 def load_encoder(settings: EncoderSettings) -> WindowedEncoder:

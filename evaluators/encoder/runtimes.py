@@ -13,7 +13,7 @@ from evaluators.encoder.torch_backend import TorchBackend
 from evaluators.encoder.windows import Backend, WindowedEncoder
 from evaluators.errors import ConfigError
 from evaluators.runtime import choice
-from evaluators.runtime.int8 import similarities
+from evaluators.runtime.int8 import marked, similarities
 from evaluators.runtime.int8_sample import TEXTS
 from evaluators.runtime.torch_device import device_of
 from evaluators.settings import EncoderSettings
@@ -30,12 +30,12 @@ def chosen(files: EncoderFiles, settings: EncoderSettings, backends: Sequence[st
         "onnx": partial(OnnxBackend, files.folder, settings),
     }
     able = _able(files.folder, settings, backends)
-    revision = files.revision  # reads the weights: after what is cheap to refuse
+    revision = marked(files.revision, settings.int8_tolerance)  # reads the weights: after what is cheap to refuse
 
     def cosines(backend: Backend) -> Vectors:
         return similarities(WindowedEncoder(revision, backend, "").encode(TEXTS))
 
-    name, backend, int8 = choice.chosen(
+    name, backend = choice.chosen(
         revision,
         settings,
         {one: makers[one] for one in able},
@@ -43,7 +43,7 @@ def chosen(files: EncoderFiles, settings: EncoderSettings, backends: Sequence[st
         lambda one: one.frame.max_tokens,
         cosines,
     )
-    encoder = WindowedEncoder(f"{revision}+int8" if int8 else revision, backend, name)
+    encoder = WindowedEncoder(revision, backend, name)
     if not np.isfinite(encoder.encode(["a"])).all():
         raise ConfigError(f"the weights of the encoder {files.name} give numbers that are not finite")
     return encoder

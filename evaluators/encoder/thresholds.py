@@ -13,14 +13,30 @@ class Lines:
     params: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
-_RELEVANT = MappingProxyType({"relevant_chunk_threshold": 0.45})
+def _relevant(threshold: float) -> Mapping[str, Mapping[str, float]]:
+    """From where on a chunk is relevant."""
+    param = MappingProxyType({"relevant_chunk_threshold": threshold})
+    return MappingProxyType({"context_mrr": param, "retrieval_ranking": param})
 
-# By the encoder's name, as `evaluators.encoder.model.name_of` has it. The catalogue's lines are bge-small's. MiniLM's
-# were measured on the sample traffic: half way between the 5th percentile of good records and the 95th of bad ones
-# (python -m benchmarks.encoder_thresholds). Its match_threshold of steps is the catalogue's, which is for MiniLM.
+
+# By the encoder's name, as `evaluators.encoder.model.name_of` has it. Measured on the sample traffic: half way between
+# the 5th percentile of good records and the 95th of bad ones (python -m benchmarks.encoder_thresholds); what is not
+# here is the catalogue's. The match_threshold of steps is the catalogue's, which is for MiniLM.
 LINES: Mapping[str, Lines] = MappingProxyType(
     {
-        "bge-small-en-v1.5": Lines(),
+        "bge-small-en-v1.5": Lines(
+            thresholds=MappingProxyType(
+                {
+                    "answer_relevancy_sentence.mean_answer_relevancy": 0.65,
+                    "answer_semantic_sentence_similarity.mean_answer_similarity": 0.7,
+                    "answer_semantic_sentence_similarity.min_answer_similarity": 0.6,
+                    "context_relevancy_soft.precision_relevancy": 0.65,
+                    "groundedness.groundedness": 0.7,
+                    "sentence_similarity.cosine": 0.75,
+                }
+            ),
+            params=_relevant(0.75),
+        ),
         "all-MiniLM-L6-v2": Lines(
             thresholds=MappingProxyType(
                 {
@@ -35,7 +51,7 @@ LINES: Mapping[str, Lines] = MappingProxyType(
                     "sentence_similarity.cosine": 0.5,
                 }
             ),
-            params=MappingProxyType({"context_mrr": _RELEVANT, "retrieval_ranking": _RELEVANT}),
+            params=_relevant(0.45),
         ),
     }
 )

@@ -51,7 +51,7 @@ class Instructed(LanguageModel, frozen=True, extra="forbid"):
         """The instructions."""
         return wording(self.family)
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorator of a property; pydantic does
     @property
     def instructions(self) -> str:
         """The hash of their wording: not to be set, but a part of the fingerprint as parameters are."""

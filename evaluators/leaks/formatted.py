@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
-_BLANKS = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000"
+_BLANKS = (
+    "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000\u200b\u200c\u200d\u2060\ufeff"
+)
 _HYPHENS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d"  # language models like U+2011 in numbers
 _QUOTES = {ord(quote): "'" for quote in "\u2018\u2019"} | {ord(quote): '"' for quote in "\u201c\u201d\u201e"}
 # Full-width, Arabic, Persian and Devanagari digits.

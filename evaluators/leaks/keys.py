@@ -8,17 +8,17 @@ from evaluators.leaks.patterns import compiled
 
 _KEYED = (
     r"\b([A-Za-z][a-z0-9]{1,24}(?:[A-Z]+[a-z0-9]{0,24}){1,6})[\"'\\]{0,2}\s{0,2}[:=>]{1,2}\s{0,2}[\"'\\]{0,2}"
-    r"([^\"',;{}<>\[\]\\\s][^\"',;{}<>\[\]\\\n]{4,62}[^\"',;{}<>\[\]\\\s])"
+    r"([^\"',;{}<>\[\]\\\s][^\"',;{}<>\[\]\\\n]{1,62}[^\"',;{}<>\[\]\\\s])"
 )
 _OF_SECRETS = re.compile(r"(?i)token|key|secret|password")  # these are read as one word already
 _WITHIN = re.compile(r"(?<=[a-z0-9])[A-Z](?:[a-z]+|[A-Z]*)")  # a word of the key: "Number", "SIN"
 
 
 def keyed(shape: Formatted) -> Iterator[tuple[str, Span]]:
-    """The words of each such key, and where its value stands: one with a digit."""
+    """The words of each such key, and where its value stands: one with a digit, or of capitals."""
     for match in compiled(_KEYED).finditer(shape.data):
         key = match[1].decode("latin-1")
-        if any(chr(byte).isdigit() for byte in match[2]) and not _OF_SECRETS.search(key):
+        if (any(chr(byte).isdigit() for byte in match[2]) or match[2].isupper()) and not _OF_SECRETS.search(key):
             yield _WITHIN.sub(_apart, key), Span(*match.span(2))
 
 

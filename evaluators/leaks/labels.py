@@ -24,7 +24,7 @@ _OTHER = (
 )
 
 # "passport number of the second traveller: ", and a form's field with the value in the line below.
-SOMEWHERE = r"(?:[^0-9\n]{0,40}?|[^0-9\n]{0,16}\n\s{0,8})"
+SOMEWHERE = r"(?:[^0-9\n]{0,40}?|[^0-9\n]{0,16}\n\s{0,12}(?:[-*?] )?[\"']?)"
 # "number", "no.", "card", "document" in the languages of the labels.
 _NUMBER = (
     # Also as the field of what the label names: "passport": {"number": ...
@@ -34,21 +34,35 @@ _NUMBER = (
     r"so|id|code|card|document|account|seria|series|i|and|ref|value|field)(?:\b|_)[.:]?))"
 )
 _HAS = r"(?: (?:has|with|hat|mit|heeft|met|har|med|tiene|con|tem|com|a|avec|ha|ma|z) (?:the|die|der|el|le|il|o|het)?)"
-_OF = r" (?:of|for|from|in|on|del|de|des|der|do|da|di|du|van|von|fur|pour|para|per|till|dla)\b[^0-9\n:=]{0,32}?"
-_VERB = r"(?:is|was|are|reads?|shows?|says|being|es|ist|lautet|est|sono|e|to|on|ar|er|jest|este|adalah|la)"
-TAGS = r"(?:</?[a-z][^<>\n]{0,40}>\s{0,4}){1,4}"
-_SIGN = rf"(?:[\"'`*_\])\\]{{0,5}}\s{{0,2}}(?:[:=#|>]|-[ >]|\b{_VERB}\b:?(?: (?:el|le|la|the|o))?|{TAGS})[*_]{{0,3}})"
-# Right before the number, but for what may stand between a label and its value.
-BESIDE = (
-    rf"(?:[a-z]{{0,11}}[a-rt-z])?\.?{_HAS}?{_NUMBER}{{0,3}}(?:\*\*)?(?: ?\([^()0-9\n]{{0,24}}\))?"
-    rf"(?:(?:{_OF})?{_SIGN})?[\s\"'`*_(\[)\]<>\\#,:]{{0,12}}"
+# Whose or which it is, up to a sign: "for Ms X is", "registered in our system is".
+_OF = (
+    r",? (?:of|for|from|in|on|del|de|des|der|do|da|di|du|van|von|fur|pour|para|per|till|dla|which|that|we|i|you|"
+    r"they|he|she|"
+    r"registered|recorded|stored|listed|saved|provided|given|used|assigned|issued|linked|associated|attached|belonging|"
+    r"printed|shown|displayed|entered|submitted|supplied|holder)\b[^0-9\n:=]{0,40}?"
 )
+_VERB = (
+    r"(?:(?:(?:has been|have been|was|is|to be|be) )?(?:set|reset|changed|updated|corrected|switched) (?:to|from)|"
+    r"is|was|are|reads?|shows?|says|being|as|equals|still|remains|es|ist|lautet|est|sono|e|to|on|ar|er|jest|este|"
+    r"adalah|la)"
+)
+TAGS = r"(?:</?[a-z][^<>\n]{0,40}>\s{0,4}){1,4}"
+_SIGN = (
+    rf"(?:[\"'`*_\])\\]{{0,5}}\s{{0,2}}(?:(?::=|=>|==|::|[:=#|>;~]|-[ >])(?:\s?{TAGS})?|\.{{2,40}}|'s\b:?|"
+    rf"\b{_VERB}\b:?(?: (?:el|le|la|the|o))?|{TAGS})[*_]{{0,3}}(?:\s{{1,8}}[-*?] )?)"
+)
+# Right before the number, but for what may stand between a label and its value: a plural has a sign behind it.
+_PARTS = rf"\.?{_HAS}?{_NUMBER}{{0,3}}(?:\*\*)?(?: ?\([^()0-9\n]{{0,24}}\))?"
+_LED, _OPENED = rf"(?:{_OF})?{_SIGN}", r"[\s\"'`*_(\[)\]<>\\#,:{}]{0,12}"
+LED = rf"[a-z]{{0,12}}{_PARTS}{_LED}{_OPENED}"
+BESIDE = rf"(?:(?:[a-z]{{0,11}}[a-rt-z])?{_PARTS}(?:{_LED})?{_OPENED}|{LED})"
 # What may stand between a mark and its value.
 BESIDE_MARK = rf"(?:[^0-9A-Za-z\n]{{0,12}}?|\s?(?:\n\s{{0,8}}|{TAGS}))"
 
 # What a number counts: "12345678 applications", "250000 dollars", "1234567 GB".
 _COUNTED = (
-    r"(?i)^[ -]?(?:([a-z]{3,}s)\b|people|percent|%|million|billion|[kmgt]b\b|k[gmw]\b|euro?\b|per\b|or more|times)"
+    r"(?i)^[ -]?(?:([a-z]{3,}s)(?:[^a-z0-9_=:]|$)|people|percent|%|million|billion|[kmgt]b\b|k[gmw]\b|"
+    r"euro?\b|per\b|or more|times)"
 )
 # As quantities are written: whole, or with their thousands apart. "070..." is none, nor is "612 84 93 27".
 _QUANTITY = r"[1-9][0-9]{0,14}|[1-9][0-9]{0,2}(?:[ ,.][0-9]{3})+"
@@ -133,6 +147,8 @@ def behind(names: str) -> str:
 def is_counted(shape: Formatted, start: int, end: int) -> bool:
     """Whether this is a quantity, and the word behind it says what there are so many of."""
     number = shape.data[start:end]
+    if number.isdigit() and compiled(r"^-[A-Za-z]{3}").search(shape.data[end : end + _AFTER]):
+        return True  # "8-digit"
     if not compiled(_QUANTITY).fullmatch(number):
         return False
     match = compiled(_COUNTED).search(shape.data[end : end + _AFTER])

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from evaluators.leaks import personal, secrets
 from evaluators.leaks.allowed import Allowed
+from evaluators.leaks.apart import apart
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import folded
-from evaluators.leaks.formatted import Formatted
+from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.gate import Gate
+from evaluators.leaks.listed import listed
 from evaluators.leaks.personal.numbering import TooMany
-from evaluators.leaks.tables import cells
 
 DEFAULT_REGION = "US"
 INCOMPLETE = "phone"  # the kind that may not have been looked for everywhere
@@ -58,12 +59,12 @@ def _scan(detectors: Sequence[Detector], gate: Gate, text: str) -> Scan:
     shape = folded(text)
     taken = bytearray(len(text))
     hits, complete = _found(detectors, gate, shape, taken)
-    tables = cells(shape)
-    if tables:
-        under, all_of_them = _found(detectors, gate, folded(tables.text), bytearray(len(tables.text)))
+    labelled = apart(shape)
+    if labelled:
+        behind, all_of_them = _found(detectors, gate, folded(labelled.text), bytearray(len(labelled.text)))
         complete = complete and all_of_them
-        for hit in under:
-            place = tables.original(hit.start, hit.end)
+        for hit in behind:
+            place = labelled.original(hit.start, hit.end)
             if place and 1 not in taken[place.start : place.end]:
                 taken[place.start : place.end] = b"\x01" * (place.end - place.start)
                 hits.append(Hit(hit.kind, *place))
@@ -78,9 +79,11 @@ def _found(detectors: Sequence[Detector], gate: Gate, shape: Formatted, taken: b
         detector = detectors[index]
         try:
             for start, end in detector.find(shape):
-                if 1 not in taken[start:end]:
-                    taken[start:end] = b"\x01" * (end - start)
-                    hits.append(Hit(detector.kind, start, end))
+                for place in (Span(start, end), *listed(shape, Span(start, end))):
+                    if 1 in taken[place.start : place.end]:
+                        break
+                    taken[place.start : place.end] = b"\x01" * (place.end - place.start)
+                    hits.append(Hit(detector.kind, *place))
         except TooMany:
             complete = False
     return hits, complete

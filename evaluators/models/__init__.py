@@ -10,6 +10,7 @@ from evaluators.models import runtimes
 from evaluators.models.files import find, settings_of
 from evaluators.models.labels import labels_of
 from evaluators.runtime.installed import lacking
+from evaluators.runtime.int8 import marked
 from evaluators.settings import EvaluatorSettings, ModelSettings
 from evaluators.spec import Ask, ModelRef, Need, Vectors
 
@@ -80,9 +81,7 @@ def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
 
 
 def revision_of(ref: ModelRef, settings: EvaluatorSettings) -> str:
-    """The revision that `load` would give, without loading the model unless int8 must be tried. Raises as it does."""
-    if ref.need is not Need.LM and settings_of(ref.name, settings).int8_tolerance is not None:
-        return load(ref, settings).revision
+    """The revision that `load` would give, without loading the model. Raises as it does."""
     return _marked(find(ref.name, settings).revision, settings_of(ref.name, settings))
 
 
@@ -95,4 +94,4 @@ def _backends(ref: ModelRef, own: ModelSettings) -> Sequence[str]:
 
 def _marked(revision: str, settings: ModelSettings) -> str:
     """Of `dtype` auto every machine's numbers count as the same: they differ by 0.02 at most."""
-    return f"{revision}+bf16" if settings.dtype == "bfloat16" else revision
+    return marked(f"{revision}+bf16" if settings.dtype == "bfloat16" else revision, settings.int8_tolerance)

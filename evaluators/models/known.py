@@ -37,7 +37,6 @@ KNOWN: Mapping[str, Known] = MappingProxyType(
 # of sentence-transformers.
 NLI = "cross-encoder/nli-deberta-v3-small"
 NLI_OF_SUMMAC = "tals/albert-xlarge-vitaminc-mnli"  # the one whose scores SummaC's convolution was learned on
-SIMILARITY = "cross-encoder/stsb-roberta-base"
 
 # What models call a label, and what evaluators call it: Detoxify's own renaming, and FEVER's three answers.
 SYNONYMS: Mapping[str, str] = MappingProxyType(

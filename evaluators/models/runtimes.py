@@ -53,7 +53,7 @@ def chosen(files: ModelFiles, revision: str, settings: ModelSettings, labels: La
         return SequenceModel(revision, backend, labels).answer(sample)
 
     try:
-        _, backend, int8 = choice.chosen(
+        _, backend = choice.chosen(
             revision,
             settings,
             {one: makers[one] for one in able},
@@ -61,7 +61,7 @@ def chosen(files: ModelFiles, revision: str, settings: ModelSettings, labels: La
             lambda one: one.pieces.max_tokens,
             answers,
         )
-        model = SequenceModel(f"{revision}+int8" if int8 else revision, backend, labels)
+        model = SequenceModel(revision, backend, labels)
         model.answer([("a",)])
     except FloatingPointError as error:
         raise ConfigError(f"the weights of the model {files.source.name} give numbers that are not finite") from error

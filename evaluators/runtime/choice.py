@@ -20,7 +20,6 @@ class Choice(NamedTuple, Generic[Runtime]):
 
     backend: str
     runtime: Runtime
-    int8: bool = False
 
 
 def chosen(
@@ -39,7 +38,7 @@ def chosen(
     if tolerance is not None and "onnx" in makers:
         tried = quantized()
         if within(model, tolerance, scores(makers["onnx"]()), scores(tried)):
-            return Choice("onnx", tried, int8=True)
+            return Choice("onnx", tried)
     elif tolerance is not None:
         _log.warning("model %s runs in float: int8 needs the backend onnx, on the CPU", model)
     return Choice(*fastest(model, settings, makers, longest))

@@ -10,9 +10,12 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import clickhouse_connect
+import numpy as np
+import numpy.typing as npt
 from clickhouse_connect.driver import options
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
+from clickhouse_connect.driver.httpclient import HttpClient
 
 from evaluators.errors import ConfigError, Refused
 from sinks.clickhouse.errors import UNSUITABLE, classified
@@ -43,7 +46,7 @@ class Database:
         self.settings = settings
         self.name = settings.database
         self._lock = threading.Lock()
-        self._client: Client | None = None
+        self._client: HttpClient | None = None
         self._column_types: dict[tuple[str, Sequence[str]], Sequence[Any]] = {}
         self._closed = False
 
@@ -59,6 +62,18 @@ class Database:
             client = self._connected()
             result = client.query(sql, parameters=_bound(parameters), settings=_accepted(client, settings))
             return list(result.named_results())
+
+    def numbers(
+        self, sql: str, columns: npt.DTypeLike, settings: Mapping[str, int] | None = None
+    ) -> npt.NDArray[np.void]:
+        """What a SELECT of numbers gives, a million rows a second and more: `columns` are their types, in order.
+
+        A structured array; its types must be those of the statement, since nothing else says what the bytes are.
+        """
+        with self._errors_named():
+            client = self._connected()
+            answer = client.raw_query(sql, settings=_accepted(client, settings), fmt="RowBinary")
+            return np.frombuffer(answer, np.dtype(columns))
 
     def command(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None
@@ -120,7 +135,7 @@ class Database:
             self._column_types[key] = client.create_insert_context(table, column_names=columns).column_types
         return self._column_types[key]
 
-    def _connected(self) -> Client:
+    def _connected(self) -> HttpClient:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the database is closed")
@@ -139,14 +154,14 @@ class Database:
             raise named from None
 
 
-def _client(settings: ClickHouseSettings) -> Client:
+def _client(settings: ClickHouseSettings) -> HttpClient:
     """Connects: asks for version and time zone. Without a session, so threads share it."""
     # The driver logs values that it cannot serialise, with a traceback: what users wrote must not reach a log.
     logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)
     url = urlsplit(settings.url)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise ConfigError(f"clickhouse.url must look like http://host:8123, not {settings.url!r}")
-    client: Client = clickhouse_connect.get_client(
+    client = clickhouse_connect.get_client(
         interface=url.scheme,
         host=url.hostname,
         port=url.port or (8443 if url.scheme == "https" else 8123),
@@ -162,6 +177,7 @@ def _client(settings: ClickHouseSettings) -> Client:
         tz_mode="aware",
         dedicated_pool=True,
     )
+    assert isinstance(client, HttpClient)  # what it makes of a URL
     client.http_retries = 0  # whoever writes tries again, not its driver as well
     client.database = settings.database  # named with each request: it need not exist yet
     return client

@@ -81,14 +81,19 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
     return {
         "traces": scores,
         "scores": scores,
+        "flips": f"toDateTime(time) + toIntervalDay({retention.traces_days})",
         "trace_texts": texts,
         "embeddings": embeddings,
+        # As long as what they were made of: the middle of a topic tells nearly what its questions do.
+        "topic_models": f"toDateTime(fitted_at) + toIntervalDay({retention.embeddings_days})",
+        "question_references": f"until + toIntervalDay({retention.embeddings_days})",
         "labels": f"toDateTime(time) + toIntervalDay({retention.labels_days})",
         "windows": ", ".join(windows),
         "verdicts": f"end + toIntervalDay({retention.windows_minute_days})",
         # A mark that comes back because only its taking-back expired costs one idempotent roll-up.
         "dirty_windows": "toDateTime(marked_at) + toIntervalDay(2) WHERE done = 1",
         "progress": "toDateTime(heartbeat_at) + toIntervalDay(30)",
+        "job_history": "toDateTime(started_at) + toIntervalDay(30)",
         # Whatever its state: were sent messages to go first, an older row of one might come to light as pending.
         "outbox": f"toDateTime(updated_at) + toIntervalDay({retention.outbox_days})",
         "dead_letters": f"toDateTime(ingested_at) + toIntervalDay({retention.dead_letters_days})",

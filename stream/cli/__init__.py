@@ -16,7 +16,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dead-letters": ("stream.cli.dead_letters", "List, show, replay or drop records that could not be used."),
     "compare": ("stream.cli.compare", "What changed from one run to another, and how sure that is."),
     "topics": ("stream.cli.topics", "How far each lane is in each partition, and who works on it."),
-    "problems": ("stream.cli.problems", "List problems, or show one with its examples and actions."),
+    "problems": ("stream.cli.problems", "List problems, show one, and say that it is taken, muted or accepted."),
+    "insights": ("stream.cli.insights", "What is worth knowing of the last periods, and how sure it is."),
+    "rules": ("stream.cli.rules", "Try rules on past windows before they go live."),
+    "baseline": ("stream.cli.baseline", "What is usual: learn it, show it, or pin a reference."),
     "evaluators": ("stream.cli.evaluators", "Every evaluator, and whether it can run; begin one of your own."),
     "models": ("stream.cli.models", "List the models that evaluators ask, or fetch them."),
     "dashboards": ("stream.cli.dashboards", "Build the Grafana dashboards, or push them."),
@@ -43,6 +46,15 @@ class LazyGroup(click.Group):
         command = importlib.import_module(COMMANDS[cmd_name][0]).command
         assert isinstance(command, click.Command)
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; what is no Unicode is refused before it is stored, since nothing could print it again."""
+        for arg in args:
+            try:
+                arg.encode()
+            except UnicodeEncodeError:
+                raise click.UsageError(f"{arg!a} is not UTF-8") from None
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from stream.cli.options import config_option, settings_from
+from stream.cli.options import check_rules, config_option, settings_from
 
 
 @click.command()
@@ -13,7 +13,8 @@ from stream.cli.options import config_option, settings_from
 def command(config: Path | None) -> None:
     """Try everything the settings name: Kafka and its topics, ClickHouse and its tables, Grafana, evaluators, ports.
 
-    Each is said in one line: what was reached, or what is wrong and what to do. Exit status 1 where something is.
+    Each is said in one line: what was reached, or what is wrong and what to do. Exit status 1 where something is, 2
+    where settings are wrong in themselves: then nothing is tried.
 
     \b
     Examples:
@@ -21,6 +22,7 @@ def command(config: Path | None) -> None:
       ragwatch check --config production.toml && ragwatch worker --lane fast --config production.toml
     """
     loaded = settings_from(config)
+    check_rules(loaded)
     import logging
 
     from stream.checks import checks

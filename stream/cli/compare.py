@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from stream.cli.options import EventTime, config_option, settings_from, split
+from stream.cli.options import EventTime, FiniteRange, config_option, settings_from, split
 
 WORSE = 1
 
@@ -21,14 +21,14 @@ WORSE = 1
 @click.option("--metric", "metrics", multiple=True, metavar="NAME[,NAME]", help="Only these metrics, or evaluators.")
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, 0.5, min_open=True),
+    type=FiniteRange(0, 0.5, min_open=True),
     default=0.05,
     show_default=True,
     help="Share of the differences found that may be chance; intervals have confidence 1 - alpha.",
 )
 @click.option(
     "--min-change",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=0.0,
     show_default=True,
     help="Smaller differences of means, in the metric's unit, are none.",

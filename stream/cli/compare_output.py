@@ -4,12 +4,10 @@ from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from drift.compare.result import Comparison, MetricChange, Question
+from stream.cli.tables import plain_console, table_of
 
-_WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is folded there
 _ORDER = ("worse", "unknown", "differs", "better", "same")
 
 
@@ -27,10 +25,8 @@ def as_object(found: Comparison, question: Question) -> dict[str, Any]:
 
 def show(found: Comparison, question: Question) -> None:
     """A line per metric, what is worse first; then the traces behind what changed, and what else is to be known."""
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = _WIDTH
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    console = plain_console()
+    table = table_of()
     table.add_column("metric", overflow="fold")
     table.add_column("verdict", no_wrap=True)
     sure = f"{100 * (1 - question.alpha):g} % interval"

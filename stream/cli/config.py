@@ -2,11 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from stream.cli.options import config_option, settings_from
+from stream.cli.options import check_rules, config_option, settings_from
+
+if TYPE_CHECKING:
+    from stream.settings import Loaded
 
 
 @click.command()
@@ -16,7 +19,8 @@ from stream.cli.options import config_option, settings_from
 def command(as_json: bool, changed: bool, config: Path | None) -> None:
     """Print the effective settings, and where each came from: a default, a line of the file, or a variable.
 
-    Secrets are masked. Without --json the output is TOML, ready to be a settings file of your own.
+    Secrets are masked. Wrong settings end it with status 2: also names and parameters of evaluators, and rules that fit
+    no metric. Without --json the output is TOML, ready to be a settings file of your own.
 
     \b
     Examples:
@@ -25,6 +29,8 @@ def command(as_json: bool, changed: bool, config: Path | None) -> None:
       ragwatch config --json | jq '.[] | select(.name == "kafka.topics")'
     """
     loaded = settings_from(config)
+    _check_evaluators(loaded)
+    check_rules(loaded)
     from stream.settings import DEFAULT, MASK, entries
 
     shown = [entry for entry in entries(loaded) if not changed or entry.origin != DEFAULT]
@@ -44,6 +50,25 @@ def command(as_json: bool, changed: bool, config: Path | None) -> None:
         click.echo(f"{line:<50} # {entry.origin}")
     if not shown:
         click.echo("# every setting has its default")
+
+
+def _check_evaluators(loaded: "Loaded") -> None:
+    """Raises `ConfigError` that says where it stands; evaluators are loaded only where settings name one."""
+    settings = loaded.settings.evaluators
+    given = [name for name in ("enabled", "disabled", "params", "tasks") if getattr(settings, name)]
+    if not given:
+        return
+    from evaluators import registry
+    from evaluators.errors import ConfigError
+    from evaluators.plan import check_settings
+    from evaluators.settings import EvaluatorSettings
+
+    known = registry.load()
+    for name in given:
+        try:
+            check_settings(known, EvaluatorSettings(**{name: getattr(settings, name)}))
+        except ConfigError as error:
+            raise ConfigError(f"{loaded.origins[f'evaluators.{name}']}: {error}") from None
 
 
 def _toml(value: Any) -> str:

@@ -55,7 +55,9 @@ def build(out: Path, config: Path | None) -> None:
 )
 @config_option
 def alerts(out: Path | None, config: Path | None) -> None:
-    """Write Grafana's alert rules: one fires where the jobs stopped. It needs the data source, and nothing else.
+    """Write Grafana's alert rules: where the jobs stopped, and where messages wait for long.
+
+    They need the data source, and nothing else.
 
     \b
     Examples:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from stream.cli.options import EventTime, config_option, settings_from, split
+from stream.cli.options import EventTime, by_option, config_option, settings_from, split, user_name
 from stream.cli.replay import check_name, fill
 
 if TYPE_CHECKING:
@@ -33,13 +33,6 @@ def which(command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def by_option(command: Command) -> Command:
-    """--by: who does it."""
-    return click.option("--by", metavar="NAME", help="Who does it, for the record; default: the user of this machine.")(
-        command
-    )
 
 
 run_option = click.option("--run", "run_id", default="live", metavar="NAME", help="Letters of this run; default: live.")
@@ -140,7 +133,7 @@ def replay_letters(run_id: str, by: str | None, config: Path | None, **options: 
     """
     check_name(run_id)
     settings = settings_from(config).settings
-    actor = by or _user()
+    actor = by or user_name()
     from stream.dead_letters.source import LetterSource, Settled
     from stream.dead_letters.values import Values
 
@@ -179,7 +172,7 @@ def drop_letters(yes: bool, by: str | None, config: Path | None, **options: Any)
       ragwatch dead-letters drop --topic rag.test --yes
     """
     settings = settings_from(config).settings
-    actor = by or _user()
+    actor = by or user_name()
     wanted = _wanted(**options)
     with _letters(settings) as letters:
         found = letters.find(wanted)
@@ -220,15 +213,6 @@ def _letters(settings: "Settings") -> "Iterator[Letters]":
         yield Letters(database)
     finally:
         database.close()
-
-
-def _user() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user may have no name
-        raise click.UsageError("this user has no name: say who does it with --by NAME") from None
 
 
 def _place(text: str) -> tuple[str, int, int]:

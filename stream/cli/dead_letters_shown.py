@@ -4,24 +4,20 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import click
-from rich.console import Console
-from rich.table import Table
 
+from stream.cli.tables import plain_console, table_of
 from stream.dead_letters.display import safe_text
 from stream.dead_letters.letters import Group, Letter
 from stream.dead_letters.values import value_of
 from stream.settings import Settings
 
-_WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is folded there
 _SHOWN_BYTES = 64 << 10
 
 
 def show_table(found: Sequence[Letter] | Sequence[Group]) -> None:
     """One line each where it goes to a file or a pipe."""
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = _WIDTH
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    console = plain_console()
+    table = table_of()
     each = isinstance(found[0], Letter)
     heads = ("place", "time (UTC)", "reason", "bytes") if each else ("reason", "count", "first (UTC)", "last (UTC)")
     for head in heads:

@@ -6,16 +6,18 @@ from pathlib import Path
 
 import click
 
+from stream.cli.options import FiniteRange
+
 FAULTS = ("wrong_chunks", "invented", "looping", "leaked_email", "slow_expensive")
 
 
 @click.command()
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="End so long after the first score.")
+@click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="End so long after the first score.")
 @click.option(
     "--fault", type=click.Choice(FAULTS), help="What goes wrong, again and again; otherwise one after another."
 )
 @click.option("--seed", type=int, help="Draws the questions, the order of the faults and when they begin.")
-@click.option("--rate", type=click.FloatRange(1, 200), default=20.0, show_default=True, help="Traces a second.")
+@click.option("--rate", type=FiniteRange(1, 200), default=20.0, show_default=True, help="Traces a second.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),

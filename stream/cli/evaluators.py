@@ -118,15 +118,10 @@ def new(name: str, directory: Path) -> None:
 
 
 def _table(infos: "list[EvaluatorInfo]") -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from stream.cli.tables import plain_console, table_of
 
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = _WIDTH
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("evaluator", "lane", "domain", "method", "metrics (* primary)"):
-        table.add_column(column, no_wrap=True)
+    console = plain_console(_WIDTH)
+    table = table_of("evaluator", "lane", "domain", "method", "metrics (* primary)")
     table.add_column("runs here", overflow="fold")
     for info in infos:
         metrics = "\n".join(f"{metric.key}*" if metric.primary else metric.key for metric in info.metrics)

@@ -98,13 +98,10 @@ def fetch(names: tuple[str, ...], config: Path | None) -> None:
 
 
 def _table(infos: "list[ModelInfo]") -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from stream.cli.tables import plain_console, table_of
 
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = _WIDTH
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    console = plain_console(_WIDTH)
+    table = table_of()
     for column in ("model", "kind", "revision", "MB", "device"):
         table.add_column(column, justify="right" if column == "MB" else "left", overflow="fold")
     table.add_column("needed by", no_wrap=True)

@@ -1,5 +1,6 @@
 """Options that commands share."""
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from stream.settings import Loaded
 
 LANES: "tuple[Lane, ...]" = ("fast", "model", "judge")
+_FIRST_YEAR, _LAST_YEAR = 1970, 2299  # what the tables' times can say, from when brokers have times on
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,7 +36,39 @@ class EventTime(click.ParamType):
             self.fail(f"{text!r} is not a time; e.g. 2026-03-01 or 2026-03-01T12:00:00Z", param, ctx)
         if time.tzinfo is None and len(text) > 10:
             self.fail(f"{text!r} has no offset; e.g. 2026-03-01T12:00:00Z", param, ctx)
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+        try:
+            time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        except OverflowError:  # in UTC it is of the year 0 or 10000
+            time = datetime.min.replace(tzinfo=UTC)
+        if not _FIRST_YEAR <= time.year <= _LAST_YEAR:
+            self.fail(f"{text!r} lies outside of the years {_FIRST_YEAR} to {_LAST_YEAR}", param, ctx)
+        return time
+
+
+class FiniteRange(click.FloatRange):
+    """As click's, which takes nan for a number of any range."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """A finite number of the range."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+class Reason(click.ParamType):
+    """What a person says; nothing is no reason."""
+
+    name = "text"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """As it is."""
+        if not str(value).strip():
+            self.fail("say why", param, ctx)
+        return str(value)
+
+
+why_option = click.option("--why", required=True, type=Reason(), metavar="TEXT", help="The reason, for the record.")
 
 
 def config_option(command: Command) -> Command:
@@ -54,6 +88,25 @@ def settings_from(config: Path | None, changes: Mapping[str, str] = MappingProxy
     return load(config, {name: os.environ[name] for name in os.environ if name.upper() not in changes} | dict(changes))
 
 
+def check_rules(loaded: "Loaded") -> None:
+    """Raises `ConfigError` where a rule of the settings fits no metric; light where there is none of one's own."""
+    settings = loaded.settings
+    if not (settings.rules.overrides or settings.rules.limits or settings.rules.objectives):
+        return
+    from evaluators import registry
+    from evaluators.suited import suited
+    from stream import rules_file
+
+    rules_file.check_rules(loaded, suited(registry.load(), settings.evaluators))
+
+
+def variables_of(section: str) -> dict[str, str]:
+    """The variables of this process that set something of this section of the settings."""
+    from stream.configuration.names import PREFIX
+
+    return {name: os.environ[name] for name in os.environ if name.upper().startswith(f"{PREFIX}{section.upper()}__")}
+
+
 def split(values: tuple[str, ...]) -> tuple[str, ...]:
     """`--lane fast,model` and `--lane fast --lane model` are the same; each once, in order."""
     return tuple(dict.fromkeys(part.strip() for value in values for part in value.split(",") if part.strip()))
@@ -65,3 +118,20 @@ def lanes_named(values: tuple[str, ...]) -> "list[Lane]":
     if unknown := [lane for lane in wanted if lane not in LANES]:
         raise click.BadParameter(f"no such lane: {', '.join(unknown)}; there are: {', '.join(LANES)}")
     return [lane for lane in LANES if lane in wanted]
+
+
+def by_option(command: Command) -> Command:
+    """--by: who does it."""
+    return click.option("--by", metavar="NAME", help="Who does it, for the record; default: the user of this machine.")(
+        command
+    )
+
+
+def user_name() -> str:
+    """Of the operating system's user."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        raise click.UsageError("this user has no name: say who does it with --by NAME") from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import EventTime, config_option, settings_from, split
+from stream.cli.options import EventTime, FiniteRange, config_option, settings_from, split
 from stream.cli.replay_settings import as_variables, set_option
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--late",
     "late_s",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     metavar="SECONDS",
     help="How long after its event time a trace may have reached the broker; default: ingest.max_age_s.",
 )
@@ -159,7 +159,7 @@ def fill(
     try:
         runner.get_loop()  # before anything is claimed: Ctrl-C inside its making would leave half a loop
         sink.check()
-        made = assemble(settings, None, run_id=run_id, timely=False, period=period)
+        made = assemble(settings, None, run_id=run_id, timely=False, period=period, database=database)
         runs = Runs(database)
         run = runs.claim(run_id, source.description, source.identity, made.plan, settings)
         rows = settings.worker.block_rows

@@ -2,18 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import LANES, config_option, settings_from
+from stream.cli.options import FiniteRange, config_option, settings_from
 
 if TYPE_CHECKING:
     from stream.kafka.standing import Standing
-
-_WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is folded there
 
 
 @click.group(invoke_without_command=True)
@@ -24,7 +21,8 @@ def command(context: click.Context, as_json: bool, config: Path | None) -> None:
     """How far each lane is in each partition of the topics of traces, who works on it, who reads labels and who leads.
 
     Offsets are the brokers' own. Lag counts records that are not committed yet; where a group has committed nothing,
-    every record. A lane that never ran is left out. The embedded broker does not tell members. Of the dead letters,
+    every record. Seconds are how long the oldest of them has waited, - where nobody can tell. A lane that never ran
+    is left out. The embedded broker does not tell members. Of the dead letters,
     which no group reads, it says how many there are.
 
     \b
@@ -39,7 +37,7 @@ def command(context: click.Context, as_json: bool, config: Path | None) -> None:
 @command.command()
 @click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of each topic of traces.")
 @click.option("--replicas", type=click.IntRange(1), default=1, show_default=True, help="Of every topic.")
-@click.option("--retention-days", type=click.FloatRange(0, min_open=True), help="Default: what the brokers do.")
+@click.option("--retention-days", type=FiniteRange(0, min_open=True), help="Default: what the brokers do.")
 @config_option
 def create(partitions: int, replicas: int, retention_days: float | None, config: Path | None) -> None:
     """Make every topic that the settings name and that is not there; 1 where one is there with other numbers.
@@ -72,19 +70,15 @@ def _shown(as_json: bool, config: Path | None) -> None:
     settings = settings_from(config).settings
     import logging
 
-    from stream.kafka.brokers import partitions, topics_read
-    from stream.kafka.standing import standings
+    from stream.kafka.brokers import partitions
+    from stream.kafka.standing import groups_of, standings, that_ran
 
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # said better as one line
     kafka = settings.kafka
-    known = asyncio.run(partitions(kafka))
-    read = topics_read(kafka, known)
-    groups: dict[str, Sequence[str]] = {kafka.group(lane): read for lane in LANES}
+    groups = groups_of(kafka, asyncio.run(partitions(kafka)))
     groups |= {kafka.group("jobs"): (kafka.jobs_topic,), "": (kafka.dead_letter_topic,)}
-    if kafka.labels_topic in known:
-        groups[kafka.group("labels")] = (kafka.labels_topic,)
     found = asyncio.run(standings(kafka, groups))
-    ran = {one.group for one in found if one.committed is not None or one.member}
+    ran = that_ran(found)
     shown = [one for one in found if one.group in ran or not one.group]
     if as_json:
         import msgspec
@@ -98,23 +92,24 @@ def _shown(as_json: bool, config: Path | None) -> None:
 
 
 def _table(found: "list[Standing]") -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from stream.cli.tables import plain_console, table_of
 
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = _WIDTH
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("group", no_wrap=True)
+    console = plain_console()
+    table = table_of("group")
     table.add_column("topic", overflow="fold")
-    for column in ("partition", "records", "end", "committed", "lag"):
+    for column in ("partition", "records", "end", "committed", "lag", "seconds"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("member", overflow="fold")
     for one in found:
         figures = (one.end - one.begin, one.end, one.committed, one.lag)
         numbers = ["-" if figure is None else f"{figure:,}" for figure in figures]
-        table.add_row(one.group or "-", one.topic, str(one.partition), *numbers, one.member or "-")
+        table.add_row(one.group or "-", one.topic, str(one.partition), *numbers, _age(one.lag_s), one.member or "-")
     for group in dict.fromkeys(one.group for one in found if one.group):
-        lag = sum(one.lag or 0 for one in found if one.group == group)
-        table.add_row(group, "all", "", "", "", "", f"{lag:,}", "")
+        own = [one for one in found if one.group == group]
+        lag, ages = sum(one.lag or 0 for one in own), [one.lag_s for one in own if one.lag_s is not None]
+        table.add_row(group, "all", "", "", "", "", f"{lag:,}", _age(max(ages, default=None)), "")
     console.print(table)
+
+
+def _age(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:,.1f}"

@@ -58,12 +58,16 @@ def nearest(name: str, valid: Iterable[str], shared: str = "", listed_by: str = 
     `shared`: what every name begins with; it is not compared, since it would make all of them near.
     """
     names = [each.removeprefix(shared) for each in valid]
-    close = difflib.get_close_matches(name.removeprefix(shared), names, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {shared}{close[0]}?"
+    if near := close(name.removeprefix(shared), names):
+        return f"did you mean {shared}{near}?"
     if listed_by:
         return f"`{listed_by}` lists every name"
     return f"valid: {', '.join(shared + each for each in sorted(names))}"
+
+
+def close(name: str, valid: Iterable[str]) -> str:
+    """The one of `valid` that was probably meant; empty: none is like it."""
+    return next(iter(difflib.get_close_matches(name, valid, n=1, cutoff=0.6)), "")
 
 
 def from_environment(model: type[BaseModel], environ: Mapping[str, str]) -> list[FromVariable]:

@@ -1,13 +1,12 @@
 """Settings that belong to the stream itself: Kafka, the worker, what is let in, sampling, telemetry."""
 
-import re
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
 from evaluators.spec import Lane
-from stream.configuration import topics
+from stream.configuration.topics import TopicPattern, fault
 
 CANONICAL = "canonical_json"
 Rate = Annotated[float, Field(ge=0, le=1)]
@@ -19,18 +18,19 @@ _OF_TOKENS = (
     "sasl_oauthbearer_client_id",
     "sasl_oauthbearer_client_secret",
 )
-MEMORY_PER_BYTE_IN_FLIGHT = 15  # measured: records and the rows made of them, at most
+MEMORY_PER_BYTE_IN_FLIGHT = 20  # records and the rows made of them; measured: 16, while what waited is worked off
+_ENVELOPE_BYTES = 64 << 10
 _OF_TLS = ("ssl_ca_file", "ssl_cert_file", "ssl_key_file")
 
 
-class KafkaSettings(BaseModel, extra="forbid", frozen=True):
+class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """The brokers, the topics and how a worker belongs to its group."""
 
     bootstrap_servers: str = Field(default="127.0.0.1:9092", description="Brokers, comma-separated host:port.")
     topics: tuple[str, ...] = Field(
         default=("rag.traces",),
         min_length=1,
-        description="Topics of traces: names, or ^ and a regular expression that whole names match.",
+        description="Topics of traces: names, or ^ and a regular expression (RE2) that whole names match.",
     )
     decoders: dict[str, str] = Field(
         default={},
@@ -111,7 +111,7 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
     @field_validator("topics")
     @classmethod
     def _every_topic_named(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
-        if faults := [found for entry in entries if (found := topics.fault(entry))]:
+        if faults := [found for entry in entries if (found := fault(entry))]:
             raise ValueError("; ".join(faults))
         return entries
 
@@ -159,10 +159,15 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
             return topic
         return next((entry for entry in self.topics if self.pattern(entry).match(topic)), None)
 
-    def pattern(self, *entries: str) -> re.Pattern[str]:
+    def pattern(self, *entries: str) -> TopicPattern:
         """Matches the topics that these entries stand for (none given: all); never by pattern what ragwatch writes."""
         own = (self.dead_letter_topic, self.labels_topic, self.jobs_topic)
-        return topics.pattern_of(entries or self.topics, own)
+        return TopicPattern(entries or self.topics, own)
+
+    @property
+    def largest_request(self) -> int:
+        """Bytes: a record of the largest size, and the headers that ragwatch adds to it."""
+        return self.max_record_bytes + _ENVELOPE_BYTES
 
     def instance(self, lane: str) -> str | None:
         """What this process is called for good in the lane's group; None: it is another member after every start."""
@@ -173,7 +178,7 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True):
         return f"{self.group_prefix}-{member}"
 
 
-class WorkerSettings(BaseModel, extra="forbid", frozen=True):
+class WorkerSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """How a worker batches, how much it holds, when it gives up."""
 
     slice_records: int = Field(
@@ -189,8 +194,8 @@ class WorkerSettings(BaseModel, extra="forbid", frozen=True):
         default=16 << 20,  # more lets records grow cold: at 64 MiB evaluating 1 KB traces took a quarter longer
         ge=1 << 20,
         description="Bytes of records waiting for the sink before fetching stops. With the rows made of them they take "
-        f"up to {MEMORY_PER_BYTE_IN_FLIGHT} times as much memory (traces of 300 bytes, every fast evaluator; 4 KB: 4 "
-        "times); up to kafka.max_record_bytes of each partition are fetched ahead.",
+        f"up to {MEMORY_PER_BYTE_IN_FLIGHT} times as much memory (every fast evaluator, while a backlog is worked "
+        "off); up to kafka.max_record_bytes of each partition are fetched ahead.",
     )
     drain_s: float = Field(default=30.0, ge=0, description="Longest a stopping worker works off what it holds.")
     heartbeat_s: float = Field(default=5.0, gt=0, description="How often progress is written, idle or not.")
@@ -211,7 +216,7 @@ class WorkerSettings(BaseModel, extra="forbid", frozen=True):
     )
 
 
-class Price(BaseModel, extra="forbid", frozen=True):
+class Price(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """What a model costs, in USD per million tokens."""
 
     input_usd: float = Field(default=..., ge=0, description="Tokens read.")
@@ -219,7 +224,7 @@ class Price(BaseModel, extra="forbid", frozen=True):
     cached_usd: float | None = Field(default=None, ge=0, description="Tokens read from a cache; unset: as the others.")
 
 
-class IngestSettings(BaseModel, extra="forbid", frozen=True):
+class IngestSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Which records are let in, and what is assumed of them."""
 
     max_bytes: int = Field(default=8 << 20, ge=1024, description="A larger record is a dead letter (too_big).")
@@ -237,14 +242,14 @@ class IngestSettings(BaseModel, extra="forbid", frozen=True):
     tasks: dict[str, str] = Field(default={}, description="Task of an app's traces that name none: app = task.")
 
 
-class SamplingSettings(BaseModel, extra="forbid", frozen=True):
+class SamplingSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Which share of the traces is evaluated; the choice depends on the trace id alone."""
 
     lanes: dict[Lane, Rate] = Field(default={}, description="Share per lane, e.g. judge = 0.05; the others take all.")
     evaluators: dict[str, Rate] = Field(default={}, description="Share per evaluator; goes before its lane's.")
 
 
-class TelemetrySettings(BaseModel, extra="forbid", frozen=True):
+class TelemetrySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Where /metrics, /live and /ready are served, and how logs look."""
 
     host: str = Field(default="127.0.0.1", description="Address to listen on.")

@@ -1,10 +1,17 @@
-"""Entries of kafka.topics: a name, or after ^ a regular expression that a topic's whole name matches."""
+"""Entries of kafka.topics: a name, or after ^ a regular expression that a topic's whole name matches.
+
+Expressions are RE2's, so that none of them can stall a worker.
+"""
 
 import re
 from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from evaluators.conditions.patterns import Malformed, Patterns
 
 MARK = "^"
-_OF_BROKERS = r"__.*"
+_OF_BROKERS = "__"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
@@ -14,16 +21,30 @@ def fault(entry: str) -> str:
         named = _NAME.fullmatch(entry)
         return "" if named else f"{entry!r} names no topic: letters, digits, '.', '_' and '-', or ^ and a pattern"
     try:
-        re.compile(entry)
-    except re.error as error:
-        return f"{entry!r} is no regular expression: {error.msg}"
+        _compiled(entry)
+    except Malformed as error:
+        return str(error)
     return ""
 
 
-def pattern_of(entries: Iterable[str], excluded: Iterable[str]) -> re.Pattern[str]:
-    """Matches the whole name of every topic that an entry stands for; patterns leave out `excluded` topics."""
-    entries = tuple(entries)
-    left_out = "|".join([*map(re.escape, filter(None, excluded)), _OF_BROKERS])
-    names = [re.escape(entry) for entry in entries if not entry.startswith(MARK)]
-    patterns = [rf"(?!(?:{left_out})\Z)(?:{entry})" for entry in entries if entry.startswith(MARK)]
-    return re.compile(rf"(?:{'|'.join([*names, *patterns])})\Z")
+class TopicPattern:
+    """Matches every topic that one of the entries stands for; patterns leave out `excluded` and the brokers' own."""
+
+    def __init__(self, entries: Iterable[str], excluded: Iterable[str]) -> None:
+        entries = tuple(entries)
+        self._names = {entry for entry in entries if not entry.startswith(MARK)}
+        self._patterns = [_compiled(entry) for entry in entries if entry.startswith(MARK)]
+        self._excluded = set(excluded)
+
+    def match(self, topic: str) -> bool:
+        """Whether it is one of them, by its whole name; so called since aiokafka asks so."""
+        if topic in self._names:
+            return True
+        if topic in self._excluded or topic.startswith(_OF_BROKERS):
+            return False
+        return any(pattern.fullmatch(topic.encode()) for pattern in self._patterns)
+
+
+@cache
+def _compiled(entry: str) -> Any:
+    return Patterns().compiled(entry, repr(entry))

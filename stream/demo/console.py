@@ -8,7 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from drift.problems import Problem
+from drift.problems.problem import Problem
 from stream.demo.observe import Point, Snapshot
 from stream.demo.schedule import Episode
 from stream.demo.watched import Watched

@@ -5,7 +5,8 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drift.problems import Problem, load_problems
+from drift.problems.folding import load_problems
+from drift.problems.problem import Problem
 from evaluators.errors import ConfigError, Transient
 from sinks.clickhouse.database import Database
 from stream.demo.console import View

@@ -9,7 +9,8 @@ from importlib.metadata import entry_points
 from evaluators.errors import BadRecord, ConfigError
 from evaluators.trace import Trace
 from stream.configuration.sections import CANONICAL, KafkaSettings
-from stream.ingest.decoding import Decoder, canonical
+from stream.ingest.canonical import canonical
+from stream.ingest.decoding import Decoder
 
 GROUP = "ragwatch.decoders"
 BUILT_IN: Mapping[str, Decoder] = {CANONICAL: canonical}

@@ -1,36 +1,25 @@
-"""Bytes become a trace or a `BadRecord` that says why and where, and never quotes what users wrote."""
+"""A record becomes a trace or a `BadRecord` that says why and where, and never quotes what users wrote."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec.structs import force_setattr
 
 from evaluators.errors import BadRecord
 from evaluators.trace import Source, Trace
 from stream.configuration.sections import IngestSettings, Price
-from stream.ingest.lenient import tidy
+from stream.ingest.canonical import canonical
 from stream.ingest.records import Record
 
 SCHEMA_VERSION = 1  # the form of `rag.traces` messages that is written; readers take the one before as well
 Decoder = Callable[[bytes], Trace]
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-LATEST = datetime(2106, 1, 1, tzinfo=UTC)  # windows start at 32-bit seconds
-_STRICT = msgspec.json.Decoder(Trace)
-_ANY = msgspec.json.Decoder()
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = datetime(2106, 1, 1, tzinfo=UTC)  # windows start at 32-bit seconds
 _NESTING = (dict, list)
 _LARGEST_COUNT = (1 << 63) - 1
 LONGEST_ID = 1_024
-_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
-_MISSING = re.compile(r"^Object missing required field `(\w+)`")
-_CONSTANT = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity|inf|nan)\b")
-_LONE_SURROGATE = re.compile(
-    rb"(?<!\\)((?:\\\\)*)"  # an even number of backslashes before
-    rb"(?:(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +55,11 @@ class Decoded(NamedTuple):
     seconds: float
 
 
-def decode(record: Record, limits: Limits) -> Trace:
-    """The record's trace: time in UTC to the ms, task, cost and source filled in; raises `BadRecord`."""
-    return decoded(record, limits).trace
-
-
-def canonical(value: bytes) -> Trace:
-    """The trace that canonical JSON tells; raises `BadRecord`, or `RecursionError`.
-
-    The usual form takes one strict pass (4 KB: about 6 µs); what that refuses (unknown fields, nulls for "not
-    recorded", epoch milliseconds, chunks without id, lone surrogates) takes a second, lenient one.
-    """
-    try:
-        return _STRICT.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _lenient(value)
-
-
 def decoded(record: Record, limits: Limits, decoder: Decoder = canonical) -> Decoded:
-    """As `decode`, with the event time as a number: working it out once saves a tenth of the decoding."""
+    """The record's trace: time in UTC to the ms, task, cost and source filled in; raises `BadRecord`.
+
+    The event time comes as a number too: working it out once saves a tenth of the decoding.
+    """
     value = record.value
     if value is None:
         raise BadRecord("no_value", "the message has no value; a trace is a JSON object")
@@ -175,7 +150,7 @@ def _utc(time: datetime) -> datetime:
             time = time.astimezone(UTC)
         except OverflowError:
             raise BadRecord("time_out_of_range", "time: before 1970 or after 2105") from None
-    if not EARLIEST <= time < LATEST:
+    if not _EARLIEST <= time < _LATEST:
         raise BadRecord("time_out_of_range", "time: before 1970 or after 2105")
     beyond = time.microsecond % 1000  # tables keep ms, and a row's key must not depend on how a client rounds
     return time.replace(microsecond=time.microsecond - beyond) if beyond else time
@@ -189,78 +164,3 @@ def _check_time(seconds: float, broker_ms: int, limits: Limits) -> None:
         raise BadRecord("in_the_future", f"time is {ahead_ms / 1000:.0f} s ahead of the broker's timestamp")
     if -ahead_ms > limits.max_age_ms:
         raise BadRecord("too_old", f"time is {-ahead_ms / 1000:.0f} s before the broker's timestamp")
-
-
-def _lenient(value: bytes) -> Trace:
-    try:
-        fields = _ANY.decode(value)
-    except RecursionError:
-        raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        fields = json_mended(value)
-    if not isinstance(fields, dict):
-        raise BadRecord("not_an_object", f"a trace is a JSON object, not {json_kind(fields)}")
-    tidied = tidy(fields)
-    _mend_time(tidied)
-    try:
-        return msgspec.convert(tidied, Trace)
-    except msgspec.ValidationError as error:
-        raise _named(str(error)) from None
-    except RecursionError:
-        raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
-
-
-def json_mended(value: bytes) -> Any:
-    """The JSON with lone surrogates replaced by U+FFFD: inserts raise on them, and the rest of the trace is good."""
-    mended = value
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError:
-        try:
-            text = value.decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError as error:
-            raise BadRecord("not_utf8", f"byte {error.start} is not UTF-8") from None
-        mended = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-    mended = _LONE_SURROGATE.sub(lambda found: found[0] if found["pair"] else found[1] + rb"\ufffd", mended)
-    try:
-        return _ANY.decode(mended)
-    except RecursionError:
-        raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
-    except msgspec.ValidationError:
-        raise BadRecord("not_finite", "a number is too large to be one") from None
-    except msgspec.DecodeError as error:
-        if _CONSTANT.search(mended):
-            raise BadRecord("not_finite", "NaN and Infinity are not JSON; leave out what was not measured") from None
-        place = re.search(r"\(byte \d+\)", str(error))
-        raise BadRecord("not_json", f"malformed {place[0] if place else 'JSON: cut short'}") from None
-
-
-def _mend_time(fields: dict[str, Any]) -> None:
-    time = fields.get("time")
-    if isinstance(time, bool) or not isinstance(time, (int, float)):
-        return
-    try:
-        fields["time"] = EARLIEST + timedelta(milliseconds=time)
-    except OverflowError:
-        raise BadRecord("time_out_of_range", "time: before 1970 or after 2105") from None
-
-
-def _named(message: str) -> BadRecord:
-    """A validation error as reason and detail: field names and types only."""
-    found = _PLACE.match(message)
-    what, path = (found["what"], found["path"]) if found else (message, None)
-    where = path.removeprefix("$").removeprefix(".") if path else ""
-    if missing := _MISSING.match(what):
-        name = missing[1]
-        if not where and name in ("trace_id", "time", "app"):
-            return BadRecord(f"missing_{name}", f"{name} is required")
-        return BadRecord("missing_field", f"{where}.{name} is required")
-    if where == "time":
-        return BadRecord("bad_time", "time: RFC 3339 with an offset, or milliseconds since 1970")
-    return BadRecord("wrong_type", f"{where}: {what[0].lower()}{what[1:]}")
-
-
-def json_kind(value: Any) -> str:
-    """What a decoded value is, in words."""
-    kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
-    return kinds.get(type(value), "null")

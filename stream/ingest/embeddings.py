@@ -1,6 +1,7 @@
 """Questions become vectors, rows of `embeddings`. Of every trace one row: that it has no vector is a row as well.
 
 So a newer message without a question takes the vector of an older one out, as it takes its place in other tables.
+A question with a vector is placed in a topic where its application has a topic model.
 """
 
 import logging
@@ -10,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
+from drift.topics.model import SEGMENT, TopicModel
 from evaluators.errors import DeviceLost
 from evaluators.resources import Batch
 from evaluators.spec import Vectors
@@ -31,17 +34,20 @@ class Embedded:
     without: Counter[str] = field(default_factory=Counter)
 
 
-def embedded(places: Sequence[Placed], shared: Batch, revision: str) -> Embedded:
+def embedded(places: Sequence[Placed], shared: Batch, revision: str, models: Mapping[str, TopicModel]) -> Embedded:
     """The questions of a micro-batch as vectors of the encoder `revision`, with one call for those not known yet.
 
-    A question is never cut. Where there is none, or no vector to be had of it, the row is a tombstone.
+    A question is never cut. Where there is none, or no vector to be had of it, the row is a tombstone. `models` are the
+    topic models of this encoder, by application.
     """
     made = Embedded()
     asked = dict.fromkeys(place.trace.question for place in places)
     vectors = _vectors([text for text in asked if text and text.strip() and len(text) <= LONGEST], shared)
+    topics = _topics(places, vectors, models)
     for place in places:
         trace, question = place.trace, place.trace.question or ""
         vector = vectors.get(question, _NONE)
+        topic = topics.get((trace.app, question), "")
         if not vector and question.strip():
             made.without["too_long" if len(question) > LONGEST else "encoder_failed"] += 1
         made.rows.append(
@@ -54,10 +60,22 @@ def embedded(places: Sequence[Placed], shared: Batch, revision: str) -> Embedded
                 place.version,
                 revision,
                 vector,
+                topic,
+                models[trace.app].version if topic else 0,
                 0 if vector else 1,
             )
         )
     return made
+
+
+def in_topics(places: Sequence[Placed], rows: Sequence[EmbeddingRow]) -> list[Placed]:
+    """The traces with their topic as a segment; one that came with a segment of that name keeps its own."""
+    return [
+        replace(place, trace=replace(place.trace, segments={SEGMENT: row.topic, **place.trace.segments}))
+        if row.topic
+        else place
+        for place, row in zip(places, rows, strict=True)
+    ]
 
 
 def rounded(vectors: Vectors) -> Vectors:
@@ -70,6 +88,22 @@ def rounded(vectors: Vectors) -> Vectors:
     return (nearest & np.uint32(0xFFFF0000)).view(np.float32)
 
 
+def _topics(
+    places: Sequence[Placed], vectors: Mapping[str, Sequence[float]], models: Mapping[str, TopicModel]
+) -> dict[tuple[str, str], str]:
+    """By application and question, of the vectors as they are stored: whoever reads them places them alike."""
+    asked: dict[str, dict[str, Sequence[float]]] = {}
+    for place in places:
+        app, question = place.trace.app, place.trace.question or ""
+        if app in models and question in vectors:
+            asked.setdefault(app, {})[question] = vectors[question]
+    return {
+        (app, question): name
+        for app, own in asked.items()
+        for question, name in zip(own, models[app].names(np.array(list(own.values()), np.float32)), strict=True)
+    }
+
+
 def _vectors(questions: Sequence[str], shared: Batch) -> Mapping[str, Sequence[float]]:
     """The vector of each question that has one; those that the encoder cannot take cost no other its own."""
     if not questions:
@@ -78,7 +112,7 @@ def _vectors(questions: Sequence[str], shared: Batch) -> Mapping[str, Sequence[f
         vectors = shared.embed(questions)
     except DeviceLost:
         raise
-    except Exception as error:  # noqa: BLE001 - an encoder is code of others, and may break on one text
+    except Exception as error:  # noqa: BLE001  # an encoder is code of others, and may break on one text
         if len(questions) == 1:
             log.warning("the encoder failed on a question: %s", type(error).__name__)
             return {}

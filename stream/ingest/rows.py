@@ -12,6 +12,7 @@ from evaluators.trace import Model, Trace
 from sinks.rows import DeadLetterRow, ScoreRow, TextRow, TraceRow
 from sinks.version import pack, revision_of
 from stream.ingest.enriched import version_of
+from stream.ingest.question_hash import QuestionHash
 from stream.ingest.records import DeadLetter, Record, broker_time
 from stream.ingest.whole import rest_of
 
@@ -57,7 +58,7 @@ def chunk_ids(trace: Trace) -> Sequence[str]:
     return [chunk.id for chunk in trace.contexts] if trace.contexts else ()
 
 
-def trace_row(place: Placed, user_key: bytes | None) -> TraceRow:
+def trace_row(place: Placed, user_key: bytes | None, hash_question: QuestionHash) -> TraceRow:
     """Everything known of the trace except texts; with `user_key` the user id becomes its keyed hash.
 
     An enriched trace has its user from the tables, hashed already.
@@ -96,6 +97,7 @@ def trace_row(place: Placed, user_key: bytes | None) -> TraceRow:
         record.topic,
         record.partition,
         record.offset,
+        hash_question(trace.question),
     )
 
 

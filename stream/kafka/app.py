@@ -1,6 +1,6 @@
 """The Faust app of a lane: our transport, acknowledgements by hand, nothing of Faust that loses or copies data.
 
-Faust has no types, so that mypy knows no base class and no decorator of its.
+Faust's types are of records, not of slices, so that mypy reads none and knows no base class and no decorator of its.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ _POLL_SLICES = 10  # most slices of one poll, which come on top of the bytes in 
 _QUEUE_SLICES = 1 << 20  # bounded by the bytes in flight (driver), so that delivering never blocks the fetcher
 
 
-class ConsumerOnly(BootStrategy):  # type: ignore[misc]
+class ConsumerOnly(BootStrategy):  # type: ignore[misc]  # see above
     """Faust without its producer and its web server: results do not go through it."""
 
     enable_kafka_producer = False
     enable_web = False
 
 
-class LaneApp(faust.App):  # type: ignore[misc]
+class LaneApp(faust.App):  # type: ignore[misc]  # see above
     """A Faust app that writes nothing to disk."""
 
     BootStrategy = ConsumerOnly
@@ -73,7 +73,7 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
 
     named = [entry for entry in kafka.topics if not entry.startswith(MARK)]
 
-    @app.agent(app.topic(*named, schema=SliceSchema()), name=f"ragwatch-{lane}")  # type: ignore[untyped-decorator]
+    @app.agent(app.topic(*named, schema=SliceSchema()), name=f"ragwatch-{lane}")  # type: ignore[untyped-decorator]  # see above
     async def slices(stream: Any) -> None:
         async for event in stream.noack().events():
             offer(event)

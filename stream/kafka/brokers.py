@@ -56,7 +56,8 @@ async def check_topics(kafka: KafkaSettings) -> str:
     read = topics_read(kafka, known)
     if missing := [topic for topic in read if topic not in known]:
         raise Transient(
-            f"the brokers at {kafka.bootstrap_servers} have no topic {', '.join(missing)}{or_unseen(kafka)}: create it"
+            f"the brokers at {kafka.bootstrap_servers} have no topic {', '.join(missing)}{or_unseen(kafka)}: "
+            "`ragwatch topics create` makes it"
         )
     told = ", ".join(counted(topic, known[topic]) for topic in read)
     return f"Kafka at {kafka.bootstrap_servers}: {told}"
@@ -73,7 +74,12 @@ def check_jobs_topic(topic: str, count: int) -> None:
 
 def no_answer(kafka: KafkaSettings, error: BaseException) -> str:
     """What is said where none of the brokers answers."""
-    return f"no broker answers at {kafka.bootstrap_servers} (kafka.bootstrap_servers): {type(error).__name__}"
+    return f"{unanswered(kafka)}: {type(error).__name__}"
+
+
+def unanswered(kafka: KafkaSettings) -> str:
+    """The same where nobody knows why."""
+    return f"no broker answers at {kafka.bootstrap_servers} (kafka.bootstrap_servers)"
 
 
 def counted(topic: str, count: int) -> str:

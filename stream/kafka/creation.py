@@ -84,7 +84,7 @@ def wanted_topics(
     kafka: KafkaSettings, named: Sequence[str], partitions: int, replicas: int, retention_ms: int | None
 ) -> dict[str, Shape]:
     """Of every topic that ragwatch reads by name or writes; the jobs' has the one partition that it must have."""
-    configs = {"max.message.bytes": str(kafka.max_record_bytes)}
+    configs = {"max.message.bytes": str(kafka.largest_request)}
     if retention_ms is not None:
         configs[_RETENTION] = str(retention_ms)
     shapes = {name: Shape(partitions, replicas, configs) for name in named}

@@ -2,13 +2,12 @@
 
 Faust 0.15 spends 220 µs a record on event-loop churn and commits past records in flight (its issue 606). Here a slice
 is one event, and a commit is the end of the acknowledged prefix of slices (`stream.kafka.offsets`). The overridden
-names are private to Faust and aiokafka: tests/stream/core/test_driver_contract.py fails when one of them moves. Faust
-has no types, so that mypy knows no base class and no decorator of its.
+names are private to Faust and aiokafka: tests/stream/core/test_driver_contract.py fails when one of them moves. Faust's
+types are of records, so that mypy reads none and knows no base class and no decorator of its.
 """
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +26,7 @@ from faust.types import TP, ConsumerMessage
 from mode import Service
 
 from evaluators.errors import ConfigError
+from stream.configuration.topics import TopicPattern
 from stream.ingest.records import Record
 from stream.kafka.ends import ISOLATION, readable_end
 from stream.kafka.offsets import Lag, OffsetTracker, Partition, Ticket
@@ -37,6 +37,7 @@ _RECORD_OVERHEAD_BYTES = 400  # of a ConsumerRecord, key and headers aside
 _KEEP_POLLING_S = 1.0
 _HANDOVER_COMMIT_S = 3.0
 _SILENT_S = 10.0  # less than windows wait for what is out of order
+_ENDS_S = 5.0
 
 
 class Slice:
@@ -57,7 +58,7 @@ class _Fetched(NamedTuple):
     following: Mapping[TopicPartition, int]
 
 
-class SliceSchema(faust.Schema):  # type: ignore[misc]
+class SliceSchema(faust.Schema):  # type: ignore[misc]  # see above
     """Hands the slice on as it is: records are decoded in the pipeline, where bad ones have a place to go."""
 
     def loads_key(self, app: Any, message: Any, *, loads: Any = None, serializer: Any = None) -> None:
@@ -68,7 +69,7 @@ class SliceSchema(faust.Schema):  # type: ignore[misc]
         return message.value
 
 
-class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
+class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  # see above
     """aiokafka's side, in a thread and loop of its own."""
 
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
@@ -84,9 +85,9 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
             await super().subscribe(topics)
         else:
             listener = self._rebalance_listener
-            await self.call_thread(self._ensure_consumer().subscribe, pattern=pattern, listener=listener)
+            await self.call_thread(_subscribe_by, self._ensure_consumer(), pattern, listener)
 
-    @Service.task  # type: ignore[untyped-decorator]
+    @Service.task  # type: ignore[untyped-decorator]  # see above
     async def _keep_polling(self) -> None:
         """The poll interval never runs out while this thread lives, however long the sink is away.
 
@@ -102,6 +103,16 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
             with _said_to_a_person():
                 _look_for_errors(consumer)
             await self.sleep(interval)
+
+    @Service.task  # type: ignore[untyped-decorator]  # see above
+    async def _ask_for_ends(self) -> None:
+        """While nothing is fetched for want of room no fetch tells what came since, and lag would stand still."""
+        while not self.should_stop:
+            await self.sleep(_ENDS_S)
+            assignment = _assignment(self._ensure_consumer())
+            asked = list(assignment.tps) if assignment is not None and self.consumer.full else []
+            with suppress(KafkaError):
+                self.consumer.ends = await self._ensure_consumer().end_offsets(asked) if asked else {}
 
     async def _fetch_records(
         self,
@@ -122,7 +133,7 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         return _Fetched(assignment, records, _positions(assignment))
 
 
-class SliceConsumer(driver.Consumer):  # type: ignore[misc]
+class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
     """Delivers slices, keeps the bytes in flight bounded, commits the acknowledged prefix."""
 
     slice_records = 500
@@ -130,11 +141,12 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
     in_flight_bytes = 16 << 20
     paused_s = 0.0  # time in which nothing was fetched for want of room
     begun_anew = 0  # partitions that began before what was committed
-    pattern: re.Pattern[str] | None = None  # of topics to read; None: those that the agent names
+    pattern: TopicPattern | None = None  # of topics to read; None: those that the agent names
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.offsets: OffsetTracker[TopicPartition] = OffsetTracker()
         self.draining = False  # nothing more is fetched once set
+        self.ends: dict[TopicPartition, int] = {}  # as the brokers said while nothing was fetched
         self._left_at: dict[TopicPartition, int] = {}  # what was committed of partitions that were given up
         self._room = asyncio.Event()
         super().__init__(*arguments, **named)
@@ -158,8 +170,21 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
             return None
         oldest = self.offsets.oldest(partition)
         offset = state.position if oldest is None else oldest
-        waiting = max(0, readable_end(state.highwater, state.lso) - offset)
+        end = max(readable_end(state.highwater, state.lso), self.ends.get(partition, 0))
+        waiting = max(0, end - offset)
         return Lag(offset, waiting) if waiting or _answered_lately(state) else None
+
+    @property
+    def coordinated(self) -> bool:
+        """Whether the broker that coordinates the group is there; while none answers, it is not. True at the start."""
+        consumer = self._thread._consumer
+        coordinator = consumer._coordinator if consumer else None
+        return coordinator is None or coordinator.coordinator_id is not None
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing is fetched until some of what is in flight is done."""
+        return self.offsets.outstanding >= self.in_flight_bytes
 
     @property
     def pressed(self) -> bool:
@@ -174,7 +199,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         return SliceConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TopicPartition, list[Slice]]:
-        if self.draining or self.offsets.outstanding >= self.in_flight_bytes:
+        if self.draining or self.full:
             await self._wait_for_room(timeout)
             return {}
         fetched = await self._thread.getmany(active_partitions, timeout)
@@ -242,7 +267,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         message.acked = True
         self._unacked_messages.discard(message)
         self.offsets.acknowledge(message.value.ticket)
-        if not self.draining and self.offsets.outstanding < self.in_flight_bytes:
+        if not self.draining and not self.full:
             self._room.set()
         return True
 
@@ -276,10 +301,16 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]
         """Nothing: Faust's livelock warnings know nothing of slices; /live judges by commit progress."""
 
 
-class SliceTransport(driver.Transport):  # type: ignore[misc]
+class SliceTransport(driver.Transport):  # type: ignore[misc]  # see above
     """What `app.transport` is set to."""
 
     Consumer = SliceConsumer
+
+
+def _subscribe_by(consumer: AIOKafkaConsumer, pattern: TopicPattern, listener: Any) -> None:
+    """As its `subscribe` does, which takes patterns of Python's own engine alone."""
+    consumer._subscription.subscribe_pattern(pattern=pattern, listener=listener)
+    consumer._client.set_topics([])
 
 
 def _assignment(consumer: AIOKafkaConsumer) -> Any:

@@ -72,7 +72,7 @@ class _Attempt(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no typ
         return _HeardOut(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
 
 
-class _HeardOut(OAuthAuthenticator):  # type: ignore[misc]
+class _HeardOut(OAuthAuthenticator):  # type: ignore[misc]  # as above
     """A broker answers a token that it refuses with why (RFC 7628, 3.2.2), which aiokafka takes for a welcome."""
 
     async def step(self, payload: bytes | None) -> Any:

@@ -1,9 +1,10 @@
 """How far every consumer group is in its topics, as the brokers have it; nothing is committed and no group joined."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
@@ -11,20 +12,24 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError
 
 from evaluators.errors import ConfigError, Transient
+from evaluators.spec import Lane
 from stream.configuration.sections import KafkaSettings
-from stream.kafka.brokers import no_answer, partitions
+from stream.kafka.brokers import no_answer, partitions, topics_read
 from stream.kafka.client import client_options
 from stream.kafka.ends import end_offsets
+from stream.kafka.waiting import waiting_since
 
 _TRIES = 25  # a fresh cluster makes its topic of offsets when first asked
 _PAUSE_S = 0.2
+_FETCH_BYTES = 64 << 10  # of each partition: one record of it is looked at
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A partition, and where a group is in it. Offsets; `group` is empty for a topic that none reads.
 
-    `lag` counts records from what was committed, or from the beginning where nothing was. `member`: client and host.
+    `lag` counts records from what was committed, or from the beginning where nothing was; `lag_s` is how long the
+    oldest of them has waited by its timestamp, None where nobody can tell. `member`: client and host.
     """
 
     group: str
@@ -34,6 +39,7 @@ class Standing:
     end: int
     committed: int | None
     lag: int | None
+    lag_s: float | None
     member: str
 
 
@@ -43,45 +49,74 @@ class _Group:
     members: Mapping[TopicPartition, str]
 
 
-async def standings(kafka: KafkaSettings, topics: Mapping[str, Sequence[str]]) -> list[Standing]:
-    """Of each group's topics, by group and partition. Raises `Transient`, or `ConfigError` for a missing topic."""
+_NOBODY = _Group({}, {})
+
+
+def groups_of(kafka: KafkaSettings, known: Iterable[str]) -> dict[str, Sequence[str]]:
+    """Which topics each group of workers reads, one per lane, and that of labels where their topic is `known`."""
+    known = list(known)
+    read = topics_read(kafka, known)
+    groups: dict[str, Sequence[str]] = {kafka.group(lane): read for lane in get_args(Lane)}
+    if kafka.labels_topic in known:
+        groups[kafka.group("labels")] = (kafka.labels_topic,)
+    return groups
+
+
+def that_ran(found: Iterable[Standing]) -> set[str]:
+    """The groups of which offsets or members are known."""
+    return {one.group for one in found if one.committed is not None or one.member}
+
+
+async def standings(
+    kafka: KafkaSettings, topics: Mapping[str, Sequence[str]], clock: Callable[[], float] = time.time
+) -> list[Standing]:
+    """Of each group's topics, by group and partition. Raises `Transient`, or `ConfigError` for a missing topic.
+
+    `clock` gives seconds since 1970.
+    """
     known = await partitions(kafka)
     names = list(dict.fromkeys(name for group in topics.values() for name in group))
     if missing := [name for name in names if name not in known]:
-        raise ConfigError(f"Kafka at {kafka.bootstrap_servers} has no topic {', '.join(missing)}; see `ragwatch check`")
+        named = ", ".join(missing)
+        raise ConfigError(f"Kafka at {kafka.bootstrap_servers} has no topic {named}: `ragwatch topics create` makes it")
     found = [TopicPartition(name, number) for name in names for number in range(known[name])]
+    options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "max_partition_fetch_bytes": _FETCH_BYTES}
+    consumer = AIOKafkaConsumer(group_id=None, **options, **client_options(kafka))
     try:
-        begin, ends = await _bounds(kafka, found)
+        await consumer.start()
+        consumer.assign(found)
+        begin = await consumer.beginning_offsets(found)
+        ends = await end_offsets(consumer, begin)
         groups = await _groups(kafka, {group: [at for at in found if at.topic in topics[group]] for group in topics})
+        stand: list[Standing] = []
+        for group, read in topics.items():
+            known_of = groups.get(group, _NOBODY)
+            told = [_standing(group, at, begin[at], ends[at], known_of) for at in found if at.topic in read]
+            stand += await _aged(consumer, told, clock)
+        return stand
     except KafkaError as error:
         raise Transient(no_answer(kafka, error)) from None
-    nobody = _Group({}, {})
-    return [
-        _standing(group, at, begin[at], ends[at], groups.get(group, nobody))
-        for group, read in topics.items()
-        for at in found
-        if at.topic in read
-    ]
+    finally:
+        await consumer.stop()
 
 
 def _standing(group: str, at: TopicPartition, begin: int, end: int, known: _Group) -> Standing:
     committed = known.committed.get(at)
     lag = max(0, end - max(begin, committed or 0)) if group else None
-    return Standing(group, at.topic, at.partition, begin, end, committed, lag, known.members.get(at, ""))
+    lag_s = 0.0 if lag == 0 else None
+    return Standing(group, at.topic, at.partition, begin, end, committed, lag, lag_s, known.members.get(at, ""))
 
 
-async def _bounds(
-    kafka: KafkaSettings, found: list[TopicPartition]
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Beginnings and ends."""
-    consumer = AIOKafkaConsumer(group_id=None, enable_auto_commit=False, **client_options(kafka))
-    try:
-        await consumer.start()
-        consumer.assign(found)
-        begin = await consumer.beginning_offsets(found)
-        return begin, await end_offsets(consumer, begin)
-    finally:
-        await consumer.stop()
+async def _aged(consumer: AIOKafkaConsumer, stand: list[Standing], clock: Callable[[], float]) -> list[Standing]:
+    """The same, with how long the oldest record has waited where some do."""
+    behind = {TopicPartition(one.topic, one.partition): one for one in stand if one.lag}
+    if not behind:
+        return stand
+    places = {at: max(one.begin, one.committed or 0) for at, one in behind.items()}
+    since = await waiting_since(consumer, places, {at: one.end for at, one in behind.items()})
+    now = clock()
+    ages = {behind[at]: max(0.0, now - sent) for at, sent in since.items()}
+    return [replace(one, lag_s=ages.get(one, one.lag_s)) for one in stand]
 
 
 async def _groups(kafka: KafkaSettings, read: Mapping[str, list[TopicPartition]]) -> dict[str, _Group]:

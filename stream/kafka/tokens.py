@@ -31,7 +31,7 @@ class NoToken(KafkaConnectionError):  # type: ignore[misc]  # aiokafka has no ty
     """Its cause is the `ConfigError` or `Transient` that says why; to aiokafka a connection to try again."""
 
 
-class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]
+class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
     """Gives one client, in one event loop, a token that holds; a new one before the old one runs out.
 
     While the endpoint is away the old token is given for as long as it holds; then `NoToken` is raised, once in 5 s.

@@ -7,7 +7,7 @@ import msgspec
 from pydantic import ValidationError
 
 from evaluators.errors import BadRecord
-from stream.ingest.decoding import json_kind, json_mended
+from stream.ingest.canonical import json_kind, json_mended
 from stream.ingest.records import Record
 from stream.labels.label import SCHEMA_VERSION, Classes, Label, Verdict
 

@@ -12,7 +12,6 @@ from stream.kafka.brokers import no_answer
 from stream.kafka.client import client_options
 from stream.labels.joining import Message
 
-_ENVELOPE_BYTES = 64 << 10
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
@@ -25,9 +24,7 @@ def send(kafka: KafkaSettings, messages: Sequence[Message]) -> list[bool]:
 
 
 async def _send(kafka: KafkaSettings, messages: Sequence[Message]) -> list[bool]:
-    producer = AIOKafkaProducer(
-        acks="all", max_request_size=kafka.max_record_bytes + _ENVELOPE_BYTES, **client_options(kafka)
-    )
+    producer = AIOKafkaProducer(acks="all", max_request_size=kafka.largest_request, **client_options(kafka))
     try:
         await producer.start()
         return await asyncio.gather(*(_taken(producer, message) for message in messages))

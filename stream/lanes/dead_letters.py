@@ -18,7 +18,6 @@ from stream.lanes.backoff import delays
 
 log = logging.getLogger(__name__)
 
-_ENVELOPE_BYTES = 64 << 10  # headers come on top of the largest record
 _KEY_BYTES = 1024  # a larger key is left out where the record itself did not fit
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 Header = tuple[str, bytes | None]
@@ -34,9 +33,7 @@ class DeadLetters:
         self._topic = kafka.dead_letter_topic
         self._lane = lane
         self._rng = rng
-        self._producer = AIOKafkaProducer(
-            acks="all", max_request_size=kafka.max_record_bytes + _ENVELOPE_BYTES, **client_options(kafka)
-        )
+        self._producer = AIOKafkaProducer(acks="all", max_request_size=kafka.largest_request, **client_options(kafka))
 
     async def start(self) -> None:
         """Connect."""

@@ -17,7 +17,7 @@ from sinks.protocol import Sink
 from sinks.refusal import write_or_set_aside
 from sinks.rows import Block
 from stream.kafka.app import build_app
-from stream.kafka.brokers import check_topics
+from stream.kafka.brokers import check_topics, unanswered
 from stream.kafka.offsets import Lag, Partition
 from stream.lanes.agent import Processes, Work
 from stream.lanes.backoff import delays
@@ -170,10 +170,11 @@ class LaneParts:
             telemetry.fetch_paused_seconds.labels(self._lane).inc(consumer.paused_s - paused_s)
             telemetry.begun_anew.labels(self._lane).inc(consumer.begun_anew - begun_anew)
             paused_s, begun_anew = consumer.paused_s, consumer.begun_anew
-            away = self._writer.blocked_since
+            blocked, silent = self._writer.blocked_since is not None, not consumer.coordinated
             waits = any(lag.records for lag in lags.values()) or consumer.offsets.unacknowledged > 0
-            self.health.observe(consumer.committed(), work_waits=waits, sink_away=away is not None)
-            self.health.waits_for("sink", None if away is None else "the sink takes no rows")
+            self.health.observe(consumer.committed(), work_waits=waits, away=blocked or silent)
+            self.health.waits_for("sink", "the sink takes no rows" if blocked else None)
+            self.health.waits_for("brokers", unanswered(self._settings.kafka) if silent else None)
             telemetry.in_flight_bytes.labels(self._lane).set(consumer.offsets.outstanding)
             show_lags(telemetry, self._lane, lags, self._progress)
             await asyncio.sleep(_WATCH_S)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -77,11 +78,14 @@ async def _until_signal(settings: Settings, lane: Lane, port: int) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         loop.add_reader(parent.sentinel, _orphaned, loop, parent.sentinel, stop)
-    assembled = await asyncio.to_thread(assemble, settings, lane)
-    sink = ClickHouseSink(Database(settings.clickhouse))
+    database = Database(settings.clickhouse)
+    assembled = await asyncio.to_thread(assemble, settings, lane, database=database)
+    sink = ClickHouseSink(database)
     collect_garbage_seldom()
+    fresh = assembled.topics.kept_fresh() if assembled.topics else nullcontext()
     try:
-        await serve(settings, lane, assembled.pipeline, sink, stop, port=port, resources=assembled.resources)
+        with fresh:
+            await serve(settings, lane, assembled.pipeline, sink, stop, port=port, resources=assembled.resources)
     finally:
         sink.close()
 

@@ -19,7 +19,7 @@ class Health(Protocol):
 
 @dataclass(slots=True)
 class LaneHealth:
-    """A lane lives while commits go on, nothing waits, or the sink is known to be away.
+    """A lane lives while commits go on, nothing waits, or the sink or the brokers are known to be away.
 
     `clock` is monotonic, in seconds.
     """
@@ -30,9 +30,9 @@ class LaneHealth:
     _moved_at: float | None = None
     _waits_for: dict[str, str] = field(default_factory=lambda: {"start": "the worker is starting"})
 
-    def observe(self, committed: object, *, work_waits: bool, sink_away: bool) -> None:
-        """Look at what is committed now; any change counts as progress."""
-        if self._moved_at is None or committed != self._committed or not work_waits or sink_away:
+    def observe(self, committed: object, *, work_waits: bool, away: bool) -> None:
+        """Look at what is committed now; any change counts as progress, and so does an outage: `away`."""
+        if self._moved_at is None or committed != self._committed or not work_waits or away:
             self._committed = committed
             self._moved_at = self.clock()
 
@@ -44,14 +44,14 @@ class LaneHealth:
             self._waits_for[what] = why
 
     def live(self) -> list[str]:
-        """Empty unless records wait, the sink is there, and nothing was committed for long."""
+        """Empty unless records wait, nothing is away, and nothing was committed for long."""
         stuck = 0.0 if self._moved_at is None else self.clock() - self._moved_at
         if stuck < self.live_after_s:
             return []
         return [f"records wait and nothing was committed for {stuck:.0f} s"]
 
     def ready(self) -> list[str]:
-        """Empty once partitions are assigned and the sink takes rows."""
+        """Empty once partitions are assigned, and while the brokers answer and the sink takes rows."""
         return list(self._waits_for.values())
 
 

@@ -181,10 +181,29 @@ class Telemetry:
             "Changes that came after the scores of their day were deleted: no window was computed anew.",
             "Backfill what is older than retention.traces_days into a run of its own.",
         )
+        self.explanations = self._counter(
+            "explanations",
+            "Looks for the cause of a problem, by result.",
+            "`failed`: the log has the reason; a problem is tried three times.",
+            "result",
+        )
+        self.topic_model_age_seconds = self._gauge(
+            "topic_model_age_seconds",
+            "Since when the topics of an application's questions hold, of those that asked within topics.period_days; "
+            "by the leader of the jobs.",
+            "Above a few of topics.every_s: job `topics` fails, its log has the reason, or too little is asked "
+            "(topics.from_questions).",
+            "app",
+        )
         self.outbox_waiting = self._gauge(
             "outbox_waiting",
             "Messages that wait for Grafana, as the leader of the jobs last saw it.",
             "Growing: Grafana is away or refuses us; the log and column `why` of table outbox say which.",
+        )
+        self.outbox_failing = self._gauge(
+            "outbox_failing",
+            "Those of them that were tried in vain.",
+            "While others are sent: Grafana fails on these alone, and each is tried ever more rarely; as above.",
         )
         self.outbox_oldest_seconds = self._gauge(
             "outbox_oldest_seconds",

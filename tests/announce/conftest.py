@@ -2,6 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from sinks.clickhouse.database import Database
+from tests.announce.announcing_job import Job
 from tests.contracts.grafana_server import GrafanaServer, serving
 
 
@@ -9,3 +11,8 @@ from tests.contracts.grafana_server import GrafanaServer, serving
 def grafana() -> Iterator[GrafanaServer]:
     with serving() as server:
         yield server
+
+
+@pytest.fixture
+def job(database: Database, grafana: GrafanaServer) -> Job:
+    return Job(database, grafana)

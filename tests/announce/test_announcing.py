@@ -47,7 +47,7 @@ def job(database: Database, grafana: GrafanaServer) -> Job:
 
 
 def test_away_for_long_it_is_asked_less_often_and_then_gets_all_in_order(job: Job, grafana: GrafanaServer) -> None:
-    away = Fault("GET", "/api/annotations", 502, times=10_000)
+    away = Fault("GET", "/api/", 502, times=10_000)
     grafana.faults.append(away)
     job.happened("c")
     asked = []
@@ -70,11 +70,32 @@ def test_away_for_long_it_is_asked_less_often_and_then_gets_all_in_order(job: Jo
     sent = [next(tag for tag in call.body["tags"] if tag[:3] == "id:") for call in grafana.made("POST", "/api/ann")]
     assert sent == ["id:a:1", "id:b:1", "id:c:1"]
     assert [job.seen(name) for name in ("waiting", "oldest_seconds", "refused")] == [0, 0, 0]
-    grafana.faults.append(Fault("GET", "/api/annotations", 502, times=4))
+    grafana.faults.append(Fault("GET", "/api/", 502, times=8))
     job.happened("d")
     with pytest.raises(Transient):
         job.run(300)
     assert job.run(310) == Announced(opened=1)  # the pauses began anew
+
+
+def test_a_message_that_fails_for_ever_is_tried_ever_more_rarely_and_the_others_go_on(
+    job: Job, grafana: GrafanaServer
+) -> None:
+    broken = Fault("POST", "/api/annotations", 500, about="id:a:1", times=10_000)
+    grafana.faults.append(broken)
+    job.happened("a")
+    tried = []
+    for second in range(0, 120, 10):
+        before = broken.times
+        if second in (20, 90):
+            job.happened("b" if second == 20 else "c")
+        assert job.run(second).opened == (second in (20, 90))
+        if broken.times < before:
+            tried.append(second)
+        assert [job.seen(name) for name in ("waiting", "failing", "oldest_seconds")] == [1, 1, second]
+    assert tried == [0, 10, 30, 70, 110]
+    broken.times = 0
+    assert [job.run(second).opened for second in (140, 150)] == [0, 1]
+    assert [job.seen(name) for name in ("waiting", "failing")] == [0, 0]
 
 
 def test_what_is_refused_is_counted_and_does_not_wait(job: Job, grafana: GrafanaServer) -> None:

@@ -26,7 +26,7 @@ def test_kill_9_at_any_step_loses_and_doubles_nothing(database: Database, grafan
     database.insert("problem_events", EVENTS)
     assert ended(database.settings, grafana.settings(), point) == -signal.SIGKILL
     assert ended(database.settings, grafana.settings()) == 0
-    shown = [each["tags"][7:] for each in grafana.state.annotations.values()]
+    shown = [each["tags"][8:] for each in grafana.state.annotations.values()]
     assert shown == [["id:p1:1", "resolved"], ["id:p2:1"], ["id:p3:1"]]
     assert len(grafana.made("POST", "/api/annotations")) == 3
     rows = database.rows("SELECT message_id, state FROM outbox FINAL ORDER BY message_id")

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from sinks.clickhouse.database import Database
 from tests.chaos.crash_points_model import expected_rows, sent_dead_letters, stored_dead_letters, stored_rows
-from tests.chaos.crash_points_process import Ending, Forked, Part
+from tests.chaos.crash_points_process import Ending, Part, forked
 from tests.chaos.ledger import Ledger, Sent
 from tests.chaos.windows import stored_windows
 from tests.failures.site import Message, Place, Sections, Site
+from tests.infra.forked import Forked
 from tests.stream.core.traffic import Broker
 
 # A session of seconds, so that a killed member is soon missed; slices so small that there are many.
@@ -22,7 +23,7 @@ SECTIONS: Sections = {
     "evaluators": {"enabled": ["operations", "inputs"]},
     "windows": {"out_of_orderness_s": 2, "heartbeat_timeout_s": 10, "idle_after_s": 1, "sizes_s": [60]},
     "rules": {"k": 1, "m": 1, "min_sample": 5},
-    "jobs": {"every_s": 1, "reconcile_every_s": 1},
+    "jobs": {"every_s": 1, "reconcile_every_s": 1, "checks_every_s": 1},
 }
 _LOOK_S = 0.3  # a look costs the brokers or the database tens of milliseconds
 _STEADY_S = 0.1
@@ -41,7 +42,7 @@ class Scene:
 
     def start(self, part: Part, ending: Ending | None = None) -> Forked:
         log = self.site.directory / f"{part}-{len(self._processes)}.log"
-        process = Forked(part, self.site.config, log, ending)
+        process = forked(part, self.site.config, log, ending)
         self._processes.append(process)
         return process
 

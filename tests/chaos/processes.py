@@ -73,6 +73,10 @@ class Ragwatch:
         """The sum of a metric's samples, from /metrics of this process; `log` must be its own."""
         return telemetry.metric(Path(self._log.name).read_text(), name)
 
+    def asked(self, path: str) -> str:
+        """What it answers over HTTP, whatever the status; empty before it listens."""
+        return telemetry.asked(Path(self._log.name).read_text(), path)
+
     def kill(self) -> None:
         """Kill -9: nothing is flushed, nothing committed."""
         self.process.kill()

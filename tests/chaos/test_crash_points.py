@@ -15,9 +15,10 @@ import pytest
 
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.chaos.crash_points import HELD, JOBS, POINTS, WORKER
-from tests.chaos.crash_points_process import Ending, Forked, Part
+from tests.chaos.crash_points_process import Ending, Part
 from tests.chaos.crash_points_scene import Scene, staged
 from tests.chaos.ledger import MINUTE, Sent, make
+from tests.infra.forked import Forked
 from tests.infra.fresh_database import fresh_database
 from tests.infra.kafka_node import KafkaNode
 
@@ -67,10 +68,10 @@ def ended_twice(scene: Scene, part: Part, point: str) -> tuple[list[int], int, F
         if POINTS[point].in_rebalance:
             scene.until_said(process, HELD)
         else:
-            process.ended()
+            process.wait()
         left.append(scene.left())
         successor = scene.start(part, then)
-        statuses.append(process.ended())
+        statuses.append(process.wait())
         process = successor
     return statuses, left[0], process
 

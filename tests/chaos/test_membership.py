@@ -10,9 +10,10 @@ import pytest
 
 from sinks.clickhouse.database import Database
 from tests.chaos.crash_points import PASSED
-from tests.chaos.crash_points_process import Ending, Forked
+from tests.chaos.crash_points_process import Ending
 from tests.chaos.crash_points_scene import Scene, staged
 from tests.chaos.ledger import Sent, make
+from tests.infra.forked import Forked
 from tests.infra.kafka_node import KafkaNode
 
 pytestmark = [pytest.mark.kafka, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(300)]
@@ -66,7 +67,7 @@ def test_what_a_zombie_worker_had_in_flight_replaces_nothing_newer(scene: Scene)
     scene.until_windows_are_right()
 
     before = slices_stored(scene)
-    zombie.signal(signal.SIGCONT)
+    zombie.send_signal(signal.SIGCONT)
     scene.until(lambda: slices_stored(scene) > before, "what the zombie had in flight stored")
     scene.until_owned_by(zombie, other)
     assert scene.left() == 0, "the zombie took commits back"
@@ -97,7 +98,7 @@ def test_a_zombie_roll_up_never_wins(scene: Scene, point: str) -> None:
     scene.until_windows_are_right()
 
     before = windows_of_the_first_leader(scene)
-    zombie.signal(signal.SIGCONT)
+    zombie.send_signal(signal.SIGCONT)
     scene.until_said(zombie, PASSED)
     assert windows_of_the_first_leader(scene) == before, "the zombie won"
     scene.send(traffic(seed=7)[:100])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote_plus, urlsplit
 
 from openapi_core import OpenAPI
 from openapi_core.exceptions import OpenAPIError
@@ -35,6 +35,7 @@ class Fault:
     body: bytes = b'{"message": "out of order"}'
     headers: dict[str, str] = field(default_factory=dict)
     times: int = 1
+    about: str = ""  # what query or body must hold
     after: bool = False  # the request is carried out first, and only its answer is lost
     hold: threading.Event | None = None  # wait for it (5 s at most) before anything else
 
@@ -73,10 +74,13 @@ class GrafanaServer:
         self._http.shutdown()
         self._http.server_close()
 
-    def next_fault(self, verb: str, path: str) -> Fault | None:
+    def next_fault(self, verb: str, target: str, raw: bytes) -> Fault | None:
+        url = urlsplit(target)
+        said = unquote_plus(url.query) + raw.decode()
         with self._lock:
             for fault in self.faults:
-                if fault.verb == verb and path.startswith(fault.path) and fault.times > 0:
+                meant = fault.verb == verb and url.path.startswith(fault.path) and fault.about in said
+                if meant and fault.times > 0:
                     fault.times -= 1
                     return fault
         return None
@@ -125,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        fault = self.grafana.next_fault(self.command, urlsplit(self.path).path)
+        fault = self.grafana.next_fault(self.command, self.path, raw)
         if fault and fault.hold:
             fault.hold.wait(5)
         if fault is None or fault.after:

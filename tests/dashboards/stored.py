@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from drift.insights.weakest_questions import InsightRow
-from drift.problems import EventRow
+from drift.flips.pairs import FlipRow
+from drift.insights.insight import InsightRow
+from drift.problems.problem import EventRow
 from drift.windows.bins import Scale
 from drift.windows.values import WindowRow
 from evaluators.registry import load
 from evaluators.spec import Metric
+from sinks.rows import EmbeddingRow
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 APP = "helpdesk"
@@ -72,7 +74,16 @@ def problems() -> Iterator[EventRow]:
     yield event("a", "a1", "opened", 1, at, severity="low", description="it fell", examples=("t1",), actions=("look",))
     yield event("a", "a2", "resolved", 1, at + timedelta(minutes=2), severity="low", description="it fell")
     yield event("a", "a3", "opened", 2, at + timedelta(minutes=5), description="it fell again", examples=("t2", "t3"))
-    yield event("a", "a4", "updated", 2, at + timedelta(minutes=6), severity="high", description="it fell further")
+    yield event(
+        "a",
+        "a4",
+        "updated",
+        2,
+        at + timedelta(minutes=6),
+        severity="high",
+        description="it fell further",
+        standards=("Fair", "Safe"),
+    )
     yield event("a", "a5", "acked", 2, at + timedelta(minutes=7), actor="kim")
     yield event("b", "b1", "opened", 1, at + timedelta(minutes=1), environment="staging", description="slow")
     yield event("b", "b2", "resolved", 1, at + timedelta(minutes=3), environment="staging", description="slow")
@@ -83,3 +94,20 @@ def insight() -> InsightRow:
     end = NOON + timedelta(minutes=4)
     says = "three questions fail"
     return InsightRow("i", "weak_point", APP, "prod", says, "", ("t9",), ("ask",), NOON, end, 1)
+
+
+def flip(metric: str, number: int, techniques: str, outcome: str, **other: Any) -> FlipRow:
+    """Of the perturbed trace of that number, a second after noon each."""
+    made = FlipRow(
+        metric=metric, trace_id=f"p{number}", app=APP, environment="prod", model="m1",
+        time=NOON + timedelta(seconds=number), original_id=f"o{number}", techniques=techniques, topic="csv",
+        outcome=outcome, value=0.2, original_value=0.8, is_deleted=0, version=1,
+    )  # fmt: skip
+    return made._replace(**other)
+
+
+def asked(number: int, minute: int, topic: str, **other: Any) -> EmbeddingRow:
+    """A question that was placed in that topic."""
+    at = NOON + timedelta(minutes=minute)
+    made = EmbeddingRow("live", APP, "prod", at, f"q{number}", 1, "e@1", [1.0, 0.0], topic, 1)
+    return made._replace(**other)

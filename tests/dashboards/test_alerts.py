@@ -1,4 +1,4 @@
-"""The alert rules are what Grafana reads from files, and fire where the jobs stopped and nowhere else."""
+"""The alert rules are what Grafana reads from files, and fire where the jobs stopped or messages wait, nowhere else."""
 
 import re
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from dashboards.alerts import alerts, provisioning
-from drift.job_runs import record_run
+from drift.job_runs import Done, record_run
 from drift.jobs import server_time
 from drift.leadership import elect
 from drift.settings import JobSettings
@@ -27,6 +27,16 @@ OF_A_RULE = {
     "record",
 }  # fmt: skip
 OF_A_QUERY = {"refId", "queryType", "relativeTimeRange", "datasourceUid", "model"}
+
+
+class Waiting(NamedTuple):
+    """A row of `outbox`, with what the alert reads of it."""
+
+    message_id: str
+    target: str
+    state: str
+    version: int
+    written_at: datetime
 
 
 class OldRun(NamedTuple):
@@ -88,26 +98,45 @@ def test_grafana_knows_every_word_of_it() -> None:
         assert not [text for text in (*expanded, *rule["annotations"].values()) if "$" in text]
 
 
-def test_it_asks_the_data_source_of_the_dashboards_and_silence_alerts() -> None:
+def test_they_ask_the_data_source_of_the_dashboards_and_silence_alerts() -> None:
     [source] = yaml.safe_load((FOLDER / "datasources" / "ragwatch.yaml").read_text())["datasources"]
-    [rule] = read()["groups"][0]["rules"]
-    query, threshold = rule["data"]
-    assert query["datasourceUid"] == source["uid"]
-    assert query["model"]["datasource"]["type"] == source["type"]
-    assert f"FROM {source['jsonData']['defaultDatabase']}.job_runs" in query["model"]["rawSql"]
-    assert threshold["datasourceUid"] == "__expr__"
-    assert threshold["model"]["conditions"][0]["evaluator"]["params"] == [JobSettings().live_after_s]
-    assert (rule["noDataState"], rule["execErrState"]) == ("Alerting", "Alerting")
+    stopped, unsent = read()["groups"][0]["rules"]
+    for rule, table, limit_s, unknown in (
+        (stopped, "job_runs", JobSettings().live_after_s, "Alerting"),
+        (unsent, "outbox", 900, "OK"),  # three times the longest pause between two attempts
+    ):
+        query, threshold = rule["data"]
+        assert query["datasourceUid"] == source["uid"]
+        assert query["model"]["datasource"]["type"] == source["type"]
+        assert f"FROM {source['jsonData']['defaultDatabase']}.{table}" in query["model"]["rawSql"]
+        assert threshold["datasourceUid"] == "__expr__"
+        assert threshold["model"]["conditions"][0]["evaluator"]["params"] == [limit_s]
+        assert (rule["noDataState"], rule["execErrState"]) == (unknown, unknown)
 
 
 @pytest.mark.clickhouse
 def test_it_fires_where_the_jobs_are_silent_and_not_where_they_work(database: Database) -> None:
-    [rule] = alerts(database=database.name)["groups"][0]["rules"]
+    rule, _ = alerts(database=database.name)["groups"][0]["rules"]
     assert fires(database, rule), "no job ever ran"
     term, now = elect(database, "me"), server_time(database)
     database.insert("job_runs", [OldRun("watch", term.epoch, now - timedelta(hours=1))])
     assert fires(database, rule)
-    record_run(database, "insights", term)
+    record_run(database, "insights", term, term.elected_at, 1.0, Done())
     assert fires(database, rule), "another job is no sign that windows are judged"
-    record_run(database, "watch", term)
+    record_run(database, "watch", term, term.elected_at, 1.0, Done())
+    assert not fires(database, rule)
+
+
+@pytest.mark.clickhouse
+def test_it_fires_where_a_message_waits_for_long_and_not_once_it_was_sent(database: Database) -> None:
+    _, rule = alerts(database=database.name)["groups"][0]["rules"]
+    assert not fires(database, rule), "nothing is to be sent"
+    now = server_time(database)
+    message = Waiting("grafana:e1", "grafana", "pending", 1, now - timedelta(minutes=14))
+    database.insert("outbox", [message])
+    assert not fires(database, rule)
+    old = message._replace(message_id="grafana:e2", written_at=now - timedelta(minutes=16))
+    database.insert("outbox", [old])
+    assert fires(database, rule)
+    database.insert("outbox", [old._replace(state="sent", version=2)])
     assert not fires(database, rule)

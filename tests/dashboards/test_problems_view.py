@@ -1,12 +1,14 @@
 """The view `problems` says of any events what `drift.problems.fold` says of them."""
 
+import json
 from datetime import timedelta
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from drift.problems import EVENTS, EventRow, fold
+from drift.problems.folding import fold
+from drift.problems.problem import EVENTS, EventRow
 from sinks.clickhouse.database import Database
 from tests.dashboards.stored import NOON
 
@@ -14,24 +16,30 @@ pytestmark = pytest.mark.clickhouse
 
 COMPARED = (
     "state", "app", "kinds", "type", "severity", "standards", "description", "examples", "actions", "rule_id",
-    "first_seen_at", "last_seen_at", "opened_at", "resolved_at", "openings", "acked_by", "muted_by",
+    "first_seen_at", "last_seen_at", "opened_at", "resolved_at", "openings", "acked_by", "accepted_by", "muted_by",
+    "muted_until", "holding", "explanation",
 )  # fmt: skip
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[EventRow]:
-    """Events of a few episodes, at few moments, in any order."""
+    """Events of a dozen episodes, at few moments, in any order."""
     words = st.sampled_from(["", "a", "b"])
+    severities = st.sampled_from(["", "low", "medium", "high"])
+    attributes = st.sampled_from(
+        ["{}", '{"until": "2026-03-01T13:00:00.250+00:00"}', '{"opening": 1}', '{"opening": 2}']
+    )
     lists = st.lists(words, max_size=2)
     return [
         EventRow(
-            problem_id=draw(st.sampled_from("pq")), event_id=f"e{number:02d}", event=draw(st.sampled_from(EVENTS)),
+            problem_id=draw(st.sampled_from("pqrstu")), event_id=f"e{number:02d}", event=draw(st.sampled_from(EVENTS)),
             episode=draw(st.integers(1, 2)), at=NOON + timedelta(milliseconds=draw(st.integers(0, 4))), app="app",
             environment="", model="", aspect="level", metric="", segment="", segment_value="", kind=draw(words),
-            type=draw(words), severity=draw(words), code="", standards=draw(lists), description=draw(words),
-            attributes="{}", examples=draw(lists), actions=draw(lists), rule_id=draw(words), actor=draw(words), epoch=1,
+            type=draw(words), severity=draw(severities), code="", standards=draw(lists), description=draw(words),
+            attributes=draw(attributes), examples=draw(lists), actions=draw(lists), rule_id=draw(words),
+            actor=draw(words), epoch=1,
         )
-        for number in range(draw(st.integers(1, 14)))
+        for number in range(draw(st.integers(1, 60)))
     ]  # fmt: skip
 
 
@@ -39,13 +47,16 @@ def event(name: str, millisecond: int) -> EventRow:
     return EventRow(
         problem_id="p", event_id=f"e{millisecond}", event=name, episode=1,
         at=NOON + timedelta(milliseconds=millisecond), app="app", environment="", model="", aspect="level", metric="",
-        segment="", segment_value="", kind="a", type="a", severity="a", code="", standards=[], description="",
-        attributes="{}", examples=[], actions=[], rule_id="a", actor="ada", epoch=1,
+        segment="", segment_value="", kind="a", type="a", severity="a", code="", standards=[],
+        description=name, attributes='{"opening": 1}', examples=[], actions=[], rule_id="a", actor="ada", epoch=1,
     )  # fmt: skip
 
 
+@example(history=[event(name, ms) for ms, name in enumerate(("opened", "explained", "resolved", "explained"))])
 @example(history=[event(name, ms) for ms, name in enumerate(("pending", "withdrawn", "acked", "pending"))])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(history=histories())
 def test_view_and_fold_agree(database: Database, history: list[EventRow]) -> None:
     database.command("TRUNCATE TABLE problem_events")
@@ -56,3 +67,4 @@ def test_view_and_fold_agree(database: Database, history: list[EventRow]) -> Non
     for key, problem in told.items():
         row = {name: tuple(v) if isinstance(v := found[key][name], list) else v for name in COMPARED}
         assert row == {name: getattr(problem, name) for name in COMPARED}
+        assert json.loads(found[key]["cause"] or "{}") == problem.cause

@@ -6,19 +6,29 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from scipy.stats import binomtest
 
 from dashboards.build import build
+from drift.flips.pairs import FlipRow
 from evaluators.registry import load
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
+from sinks.rows import EmbeddingRow
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
-from tests.dashboards.stored import APP, NOON, event, insight, ordinary, problems, window
+from tests.dashboards.stored import APP, NOON, asked, event, flip, insight, ordinary, problems, window
 from tests.infra.fresh_database import fresh_database
 
 pytestmark = pytest.mark.clickhouse
 
-ALL: dict[str, Choice] = {"run": "live", "app": APP, "environment": ["$__all"], "model": ["$__all"], "resolution": "0"}
+ALL: dict[str, Choice] = {
+    "run": "live",
+    "app": APP,
+    "environment": ["$__all"],
+    "model": ["$__all"],
+    "standard": ["$__all"],
+    "resolution": "0",
+}
 END = NOON + timedelta(minutes=10)
 
 
@@ -40,12 +50,39 @@ class Shown:
         return row
 
 
+def perturbed() -> Iterator[FlipRow]:
+    """Of 40 pairs 6 became worse and 2 better by a strong paraphrase; by a typo of 10 none could be compared."""
+    outcomes = ["worse"] * 6 + ["better"] * 2 + ["same"] * 32
+    for number, outcome in enumerate(outcomes):
+        yield flip("answer.good", number, "paraphrase strong", outcome)
+    for number in range(10):
+        yield flip("answer.good", 100 + number, "typo 0.1", "unknown", value=None)
+    yield flip("answer.good", 200, "typo 0.1", "worse", app="another")
+    yield flip("answer.good", 201, "typo 0.1", "worse", time=NOON - timedelta(hours=1))
+
+
+def placed() -> Iterator[EmbeddingRow]:
+    """Two topics in two minutes, one question placed by nobody; and what is not of this run or application."""
+    for number, (minute, topic) in enumerate([(0, "csv"), (0, "csv"), (0, "other"), (1, "csv"), (1, "json"), (1, "")]):
+        yield asked(number, minute, topic)
+    yield asked(10, 0, "csv", app="another")
+    yield asked(11, 0, "csv", run_id="replayed")
+    yield asked(12, 0, "csv", is_deleted=1)
+
+
 @contextmanager
 def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
-    with fresh_database(server, windows_minute_days=100_000, windows_hour_days=100_000) as database:  # fixed dates
+    kept = dict.fromkeys(
+        ("windows_minute_days", "windows_hour_days", "embeddings_days", "traces_days"), 100_000
+    )  # fixed dates
+    with fresh_database(server, **kept) as database:
         database.insert("windows", list(ordinary()))
         database.insert("problem_events", list(problems()))
-        database.insert("insights", [insight()])
+        database.insert(
+            "insights", [insight(), insight()._replace(insight_id="gone", description="nothing fails", withdrawn=1)]
+        )
+        database.insert("flips", list(perturbed()))
+        database.insert("embeddings", list(placed()))
         yield Shown(database)
 
 
@@ -99,6 +136,41 @@ def test_the_numbers_at_the_top(shown: Shown) -> None:
 def test_traces_are_counted_once_where_two_fingerprints_share_a_window(own: Shown) -> None:
     own.database.insert("windows", [window("operations.error", NOON, [1.0, 1.0], fingerprint="f2")])
     assert own.row("stat Traces A") == {"traces": 230}
+
+
+def test_questions_are_counted_by_topic_and_minute(shown: Shown) -> None:
+    found = shown.rows("timeseries Questions by topic A")
+    assert [(row["time"] - NOON, row["name"], row["questions"]) for row in found] == [
+        (timedelta(0), "csv", 2),
+        (timedelta(0), "other", 1),
+        (timedelta(minutes=1), "csv", 1),
+        (timedelta(minutes=1), "json", 1),
+    ]
+
+
+def test_topics_that_few_questions_are_of_stand_together(own: Shown) -> None:
+    own.database.insert("embeddings", [asked(100 + i, 2, f"topic {i:02}") for i in range(25)])
+    last = [row for row in own.rows("timeseries Questions by topic A") if row["time"] == NOON + timedelta(minutes=2)]
+    assert len(last) == 18  # the three from before, and 17 of these
+    assert {row["name"]: row["questions"] for row in last}["all others"] == 8
+
+
+def test_flip_rates_have_their_intervals(shown: Shown) -> None:
+    strong, typo = shown.rows("table Flips by technique A")
+    interval = binomtest(8, 40).proportion_ci(0.95, method="wilson")
+    assert (strong["techniques"], strong["pairs"], strong["flip rate"]) == ("paraphrase strong", 40, 0.2)
+    assert (strong["pass to fail"], strong["fail to pass"], strong["not comparable"]) == (6, 2, 0)
+    assert [strong["at least"], strong["at most"]] == pytest.approx([interval.low, interval.high], abs=1e-12)
+    assert (typo["techniques"], typo["pairs"], typo["not comparable"]) == ("typo 0.1", 0, 10)
+    assert typo["flip rate"] is typo["at least"] is typo["at most"] is None
+    assert shown.rows("table Flips by technique A", {"run": "replayed"}) == []
+    newest = shown.rows("table Flipped pairs A")
+    assert [(row["perturbed"], row["original"], row["flip"]) for row in newest[:3]] == [
+        ("p7", "o7", "fail to pass"),
+        ("p6", "o6", "fail to pass"),
+        ("p5", "o5", "pass to fail"),
+    ]
+    assert len(newest) == 8
 
 
 def test_no_traffic_is_no_data(shown: Shown) -> None:
@@ -224,15 +296,19 @@ def test_quality_is_judged_by_the_metrics_own_rule(own: Shown) -> None:
 
 def test_open_problems_the_worst_first(own: Shown) -> None:
     later = NOON + timedelta(minutes=8)
-    own.database.insert("problem_events", [event("d", "d1", "opened", 1, later, severity="low", actions=("a", "b"))])
+    opened = event("d", "d1", "opened", 1, later, severity="low", actions=("a", "b"))
+    why = event("a", "a9", "explained", 2, later, description="Of one tenant.", attributes='{"opening": 1}')
+    own.database.insert("problem_events", [opened, why])
     first, second = own.rows("table Open problems A")
     assert first == {
         "opened_at": NOON + timedelta(minutes=5), "severity": "high", "type": "accuracy",
         "metric": "groundedness.groundedness", "model": "m1", "segment": "", "description": "it fell further",
-        "what to do": "", "example traces": "t2 t3", "taken by": "kim", "muted by": "",
+        "why": "Of one tenant.", "what to do": "", "example traces": "t2 t3", "taken by": "kim", "muted by": "",
     }  # fmt: skip
     assert (second["opened_at"], second["severity"], second["what to do"]) == (later, "low", "a b")
     assert own.rows("table Open problems A", {"environment": ["staging"]}) == []
+    (fair,) = own.rows("table Open problems A", {"standard": ["Fair"]})
+    assert fair["severity"] == "high"
 
 
 def test_problems_on_the_graphs(shown: Shown) -> None:
@@ -258,6 +334,7 @@ def test_what_can_be_chosen(shown: Shown) -> None:
     assert values("environment") == ["prod", "staging"]
     assert values("model") == ["m1", "m2"]
     assert values("model", environment=["staging"]) == ["m2"]
+    assert values("standard") == ["Fair", "Safe"]
 
 
 def test_insights_of_the_period(shown: Shown) -> None:

@@ -1,12 +1,9 @@
 """`ragwatch jobs` as a process, as a user starts it."""
 
 import os
-import re
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sinks.clickhouse.database import Database
+from tests.infra import telemetry
 from tests.infra.fresh_database import reached
 
 Found = TypeVar("Found")
@@ -32,15 +30,7 @@ class JobsProcess:
 
     def asked(self, path: str) -> str:
         """What it answers over HTTP, whatever the status; empty before it listens."""
-        ports = re.findall(r"telemetry on port (\d+)", self.said())
-        if not ports:
-            return ""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{ports[0]}{path}", timeout=10) as answer:
-                return str(answer.read().decode())
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.read().decode()
+        return telemetry.asked(self.said(), path)
 
     def wait_for(self, found: Callable[[], Found]) -> Found:
         deadline = time.monotonic() + 90

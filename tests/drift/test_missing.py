@@ -74,7 +74,7 @@ def test_a_leader_that_crashes_before_the_event_loses_no_problem(world: World, m
     for minute in range(2):
         model_lane(world, minute, recorded=True)
     with monkeypatch.context() as patched:
-        patched.setattr("drift.raising.Raiser.run", lambda *_: [])
+        patched.setattr("drift.problems.raising.Raiser.run", lambda *_: [])
         for minute in range(2, 5):
             model_lane(world, minute, recorded=False)
     assert world.problems() == []

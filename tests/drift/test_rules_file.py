@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from drift.jobs import Jobs
+from drift.job_runs import Done
 from drift.settings import RuleSettings
 from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
@@ -92,7 +92,7 @@ def test_the_next_look_judges_by_the_new_rules(database: Database) -> None:
     def look(second: float) -> None:
         world.progress(second)
         clock.append(world.at(second))
-        assert jobs.run("watch", Jobs.watch)
+        assert jobs.run("watch", lambda jobs, now: Done(raised=jobs.watch(now).events))
 
     world.scores(0, [0.2] * 8)
     look(60)

@@ -1,6 +1,7 @@
 """Jobs run for whoever leads; one that raises is counted and logged, and the next one runs."""
 
 import asyncio
+import itertools
 import signal
 import threading
 import uuid
@@ -8,20 +9,24 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from drift.job_runs import Stopped, runs
 from drift.jobs import Jobs
 from drift.leadership import Term
 from evaluators.errors import Transient
 from sinks.clickhouse.database import Database
 from stream.local.broker import EmbeddedBroker
 from stream.local.topics import create_topics
-from stream.scheduler import Scheduled, _schedule, work
+from stream.scheduler import Scheduled, work
 from stream.settings import Settings
 from stream.telemetry.health import JobHealth
 from stream.telemetry.registry import Telemetry
+from stream.timetable import schedule, watching
 from tests.contracts.grafana_server import TOKEN, serving
 from tests.drift.jobs_process import jobs_process
+from tests.drift.watching.planted import DAY, START, Planted, window
 from tests.drift.world import EVALUATORS, World
 from tests.infra.kafka_node import KafkaNode
 
@@ -54,9 +59,16 @@ class Clock:
 
 
 def scheduled(world: World, leads: Leads, clock: Clock) -> tuple[Scheduled, Telemetry, JobHealth]:
-    telemetry, health = Telemetry(), JobHealth(clock, 100, leads.trouble)
+    telemetry, health, looks = Telemetry(), JobHealth(clock, 100, leads.trouble), itertools.count(120)
     made = Scheduled(
-        Settings(), lambda: world.rules, EVALUATORS, world.database, leads, telemetry, health, lambda: world.at(60)
+        Settings(),
+        lambda: world.rules,
+        EVALUATORS,
+        world.database,
+        leads,
+        telemetry,
+        health,
+        lambda: world.at(next(looks)),
     )
     return made, telemetry, health
 
@@ -69,8 +81,8 @@ def test_a_job_that_raises_is_counted_and_the_next_one_runs(database: Database) 
     world, clock = World(database), Clock()
     jobs, telemetry, health = scheduled(world, Leads(world.term), clock)
 
-    def fails(error: Exception) -> Callable[[Jobs, datetime], object]:
-        def job(jobs: Jobs, now: datetime) -> object:
+    def fails(error: Exception) -> Callable[[Jobs, datetime], None]:
+        def job(jobs: Jobs, now: datetime) -> None:
             raise error
 
         return job
@@ -83,7 +95,14 @@ def test_a_job_that_raises_is_counted_and_the_next_one_runs(database: Database) 
     clock.seconds = 101
     assert health.live() == ["no job finished for 101 s: job watch: the sink is away"]
     began = datetime.now(UTC).timestamp()
-    assert jobs.run("watch", Jobs.watch)
+    world.scores(0, [0.9, 0.9])
+    world.progress(90)
+    assert jobs.run("watch", watching(telemetry))
+    assert [(one.failed, one.read, one.raised) for one in runs(database, world.start, most=9)] == [
+        ("", 1, 0),
+        ("the sink is away", None, None),
+        ("ZeroDivisionError", None, None),
+    ]
     assert count(telemetry, "watch", "done") == 1
     assert database.rows("SELECT job, epoch FROM job_runs") == [{"job": "watch", "epoch": world.term.epoch}]
     assert telemetry.registry.get_sample_value("ragwatch_job_seconds_count", {"job": "watch"}) == 3
@@ -94,12 +113,68 @@ def test_a_job_that_raises_is_counted_and_the_next_one_runs(database: Database) 
     assert done_at >= began
 
 
+def test_every_job_of_the_schedule_does_its_work_and_is_recorded(database: Database) -> None:
+    world = World(database)
+    jobs, telemetry, _ = scheduled(world, Leads(world.term), Clock())
+    world.scores(0, [0.2] * 40)
+    world.progress(90)
+    planned = [
+        one for one in schedule(Settings(), database, telemetry, threading.Event().is_set) if one[0] != "retention"
+    ]  # it asks brokers
+    names = [name for name, _, job in planned if jobs.run(name, job)]
+    assert {
+        "watch",
+        "errors",
+        "findings",
+        "failure_rates",
+        "objectives",
+        "storage",
+        "drift",
+        "questions",
+        "jobs",
+    } <= set(names)
+    recorded = {one.job: one for one in runs(database, world.start, most=9)}
+    assert {name: one.failed for name, one in recorded.items()} == dict.fromkeys(names, "")
+    assert recorded["drift"].raised == 0
+
+
+def test_a_job_that_leaves_off_when_the_process_ends_is_neither_done_nor_failed(database: Database) -> None:
+    world = World(database)
+    jobs, telemetry, health = scheduled(world, Leads(world.term), Clock())
+
+    def leaves_off(jobs: Jobs, now: datetime) -> None:
+        raise Stopped("1 of 3 batches")
+
+    assert not jobs.run("drift", leaves_off)
+    assert runs(database, world.start, most=9) == []
+    assert count(telemetry, "drift", "done") == count(telemetry, "drift", "failed") == 0
+    assert health.ready() == ["the jobs are starting"]
+
+
+def test_a_look_leaves_off_when_the_process_is_told_to_stop(database: Database) -> None:
+    world, planted, stop = World(database), Planted(database), threading.Event()
+    jobs, telemetry, _ = scheduled(world, Leads(world.term), Clock())
+    end = START + DAY + 6 * 3600
+    times = range(end - 3600, end, 60)
+    planted.store(window("quality.good", at, np.full(9, 0.9), version=0, size_s=60) for at in times)
+    planted.close(end)
+    (look,) = [job for name, _, job in schedule(Settings(), database, telemetry, stop.is_set) if name == "drift"]
+    stop.set()
+    assert not jobs.run("drift", look)
+    stop.clear()
+    assert jobs.run("drift", look)
+    (done,) = runs(database, world.start, most=9)
+    assert (done.failed, done.read) == ("", 1)
+
+
 def test_changes_that_come_too_late_for_any_window_are_counted(database: Database) -> None:
     world, clock = World(database), Clock()
     jobs, telemetry, _ = scheduled(world, Leads(world.term), clock)
     world.scores(-100 * 86400, [0.5])
     world.progress(0)
-    [watch] = [job for name, _, job in _schedule(Settings(), database, telemetry) if name == "watch"]
+    [watch] = [
+        job for name, _, job in schedule(Settings(), database, telemetry, threading.Event().is_set) if name == "watch"
+    ]
     for _ in range(2):
         assert jobs.run("watch", watch)
     assert telemetry.registry.get_sample_value("ragwatch_window_marks_expired_total") == 1
@@ -166,7 +241,7 @@ def test_a_job_that_runs_when_the_process_is_told_to_stop_is_finished_first(data
     assert database.rows("SELECT job FROM job_runs") == [{"job": "long"}]
 
 
-def _never(jobs: Jobs, now: datetime) -> object:
+def _never(jobs: Jobs, now: datetime) -> None:
     raise AssertionError("does not lead")
 
 

@@ -1,5 +1,6 @@
 """Windows of method `window`: their numbers and those of their classes, made of parts, in every size and revision."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -108,6 +109,27 @@ def test_where_nothing_was_to_be_counted_there_is_no_number(database: Database) 
     for size_s in (60, 3600):
         assert stored(database, size_s) == {("right", "", 0): (None, 0, 1), ("caught", "", 0): (None, 0, 1)}
     assert database.rows("SELECT count() AS n FROM verdicts WHERE rule_id LIKE 'value:%'") == [{"n": 0}]
+
+
+def test_where_combining_breaks_that_window_alone_has_no_number(database: Database) -> None:
+    def breaks(parts: Mapping[str, float]) -> Combined:
+        if part_key("of", "unspeakable") in parts:
+            raise ValueError("unspeakable")
+        return Combined({"right": math.nan}) if part_key("of", "odd") in parts else combine(parts)
+
+    here = world(database)
+    here.evaluators = {**EVALUATORS, "rated": made("rated", METRICS, method="window", combine=breaks)}
+    here.elect()
+    for minute, class_ in enumerate(("yes", "unspeakable", "odd", "no")):
+        here.store([rated(here, 60 * minute + 1, f"r{minute}", class_, True)])
+        here.scores(60 * minute + 2, [0.5])
+    here.advance(240)
+    numbers = {at: value for (metric, segment, at), (value, _, _) in stored(database).items() if metric == "right"}
+    assert numbers == {0: 1.0, 1: None, 2: None, 3: 1.0}
+    others = database.rows(
+        "SELECT scored FROM windows FINAL WHERE metric = 'quality.good' AND size_s = 60 AND segment = ''"
+    )
+    assert [row["scored"] for row in others] == [1, 1, 1, 1]
 
 
 def test_nothing_that_did_not_change_is_written_again(database: Database) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from drift.jobs import Jobs, WatchReport
 from drift.leadership import Term, elect
-from drift.problems import Problem, load_problems
+from drift.problems.folding import load_problems
+from drift.problems.problem import Problem
 from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators.outcome import Outcome
 from evaluators.parts import Combine

@@ -1,7 +1,6 @@
 """One installation of ragwatch on real parts: topics of its own, a database, workers and jobs as processes."""
 
 import asyncio
-import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from aiokafka import AIOKafkaProducer
 from sinks.clickhouse.database import Database
 from sinks.settings import ClickHouseSettings
 from tests.chaos.processes import RAGWATCH, Ragwatch, wait_until
+from tests.infra.settings_file import settings_file
 from tests.stream.core.traffic import QUICK, Broker, committed, make_topics
 
 Sections = Mapping[str, Mapping[str, Any]]
@@ -61,7 +61,7 @@ class Site:
         sizes = {self.topic: (self.partitions, largest_record), self.dead_topic: (1, largest_dead_letter)}
         for topic, (partitions, largest) in {**sizes, f"{self.topic}.jobs": (1, 1 << 20)}.items():
             make_topics(self.broker, {topic: partitions}, {"max.message.bytes": str(largest)})
-        self.config.write_text(_toml(self._settings()))
+        self.config.write_text(settings_file(self._settings()))
         try:
             yield self
         finally:
@@ -136,7 +136,7 @@ class Site:
                 "timeout_s": self.clickhouse.timeout_s,
             },
             "windows": {"out_of_orderness_s": 2, "heartbeat_timeout_s": 5, "idle_after_s": 1},
-            "jobs": {"every_s": 1, "reconcile_every_s": 1},
+            "jobs": {"every_s": 1, "reconcile_every_s": 1, "checks_every_s": 1},
             "telemetry": {"port": 0, "jobs_port": 0},
         }
         for section, values in self.sections.items():
@@ -147,11 +147,3 @@ class Site:
 def of(directory: Path, broker: Broker, database: Database, sections: Sections | None = None) -> Site:
     """A site on a migrated database."""
     return Site(directory, broker, database.settings, sections or {})
-
-
-def _toml(settings: Mapping[str, Mapping[str, Any]]) -> str:
-    lines = []
-    for section, values in settings.items():
-        lines.append(f"[{section}]")
-        lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
-    return "\n".join(lines) + "\n"

@@ -6,6 +6,7 @@ Moves the clock by which a lane says how far it is: the only one of a worker tha
 import sys
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Self
+from unittest.mock import patch
 
 from stream.cli import main
 from stream.lanes import serve
@@ -23,5 +24,5 @@ class SkewedTime(datetime):
 
 if __name__ == "__main__":
     SkewedTime.ahead = timedelta(seconds=float(sys.argv.pop(1)))
-    setattr(serve, "datetime", SkewedTime)  # noqa: B010 (mypy)
-    main()
+    with patch.object(serve, "datetime", SkewedTime):
+        main()

@@ -3,12 +3,13 @@
 import uuid
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-import psutil
 import pytest
 
 from stream.configuration.sections import MEMORY_PER_BYTE_IN_FLIGHT
 from stream.local.broker import EmbeddedBroker
+from tests.failures.memory import Memory
 from tests.stream.core.traffic import Lane, eventually, make_topics, send, trace
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos, pytest.mark.timeout(240)]
@@ -27,46 +28,33 @@ def test_memory_stays_within_what_settings_state_however_much_waits(broker: Embe
     limits = {"in_flight_bytes": BOUND, "slice_records": 50}
     away, sent = tmp_path / "away", 2000
     send(broker, topic, _traces(0, sent))
-    with Lane(broker, tmp_path, topic, kafka={"max_record_bytes": FETCHED}, worker=limits) as lane:
+    sizes: dict[str, Any] = {"kafka": {"max_record_bytes": FETCHED}, "ingest": {"max_bytes": FETCHED}}
+    with Lane(broker, tmp_path, topic, worker=limits, **sizes) as lane:
         assert lane.process is not None
         eventually(lambda: len(lane.traces()) == sent, 60, lane.logs)
-        most = _Most(psutil.Process(lane.process.pid))
-        base = most.seen()
-        allowed = base + MEMORY_PER_BYTE_IN_FLIGHT * BOUND + 2 * PARTITIONS * FETCHED
+        memory = Memory(lane.process.pid)
+        allowed = MEMORY_PER_BYTE_IN_FLIGHT * BOUND + 2 * PARTITIONS * FETCHED
         for _ in range(2):
             paused_s = lane.metric(PAUSED)
             away.touch()
             send(broker, topic, _traces(sent, COUNT))
             sent += COUNT
-            eventually(partial(_paused, lane, most, paused_s + 3), 60, lane.logs)
+            eventually(partial(_paused, lane, memory, paused_s + 3), 60, lane.logs)
             assert BOUND <= lane.metric("ragwatch_in_flight_bytes") < 2 * BOUND
             away.unlink()
-            eventually(partial(_stored, lane, most, sent), 60, lane.logs)
-            assert most.rss <= allowed, f"{most.rss - base >> 20} MiB more than {base >> 20} MiB at the start"
+            eventually(partial(_stored, lane, memory, sent), 60, lane.logs)
+            assert memory.grown <= allowed, f"{memory.grown >> 20} MiB more than {memory.before >> 20} MiB before"
         eventually(lambda: lane.metric("ragwatch_in_flight_bytes") == 0, 20, lane.logs)
         assert lane.terminate() == 0, lane.logs()
 
 
-class _Most:
-    """The most memory that a process was seen with."""
-
-    def __init__(self, process: psutil.Process) -> None:
-        self._process = process
-        self.rss = 0
-
-    def seen(self) -> int:
-        """Looks again."""
-        self.rss = max(self.rss, int(self._process.memory_info().rss))
-        return self.rss
-
-
-def _paused(lane: Lane, most: _Most, seconds: float) -> bool:
-    most.seen()
+def _paused(lane: Lane, memory: Memory, seconds: float) -> bool:
+    memory.look()
     return lane.metric(PAUSED) > seconds
 
 
-def _stored(lane: Lane, most: _Most, count: int) -> bool:
-    most.seen()
+def _stored(lane: Lane, memory: Memory, count: int) -> bool:
+    memory.look()
     return len(lane.traces()) == count
 
 

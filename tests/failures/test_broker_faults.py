@@ -62,10 +62,13 @@ class Scene:
         self.site.until(lambda: self.stored(name)[1] > 0, "the first traces stored")
         with fault:
             time.sleep(LONGER_THAN_A_SESSION_S)
+            self.site.until(lambda: "no broker answers" in self.worker.asked("/ready"), "said by /ready")
+            assert self.worker.asked("/live") == "ok\n"
             assert self.worker.process.poll() is None, self.site.logs()
             assert self.stored(name)[1] < COUNT, "too late to prove anything"
         self.site.until(lambda: self.site.committed() == self.sent, "every offset committed", 120)
         assert self.stored(name) == (COUNT, COUNT)
+        self.site.until(lambda: self.worker.asked("/ready") == "ok\n", "said by /ready that the broker is back")
 
 
 @pytest.fixture(scope="module")

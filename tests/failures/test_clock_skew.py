@@ -36,6 +36,7 @@ def test_whoever_has_the_wrong_time_every_trace_counts_once(
         assert behind.stop() == 0, site.logs()
         ahead = _worker(site, HOUR)
         _send_all(site, "second", now)
+        _send_one_twice(site, now)
         expected = {
             (app, (now + PRODUCERS[app]).replace(second=0, microsecond=0), "inputs.answer_words"): Expected(
                 2 * COUNT, 2 * COUNT, 2.0 * COUNT * WORDS
@@ -46,7 +47,8 @@ def test_whoever_has_the_wrong_time_every_trace_counts_once(
         assert ahead.stop() == 0, site.logs()
         assert jobs.stop() == 0, site.logs()
     stored = database.rows("SELECT app, count() AS n FROM traces FINAL GROUP BY app")
-    assert {row["app"]: row["n"] for row in stored} == dict.fromkeys(PRODUCERS, 2 * COUNT)
+    assert {row["app"]: row["n"] for row in stored} == {**dict.fromkeys(PRODUCERS, 2 * COUNT), "twice": 1}
+    assert database.rows("SELECT answer FROM trace_texts FINAL WHERE app = 'twice'") == [{"answer": "stamped later"}]
     assert database.rows("SELECT * FROM dead_letters") == []
 
 
@@ -64,6 +66,15 @@ def _send_all(site: Site, name: str, now: datetime) -> None:
         done = site.committed() + COUNT
         send_to(site.broker, site.topic, 0, values, round(at.timestamp() * 1000))
         site.until(partial(_committed, site, done), f"traces of {app} stored")
+
+
+def _send_one_twice(site: Site, now: datetime) -> None:
+    """What comes last is of a producer whose clock is behind that of the first."""
+    for answer, ahead in (("stamped later", timedelta()), ("stamped before", -HOUR / 2)):
+        value = trace("twice", app="twice", time=(now - HOUR).isoformat(), answer=answer)
+        done = site.committed() + 1
+        send_to(site.broker, site.topic, 0, [(b"twice", value)], round((now + ahead).timestamp() * 1000))
+        site.until(partial(_committed, site, done), f"{answer} stored")
 
 
 def _committed(site: Site, count: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a lane's process tells of itself over HTTP, at the port that it names in its log."""
+"""What a process tells of itself over HTTP, at the port that it names in its log."""
 
 import re
 import urllib.error

@@ -85,13 +85,17 @@ DETECTORS: tuple[Detector, ...] = (
     told(
         "ca_sin",
         "a Canadian insurance number",
-        r"social insurance|(?-i:\bSIN\b|\bNAS\b)|\bsin[\"']?(?: (?:no|number))?\.?\s?[:=#>]|"
+        r"social insurance|\bsin (?:no|num)|(?-i:\bSIN\b|\bNAS\b)|\bsin[\"']?(?: (?:no|number))?\.?\s?[:=#>]|"
         r"\bnas[\"']?\s?[:=>]|assurance sociale",
         r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}",
         _sin,
     ),
     free("br_cpf", "a Brazilian taxpayer number", r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", _cpf),
     told("br_cpf", "a Brazilian taxpayer number", r"\bcpf", r"[0-9]{9}-?[0-9]{2}", _cpf),
+    named(
+        *("br_rg", "a Brazilian identity number", r"(?-i:\bRG\b)|\brg\b[\"']?\s?[:=]|registro geral|\bidentidade"),
+        r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Xx]|[0-9]{8,9}",
+    ),
     free("br_cnpj", "a Brazilian company number", r"[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2}", _cnpj),
     told("br_cnpj", "a Brazilian company number", r"\bcnpj", r"[0-9]{14}", _cnpj),
     free(

@@ -34,7 +34,7 @@ _LENGTHS: dict[str, int] = {
 }
 
 
-_HEAD = r"(?i)[A-Z][A-Z][0-9][0-9] ?[A-Z0-9]"
+_HEAD = r"(?i)[A-Z][A-Z][0-9][0-9][ -]?[A-Z0-9]"
 
 
 def find(shape: Formatted) -> Iterator[Span]:

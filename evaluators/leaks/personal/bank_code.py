@@ -2,7 +2,7 @@
 
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.labels import BESIDE
-from evaluators.leaks.personal.numbered import told
+from evaluators.leaks.personal.numbered import any_number, told
 
 _LABELS = r"\bbic\b|\bswift\b|bank identifier code|codigo swift|kod swift|codice swift|bankleitzahl"
 _WITH_ACCOUNT = r"iban[\s/,&+-]{1,3}(?:(?:and|und|et|y|e|en)\s)?(?:bic|swift)"  # the account stands between the two
@@ -26,5 +26,14 @@ _SHAPE = r"(?-i:[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?|[A-Z]{4} [A-Z]{2} [A-Z0-9]{2
 _NAME = "a bank's code (BIC)"
 DETECTORS: tuple[Detector, ...] = (
     told("bank_code", _NAME, _LABELS, _SHAPE, _is_of_country, gap=BESIDE),
+    told(
+        "bank_code",
+        "a bank's code (BLZ)",
+        r"\bblz\b|bankleitzahl",
+        r"[0-9]{3} ?[0-9]{3} ?[0-9]{2}",
+        any_number,
+        gap=BESIDE,
+    ),
+    told("bank_code", "a bank's code (IFSC)", r"\bifsc", r"(?-i:[A-Z]{4}0[A-Z0-9]{6})", any_number, gap=BESIDE),
     told("bank_code", _NAME, _WITH_ACCOUNT, _SHAPE, _is_of_country, gap=r"[^\n]{0,48}?"),
 )

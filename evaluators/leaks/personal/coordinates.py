@@ -18,7 +18,7 @@ _FINE = (
 )
 _SIDE = r"(?:[NSEWO]\b|(?i:north|south|east|west|nord|sud|ost|ovest|ouest|est|norte|sur|sul|este|oeste|leste))"
 _BETWEEN = r"(?:\s?[,;/]\s{0,2}|\s{1,2}(?:(?:and|und|et|y|e|en|i)\s)?)"
-_WITH_SIDES = rf"\b(?:{_FINE}\s?{_SIDE}{_BETWEEN}{_FINE}\s?{_SIDE}|{_SIDE}\s?{_FINE}{_BETWEEN}{_SIDE}\s?{_FINE})"
+_WITH_SIDES = rf"\b(?:{_FINE}\s?{_SIDE}{_BETWEEN}{_FINE}\s?{_SIDE}|{_SIDE}\s?-?{_FINE}{_BETWEEN}{_SIDE}\s?-?{_FINE})"
 
 _NUMBER = rf"[+-]?[0-9]{{1,3}}\.[0-9]{{3,15}}(?:{_DEGREES})?"
 _PAIR = rf"({_NUMBER})(?:\s?(?:[,;/]|%2[cC])\s{{0,16}}|\s)({_NUMBER})"
@@ -26,9 +26,11 @@ _BEFORE, _AFTER = 48, 24
 # What says in the words before, or right behind, that two numbers are a place.
 _PLACE = (
     r"(?i)(?:gps|coord|koordin|wspolrzedn|\bgeo|\blat\b|latitude|latlo?n|locat|locali[sz]|lokali|ubica|standort|posi|"
-    r"pozyc|emplacement|plats|\bmaps?\b|[?&](?:q|ll|center|query|daddr|saddr)=|waypoint|seen|spotted|\bpos\b|\bping\b|whereabouts|"
+    r"pozyc|emplacement|plats|\bmaps?\b|[?&](?:q|ll|center|query|daddr|saddr)=|waypoint|seen|spotted|\bpos\b|"
+    r"\bping\b|whereabouts|"
     r"\bpoint\s?\(|\bhome|\blives?\b|\bhere\b|\bhier\b|\bici\b|"
-    r"\baqui\b|\btutaj\b|\bmeet|treff|rendez-?vous|\bhouse\b|\bcasa\b|\bmaison\b|\bdom\b|address|adress|pick-?up|drop|parked|tracked)[^0-9\n]{0,40}(?:\n\s{0,24})?$"
+    r"\baqui\b|\btutaj\b|\bmeet|treff|rendez-?vous|\bhouse\b|\bcasa\b|\bmaison\b|\bdom\b|address|adress|pick-?up|"
+    r"drop|parked|tracked)[^0-9\n]{0,40}(?:\n\s{0,24})?$"
 )
 _PLACE_BEHIND = r"(?i)^[\])]?\s?[(\[,-]?\s?(?:lat|gps|coord|wgs)"
 # Finer numbers are one where a word leads to a place, in brackets behind a word, or where nothing else stands.
@@ -38,6 +40,15 @@ _LEADING = (
     r"przy|pod|kolo|till|vid)[\s(\[:]{1,3}|/@)$"
 )
 _ALONE_BEFORE, _ALONE_BEHIND = r"(?:^|[\n|>\"'`]|[A-Za-z]\s\()\s{0,4}$", r"^\s{0,4}(?:$|[\n|<\"'`)])"
+# Of a place where nobody lives, and of what a map shows, coordinates are nobody's.
+_PUBLIC = (
+    r"(?i)\b(?:depots?|stations?|sites?|stores?|warehouses?|plants?|museums?|towers?|bridges?|airports?|harbou?rs?|"
+    r"lighthouses?|summits?|peaks?|mountains?|lakes?|(?:city|town) cent(?:re|er)|landmarks?|monuments?|zoom|bbox|"
+    r"tiles?|bounds)\b"
+)
+_PERSONS = (
+    r"(?i)\b(?:h(?:is|er)|their|my|your|home|lives?|user|customer|driver|patient|employee|phone|device|tracked)\b"
+)
 _MEASURED = (
     r"(?i)(?:\bci\b|interval|range|mean|median|std|deviation|loss|score|accura|auc|vector|embed|weight|bound|bbox|"
     r"values?|ratio|price|confidence|points? at x)[^\n]{0,16}$"
@@ -47,8 +58,8 @@ _SMALLEST = 1  # degrees: two numbers below are shares of something more often t
 _POLE, _DATE_LINE = 90, 180
 
 _NAMES = (
-    r"\blatitude|\blatitud(?:e|ine)?\b|breitengrad|szerokosc(?: geograficzna)?|breedtegraad|breddgrad|"
-    r"\blongitude|\blongitud(?:e|ine)?\b|langengrad|dlugosc(?: geograficzna)?|lengtegraad|langdgrad"
+    r"(?:gps ?)?latitude|\blatitud(?:e|ine)?\b|breitengrad|szerokosc(?: geograficzna)?|breedtegraad|breddgrad|"
+    r"(?:gps ?)?longitude|\blongitud(?:e|ine)?\b|langengrad|dlugosc(?: geograficzna)?|lengtegraad|langdgrad"
 )
 _SHORT = r"\blat\b|\blon\b|\blng\b|\blong\b"  # words of other meanings, too: a sign must follow
 _SIGN, _VERB = r"[:=|>]", r"\b(?:is|of|est|es|ist|e|jest)\b"
@@ -56,6 +67,7 @@ _KEYED = (
     rf"(?i:(?:{called(_NAMES)})[\"'*`\\]{{0,4}}\s?(?:{_SIGN}|{_VERB})?|(?:{called(_SHORT)})[\"'*`\\]{{0,4}}\s?{_SIGN})"
     rf"\s{{0,4}}[\"'*`(\\]{{0,4}}([+-]?{_FINE}(?:\s?{_SIDE})?)"
 )
+_BOTH_NAMED = rf"(?i:\blat\.? ?({_NUMBER})[,;/ ]{{1,3}}(?:and )?(?:lon|lng|long)\.? ?({_NUMBER}))"
 _UNIT = r"(?i)^(?:\s?(?:%|m?s\b|sec|[ckm]?m\b|met|ft\b|feet|inch)|\.?[0-9])"
 
 
@@ -83,6 +95,8 @@ def _find_pairs(shape: Formatted) -> Iterator[Span]:
 
 def _is_place(shape: Formatted, start: int, end: int, decimals: int) -> bool:
     before, after = shape.data[max(start - _BEFORE, 0) : start], shape.data[end : end + _AFTER]
+    if _is_public(before, after):
+        return False
     if compiled(r"[0-9.]$").search(before) or compiled(_MEASURED).search(before):
         return False
     if compiled(_PLACE).search(before) or compiled(_PLACE_BEHIND).search(after):
@@ -94,13 +108,21 @@ def _is_place(shape: Formatted, start: int, end: int, decimals: int) -> bool:
     return bool(alone or compiled(_LEADING).search(before))
 
 
+def _is_public(before: bytes, after: bytes) -> bool:
+    near = before.rpartition(b"\n")[2] + after
+    return bool(compiled(_PUBLIC).search(near) and not compiled(_PERSONS).search(near))
+
+
 def _find_keyed(shape: Formatted) -> Iterator[Span]:
     """A latitude or a longitude with its name."""
     for match in compiled(_KEYED).finditer(shape.data):
         start, end = match.span(1)
         whole = int(compiled(r"[0-9]+").search(match[1])[0])
-        if whole <= _DATE_LINE and not compiled(_UNIT).search(shape.data[end : end + _AFTER]):
+        before, after = shape.data[max(start - _BEFORE, 0) : start], shape.data[end : end + _BEFORE]
+        if whole <= _DATE_LINE and not compiled(_UNIT).search(after) and not _is_public(before, after):
             yield Span(start, end)
+    for match in compiled(_BOTH_NAMED).finditer(shape.data):
+        yield from (Span(*match.span(1)), Span(*match.span(2)))
 
 
 _NAME = "geographic coordinates"

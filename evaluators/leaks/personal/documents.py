@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import ACCOUNT, BIRTH, DRIVING, IDENTITY, MEDICAL, PASSPORT
 from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import BESIDE_MARK, SOMEWHERE, TAGS, called
+from evaluators.leaks.labels import BESIDE, BESIDE_MARK, SOMEWHERE, TAGS, behind, called, is_something_else
 from evaluators.leaks.patterns import compiled
 from evaluators.leaks.personal.checks import luhn
-from evaluators.leaks.personal.numbered import any_number, named, told
+from evaluators.leaks.personal.numbered import any_number, compact, named, told
 
 _MONTHS = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|ene|abr|ago|dic|janv|f.{1,2}v|avr|mai|juin|juil|ao|d.{1,2}c|"
@@ -18,7 +18,8 @@ _MONTHS = (
 _DATE = (
     r"[0-9]{4}[-/.] ?[0-9]{1,2}[-/.] ?[0-9]{1,2}|[0-9]{1,2}[-/.] ?[0-9]{1,2}[-/.] ?(?:[0-9]{4}|[0-9]{2})|"
     rf"(?i:[0-9]{{1,2}}(?:st|nd|rd|th|o|er|\.)?(?: of| de)?[ -]{_MONTHS}(?: de)?,?[ -][0-9]{{4}}|"
-    rf"{_MONTHS} [0-9]{{1,2}}(?:st|nd|rd|th)?,? [0-9]{{4}})|(?:19|20)[0-9]{{2}}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|"
+    rf"{_MONTHS} [0-9]{{1,2}}(?:st|nd|rd|th)?,? [0-9]{{4}}|[0-9]{{1,2}}-?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|"
+    rf"nov|dec)-?[0-9]{{4}})|(?:19|20)[0-9]{{2}}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|"
     rf"3[01])"
 )
 _BIRTH = (
@@ -39,7 +40,7 @@ _BORN = (
     r"\bbirth\b|\bnaissance\b|\bnacimiento\b|\bnascimento\b|\bcumpleanos\b|\bsyntynyt\b|\bsundinud\b|"
     r"\bdzim(?:is|usi)\b|\bgim(?:e|es|usi)\b|\bnar\.|\bnaroden[ya]\b|\bszuletett\b|\bszul\.|\bro[dj]ena?\b(?: na|"
     r" dne)?|"
-    r"\bg\.r\.|\bgennhthke\b(?: stis)?|\bsinh ngay\b"
+    r"\bg\.r\.|\bb\.|\bgennhthke\b(?: stis)?|\bsinh ngay\b"
 )
 _BORN_ON = rf"(?i:{called(_BORN)})(?:[\s:,=\"'*|-]{{1,6}}|\"?{TAGS})({_DATE})\b"
 _LIVING_SINCE = 1915
@@ -48,9 +49,11 @@ _BEFORE_DEATH = 40  # characters
 
 
 def _birth(shape: Formatted) -> Iterator[Span]:
-    pattern = rf"(?:(?i:{called(_BIRTH)}){SOMEWHERE}|{BIRTH}{BESIDE_MARK})\b({_DATE})(?:\b|T)"
-    for match in compiled(pattern).finditer(shape.data):
-        yield Span(*match.span(1))
+    before = rf"(?:(?i:{called(_BIRTH)}){SOMEWHERE}|{BIRTH}{BESIDE_MARK})\b({_DATE})(?:\b|T)"
+    after = rf"\b({_DATE})(?i:{behind(called(_BIRTH))})"
+    for pattern in (before, after):
+        for match in compiled(pattern).finditer(shape.data):
+            yield Span(*match.span(1))
 
 
 def _born(shape: Formatted) -> Iterator[Span]:
@@ -70,7 +73,7 @@ _LICENCE = (
     r"voznisk[a-z]{1,3} dovoljenj|surucu belgesi|giay phep lai xe|bang lai xe|licencia de manejo|"
     r"carteira de motorista|carta de conducao|patente di guida|numero (?:di |della )?patente|"
     r"\bcnh\b|prawa jazdy|"
-    r"rijbewijs|\bdvla\b|"
+    r"rijbewijs|\bdvla\b|numero (?:de |du )permis|"
     r"\bDL ?(?:no|num|#)|"
     r"prawo jazdy|korkort|kor?ekort|forerkort|ajokort|ridicsky prukaz|vodicsky preukaz|permis de conducere|ehliyet|"
     r"voditel'skoe udostoverenie|jogositvany"
@@ -93,13 +96,14 @@ _IDENTITY = (
 _ACCOUNT = (
     r"(?:bank|checking|savings|deposit|current) (?:account|acct?\b)|"
     r"bankverbindung|bankgiro|plusgiro|\b(?:cuenta|conto|conta)[\"']?\s?:|compte (?:bancaire|n)|"
-    r"(?:bank|giro|spar|lone?|privat)konto|"
+    r"(?:bank|giro|spar|lone?|privat)konto|bsb (?:and )?account|"
     # "Routing 021000021, account ..."
     r"(?:routing|\baba|\brtn)\b[^0-9\n]{0,24}[0-9]{9}[\s,;/|&]{1,4}(?:and\s)?(?:accounts?|acct?)?\b|"
     r"account (?:no\b|nr|num|#)|\bacct|\ba/c\b|"
     r"konto|sort code|(?:numero de |n.{1,2} de )compte|cuenta (?:n|bancaria|corriente|de ahorros?)|(?:numero|"
     r"n.{1,3}) de cuenta|"
-    r"conta (?:corrente|bancaria|poupanca)|conto corrente|numero (?:di )?conto|n(?:ume)?r konta|beneficiary account|"
+    r"conta (?:corrente|bancaria|poupanca)|(?:numero|n.{1,3}) d[ae] conta|conto corrente|numero (?:di )?conto|"
+    r"n(?:ume)?r konta|beneficiary account|"
     r"bankrekening|rekeningnummer|n(?:ume)?r rachunku|rachunek(?: bankowy)?|tilinumero|pankkitili|pangakonto|"
     r"\bkonta\b|saskaitos|szamlaszam|"
     r"bankszaml|cont bancar|numar(?:ul)? de cont|numero (?:de |di )?conto|bankova smetka|nomer sceta|logariasmou?\b|"
@@ -109,18 +113,35 @@ _ACCOUNT = (
 _MEDICAL = (
     r"med(?:ical|\.)? rec(?:ord)?|health record n|\bmrn\b|\bmr ?#|patient ?#|"
     r"(?:patient|hospital|chart|member|subscriber|beneficiary|medicare) (?:id|no|nr|num)|"
-    r"health (?:card|insurance|plan)|insurance (?:id|policy|member)|\bdea (?:no|num|reg)|\bnpi\b|"
+    r"ohip|health (?:card|insurance|plan)|insurance (?:id|policy|member|no|num)|\bdea (?:no|num|reg)|\bnpi\b|"
     r"krankenversicher(?:ten|ungs)?|versichertenn|kvnr|patientenn|patienten (?:id|nr|akte)|"
     r"(?:dossier|numero) (?:medical|patient)|historia clinica|cartella clinica|"
     r"numero (?:de |di )?(?:paciente|paziente)|patientnummer|journalnummer|patientnr|karta pacjenta|"
     r"n(?:ume)?r (?:karty )?pacjenta|fallnummer|medicaid id|krankenkassenn|krankenakte|versicherungsn|"
     r"(?:\bn\.?[or]?|numero (?:de |du )?)patient|(?-i:\bIPP\b)|(?-i:\bNHC\b)|numero de afiliacion|tarjeta sanitaria|"
-    r"tessera sanitaria|zorgverzekering|verzekerdenn|numero d[eo] (?:paciente|utente)|numero sns|cartao (?:sus|"
+    r"tessera sanitaria|zorgverzekering|verzekeringsn|numero d.assur(?:ance|e)|numero de seguro|"
+    r"numero (?:di )?assicura|"
+    r"n(?:ume)?r ubezpieczeni|policennummer|verzekerdenn|numero d[eo] (?:paciente|utente)|numero sns|cartao (?:sus|"
     r"de saude)|"
     r"prontuario|journalnr|potilasn|potilastunn|cislo (?:pojistence|poistenca|pacient)|betegszam|cod pacient|"
     r"(?:nomer|broj) paci[je]+nta|broj kartona|polis oms|medicinskaa karta|nomer medicinskoj karty|aritmos astenous|"
     r"\bhasta n|rekam medis|\bbpjs\b|ma benh nhan|bao hiem y te"
 )
+
+# A person's, or with nothing before it: "order ID number" is another's.
+_ID_NUMBER = (
+    r"(?i:(?:(?m:^)|[\"'|,;:(>*{\[.] {0,4}|\b(?:my|his|her|their|your|the|applicant|citizen|passenger|employee|"
+    r"guest|holder|resident|"
+    r"personal|with|and)(?:'?s)? )id(?:entification)?[ _-]?(?:number|no\b|num\b|card no|card num))"
+    rf"(?i:{BESIDE})\b([0-9]{{8,13}}|[A-Z]{{1,3}}[0-9]{{6,9}}[A-Z]?|[A-Z0-9]{{9,10}})\b"
+)
+
+
+def _id_number(shape: Formatted) -> Iterator[Span]:
+    for match in compiled(_ID_NUMBER).finditer(shape.data):
+        if any_number(compact(match[1])) and not is_something_else(shape, match.start(1)):
+            yield Span(*match.span(1))
+
 
 DETECTORS: tuple[Detector, ...] = (
     named(
@@ -133,13 +154,22 @@ DETECTORS: tuple[Detector, ...] = (
         r"cestovn[a-z]{1,3} doklad|putovnic|potn[a-z]{1,3} list|uimhir phas|passaport|\bpaspor\b|utlevel|diabathrio|"
         r"ho chieu",
         r"[A-Z]{1,3} ?[0-9]{6,9}|[0-9]{2}[A-Z]{2}[0-9]{5}|[A-Z0-9]{2}[0-9]{6,7}|[A-Z][0-9A-Z]{8}|"
-        r"[0-9]{2} ?[0-9]{2} [0-9]{6}|[0-9]{2} [0-9]{7}",
+        r"[0-9]{2} ?[0-9]{2} ?[0-9]{6}|[0-9]{2} [0-9]{7}",
         mark=PASSPORT,
     ),
     named(
         *("driving_licence", "a driving licence number", _LICENCE),
         r"[A-Z0-9]{1,5}(?:[ -]?[A-Z0-9]{2,6}){1,4}(?:-[0-9])?",
         mark=DRIVING,
+    ),
+    told(
+        *("driving_licence", "a driving licence number"),
+        r"licen[cs]e (?:no|num|#)|"
+        r"patente",  # of a program, a shop and an invention, too: these are of digits, or longer
+        r"[A-Z][0-9]{7,8}|[A-Z][0-9]{3}-[0-9]{4}-[0-9]{4}|[A-Z]{2}[0-9]{7}[A-Z]|U1[0-9A-Z]{7}[A-Z]|"
+        r"[A-Z9]{5}[0-9]{6}[A-Z9]{2}[0-9A-Z]{3}",
+        any_number,
+        gap=BESIDE,
     ),
     named(
         *("bank_account", "a bank account number", _ACCOUNT),
@@ -157,13 +187,18 @@ DETECTORS: tuple[Detector, ...] = (
         _MEDICAL,
         r"[A-Z]{0,3}-?[0-9]{5,12}|[0-9]{3,4}(?:[ -][0-9]{3,4}){2}|[0-9]{2}(?:[ -][0-9]{3}){2}|"
         r"[A-Z]{1,3}-[0-9]{2,6}[-/][0-9]{4,8}|[0-9]{4,6}[-/][0-9]{5,8}|[03-9][0-9]{3}-[0-9]{4}|"
-        r"[A-Z]{1,4}[0-9]{2,4}[A-Z][0-9A-Z]{3,8}",
+        r"[A-Z]{1,4}[0-9]{2,4}[A-Z][0-9A-Z]{3,8}|[0-9]{9}[A-Z]|[0-9]{4}-[0-9]{3}-[0-9]{3}-[A-Z]{2}",
         mark=MEDICAL,
     ),
     named(
         *("bank_account", "a bank account number"),
-        r"sort code[^0-9\n]{0,12}[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}[\s,;/|&]{1,4}(?:and\s)?(?:account|acct?)\b",
+        r"(?:sort code|bsb)[^0-9\n]{0,12}(?:[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}|[0-9]{3}-[0-9]{3})[\s,;/|"
+        r"&]{1,4}(?:and\s)?(?:account|acct?)\b",
         r"[0-9]{7,12}",
+    ),
+    named(
+        *("bank_account", "a bank's sort code", r"sort code|\bbsb\b"),
+        r"[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}|[0-9]{3}-[0-9]{3}",
     ),
     told(
         *("bank_account", "a bank account number"),
@@ -172,9 +207,22 @@ DETECTORS: tuple[Detector, ...] = (
         any_number,
         gap=" ",
     ),
+    told("bank_account", "a bank account number", r"\bclabe\b", r"[0-9]{18}", any_number),
+    told(
+        "medical_record", "a doctor's number", r"(?-i:\bDEA\b)|\bdea n", r"[A-Z][A-Z9][0-9]{7}", any_number, gap=BESIDE
+    ),
     told("imei", "a device's IMEI", r"\bimei", r"[0-9]{15}|[0-9]{2}[ -][0-9]{6}[ -][0-9]{6}[ -][0-9]", luhn),
+    told(
+        "sim_card",
+        "the number of a SIM card",
+        r"iccid|sim (?:card )?(?:no|num|id|serial)",
+        r"89[0-9]{16,18}",
+        any_number,
+    ),
+    told("sim_card", "the number of a SIM card", r"\bimsi", r"[0-9]{14,15}", any_number),
     Detector("birth_date", "a date of birth", (rf"(?i:{called(_BIRTH)})", BIRTH), _birth),
     Detector("birth_date", "a date of birth", (rf"(?i:{called(_BORN)})",), _born),
+    Detector("national_id", "an identity number", (r"(?i)id(?:entification)?[ _-]?(?:n|card)",), _id_number),
     named(
         *("national_id", "an identity number", _IDENTITY),
         r"[0-9]{8} ?[0-9] ?[A-Z0-9]{2}[0-9]|[A-Z]{0,3} ?[0-9]{6,18}[A-Z]?|[0-9]{1,4}(?:[ .-][0-9]{2,6}){2,3}|"

@@ -25,6 +25,12 @@ _REPOSITORY = frozenset({"git", "svn", "hg"})  # git@host.example: a login, nobo
 _LOGIN = r"(?:https?|ssh|s?ftps?|wss?|svn|git)(?:\+[a-z]+)?://[^\s/@:]{0,64}$|://[^\s/@:]{0,64}:[^\s/@]{0,64}$"
 # Written out for people, not for robots: "jane (at) posteo (punkt) de"; or in a query: "mail=jane%40posteo.de".
 _AT = r"[\[({] ?(?:at|arroba|arobase|chiocciola|malpa|snabel-?a|apestaartje|@) ?[\])}]"
+_SPOKEN = (  # "ann dot lee at gmail dot com"
+    r"(?i)\b[a-z0-9_-]{1,32}(?: (?:dot|punkt|punto|point|"
+    r"\.) [a-z0-9_-]{1,32}){0,3} at [a-z0-9-]{1,63}(?: dot [a-z0-9-]{2,24}){1,3}\b"
+)
+_BEFORE_SPOKEN = 32
+_WRITE_TO = r"(?i)\b(?:e?-?mail|reach|write|contact|send|address|adresse|correo|posta)\b"  # "we met at amazon dot com"
 _DOT = r"[\[({] ?(?:dot|punkt|punto|ponto|point|kropka|prikk?|piste|tocka|tecka|\.) ?[\])}]"
 _SPELT = rf"(?i)([a-z0-9_.+-]{{1,64}})(?: ?{_AT} ?|%40)([a-z0-9-]{{1,63}})(?: ?(?:\.|{_DOT}) ?[a-z0-9-]{{2,63}}){{1,4}}"
 # Whom a page means that shows how to write an address so: name (at) company (dot) com.
@@ -72,10 +78,15 @@ def _find_spelt(shape: Formatted) -> Iterator[Span]:
         nobody = compiled(_NOBODY).fullmatch(match[1]) and compiled(_NOWHERE).fullmatch(match[2])
         if not nobody and match[2][:4].lower() != b"your":
             yield Span(*match.span())
+    for match in compiled(_SPOKEN).finditer(shape.data):
+        before = shape.data[max(match.start() - _BEFORE_SPOKEN, 0) : match.start()]
+        name = match[0].lower().partition(b" at ")[0]
+        if not name.isalpha() or compiled(_WRITE_TO).search(before):
+            yield Span(*match.span())
 
 
 _NAME = "an e-mail address"
 DETECTORS: tuple[Detector, ...] = (
     Detector("email", _NAME, (r"@",), find),
-    Detector("email", _NAME, (rf"(?i){_AT}|%40",), _find_spelt),
+    Detector("email", _NAME, (rf"(?i){_AT}|%40| at [a-z0-9-]{{1,63}} dot ",), _find_spelt),
 )

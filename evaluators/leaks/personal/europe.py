@@ -53,6 +53,11 @@ def codice_fiscale(text: str) -> bool:
     return chr(65 + (odd + even) % 26) == text[15]
 
 
+def _nuss(digits: str) -> bool:
+    province, number, check = digits[:2], digits[2:-2], digits[-2:]
+    return int(province + number.lstrip("0").zfill(7)) % 97 == int(check)
+
+
 def _bsn(digits: str) -> bool:
     return int(digits) > 0 and (weighted(digits, range(9, 1, -1)) - int(digits[8])) % 11 == 0
 
@@ -64,6 +69,10 @@ def _belgian(digits: str) -> bool:
 def _pesel(digits: str) -> bool:
     dated = is_date(int(digits[2:4]) % 20, int(digits[4:6]))
     return dated and weighted(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
+
+
+def _nip(digits: str) -> bool:
+    return len(digits) == 10 and weighted(digits, (6, 5, 7, 2, 3, 4, 5, 6, 7)) % 11 == int(digits[9])
 
 
 def _personnummer(digits: str) -> bool:
@@ -194,7 +203,8 @@ DETECTORS: tuple[Detector, ...] = (
         *(
             "de_social_insurance",
             "a German social insurance number",
-            r"sozialversicherung|rentenversicherung|\brvnr|\brv num|\bsv n|versicherungsn",
+            r"sozialversicherung|rentenversicherung|\brvnr|\brv num|\bsv n|versicherungsn|social (?:security|"
+            r"insurance)",
         ),
         *(r"[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-Z] ?[0-9]{2} ?[0-9]", any_number),
     ),
@@ -212,6 +222,14 @@ DETECTORS: tuple[Detector, ...] = (
         _dni,
     ),
     free("es_nie", "a Spanish foreigner's number", r"[XYZ][ -]?[0-9]{7}[ -]?[A-HJ-NP-TV-Z]", _nie),
+    told(
+        *(
+            "es_nuss",
+            "a Spanish social security number",
+            r"seguridad social|\bnuss\b|\bnaf\b|afiliacion|seguretat social",
+        ),
+        *(r"[0-9]{2}[ /-]?[0-9]{7,8}[ /-]?[0-9]{2}", _nuss),
+    ),
     free(
         *("it_codice_fiscale", "an Italian tax code"),
         r"(?i:[A-Z]{3} ?[A-Z]{3} ?[0-9LMNPQRSTUV]{2}[ABCDEHLMPRST][0-9LMNPQRSTUV]{2} ?[A-Z][0-9LMNPQRSTUV]{3}[A-Z])",
@@ -228,6 +246,7 @@ DETECTORS: tuple[Detector, ...] = (
         _belgian,
     ),
     told("pl_pesel", "a Polish identity number", r"pesel", r"[0-9]{11}", _pesel),
+    told("pl_nip", "a Polish tax number", r"\bnip\b", r"[0-9]{3}-?[0-9]{2,3}-?[0-9]{2}-?[0-9]{2,3}", _nip),
     free("se_personnummer", "a Swedish identity number", r"(?:19|20)?[0-9]{6}[-+][0-9]{4}", _personnummer),
     told(
         "se_personnummer",
@@ -263,7 +282,7 @@ DETECTORS: tuple[Detector, ...] = (
     told(
         "at_social_insurance",
         "an Austrian insurance number",
-        r"sozialversicherung|\bsv n|versicherungsn",
+        r"sozialversicherung|\bsv n|versicherungsn|social (?:security|insurance)",
         r"[0-9]{4}[ /-]?[0-9]{2}[ .]?[0-9]{2}[ .]?[0-9]{2}",
         _austrian,
     ),

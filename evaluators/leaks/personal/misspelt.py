@@ -8,7 +8,9 @@ _FEWEST_DIGITS, _FEW = 5, 3  # different characters; fewer are a filler
 
 # Names that no other number has, as spelt without accents.
 _LABELS = (
-    r"pesel|\bcpf\b|\bcnpj\b|\bbsn\b|burger service|codice fiscale|cod\.? fisc|steuer id|steuerliche identi|"
+    r"(?-i:\bTIN\b)|\btax (?:id(?:entification)?|payer id)|carte vitale|\butr\b|unique taxpayer|pesel|(?-i:\bNIP\b)|"
+    r"\bcpf\b|\bcnpj\b|\bbsn\b|burger service|codice fiscale|cod\.? fisc|steuer id|"
+    r"steuerliche identi|"
     r"(?-i:\bNIE\b)|numero de (?:identidad de extranjero|contribuinte)|contribuinte|(?-i:\bNIF\b)|"
     r"securite sociale|(?-i:\bNIR\b)|rijksregister|registre national|\binsz\b|\bniss\b|f.{1,2}dselsn|henkilotunnus|"
     r"\bhetu\b|personal public service|(?-i:\bPPSN?\b)|sozialversicherung|\bsv n|\bahv\b|rodne(?:ho|mu|m)? c|"

@@ -31,7 +31,7 @@ _TRAFFIC, _AFTER = 32, 24
 _WORDS = rf"(?i)({_VERSION_WORDS})|{_ADDRESS_WORDS}"
 # Right before: Chrome/120.0.6099.71, requests==2.31.0.6, rv:1.9.1.20, section 12.1.3.4.
 _PINNED = (
-    r"(?i)(?:[a-z]/|[=~^<>]=|[~^\xa7]|(?:\b|_)(?:v|ver|rv|rev|revision|[a-z]*version|build|patch|driver|kernel|"
+    r"(?i)(?:[a-z]/|[=~^<>]= ?|[<>] |[~^\xa7]|(?:\b|_)(?:v|ver|rv|rev|revision|[a-z]*version|build|patch|driver|kernel|"
     r"edge|"
     r"package|section|chapter|clause|paragraph|rule|figure|fig|table|oid|item|article|annex|abschnitt|kapitel|punkt|"
     r"artikel|"

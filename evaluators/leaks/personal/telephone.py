@@ -14,6 +14,7 @@ from evaluators.leaks.personal.numbering import NumberingPlans
 _DIGITS = 7  # shorter numbers are anything
 _DIALLED_ABROAD = 12  # digits behind 00, at least
 _LONGEST_GROUP = 6
+_MISDIALLED_GROUPS = 3  # more are a number also where no country has such long ones: people mistype and invent
 _GROUPS = 8  # a longer row without "+" or "(" is a table of numbers
 
 _RUN = r"[+(]*[0-9][0-9 ()./+-]*[0-9]"
@@ -45,7 +46,7 @@ _CALLED = (
     r"hotlin[a-z]*|\bsms\b|msisdn|cep tel[a-z]*|\bcep (?:no|numar[a-z]*)|telpon|"
     r"telefo+n[a-z]*|\bkom(?:orka)?\b\.?|\bph\b|ruckruf(?:nummer)?(?: unter)?|direct (?:line|dial)|durchwahl|"
     r"telephon[a-z]*|"
-    r"movil\b|celular|handy(?:nummer|nr)?\b|festnetz(?:nummer|nr)?\b|mobiele?\b|mobi+l(?:szam|telefon)|"
+    r"movil\b|\bcel\b\.?|celular|handy(?:nummer|nr)?\b|festnetz(?:nummer|nr)?\b|mobiele?\b|mobi+l(?:szam|telefon)|"
     r"mobil'?n[a-z]{2,3}\b|"
     r"rufnummer|mobil(?:nummer|telefon|ni|nr|ne|e)?\b|"
     r"landline|voicemail|telemovel|\bfono\b|\bgsm\b|\btlf\b|\btfno?\b|portable\b|fixe\b|komork[a-z]{1,5}|mobitel|"
@@ -62,13 +63,18 @@ _PART_OF_NAME = (
     r"cellulare|fisso|celulares|telefono|telefonu|telefon|gsm|fax|whatsapp|klient[a-z]{1,3}|pacjent[a-z]{1,3}))?"
 )
 # Whose it is: "phone: Maria Lopez 612 84 93 27", "emergency contact: Dr. Paul, ...".
-_OWNER = r"(?: ?[:,(-] ?(?:(?:Mrs?|Ms|Dr|Herr|Frau|Mme|Sra?|Sig)\.? )?[A-Z][a-z]{1,15}(?: [A-Z][a-z]{1,15}){0,2}\)?)?"
+_OWNER = (
+    r"(?: ?[:,(-] ?(?:(?:Mrs?|Ms|Dr|Herr|Frau|Mme|Sra?|Sig)\.? )?[A-Z][a-z]{1,15}(?: [A-Z][a-z]{1,15}){0,2}\)?|"
+    r" [A-Z][a-z]{1,15}(?: [A-Z][a-z]{1,15}){1,2}:)?"
+)
 _ASKED = (
     r"\b(?:(?:call|whats ?app|dial|ring|reach|text|phone|contact|message)(?:ed|ing)?|llam(?:a|e|ar|an)(?:me|nos|le|"
     r"la|lo)? al|"
     r"llam(?:a|e)(?:me|nos)|appelez(?: moi| nous)?|joindre|chiam(?:a|i|are)(?:mi|ci|lo|la)|"
     r"lig(?:ue|ar) (?:para|no)|"
-    r"bel(?:len)? (?:mij|ons|naar|op)|dzwonic|zadzwon|ruf(?:en)? (?:sie|mich|uns)|erreichbar)"
+    r"bel(?:len)? (?:mij|ons|naar|op)|dzwonic|zadzwon|ruf(?:en)? (?:sie|mich|uns)|erreichbar|"
+    r"llam(?:a|e|ar|an|en) a|bellen|(?:za)?vol(?:ejte|at)|pozvonit[ae]?|(?:po)?zvonit(?:e|')|tra?e?ffes pa|tre?ffes pa|"
+    r"ringe? (?:til|pa)|(?:nas|trad) pa|soita(?:a|kaa)?|hivja|hivhato|arayin(?:iz)?|sunati|dzvonit')"
 )
 _WRITTEN = r"\+?\(?[0-9][0-9 ()./-]{5,18}[0-9]"
 _LEADING, _SIGNED = frozenset(b".:=>\"'|*"), 3  # signs, and how far before the number
@@ -92,9 +98,10 @@ _ASKED_DIGITS = 10  # of "reach 1000000 people" none is called
 _DATE = (
     r"^(?:[0-9](?:\.[0-9]{1,4}){2,4}$|"  # a version
     r"(?:19|20)[0-9]{2} ?[-/] ?(?:19|20)[0-9]{2}$|"  # from a year to a year
-    r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
+    r"(?:1[0-9]|2[01])[0-9]{2}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
 )
 _JUMBLED = r"\). ?|\. |\..*-|-.*\."  # pp. 226-231. 1996; clause 252.227-7013
+_RESULT = r"^ ?= ?-?[0-9]"  # what stands before it was a sum
 _NOUGHTS = r"(?:[ .,]?000){2,}$"
 
 
@@ -134,7 +141,12 @@ def _international(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
             text, start, end, "-/" if number[0] == "+" else "-/."
         ):
             continue
-        if plans.possible("+" + number.lstrip("(+0 ")):
+        grouped = (
+            number[0] == "+"
+            and len(number.split()) > _MISDIALLED_GROUPS
+            and sum(map(str.isdigit, number)) >= _ASKED_DIGITS
+        )
+        if grouped or plans.possible("+" + number.lstrip("(+0 ")):
             yield Span(start, end)
     for match in compiled(_IN_QUERY).finditer(shape.data):
         if plans.possible("+" + match[1].decode("latin-1")):
@@ -222,8 +234,10 @@ def _grouped(shape: Formatted, region: str, taken: bytearray, plans: NumberingPl
         # One character before and three after: "ISBN978..." and "2023-10-12 14:30" are told by them.
         first = max(start - 1, 0)
         for match in PhoneNumberMatcher(text[first : end + 3], region, leniency=Leniency.STRICT_GROUPING):
-            if _is_written_as_one(match.raw_string) and not is_something_else(shape, first + match.start):
-                yield Span(first + match.start, first + match.end)
+            start, after = first + match.start, shape.data[first + match.end : first + match.end + _EXTENDED]
+            reckoned = compiled(_RESULT).search(after) is not None
+            if _is_written_as_one(match.raw_string) and not reckoned and not is_something_else(shape, start):
+                yield Span(start, first + match.end)
 
 
 def _with_extension(shape: Formatted, end: int) -> int:

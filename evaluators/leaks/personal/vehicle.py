@@ -64,13 +64,15 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     told(
         *("licence_plate", "a licence plate", r"plaque"),
-        r"[A-Z]{2}-[0-9]{3}-[A-Z]{2}",  # France's; so is called what is on teeth and on walls, too
+        r"[A-Z]{2}[ -]?[0-9]{3}[ -]?[A-Z]{2}",  # France's; so is called what is on teeth and on walls, too
         _is_plate,
         gap=BESIDE,
     ),
     told(
-        *("licence_plate", "a licence plate", _REGISTRATION),
-        r"[A-Z]{2}[0-9]{2} ?[A-Z]{3}",  # the United Kingdom's
+        *("licence_plate", "a licence plate", rf"{_REGISTRATION}|\bplate\b"),
+        # Those of the United Kingdom, France and Italy, Germany, the Netherlands, California.
+        r"[A-Z]{2}[0-9]{2} ?[A-Z]{3}|[A-Z]{2}[ -]?[0-9]{3}[ -]?[A-Z]{2}|[A-Z]{1,3}-[A-Z]{1,2} [0-9]{1,4}|"
+        r"[A-Z]{2}-[0-9]{2}-[A-Z]{2}|[0-9]{2}-[A-Z]{3}-[0-9]|[0-9][A-Z]{3}[0-9]{3}|[A-Z]{3}-[0-9]{3,4}",
         _is_plate,
         gap=BESIDE,
     ),

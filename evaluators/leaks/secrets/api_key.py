@@ -7,6 +7,7 @@ from math import log2
 from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import KEY
 from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.patterns import compiled
 from evaluators.leaks.secrets.assigned import ARGUMENT, CALL, IS, OF, QUOTED, SIGN, Assigned, assigned
 from evaluators.leaks.secrets.placeholder import is_code, is_made_up, is_name, is_row
 
@@ -27,18 +28,31 @@ _ABROAD = (
     r"secret[ae]?|"
     r"segreta|privad[ao]|dostepu|dostupa)|\bjeton|\btoken d(?:'|[ei] )acc?es[a-z]{0,2}"
 )
-_NAME = rf"{_BOTH}[ _.-]?(?:key|token|secret)|{_ABROAD}|apikey|key[ _.-]?base|credentials?|secret|token|(?:_|\b)pat\b"
+# What cookies bring back.
+_SESSION = (
+    r"j?session[_-]?id|phpsessid|connect\.sid=s%3a|connect\.sid|aspsessionid[a-z]*|asp\.net_sessionid|"
+    r"(?:laravel|_rails|ci|)_session|sessid|(?:_|\b)sid\b"
+)
+_NAME = (
+    rf"{_BOTH}[ _.-]?(?:key|token|secret)|{_ABROAD}|apikey|key[ _.-]?base|credentials?|secret|token|(?:_|\b)pat\b|"
+    rf"{_SESSION}|(?-i:_KEY\b)"
+)
 _BARE = r"([a-z0-9+/=_~-]{12,})"
 _ASSIGNED = (
     rf"(?:(?i)([a-z0-9_.-]{{0,40}})(?:{_NAME})(?:{OF})?(?:{SIGN})|{KEY}[^0-9A-Za-z\n]{{0,4}})(?i:{QUOTED}|{_BARE})"
 )
 _CALLED = rf"(?i){CALL}(?:{_NAME}){ARGUMENT}"
-_SPOKEN = (
-    r"(?:\b|_)(?:(?:api|access|secret|account|auth|storage|license|master|encryption|signing)[ _-]?(?:key|token)|"
-    r"secret|token|authkey)"
-)
+_SPOKEN = rf"(?:\b|_)(?:{_BOTH}[ _-]?(?:key|token)|secret|token|authkey|credentials?)"
 _SAID = rf"(?i)(?:{_SPOKEN}|{_ABROAD}){IS}"
-_BESIDE = rf"(?i)(?:(?:{_SPOKEN}|{_ABROAD})\s{{1,4}}|\b(?:use|with|this|the|my|your) key )([a-z0-9+/=_-]{{20,}})"
+_BESIDE = (
+    rf"(?i)(?:(?:{_SPOKEN}|{_ABROAD})(?: number| no\.?)?[*_:,\])}}`]{{0,3}}\s{{1,4}}[(\[<#{{`]{{0,2}} ?|"
+    r"\b(?:use|with|this|the|my|your) key:? )([a-z0-9+/=_-]{20,})"
+)
+_BEHIND = (
+    rf"(?i)\b([a-z0-9+/=_-]{{20,200}})(?:[\"'`]? (?:as|is) (?:the|your|my|our|his|her|their|"
+    rf"an?)(?: [a-z-]{{2,12}}){{0,2}} |"
+    rf" ?\()(?:{_SPOKEN}|{_ABROAD})"
+)
 # With signs that no key of a provider has.
 _SECRET = r"(?i)secret[\"']?\s?[:=]\s{0,4}[\"']?([^\s\"'`<>,;|&]{8,64})"
 _SIGNS = frozenset("!#$%^*@?")
@@ -48,6 +62,8 @@ _SHORTEST_OF_SIGNS, _LEAST_SIGNS = 32, 5
 _TEMPLATES = ("[", "{", "<", "\\", "$(", "%(")
 _BRACKETS = frozenset("()[]{}")
 
+_CALLED_ON = r"^(?:[(\[]|\.[A-Za-z_])"  # a program's: token.value, get_key("a")
+_WORD_BEFORE, _WORD_LONG = r"([A-Za-z]+)[ _-].?$", 16
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 # Before "token" and "key": they open nothing.
 _HARMLESS = frozenset(
@@ -87,6 +103,17 @@ _HARMLESS = frozenset(
         "cache",
         "idempotency",
         "device",
+        "registry",
+        "lookup",
+        "object",
+        "row",
+        "hash",
+        "shard",
+        "group",
+        "translation",
+        "config",
+        "feature",
+        "routing",
     ]
 )
 
@@ -109,6 +136,12 @@ def _opens(found: Assigned, shortest: int) -> bool:
     return (mixed or _is_random(value)) and entropy(value) >= _LEAST_BITS
 
 
+def _is_of_log(found: Assigned) -> bool:
+    """Whether it is a session's number, as logs have it in each line, and not what a cookie brings back."""
+    named = re.search(r"(?i)session[_-]?id|\bsid", found.match[0].decode("latin-1"))
+    return named is not None and re.fullmatch("[0-9a-f-]+", found.value) is not None and b"JSESS" not in found.match[0]
+
+
 def _is_random(value: str) -> bool:
     """Whether it is of letters alone, whose case changes more often than where words begin."""
     return (
@@ -124,9 +157,11 @@ def _is_of_signs(value: str) -> bool:
 
 def _find_assigned(shape: Formatted) -> Iterator[Span]:
     for found in assigned(shape, _ASSIGNED):
-        is_call = shape.text[found.end : found.end + 1] in ("(", ".", "[")
+        is_call = compiled(_CALLED_ON).search(shape.data[found.end : found.end + 2]) is not None
         words = _WORD.findall((found.match[1] or b"").decode("latin-1"))
-        if not is_call and _HARMLESS.isdisjoint(map(str.lower, words)) and _opens(found, _SHORTEST):
+        if is_call or not _HARMLESS.isdisjoint(map(str.lower, words)) or _is_of_log(found):
+            continue
+        if _opens(found, _SHORTEST):
             yield Span(found.start, found.end)
     for found in assigned(shape, _CALLED):
         if _opens(found, _SHORTEST):
@@ -139,9 +174,12 @@ def _find_assigned(shape: Formatted) -> Iterator[Span]:
 
 
 def _find_said(shape: Formatted) -> Iterator[Span]:
-    for pattern in (_SAID, _BESIDE):
+    for pattern in (_SAID, _BESIDE, _BEHIND):
         for found in assigned(shape, pattern):
-            if _opens(found, _SHORTEST_SAID):
+            first = found.match.start() + 1  # of "csrf token" the match begins at the blank
+            before = compiled(_WORD_BEFORE).search(shape.data[max(first - _WORD_LONG, 0) : first])
+            harmless = before and before[1].decode("latin-1").lower() in _HARMLESS
+            if not harmless and _opens(found, _SHORTEST_SAID):
                 yield Span(found.start, found.end)
 
 
@@ -149,7 +187,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("api_key", "an API key", (rf"(?i)(?:{_NAME})", KEY), _find_assigned),
     Detector(
         *("api_key", "an API key"),
-        (rf"(?i)(?:{_SPOKEN}|{_ABROAD})", r"(?i)\b(?:use|with|this|the|my|your) key [a-z0-9+/=_-]{20}"),
+        (rf"(?i)(?:{_SPOKEN}|{_ABROAD})", r"(?i)\b(?:use|with|this|the|my|your) key:? [a-z0-9+/=_-]{20}"),
         _find_said,
     ),
 )

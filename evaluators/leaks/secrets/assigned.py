@@ -10,8 +10,8 @@ _TAGS = r"(?:</?[a-zA-Z][^<>\n]{0,40}>\s{0,4}){1,4}"
 _ATTRIBUTE = r"[\"']\s{1,4}(?:value|content)\s?="
 # What closes a name (quotes, as they are or escaped; bold; a bracket), the sign, what opens bold.
 SIGN = (
-    r"(?:[\"'`*_\])\\]{0,5}\s{0,4}(?::=|=>|->|==?|:|\||>|%3[dD]|- )[*_]{0,3}"
-    rf"|{_ATTRIBUTE}|[*_]{{0,3}}{_TAGS})\s{{0,12}}\\?"
+    rf"(?:[\"'`*_\])\\]{{0,5}}\s{{0,4}}(?::=|=>|->|==?|::?|\||>|~|\.{{3,40}}|%3[dD]|- )[*_]{{0,3}}(?:\s?{_TAGS})?"
+    rf"|{_ATTRIBUTE}|[*_]{{0,3}}{_TAGS})\s{{0,12}}(?:[-*?] |\[\s?|[*_]{{2}})?\\?"
 )
 QUOTED = r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`"
 # define('DB_PASSWORD', '...'), config.set("password", "..."): what may stand before the name in quotes, and behind it.
@@ -20,16 +20,17 @@ ARGUMENT = rf"[A-Za-z0-9_]{{0,12}}[\"'`]\s{{0,4}},\s{{0,4}}(?:{QUOTED})"
 BARE = r"([^\s\"'`<>,;|]{4,})"
 # Between a name and its sign or verb: nothing that makes it the name of something else ("password policy is").
 OF = (
-    r"(?: (?:wi-?fi|wlan|vpn|ssh|ftp|admin|root|login|e-?mail|di accesso|d'acces|de acceso|temporaire|provisoire|"
-    r"temporal|temporanea|provvisori[ao]|provisori[ao]|tymczasowe|jednorazowe|nuov[ao]|nuev[ao]|nov[ao]|nowe|attuale|"
+    r"(?: (?:wi-?fi|wlan|vpn|ssh|ftp|admin|root|login|e-?mail|di accesso|d'accesso|d'acces|de acceso|temporaire|"
+    r"provisoire|temporal|temporanea|provvisori[ao]|provisori[ao]|tymczasowe|jednorazowe|nuov[ao]|nuev[ao]|nov[ao]|nowe|attuale|"
     r"actual|atual|inicial|iniziale))?"
     r"(?:\s?\([^()\n]{0,32}\))?(?: (?:for|of|to|on|in|at|del|de|der|des|do|da|du|di|van|von|fur|pour|para|per|"
     r"til|ot|dla|k|"
-    r"till)\b[^\n.,:;=?!]{0,48}?)?"
+    r"till|which|that|we|i|you|they|he|she|registered|recorded|stored|saved|provided|given|used|assigned|issued|shown|"
+    r"shared|generated)\b[^\n.,:;=?!]{0,48}?)?"
 )
 VERB = (  # the longest first: of "was set to" more than "was" belongs to it
     r"\b(?:(?:(?:has|have) been |was |is )?(?:set|reset|changed) to|(?:used to|will|shall) be|"
-    r"is|was|are|ist|lautet|est|es|e|sono|on|ar|er|to|jest|este|adalah|la)(?: now)?\b:?"
+    r"is|was|are|as|equals|still|remains|becomes|ist|lautet|est|es|e|sono|on|ar|er|to|jest|este|adalah|la)(?: now)?\b:?"
 )
 IS = rf"{OF}[\"'*_]{{0,3}}(?:'s| {VERB}) {{1,2}}[*_]{{0,3}}(?:{QUOTED}|{BARE})"
 _QUOTES = "\"'`"

@@ -1,5 +1,6 @@
 """Credentials where protocols put them: in a URL, in an authorization header, on a command line."""
 
+from base64 import b64decode
 from collections.abc import Iterator
 
 from evaluators.leaks.detector import Detector
@@ -16,6 +17,8 @@ _HEADER = (
     r"\bbasic\s+)"
     r"([A-Za-z0-9+/=._~-]{8,})"
 )
+# "auth": "...", _auth=...: what Docker and npm keep of user and password.
+_AUTH = r"(?i)(?:\b|_)auth[\"']?\s{0,2}[:=]\s{0,2}[\"']?([A-Za-z0-9+/]{12,256}={0,2})"
 _ON_COMMAND_LINE = (
     r"(?:\bcurl\b[^\n]{0,120}? (?:-u|--user)[ =]|\bsshpass -p ?)[\"']?([^\s\"':]{0,100}:?[^\s\"':]{3,100})"
 )
@@ -40,6 +43,17 @@ def _in_header(shape: Formatted) -> Iterator[Span]:
             yield Span(start, start + len(value))
 
 
+def _in_auth(shape: Formatted) -> Iterator[Span]:
+    """What is a user, a colon and a password in base64."""
+    for match in compiled(_AUTH).finditer(shape.data):
+        try:
+            user, colon, password = b64decode(match[1] + b"==").decode("ascii").partition(":")
+        except ValueError:
+            continue
+        if colon and user.isprintable() and password.isprintable() and not is_nobodys(user, password):
+            yield Span(*match.span(1))
+
+
 def _on_command_line(shape: Formatted) -> Iterator[Span]:
     for match in compiled(_ON_COMMAND_LINE).finditer(shape.data):
         value = match[1].decode("latin-1")
@@ -51,5 +65,6 @@ def _on_command_line(shape: Formatted) -> Iterator[Span]:
 DETECTORS: tuple[Detector, ...] = (
     Detector("url_credentials", "credentials in a URL", (r"://[^\s/@]{0,100}:[^\s/@]{1,100}@",), _in_url),
     Detector("authorization", "an authorization header", (r"(?i)authorization|\bbearer\s|\bbasic\s",), _in_header),
+    Detector("authorization", "an authorization header", (_AUTH,), _in_auth),
     Detector("authorization", "credentials of a command", (r"\bcurl\b|\bsshpass\b",), _on_command_line),
 )

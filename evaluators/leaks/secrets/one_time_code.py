@@ -8,7 +8,8 @@ from evaluators.leaks.labels import BESIDE, called, is_counted, labelled
 from evaluators.leaks.patterns import compiled
 
 _LABELS = (
-    r"\botp\b|\btotp\b|one time (?:pass ?code|pass ?word|code|pin)|(?:verification|verify|confirmation|authentication|"
+    r"\botp\b|\bpasscode|\btotp\b|one time (?:pass ?code|pass ?word|code|pin)|(?:verification|verify|confirmation|"
+    r"authentication|"
     r"authenticator|authorization|security|log ?in|sign ?in|access|recovery|backup|activation|sms|mfa|2fa|"
     r"(?:two|multi) factor(?: authentication)?|whatsapp) code|\b2fa\b|\bmfa\b|\bmtan\b|\btan\b|"
     r"(?:bestatigungs|freischalt|aktivierungs|verifizierungs|sicherheits|anmelde|freigabe|zugangs|einmal)"
@@ -18,11 +19,12 @@ _LABELS = (
     r"codice (?:di )?(?:verifica|conferma|sicurezza|accesso|otp|sms)|code (?:otp|sms)|"
     r"(?:verificatie|bevestigings|beveiligings|inlog|toegangs|verifierings|engangs|sakerhets)(?:code|kode|kod)(?:en)?|"
     r"kod (?:weryfikacyjny|potwierdzajacy|dostepu|sms|jednorazowy)|haslo jednorazowe|overovaci kod|dogrulama kodu|"
-    r"clave dinamica|code (?:i |we |you )?(?:got|received|sent|texted|recu)|codigo que (?:me|te|le) [a-z]{4,10}|"
+    r"clave dinamica|code (?:i |we |you )?(?:got|received|sent|texted|recu(?: par sms)?)|codigo que (?:me|te|"
+    r"le) [a-z]{4,10}|"
     r"(?:your|dein|ihr|votre|ton|tu|su|il tuo|seu|uw|je|twoj|din) (?:sms )?(?:code|codigo|codice|kod)\b|"
     r"kod podtverzdenia|kode verifikasi"
 )
-_VALUE = r"[0-9]{4,8}|[0-9]{3}[ -][0-9]{3}|[A-Z]-[0-9]{6}"
+_VALUE = r"[0-9]{4,8}|[0-9]{3}[ -][0-9]{3}|[A-Z]-[0-9]{6}|[a-z0-9]{4,5}-[a-z0-9]{4,5}"
 # "Enter the code 482913", "482913 is the code": of fewer digits are those of errors and doors.
 _THE_CODE = r"(?i)\bthe code (?:is |was )?([0-9]{6})(?:[^0-9A-Za-z]|$)|\b([0-9]{6}) is (?:the|your|my) code\b"
 _YEAR = len("2025")
@@ -30,6 +32,8 @@ _YEAR = len("2025")
 
 def _find(shape: Formatted) -> Iterator[Span]:
     for start, end in labelled(_LABELS, _VALUE, BESIDE)(shape):
+        if not any(map(str.isdigit, shape.text[start:end])):
+            continue
         if end - start > _YEAR or shape.text[start : start + 2] not in ("19", "20"):
             yield Span(start, end)
 

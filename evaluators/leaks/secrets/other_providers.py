@@ -109,6 +109,11 @@ _TOKENS: tuple[tuple[str, str], ...] = (  # mark, pattern
     (r"fo1_", r"fo1_[A-Za-z0-9_-]{40,}"),  # Fly.io
     (r"IQoJb3JpZ2lu", r"IQoJb3JpZ2lu[A-Za-z0-9+/]{60,}={0,2}"),  # AWS session
     (r"django-insecure-", r"django-insecure-[^\s\"']{30,64}"),
+    (r"access_token\$", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),  # Braintree
+    (r"[01]/[0-9]{13}", r"[012]/[0-9]{13,16}(?:/[0-9]{13,16})?:[0-9a-f]{32}"),  # Asana
+    (r"hooks\.zapier\.com", r"(?:https?://)?hooks\.zapier\.com/hooks/catch/[0-9]{4,10}/[A-Za-z0-9]{5,12}"),
+    (r"outlook\.office", r"(?:https?://)?outlook\.office(?:365)?\.com/webhook/[A-Za-z0-9@/-]{60,}"),
+    (r"[xyztuv]prv", r"[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}"),  # of a wallet (BIP 32)
     (r"xoxe\.", r"xoxe\.xox[bp]-[0-9]-[A-Za-z0-9-]{40,}"),  # Slack, refreshing
 )
 

@@ -7,14 +7,15 @@ from evaluators.leaks.detector import Detector
 from evaluators.leaks.folded import PASSWORD
 from evaluators.leaks.formatted import Formatted, Span
 from evaluators.leaks.patterns import compiled
-from evaluators.leaks.secrets.assigned import ARGUMENT, BARE, CALL, IS, OF, QUOTED, SIGN, VERB, Assigned, assigned
+from evaluators.leaks.secrets.assigned import ARGUMENT, BARE, CALL, IS, OF, QUOTED, SIGN, Assigned, assigned
 from evaluators.leaks.secrets.placeholder import is_code, is_name
 
 _SHORTEST, _LONGEST = 6, 128
+_EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]{2}")  # words that go on behind it
 _PIN = 4  # digits
 _SPELT_OUT = 6  # letters: "password: 120463" is one, "pass: 120" counts
 _STRONG = 8  # characters of one that stands in prose with nothing but "password" before it
-_THREE = 3
+_THREE, _FOUR = 3, 4
 
 # As spelt without accents: English, German, Spanish, French, Portuguese, Dutch, Polish, Danish and Norwegian, Swedish,
 # Finnish, Turkish, Italian and Romanian, Russian and Ukrainian, Czech, Hungarian, Croatian, Greek, Indonesian.
@@ -33,34 +34,51 @@ _KEY_OF_API = r"(?i)^clave de api\b"
 _CALLED = rf"(?i){CALL}(?:{_NAME}){ARGUMENT}"
 _SAID = rf"(?i)(?:\b|_)(?:{_WORD}|passwd|pwd|pw|credentials?){IS}"
 _BESIDE = r"(?i)\b(?:pass(?:word|code|phrase)|identified by) (?:\"([^\"\s]{6,64})\"|'([^'\s]{6,64})')"
-_PROSE_BESIDE = rf"(?i)(?:(?:_|\b)(?:{_WORD}|requirepass|passwd)|_pass|_pwd)[*:]{{0,3}}\s{{1,8}}{BARE}"
+_PROSE_BESIDE = (
+    rf"(?i)(?:(?:_|\b)(?:{_WORD}|requirepass|passwd|pwd|credentials?)|_pass|_pwd)(?: number| no\.?)?"
+    rf"[*:,\])]{{0,3}}\s{{1,8}}[(\[<#]{{0,2}} ?{BARE}"
+)
+_SHORT_BESIDE = r"(?i)\b(?:pw|pass|secret)(?: is|,|:)? {1,8}[(\[#]?([^\s\"'`<>,;|]{0,64}[0-9][^\s\"'`<>,;|]{0,64})"
 _WITH = rf"(?i)\b(?:with|using|use|and|enter|try) (?:the |this )?(?:{_WORD})[*:]{{0,3}}\s{{1,2}}{BARE}"
 _BEHIND = (
     rf"(?i)(?:{QUOTED}|\b([^\s\"'`<>,;|]{{8,64}})) (?:as|is) (?:the|your|my|our|his|her|their|an?)"
-    rf"(?: [a-z-]{{2,12}}){{0,2}} (?:{_WORD}|pwd?)\b"
-)
-# Of six digits is the code that India's post has, which is called so, too, but is nobody's own.
-_PIN_NAME = r"(?:\b|_)pin(?:[ _-]?(?:code|kod|number|nummer))?"
-_OWN = (
-    r"\b(?:my|your|his|her|their|card|atm|bank|debit|credit|sim|new|login|account|security|mobile|phone|app|door|gate|"
-    r"alarm|voicemail|entry|codigo|codice|code|kod)[ _]"
-)
-_PIN_IS = rf"{_PIN_NAME}(?:{OF})?(?:{SIGN}|(?:'s)? {VERB} )[\"'*]{{0,2}}"
-_PIN_SAID = (
-    rf"(?i)(?:{_PIN_IS}([0-9]{{4,5}})|(?:(?-i:\bPIN)|{_OWN}{_PIN_NAME}) ([0-9]{{4}})|{_OWN}{_PIN_IS}([0-9]{{6,8}}))"
-    r"(?:[^0-9A-Za-z.,/:-]|[.,]?(?:\s|$))"
+    rf"(?: [a-z-]{{2,12}}){{0,2}} (?:{_WORD}|pwd?)\b|\b([^\s\"'`<>,;|()]{{8,64}}) \((?:{_WORD}|pwd?)\)"
 )
 _OPTION = rf"(?i)(?:^|\s)--[a-z-]{{0,24}}(?:password|passwd|passphrase|pass|pwd)[ =](?:{QUOTED}|{BARE})"
 _OF_A_COMMAND = (
     r"\b(?:(?:mysql|mariadb)[a-z]*\b[^\n|]{0,80}? -p|(?:docker|podman|helm registry|az acr) login\b[^\n|]{0,80}? -p ?|"
     r"(?:mongo[a-z]*|twine|htpasswd|smbclient|sshpass|rabbitmqadmin)\b[^\n|]{0,80}? -p ?|redis-cli\b[^\n|]{0,60}? -a ?|"
-    r"net use\b[^\n|]{0,80}? /user:[^\s]{1,64} |"
+    r"net use\b[^\n|]{0,80}? /user:[^\s]{1,64} |net user [^\s]{1,64} |"
     rf"ldap[a-z]+\b[^\n|]{{0,80}}? -w ?)(?:{QUOTED}|{BARE})"
 )
 _PROSE = (
     *("password", "passwd", "secret", "token", "string", "none", "null", "true", "false", "required", "optional"),
     *("undefined", "input", "text", "hidden", "bearer", "basic", "incorrect", "correct", "invalid", "expired", "wrong"),
     *("encrypted", "hashed", "stored", "case-sensitive", "empty", "unset", "username", "user/password"),
+)
+# Of names of secrets and of rules for passwords, not of phrases made up to be remembered.
+_NAMING = frozenset(
+    (
+        *("my", "db", "app", "api", "key", "keys", "name", "prod", "dev", "test", "staging", "user", "admin", "secret"),
+        *("secrets", "password", "passwords", "credential", "credentials", "token", "vault", "store", "service", "id"),
+        *("string", "required", "optional", "value", "default", "config", "ref", "env", "file", "path", "must", "be"),
+        *("to", "of", "the", "from", "for", "is", "not", "and", "or", "in", "at", "least", "reset", "enter", "length"),
+        *(
+            "sensitive",
+            "characters",
+            "minimum",
+            "long",
+            "mindestens",
+            "acht",
+            "zeichen",
+            "lang",
+            "caracteres",
+            "tekens",
+        ),
+    )
+)
+_COMMON = frozenset(  # of letters alone, as most people have them
+    ("letmein", "qwerty", "qwertyuiop", "iloveyou", "opensesame", "asdfgh", "asdfghjkl", "qazwsx", "swordfish")
 )
 _FILLERS = ("your", "<", "${", "{{", "xxxx", "****", "....", "placeholder", "redacted")
 _VARIABLES = ("passw", "passphrase", "token", "credential", "secret", "param", "string", "field")
@@ -83,6 +101,7 @@ _MANY_WORDS, _SHORT_WORD = 5, 2.8  # letters a word: fewer on average than an id
 
 def opens(value: str, quoted: bool) -> bool:
     """Whether it may open something: no word of prose, of code or of a form."""
+    value = _EAST_ASIAN.split(value)[0]
     if not _SHORTEST <= len(value) <= _LONGEST or any(map(str.isspace, value)) or is_code(value) or _is_word(value):
         return False
     return quoted or _is_mixed(value)
@@ -92,14 +111,26 @@ def _is_word(value: str) -> bool:
     low = value.lower()
     if low.strip(".:!") in _PROSE or len(set(value)) == 1 or any(filler in low for filler in _FILLERS):
         return True
-    if _NO_VALUE.fullmatch(value.rstrip(".!?")) or (is_name(value) and not value[-1].isdigit()):
+    if _NO_VALUE.fullmatch(value.rstrip(".!?")) or (
+        is_name(value) and not value[-1].isdigit() and not _is_phrase(value)
+    ):
         return True
     return value.replace("_", "").isalpha() and any(word in low for word in _VARIABLES)
 
 
+def _is_phrase(value: str) -> bool:
+    """Whether it is of four words or more (three with capitals), none of which names a secret or a rule for it."""
+    parts = re.split("[-_.]", value)
+    capitals = sum(part[:1].isupper() for part in parts)
+    enough = len(parts) >= _FOUR or (len(parts) == _THREE and capitals == _THREE)
+    return enough and all(map(str.isalnum, parts)) and _NAMING.isdisjoint(map(str.lower, parts))
+
+
 def _is_mixed(value: str) -> bool:
     """Whether it has two of letters, digits and signs, the end of a sentence aside, or letters in no word's order."""
-    return len(_classes(value) & {"letter", "digit", "sign"}) > 1 or _is_random(value)
+    core = value.rstrip(".!?")
+    common = core.lower() in _COMMON
+    return len(_classes(value) & {"letter", "digit", "sign"}) > 1 or _is_random(value) or _is_phrase(core) or common
 
 
 def _classes(value: str) -> set[str]:
@@ -110,6 +141,7 @@ def _classes(value: str) -> set[str]:
 
 
 def _is_random(value: str) -> bool:
+    value = value.replace("_", "")
     runs = _RUNS.findall(value)
     words = [run for run in runs if len(run) >= _OF_WORDS and not _VOWELS.isdisjoint(run)]
     parts = len(_PARTS.findall(value))
@@ -129,7 +161,8 @@ def is_strong(value: str) -> bool:
 
 def _find_assigned(shape: Formatted) -> Iterator[Span]:
     for found in assigned(shape, _ASSIGNED):
-        spelt_out = len(found.match[1] or found.match[2] or "") >= _SPELT_OUT
+        name = found.match[1] or found.match[2] or b""
+        spelt_out = len(name) >= _SPELT_OUT or name.lower() == b"pwd"
         is_pin = found.value.isdigit() and spelt_out and len(found.value) >= _PIN
         if (is_pin or opens(found.value, found.quoted or _is_parameter(shape, found))) and not _is_anothers(
             shape, found
@@ -169,7 +202,7 @@ def _find_said(shape: Formatted) -> Iterator[Span]:
             is_pin = found.value.isdigit() and len(found.value) >= _PIN
             if is_pin or opens(found.value, found.quoted and pattern is _SAID):
                 yield Span(found.start, found.end)
-    for pattern in (_PROSE_BESIDE, _BEHIND):
+    for pattern in (_PROSE_BESIDE, _SHORT_BESIDE, _BEHIND):
         for found in assigned(shape, pattern):
             if is_strong(found.value) and opens(found.value, quoted=False):
                 yield Span(found.start, found.end)
@@ -183,22 +216,16 @@ def _find_option(shape: Formatted) -> Iterator[Span]:
                 yield Span(found.start, found.end)
 
 
-def _find_pin(shape: Formatted) -> Iterator[Span]:
-    for found in assigned(shape, _PIN_SAID):
-        yield Span(found.start, found.end)
-
-
 DETECTORS: tuple[Detector, ...] = (
     Detector("password", "a password", (rf"(?i)(?:{_NAME})", PASSWORD), _find_assigned),
-    Detector("password", "a password", (r"(?i)(?:\b|_)pin(?:\b|_|[ -]?(?:code|kod|number|nummer))",), _find_pin),
     Detector("password", "a password", (rf"(?i)(?:{_NAME})[A-Za-z0-9_]{{0,12}}[\"'`]\s{{0,4}},",), _find_called),
     Detector(
         "password",
         "a password",
-        (rf"(?i)(?:{_WORD}|passwd|\bpwd?\b|_pass|_pwd|credential|requirepass|identified by)",),
+        (rf"(?i)(?:{_WORD}|passwd|\bpwd?\b|_pass|_pwd|credential|requirepass|identified by)", _SHORT_BESIDE),
         _find_said,
     ),
     Detector(
-        "password", "a password", (r"(?i)--[a-z-]{0,24}pass|--[a-z-]{0,24}pwd", r" -[paw]|net use "), _find_option
+        "password", "a password", (r"(?i)--[a-z-]{0,24}pass|--[a-z-]{0,24}pwd", r" -[paw]|net user? "), _find_option
     ),
 )

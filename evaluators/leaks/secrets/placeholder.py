@@ -22,15 +22,20 @@ _CODE = (
     ),
     *("props.", "args.", "params.", "data.", "local.", "module."),
 )
+# $DB_PASS, ${pass}, $(pass show), $row['pass'], %PASS%, &password, !vault: what a program or a shell puts there.
+_VARIABLE = re.compile(
+    r"\$(?:[({].*|[A-Z_][A-Z0-9_]*|[a-z_]+[0-9]{0,2}|[A-Za-z_]+(?:->|\[|\.|::).*|[a-z]+(?:[A-Z][a-z]+)+)|%.*%|"
+    r"%[({s].*|&\w+|[<{].*|![a-z]+(?:[_/-][a-z]+)*"
+)
 # get_secret(name, keys[0], (str, ...; passwords have brackets, too.
-_CALL = re.compile(r"[A-Za-z_.]{3}[(\[]|[(\[](?:$|[A-Za-z_]{2}|[)\]])")
+_CALL = re.compile(r"[A-Za-z_][\w.:>-]*[(\[](?![0-9]+[A-Za-z])|[(\[](?:$|[A-Za-z_]{2}|[)\]])")
 _ROWS = ("abcdefgh", "0123456")
 
 _LONGEST_NAME = 100  # characters
 _SHORTEST_PART, _SHORTEST_OF_PARTS = 8, 12  # of what is no path: alone, and between other signs "/"
 _WORD = r"(?:[A-Za-z]?[a-z]{1,15}|[A-Z]{1,15})"
 # Words and short numbers with signs between them: my-secret-name-2024, Alt+Shift+F12.
-_NAME = re.compile(rf"{_WORD}(?:[-_./+:]+(?:{_WORD}|[A-Za-z]?[0-9]{{1,6}})){{2,}}[-_./+]*")
+_NAME = re.compile(rf"{_WORD}(?:[-_./+:]+(?:{_WORD}|[A-Za-z]?[0-9]{{1,6}}[a-z]?)){{2,}}[-_./+]*")
 
 _NOBODYS = frozenset(
     (
@@ -68,7 +73,12 @@ def is_code(value: str) -> bool:
     """Whether a program or a template would put the secret there when it runs."""
     if value[0] in "/~":
         return is_path(value)
-    return value[0] in "$<{%&" or "://" in value or value.lower().startswith(_CODE) or bool(_CALL.search(value))
+    return (
+        _VARIABLE.fullmatch(value) is not None
+        or "://" in value
+        or value.lower().startswith(_CODE)
+        or _CALL.match(value) is not None
+    )
 
 
 def is_path(value: str) -> bool:

@@ -112,7 +112,7 @@ DETECTORS: tuple[Detector, ...] = (
         "telegram_token",
         "a Telegram bot token",
         r"[0-9]{8}:[A-Za-z0-9]",
-        rf"(?:bot)?[0-9]{{8,10}}:[A-Za-z]{_URL_SAFE}{{34}}",
+        rf"(?:bot)?[0-9]{{8,10}}:[A-Za-z]{_URL_SAFE}{{32,34}}",
     ),
     token(
         "discord_token",

@@ -38,7 +38,7 @@ def unpack(body: bytes, encoding: str, limit: int = MAX_BYTES) -> bytes:
         decoder = new_decoder()
         try:
             plain.append(decoder.decompress(body, room + 1))
-        except Exception as error:  # noqa: BLE001  each library has an error type of its own: an edge of the request
+        except Exception as error:  # noqa: BLE001  # each library has an error type of its own: an edge of the request
             raise BadRecord("encoding", f"the body is not {encoding}: {type(error).__name__}") from None
         room -= len(plain[-1])
         if room < 0:

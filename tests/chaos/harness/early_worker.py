@@ -4,6 +4,7 @@ To show that the harness finds what then is lost.
 """
 
 import asyncio
+from unittest.mock import patch
 
 from sinks.refusal import SetAside
 from sinks.rows import Block
@@ -23,5 +24,5 @@ class EarlyWriter(Writer):
 
 
 if __name__ == "__main__":
-    setattr(serve, "Writer", EarlyWriter)  # noqa: B010 (mypy)
-    main()
+    with patch.object(serve, "Writer", EarlyWriter):
+        main()

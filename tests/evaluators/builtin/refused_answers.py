@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001
+# ruff: noqa: RUF001  # letters of other scripts that look like Latin ones
 """Answers that are none, by language, and answers that are right though they sound like them."""
 
 REFUSALS: dict[str, tuple[str, ...]] = {

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from evaluators.encoder.thresholds import LINES
 from evaluators.plan import parameters, prepare
 from evaluators.registry import unsound
 from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import ModelRef, Need
+from evaluators.spec import Evaluator, ModelRef, Need
 from evaluators.suited import suited
 
 PAGE = Path(__file__).parents[3] / "docs" / "models.md"
@@ -23,11 +24,11 @@ RANK = "context_mrr"
 
 
 def thresholds(settings: EvaluatorSettings) -> dict[str, float | None]:
-    return {
-        f"{evaluator.id}.{metric.key}": metric.threshold
-        for evaluator in suited(registry.load(), settings).values()
-        for metric in evaluator.metrics
-    }
+    return lines_of(suited(registry.load(), settings))
+
+
+def lines_of(evaluators: Mapping[str, Evaluator]) -> dict[str, float | None]:
+    return {f"{one.id}.{metric.key}": metric.threshold for one in evaluators.values() for metric in one.metrics}
 
 
 def mark(settings: EvaluatorSettings) -> str:
@@ -37,11 +38,12 @@ def mark(settings: EvaluatorSettings) -> str:
 
 
 def test_an_encoder_has_its_own_thresholds_and_everything_else_keeps_the_catalogues() -> None:
-    catalogue = thresholds(BGE)
+    catalogue = lines_of(registry.load())
     assert catalogue["groundedness.groundedness"] == catalogue["context_relevancy_soft.recall_relevancy"] == 0.75
     own = thresholds(MINILM)
-    moved = {metric: line for metric, line in own.items() if line != catalogue[metric]}
-    assert moved == dict(LINES["all-MiniLM-L6-v2"].thresholds)
+    for found, name in ((own, "all-MiniLM-L6-v2"), (thresholds(BGE), "bge-small-en-v1.5")):
+        moved = {metric: line for metric, line in found.items() if line != catalogue[metric]}
+        assert moved == dict(LINES[name].thresholds)
     assert own == thresholds(EvaluatorSettings()), "auto: nothing was fetched"
 
 
@@ -61,8 +63,8 @@ def test_every_line_is_one_of_an_evaluator_that_embeds(name: str) -> None:
 def test_defaults_of_parameters_reach_the_fingerprint_and_settings_win_over_them() -> None:
     mrr = suited(registry.load(), MINILM)[RANK]
     assert parameters(mrr, MINILM).model_dump() == {"relevant_chunk_threshold": 0.45, "max_rank": 10}
-    given = MINILM.model_copy(update={"params": {RANK: {"relevant_chunk_threshold": 0.7}}})
-    assert parameters(mrr, given).model_dump()["relevant_chunk_threshold"] == 0.7
+    given = MINILM.model_copy(update={"params": {RANK: {"relevant_chunk_threshold": 0.75}}})
+    assert parameters(mrr, given).model_dump()["relevant_chunk_threshold"] == 0.75
     assert mark(MINILM) != mark(BGE) == mark(given)
     field = mrr.params.model_json_schema()["properties"]["relevant_chunk_threshold"]
     assert (field["default"], field["minimum"], field["maximum"]) == (0.45, 0, 1)
@@ -79,7 +81,7 @@ def test_an_evaluator_that_asks_another_model_keeps_the_catalogues_lines() -> No
 def test_an_encoder_that_nobody_measured_has_the_catalogues_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     other = EvaluatorSettings(encoder=EncoderSettings(model="org/other-encoder"))
     with caplog.at_level(logging.WARNING):
-        assert thresholds(other) == thresholds(other) == thresholds(BGE)
+        assert thresholds(other) == thresholds(other) == lines_of(registry.load())
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         "no thresholds were measured for the encoder other-encoder"
     ]

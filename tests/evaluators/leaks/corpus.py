@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tests.evaluators.leaks.apart import APART, NOT_APART
 from tests.evaluators.leaks.codes_and_places import CODES, NO_CODES
 from tests.evaluators.leaks.harmless import HARMLESS
 from tests.evaluators.leaks.identities import CARDS, DIGITS, IBANS, IDENTITIES, Made, digits
@@ -221,7 +222,7 @@ def negatives() -> tuple[Example, ...]:
     draw = random.Random(SEED)
     made = [make(draw) for make in HARMLESS for _ in range(EACH * 2)]
     alone = [numbered(draw, text, count) for text, count in (*LEFT_ALONE, *LEFT_OUT, *NO_CODES) for _ in range(EACH)]
-    return tuple(Example("", text, "") for text in (*made, *alone))
+    return tuple(Example("", text, "") for text in (*made, *alone, *NOT_APART))
 
 
 def numbered(draw: random.Random, text: str, count: int) -> str:
@@ -263,7 +264,7 @@ def _positives(draw: random.Random) -> Iterator[Example]:
         yield put("api_key", (carrier,), run(draw, 40, ALNUM + "+/"))
     for carrier in HEADERS:
         yield put("authorization", (carrier,), run(draw, 24) + digits(draw, 4, DIGITS))
-    for kind, make, written in (*WRITTEN, *MISREAD, *CODES):
+    for kind, make, written in (*WRITTEN, *MISREAD, *CODES, *APART):
         for way in written:
             value = make(draw)
             yield Example(kind, way.replace("@", value), value)

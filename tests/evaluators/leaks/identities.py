@@ -61,6 +61,12 @@ def iban(country: str, made: Made) -> Made:
     return draw_iban
 
 
+def nuss(draw: random.Random) -> str:
+    """Of Spain's social security: two digits check the others."""
+    number = digits(draw, 10)
+    return f"{number}{int(number) % 97:02}"
+
+
 def in_fours(made: Made) -> Made:
     def draw_in_fours(draw: random.Random) -> str:
         text = made(draw)
@@ -100,6 +106,7 @@ IBANS: tuple[Made, ...] = (
     iban("NO", of(11)),
     in_fours(iban("PL", of(24))),
     iban("AT", of(16)),
+    grouped(iban("IE", lambda draw: "AIBK" + digits(draw, 14)), 4, 4, 4, 4, 4, by="-"),
 )
 IDENTITIES: dict[str, tuple[str, tuple[Made, ...]]] = {  # kind: a label (empty: none is needed), how it is written
     "gb_nino": (
@@ -113,6 +120,7 @@ IDENTITIES: dict[str, tuple[str, tuple[Made, ...]]] = {  # kind: a label (empty:
         (valid("fr.nir", lambda d: "1" + f"{d.randint(50, 99)}{d.randint(1, 12):02}" + "75" + digits(d, 8)),),
     ),
     "es_dni": ("", (valid("es.dni", lambda d: digits(d, 8) + d.choice("TRWAGMYFPDXBNJZSQVHLCKE")),)),
+    "es_nuss": ("n\u00famero de la Seguridad Social", (nuss, grouped(nuss, 2, 8), grouped(nuss, 2, 8, by="/"))),
     "es_nie": ("", (valid("es.nie", lambda d: d.choice("XYZ") + digits(d, 7) + d.choice("TRWAGMYFPDXBNJZSQVHLCKE")),)),
     "it_codice_fiscale": (
         "",

@@ -40,6 +40,10 @@ REPEATED = {
     "logins": "user a, pass b user: u: login p: define('password', ",
     "passwords ahead of their label": "'a1!bcdefgh' as the 'b' is your new k password ",
     "queries": "a%40b.de %2B4915112345678 passport: { number: ",
+    "answers": "What is your PIN?\nBob: 6803\nPlease enter your passport.\nAnn: X1234567\n",
+    "questions": "? ? ? ",
+    "records": '{"name": "password", "value": "a1!bcdefg"} insert into t (a, ssn) values (1, \'a\'), (',
+    "lists": "passport X1234567, X1234567 and X1234567\n- X1234567\n",
     "options": "mysql -p docker login --password -p'a ",
 }
 

@@ -5,7 +5,7 @@ import string
 from collections.abc import Callable
 from hashlib import sha256
 
-from tests.evaluators.leaks.identities import date, digits, valid
+from tests.evaluators.leaks.identities import date, digits, grouped, valid
 
 Made = Callable[[random.Random], str]
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -161,6 +161,19 @@ WRITTEN: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
     ),
     (
         "phone",
+        grouped(_of(9), 3, 3, 3),
+        (
+            *(
+                "Puede llamar a Andr\u00e9s Pe\u00f1a al @.",
+                "Mette kan tr\u00e6ffes p\u00e5 @.",
+                "Volejte Petr Mal\u00fd na \u010d\u00edslo @.",
+                "\u0417\u0432\u043e\u043d\u0438\u0442\u0435 \u043f\u043e \u043d\u043e\u043c\u0435\u0440\u0443 @",
+                "Tel. kom. Zofia Kowalska: @",
+            ),
+        ),
+    ),
+    (
+        "phone",
         _of(9),
         (
             *(
@@ -256,6 +269,15 @@ WRITTEN: tuple[tuple[str, Made, tuple[str, ...]], ...] = (
 
 # What the wider labels must leave alone; "@" is a number of the length.
 LEFT_ALONE: tuple[tuple[str, int], ...] = (
+    *(("305 - 427 - 906@ = -5462", 1), ("requires libfoo >= 9.25.189.@, < 10", 2), ("password: !vault_ref app@/db", 2)),
+    *(
+        (
+            "\u30d1\u30b9\u30ef\u30fc\u30c9\u306f@\u6587\u5b57\u4ee5\u4e0a\u306b\u3057\u3066\u304f\u3060\u3055\u3044\u3002",
+            2,
+        ),
+        ("The depot lies at 60.847081, 1.7761@.", 2),
+        ("\u767a\u9001\u3055\u308c\u307e\u3057\u305f\u3002\nDie Softwareversion 8.16.35.@ behebt den Fehler.", 2),
+    ),
     *(("The driving licence act of @ applies.", 4), ("Her health plan and health insurance cost @ francs.", 5)),
     *(
         ("The passport office handled @ requests.", 8),

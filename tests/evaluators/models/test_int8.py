@@ -15,6 +15,7 @@ from evaluators.models import revision_of as model_revision_of
 from evaluators.runtime.int8 import asks, similarities, within
 from evaluators.runtime.int8_sample import PAIRS, TEXTS
 from evaluators.runtime.nodes import Nodes, Shape, quantized
+from evaluators.runtime.weights import Weights
 from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
 from evaluators.spec import ModelRef, Need, Vectors
 from tests.evaluators.models.tiny import LABELS, classifier
@@ -61,14 +62,14 @@ def test_within_is_about_the_worst_score_and_no_number_is_never_within() -> None
 class TestEncoder:
     def test_within_the_tolerance_it_runs_and_its_revision_tells(self) -> None:
         exact, int8 = encoder(None), encoder(LOOSE)
-        assert int8.revision == f"{exact.revision}+int8"
+        assert int8.revision == f"{exact.revision}+int8~{LOOSE:g}"
         off = np.abs(similarities(int8.encode(TEXTS)) - similarities(exact.encode(TEXTS))).max()
         assert 1e-4 < off <= LOOSE
         assert revision_of(EncoderSettings(model=PACKAGED_MODEL, int8_tolerance=LOOSE)) == int8.revision
 
     def test_beyond_it_float32_runs_and_the_log_says_by_how_much(self, caplog: pytest.LogCaptureFixture) -> None:
         strict = load_encoder(EncoderSettings(model=PACKAGED_MODEL, backend="onnx", int8_tolerance=STRICT))
-        assert strict.revision == encoder(None).revision
+        assert strict.revision == f"{encoder(None).revision}+int8~{STRICT:g}"
         np.testing.assert_array_equal(strict.encode(TEXTS), encoder(None).encode(TEXTS))
         assert "runs in float32: on a sample its int8 scores are off by 0.0" in caplog.text
 
@@ -97,17 +98,19 @@ class TestEncoder:
         onnx.save(model, tmp_path / "float.onnx")
         quantize_dynamic(tmp_path / "float.onnx", tmp_path / "int8.onnx", per_channel=True, weight_type=QuantType.QInt8)
         [theirs] = InferenceSession(tmp_path / "int8.onnx").run(None, {"x": x})
-        [ours] = _product(x, weight)
+        [ours] = _product(x, weight, tmp_path / "weights.safetensors")
         assert np.abs(ours - x @ weight).max() < np.abs(theirs - x @ weight).max()
         assert np.abs(ours - x @ weight).max() < 0.02 * np.abs(x @ weight).max()
 
 
-def _product(x: Vectors, weight: Vectors) -> list[Vectors]:
-    """x W by the graph's int8 layers."""
+def _product(x: Vectors, weight: Vectors, file: Path) -> list[Vectors]:
+    """x W by the graph's int8 layers, by way of a file."""
     from onnxruntime import InferenceSession, OrtValue, SessionOptions
+    from safetensors.numpy import save_file
 
     held = {"layer.weight": np.ascontiguousarray(weight.T), "layer.bias": np.zeros(weight.shape[1], np.float32)}
-    nodes = Nodes(held, int8=True)  # type: ignore[arg-type]  # a mapping reads as the weights of a file
+    save_file(held, file)
+    nodes = Nodes(Weights(file), int8=True)
     inputs: dict[str, tuple[type[np.generic], Shape]] = {"x": (np.float32, ("rows", weight.shape[0]))}
     model = nodes.model(inputs, nodes.linear("x", "layer"), "y", ("rows", weight.shape[1]))
     options = SessionOptions()
@@ -122,13 +125,13 @@ def _product(x: Vectors, weight: Vectors) -> list[Vectors]:
 class TestClassifier:
     def test_within_the_tolerance_it_runs_and_its_revision_tells(self) -> None:
         exact, int8 = load(REF, chosen(None, "onnx")), load(REF, chosen(LOOSE))
-        assert int8.revision == f"{exact.revision}+int8" == model_revision_of(REF, chosen(LOOSE))
+        assert int8.revision == f"{exact.revision}+int8~{LOOSE:g}" == model_revision_of(REF, chosen(LOOSE))
         off = np.nanmax(np.abs(int8.answer(PAIRS) - exact.answer(PAIRS)))  # NaN: a pair too long for it
         assert 1e-5 < off <= LOOSE
 
     def test_beyond_it_float32_runs(self, caplog: pytest.LogCaptureFixture) -> None:
         exact, strict = load(REF, chosen(None, "onnx")), load(REF, chosen(STRICT))
-        assert strict.revision == exact.revision == model_revision_of(REF, chosen(STRICT))
+        assert strict.revision == f"{exact.revision}+int8~{STRICT:g}" == model_revision_of(REF, chosen(STRICT))
         np.testing.assert_allclose(strict.answer(PAIRS), exact.answer(PAIRS), rtol=0, atol=1e-5)
         assert "runs in float32" in caplog.text
 
@@ -137,7 +140,7 @@ class TestClassifier:
     ) -> None:
         with caplog.at_level(logging.WARNING):
             model = load(REF, chosen(LOOSE, "torch"))
-        assert not model.revision.endswith("+int8")
+        assert model.revision == load(REF, chosen(LOOSE)).revision
         assert "int8 needs the backend onnx" in caplog.text
 
     def test_a_model_of_pairs_is_tried_on_pairs_alone(self) -> None:

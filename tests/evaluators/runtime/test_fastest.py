@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -39,13 +40,17 @@ class Timed:
         return np.zeros((1, 1), np.float32)
 
 
+def _made(runtime: Timed) -> Timed:
+    return runtime
+
+
 def choose(
     clock: Clock, made: dict[str, Timed], model: str | None = None, longest: Callable[[Timed], int] = lambda _: 512
 ) -> str:
     name, runtime = fastest(
         model or f"model-{next(_names)}",
         None,
-        {name: (lambda one=one: one) for name, one in made.items()},  # type: ignore[misc]  # mypy knows no type of a default
+        {name: partial(_made, one) for name, one in made.items()},
         longest,
         clock,
     )

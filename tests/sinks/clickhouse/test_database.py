@@ -57,7 +57,7 @@ def test_no_rows_is_no_insert(database: Database) -> None:
     text=st.text(st.characters(exclude_categories=["Cs"])),
     number=st.integers(-(1 << 63), (1 << 63) - 1),
     names=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=4),
-    time=st.datetimes(datetime(1971, 1, 1), datetime(2099, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001  bounds of aware times
+    time=st.datetimes(datetime(1971, 1, 1), datetime(2099, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001  # bounds of aware times
 )
 def test_what_is_bound_is_what_the_server_sees(
     database: Database, text: str, number: int, names: list[str], time: datetime
@@ -85,7 +85,7 @@ def test_times_are_aware_utc(database: Database) -> None:
     assert row == {"at": datetime(2026, 3, 1, 12, 30, tzinfo=UTC), "zero": datetime(1970, 1, 1, tzinfo=UTC)}
     assert {value.tzinfo for value in row.values()} == {UTC}
     with pytest.raises(ValueError, match="time zone"):
-        database.rows("SELECT {at:DateTime}", {"at": datetime(2026, 3, 1)})  # noqa: DTZ001  refused
+        database.rows("SELECT {at:DateTime}", {"at": datetime(2026, 3, 1)})  # noqa: DTZ001  # refused
 
 
 def test_a_long_parameter_is_no_url(database: Database) -> None:
@@ -298,7 +298,7 @@ def test_threads_share_one_database(pairs: Database) -> None:
             for step in range(10):
                 pairs.insert("pairs", [Pair(f"{number}.{step}", float(number))])
                 assert pairs.rows("SELECT {n:UInt8} AS n", {"n": number}) == [{"n": number}]
-        except BaseException as error:  # noqa: BLE001  a thread's failed assertion is told by the test
+        except BaseException as error:  # noqa: BLE001  # a thread's failed assertion is told by the test
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from drift.announce import OLDEST
+from drift.messages import OLDEST
 from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
@@ -86,7 +86,11 @@ def test_another_retention_changes_that_table_alone(database: Database) -> None:
 
 
 def test_vectors_have_a_retention_of_their_own(database: Database) -> None:
-    assert migrate(database, RetentionSettings(embeddings_days=3)) == ["ttl:embeddings"]
+    assert migrate(database, RetentionSettings(embeddings_days=3)) == [
+        "ttl:embeddings",
+        "ttl:topic_models",
+        "ttl:question_references",
+    ]
     database.insert("embeddings", [embedding("old", run_id="live"), embedding("replayed", run_id="replay")])
     database.command("OPTIMIZE TABLE embeddings FINAL")
     assert [row.trace_id for row in stored(database, "embeddings") if isinstance(row, EmbeddingRow)] == ["replayed"]

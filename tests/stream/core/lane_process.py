@@ -1,7 +1,4 @@
-"""A lane as a process of its own: `python -m tests.stream.core.lane_process SETTINGS DIRECTORY LANE [SECONDS]`.
-
-The real lane with a sink that a test can look into; SECONDS are slept over each slice.
-"""
+"""A lane as a process of its own: the real one, with a sink that a test can look into."""
 
 import asyncio
 import signal
@@ -9,7 +6,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 from evaluators.errors import RagwatchError
 from evaluators.spec import Lane
@@ -34,20 +30,21 @@ class Slow:
         return self._pipeline.process(records)
 
 
-async def main(settings_file: str, directory: str, lane: Lane, nap: float) -> None:
-    settings = load(Path(settings_file), {}).settings
+def run(settings_file: Path, directory: Path, lane: Lane, nap_s: float) -> int:
+    """Until SIGTERM; the exit status. `nap_s` is slept over each slice."""
+    try:
+        asyncio.run(_serve(settings_file, directory, lane, nap_s))
+    except RagwatchError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+async def _serve(settings_file: Path, directory: Path, lane: Lane, nap_s: float) -> None:
+    settings = load(settings_file, {}).settings
     logs.configure(settings.telemetry)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    pipeline = Slow(assemble(settings, lane).pipeline, nap)
-    await serve(settings, lane, pipeline, LineSink(Path(directory)), stop, port=0)
-
-
-if __name__ == "__main__":
-    try:
-        [lane] = (known for known in get_args(Lane) if known == sys.argv[3])
-        asyncio.run(main(sys.argv[1], sys.argv[2], lane, float(sys.argv[4]) if len(sys.argv) > 4 else 0.0))
-    except RagwatchError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(2)
+    pipeline = Slow(assemble(settings, lane).pipeline, nap_s)
+    await serve(settings, lane, pipeline, LineSink(directory), stop, port=0)

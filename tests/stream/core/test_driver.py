@@ -83,6 +83,7 @@ def consumer(thread: Any = None, **limits: int) -> Any:
     made.offsets = OffsetTracker()
     made.draining = False
     made._room = asyncio.Event()
+    made.ends = {}
     made._left_at = {}
     made._thread = thread
     made.flow_active = True

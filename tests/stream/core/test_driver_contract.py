@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.consumer.group_coordinator import BaseCoordinator, GroupCoordinator
 from aiokafka.consumer.subscription_state import Assignment, Subscription, SubscriptionState, TopicPartitionState
 from aiokafka.structs import ConsumerRecord
 from faust.app.base import App, BootStrategy
@@ -80,6 +81,7 @@ CALLED = [
     (Fetcher, "fetched_records", ["self", "partitions", "timeout", "max_records"]),
     (Assignment, "state_value", ["self", "tp"]),
     (SubscriptionState, "fetch_context", ["self"]),
+    (SubscriptionState, "subscribe_pattern", ["self", "pattern", "listener"]),
     (Message, "ack", ["self", "consumer", "n"]),
     (ConsumerMessage, "on_final_ack", ["self", "consumer"]),
 ]
@@ -136,13 +138,24 @@ def test_attributes_that_we_read_are_there() -> None:
     assert "serialized_value_size" in ConsumerRecord.__dataclass_fields__
 
 
+def test_a_pattern_is_subscribed_to_and_asked_as_we_do() -> None:
+    subscribed = inspect.getsource(AIOKafkaConsumer.subscribe)
+    assert "self._subscription.subscribe_pattern(pattern=pattern, listener=listener)" in subscribed
+    assert "self._client.set_topics([])" in subscribed
+    assert "subscription.subscribed_pattern.match(topic)" in inspect.getsource(BaseCoordinator)
+
+
+def test_a_coordinator_that_does_not_answer_is_forgotten() -> None:
+    assert "self._coordinator = " in inspect.getsource(AIOKafkaConsumer)
+    assert "self.coordinator_id = None" in inspect.getsource(GroupCoordinator.coordinator_dead)
+    assert "self.coordinator_dead()" in inspect.getsource(GroupCoordinator._send_req)
+
+
 def test_a_new_assignment_is_a_new_object() -> None:
     assert "self._assignment = Assignment(" in inspect.getsource(Subscription._assign)
 
 
 def test_idle_time_is_what_the_group_is_left_for() -> None:
-    from aiokafka.consumer.group_coordinator import GroupCoordinator
-
     assert "fetcher_idle_time" in inspect.getsource(GroupCoordinator._heartbeat_routine)
 
 

@@ -14,13 +14,13 @@ class Clock:
 def test_a_lane_without_commits_while_records_wait_is_stuck() -> None:
     clock = Clock()
     health = LaneHealth(clock, live_after_s=60)
-    health.observe({0: 5}, work_waits=True, sink_away=False)
+    health.observe({0: 5}, work_waits=True, away=False)
     clock.now += 59
-    health.observe({0: 5}, work_waits=True, sink_away=False)
+    health.observe({0: 5}, work_waits=True, away=False)
     assert health.live() == []
     clock.now += 2
     assert health.live() == ["records wait and nothing was committed for 61 s"]
-    health.observe({0: 6}, work_waits=True, sink_away=False)
+    health.observe({0: 6}, work_waits=True, away=False)
     assert health.live() == []
 
 
@@ -28,7 +28,7 @@ def test_an_idle_lane_lives_for_ever_and_so_does_one_whose_sink_is_away() -> Non
     clock = Clock()
     health = LaneHealth(clock, live_after_s=60)
     for waits, away in [(False, False), (True, True)] * 5:
-        health.observe({0: 5}, work_waits=waits, sink_away=away)
+        health.observe({0: 5}, work_waits=waits, away=away)
         clock.now += 55
         assert health.live() == []
 
@@ -36,7 +36,7 @@ def test_an_idle_lane_lives_for_ever_and_so_does_one_whose_sink_is_away() -> Non
 def test_a_watch_that_stopped_looking_is_stuck() -> None:
     clock = Clock()
     health = LaneHealth(clock, live_after_s=60)
-    health.observe({}, work_waits=False, sink_away=False)
+    health.observe({}, work_waits=False, away=False)
     clock.now += 61
     assert health.live()
 

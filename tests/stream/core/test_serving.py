@@ -45,7 +45,7 @@ async def test_metrics_live_and_ready_are_served() -> None:
         assert await get("/ready") == (503, "the worker is starting\n")
         health.waits_for("start", None)
         assert await get("/ready") == (200, "ok\n")
-        health.observe({}, work_waits=True, sink_away=False)
+        health.observe({}, work_waits=True, away=False)
         assert (await get("/live"))[0] == 200
         now[0] = 11
         assert (await get("/live"))[0] == 503

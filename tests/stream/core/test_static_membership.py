@@ -1,4 +1,4 @@
-"""A lane that is a static member comes back without a rebalance: the group's generation stays."""
+"""A lane that is a static member comes back without a rebalance: the group's generation stays; names are for one."""
 
 import asyncio
 import uuid
@@ -20,13 +20,14 @@ pytestmark = pytest.mark.kafka
 
 
 @asynccontextmanager
-async def another_member(kafka: KafkaNode, lane: Lane) -> AsyncIterator[AIOKafkaConsumer]:
-    """Of the lane's group, who takes its share and goes on while the lane is away."""
+async def another_member(kafka: KafkaNode, lane: Lane, name: str | None = None) -> AsyncIterator[AIOKafkaConsumer]:
+    """Of the lane's group, who takes its share and goes on while the lane is away; `name`: it is static too."""
     member = AIOKafkaConsumer(
         lane.topic,
         bootstrap_servers=kafka.bootstrap,
         group_id=lane.group,
         enable_auto_commit=False,
+        group_instance_id=name,
         heartbeat_interval_ms=500,
         partition_assignment_strategy=[RoundRobinPartitionAssignor],
     )
@@ -68,13 +69,30 @@ async def comes_back(kafka: KafkaNode, lane: Lane) -> None:
         assert (other._coordinator.generation, other.assignment()) == before
 
 
-def test_a_restart_within_the_session_timeout_causes_no_rebalance(kafka: KafkaNode, tmp_path: Path) -> None:
+@in_loop
+async def is_robbed_and_robs(kafka: KafkaNode, lane: Lane, name: str) -> None:
+    """A member has another id each time that it joins, and joins once more when the other one has its place."""
+    stored = len(lane.traces())
+    async with another_member(kafka, lane, name) as other:
+        ids = set()
+
+        def joined_thrice() -> bool:
+            ids.add(other._coordinator.member_id)
+            return len(ids - {""}) >= 3
+
+        await asyncio.to_thread(eventually, joined_thrice, 30, lane.logs)
+    await asyncio.to_thread(send, kafka, lane.topic, [(None, trace(f"r{n}")) for n in range(20)])
+    await asyncio.to_thread(eventually, partial(stores_more, lane, stored), 30, lane.logs)
+
+
+def test_a_restart_causes_no_rebalance_and_two_of_one_name_rob_each_other(kafka: KafkaNode, tmp_path: Path) -> None:
     topic = f"rag.{uuid.uuid4().hex[:8]}"
     make_topics(kafka, {topic: 2, f"{topic}.dead": 1})
     settings = {"group_instance_id": "worker-0", "session_timeout_s": 40.0}
     with Lane(kafka, tmp_path, topic, kafka=settings) as lane:
         eventually(lane.is_at_work, 40, lane.logs)
         comes_back(kafka, lane)
+        is_robbed_and_robs(kafka, lane, "worker-0-fast")
 
 
 def test_each_lane_has_a_name_of_its_own() -> None:

@@ -167,7 +167,11 @@ def test_a_worker_waits_for_a_topic_that_is_made_later(kafka: Broker, database: 
     topic = "rag.later"
     file = configured(tmp_path, kafka, database, topic, "[telemetry]\nport = 0")
     with ragwatch(tmp_path, "worker", "--lane", "fast", "--config", str(file)) as process:
-        eventually(lambda: f"have no topic {topic}: create it" in told(tmp_path), 40, lambda: told(tmp_path))
+        eventually(
+            lambda: f"have no topic {topic}: `ragwatch topics create` makes it" in told(tmp_path),
+            40,
+            lambda: told(tmp_path),
+        )
         make_topics(kafka, {topic: 1, f"{topic}.dead": 1})
         send(kafka, topic, [(None, trace("t1"))])
         eventually(lambda: committed(kafka, f"{topic}-fast", topic, 1) == {0: 1}, 60, lambda: told(tmp_path))

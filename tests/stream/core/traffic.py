@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +16,11 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
+from evaluators.spec import Lane as LaneName
 from tests.infra import telemetry
+from tests.infra.forked import Forked
+from tests.infra.settings_file import settings_file
+from tests.stream.core import lane_process
 from tests.stream.core.line_sink import rows_in
 
 ROOT = Path(__file__).parents[3]
@@ -124,10 +125,10 @@ class Lane:
     topic: str
     kafka: Mapping[str, Any] = field(default_factory=dict)
     worker: Mapping[str, Any] = field(default_factory=dict)
-    lane: str = "fast"
+    ingest: Mapping[str, Any] = field(default_factory=dict)
+    lane: LaneName = "fast"
     nap_s: float = 0.0
-    process: subprocess.Popen[bytes] | None = None
-    own_log: Path | None = None
+    process: Forked | None = None
 
     @property
     def group(self) -> str:
@@ -148,27 +149,19 @@ class Lane:
                 **self.kafka,
             },
             "worker": {"block_wait_ms": 50, "heartbeat_s": 0.5, **self.worker},
+            "ingest": dict(self.ingest),
             "evaluators": {"enabled": ["inputs"]},
         }
         name = uuid.uuid4().hex[:8]
         file = self.directory / f"{name}.toml"
-        file.write_text(_toml(settings))
-        self.own_log = self.directory / f"{name}.log"
-        log = self.own_log.open("wb")
-        module = "tests.stream.core.lane_process"
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", module, str(file), str(self.directory), self.lane, str(self.nap_s)],
-            cwd=ROOT,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        )
-        log.close()
+        file.write_text(settings_file(settings))
+        log = self.directory / f"{name}.log"
+        self.process = Forked(log, lane_process.run, file, self.directory, self.lane, self.nap_s)
         return self
 
     def is_at_work(self) -> bool:
         """By its own word: `logs` are those of every lane in its directory, in any order."""
-        return self.own_log is not None and "at work in group" in self.own_log.read_text()
+        return self.process is not None and self.process.says("at work in group")
 
     def logs(self) -> str:
         return "\n".join(path.read_text()[-4000:] for path in self.directory.glob("*.log"))
@@ -186,24 +179,14 @@ class Lane:
 
     def terminate(self, timeout_s: float = 30.0) -> int:
         assert self.process is not None
-        self.process.terminate()
-        return self.process.wait(timeout_s)
+        return self.process.stop(timeout_s)
 
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
-            self.process.wait()
 
     def __enter__(self) -> "Lane":
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.kill()
-
-
-def _toml(settings: Mapping[str, Mapping[str, Any]]) -> str:
-    lines = []
-    for section, values in settings.items():
-        lines.append(f"[{section}]")
-        lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
-    return "\n".join(lines) + "\n"

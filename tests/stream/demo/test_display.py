@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from drift.problems import Problem
+from drift.problems.problem import Problem
 from drift.settings import RuleOverride, RuleSettings
 from evaluators import registry
 from stream.demo.console import View, change, clock, limit, number, render, sparkline
@@ -30,6 +30,7 @@ PROBLEM = Problem(
     segment="",
     segment_value="",
     kinds=("threshold",),
+    holding=("threshold",),
     type="retrieval",
     severity="high",
     code="P0204",
@@ -41,6 +42,8 @@ PROBLEM = Problem(
     rule_id="r",
     first_seen_at=NOW,
     last_seen_at=NOW,
+    last_event_at=NOW,
+    voices={},
 )
 
 

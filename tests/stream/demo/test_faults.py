@@ -13,7 +13,7 @@ from evaluators.run import run_all
 from stream.cli import demo as demo_command
 from stream.demo.faults import FAULTS
 from stream.demo.traffic import encode
-from stream.ingest.decoding import Limits, decode
+from stream.ingest.decoding import Limits, decoded
 from stream.ingest.records import StoredRecord
 
 pytestmark = pytest.mark.onnx
@@ -79,7 +79,7 @@ def test_what_is_sent_is_a_canonical_trace(bench: Bench) -> None:
         value = encode(trace)
         assert b"null" not in value
         record = StoredRecord("rag.traces", 1, 7, int(trace.time.timestamp() * 1000), b"k", value)
-        read = decode(record, limits)
+        read = decoded(record, limits).trace
         assert abs((read.time - trace.time).total_seconds()) < 0.001
         assert msgspec.structs.replace(read, time=trace.time, source=None) == trace
 

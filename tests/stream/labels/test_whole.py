@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from evaluators.trace import Trace
 from sinks.rows import TextRow
 from stream.configuration.sections import IngestSettings
-from stream.ingest.decoding import Limits, decode
+from stream.ingest.decoding import Limits, decoded
 from stream.ingest.rows import placed, text_row
 from stream.ingest.whole import StoredTexts, made_whole
 from tests.stream.pipe.records import AT, fields, record
@@ -81,14 +81,14 @@ def again(trace: Trace, row: TextRow) -> Trace:
 )
 def test_it_is_the_trace_that_was_stored(changes: dict[str, Any]) -> None:
     at = record(**changes)
-    trace = decode(at, LIMITS)
+    trace = decoded(at, LIMITS).trace
     row = text_row(placed(trace, at, "live", 0), whole=True)
     assert again(trace, row) == trace
 
 
 def test_the_rest_holds_no_text_twice_and_nobodys_name() -> None:
     at = record(**EVERYTHING)
-    row = text_row(placed(decode(at, LIMITS), at, "live", 0), whole=True)
+    row = text_row(placed(decoded(at, LIMITS).trace, at, "live", 0), whole=True)
     rest = json.loads(row.rest)
     assert rest["trace_id"] == "t-1"
     assert rest["time"] == AT
@@ -105,4 +105,4 @@ def test_the_rest_holds_no_text_twice_and_nobodys_name() -> None:
 
 def test_masked_texts_have_no_rest() -> None:
     at = record()
-    assert text_row(placed(decode(at, LIMITS), at, "live", 0), whole=False).rest == ""
+    assert text_row(placed(decoded(at, LIMITS).trace, at, "live", 0), whole=False).rest == ""

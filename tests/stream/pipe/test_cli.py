@@ -35,6 +35,26 @@ def shell(*args: str, cwd: Path, **variables: str) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("insights", "--days", "nan"),
+        ("jobs", "runs", "--days", "nan"),
+        ("compare", "a", "b", "--min-change", "inf"),
+        ("problems", "show", "\udcff"),
+        ("baseline", "pin", "docs", "--run", "a", "--why", " "),
+        ("baseline", "pin", "docs", "--run", "a", "--why", "x", "--metric", ""),
+        ("baseline", "pin", "docs", "--from", "2026-01-01", "--to", "9999-12-31T23:59:59-12:00", "--why", "x"),
+        ("rules", "test", "rules.toml", "--from", "0001-01-01T00:00:00+14:00"),
+    ],
+    ids=" ".join,
+)
+def test_what_no_command_can_use_is_one_line_before_anything_is_asked(args: tuple[str, ...]) -> None:
+    found = run(*args)
+    assert found.exit_code == 2, found.output
+    assert isinstance(found.exception, SystemExit)
+
+
 def helps(command: click.Command, *above: str) -> list[tuple[str, ...]]:
     found = [above]
     if isinstance(command, click.Group):
@@ -100,8 +120,14 @@ NEEDED = {
     "run_id": ("--run", "r"),
     "place": ("rag.traces/0/1",),
     "problem_id": ("p",),
+    "until": ("--until", "2h"),
+    "why": ("--why", "w"),
+    "app": ("a",),
+    "metric": ("m",),
     "run_a": ("a",),
     "run_b": ("b",),
+    "file": ("rules.toml",),
+    "first": ("--from", "2026-03-01"),
 }  # what a command asks for, by its parameter's name
 
 
@@ -144,6 +170,56 @@ def test_config_prints_a_file_that_means_the_same(tmp_path: Path) -> None:
     second = run("config", "--config", str(file))
     values = [re.sub(r" +# .*", "", line) for line in first.output.splitlines() if "password" not in line]
     assert values == [re.sub(r" +# .*", "", line) for line in second.output.splitlines() if "password" not in line]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("params.rouge.use_stemer = 1", "evaluators.params.rouge.use_stemer: there is no such parameter"),
+        ('params.rouge.use_stemmer = "x"', "evaluators.params.rouge.use_stemmer: Input should be a valid boolean"),
+        ("params.rogue.use_stemmer = true", "evaluators.params: there is no evaluator 'rogue'; did you mean 'rouge'?"),
+        ('disabled = ["rogue"]', "evaluators.disabled: there is no evaluator 'rogue'; did you mean 'rouge'?"),
+    ],
+)
+def test_config_says_which_evaluator_or_parameter_is_wrong_and_where(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "r.toml"
+    file.write_text(f"[evaluators]\n{text}\n")
+    for options in ((), ("--json",), ("--changed",)):
+        told = run("config", *options, "--config", str(file))
+        assert told.exit_code == 2
+        assert told.output.startswith(f"ragwatch: {file}:2: {said}")
+    assert told.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('overrides]]\nmetric = "rouge.rouge_k"\nmin = 0.5', "no metric 'rouge.rouge_k'; did you mean 'rouge."),
+        ('overrides]]\nmetric = "q.q"\nmin = 0.5', "no metric 'q.q' (known: "),
+        (
+            'objectives]]\nname = "ok"\nmetric = "rouge.rouge_k"',
+            "ok: no metric of records 'rouge.rouge_k'; did you mean",
+        ),
+        ('limits]]\nevaluator = "rogue"\nerror_limit = 0.5', "no evaluator 'rogue'; did you mean 'rouge'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["config", "check"])
+def test_a_rule_that_fits_no_metric_is_refused_where_settings_are_looked_at(
+    command: str, text: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "r.toml"
+    file.write_text(f"[rules]\n[[rules.{text}\n")
+    told = run(command, "--config", str(file))
+    assert told.exit_code == 2
+    assert told.output.startswith(f"ragwatch: {file}:2: rules.")
+    assert said in told.output
+
+
+def test_a_rule_of_a_variable_that_fits_no_metric_is_refused() -> None:
+    told = run("config", RAGWATCH_RULES__OVERRIDES='[{"metric": "operations.cost_usdd", "max": 0.1}]')
+    assert told.exit_code == 2
+    assert told.output.startswith("ragwatch: RAGWATCH_RULES__OVERRIDES: rules.overrides: no metric")
+    assert "did you mean 'operations.cost_usd'?" in told.output
 
 
 def test_config_changed_shows_only_what_is_not_default() -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from click.testing import CliRunner, Result
 
-from drift.problems import EventRow
+from drift.problems.problem import EventRow
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from stream.cli import main
@@ -124,8 +124,8 @@ def test_check_when_all_is_well_and_with_topics_that_are_not(database: Database,
     }
     wrong = run("check", **variables)
     assert wrong.exit_code == 1
-    assert f"--create --topic {names['traces']} --partitions 4" in wrong.output
-    assert f"--create --topic {names['jobs']} --partitions 1" in wrong.output
+    for topic in names.values():
+        assert f"have no topic {topic}; `ragwatch topics create` makes it" in wrong.output
     there = asyncio.run(partitions(KafkaSettings(bootstrap_servers=kafka.bootstrap)))
     assert not set(names.values()) & set(there), "looking made a topic"
     asyncio.run(create_topics(kafka.bootstrap, {names["traces"]: 3, names["dead"]: 1, names["jobs"]: 2}))

@@ -130,7 +130,10 @@ def test_a_broken_record_of_a_canonical_topic_is_told_as_ever() -> None:
         ({"decoders": {"elsewhere": "lines"}}, "kafka.decoders names elsewhere, which kafka.topics does not"),
         ({"topics": ["rag traces"]}, "'rag traces' names no topic"),
         ({"topics": ["rag.traces", ""]}, "'' names no topic"),
-        ({"topics": ["^rag.("]}, "'^rag.(' is no regular expression: missing )"),
+        ({"topics": ["^rag.("]}, "'^rag.(': regular expression refused (missing ))"),
+        ({"topics": ["^rag(?!.dead)"]}, "'^rag(?!.dead)': regular expression refused"),
+        ({"topics": ["^rag(?!.dead)"]}, "look-around has no linear time"),
+        ({"topics": ["^(a{999}){999}"]}, "regular expression refused"),
     ],
 )
 def test_topics_and_decoders_that_cannot_be_are_refused(settings: dict[str, Any], said: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evaluators.errors import BadRecord
 from evaluators.trace import Chunk, Source, Trace
 from stream.configuration.sections import IngestSettings
-from stream.ingest.decoding import Limits, decode
+from stream.ingest.decoding import Limits, decoded
 from stream.ingest.records import StoredRecord
 from tests.stream.pipe.records import AT_MS, fields, record
 
@@ -23,12 +23,12 @@ SECRET = "kept-from-every-message"
 
 def bad(value: Any = None, *, limits: Limits = LIVE, **changes: Any) -> BadRecord:
     with pytest.raises(BadRecord) as caught:
-        decode(record(value, **changes), limits)
+        decoded(record(value, **changes), limits)
     return caught.value
 
 
 def test_a_trace_in_full() -> None:
-    trace = decode(record(offset=7, partition=3), LIVE)
+    trace = decoded(record(offset=7, partition=3), LIVE).trace
     assert trace.trace_id == "t-1"
     assert trace.time == datetime(2026, 3, 1, 12, tzinfo=UTC)
     assert trace.contexts == (Chunk("c-1", "json.dumps returns a string.", 0.9, 1),)
@@ -122,7 +122,7 @@ def test_nan_and_infinity_are_refused_by_name(number: str) -> None:
 
 
 def test_unknown_fields_are_kept() -> None:
-    trace = decode(
+    trace = decoded(
         record(
             thumbs="up",
             attributes={"own": 1},
@@ -131,7 +131,7 @@ def test_unknown_fields_are_kept() -> None:
             error={"type": "Timeout", "code": 504},
         ),
         LIVE,
-    )
+    ).trace
     assert trace.attributes == {"own": 1, "thumbs": "up", "latency.queue_s": 0.3, "error.code": 504}
     assert trace.contexts is not None
     assert trace.contexts[0].metadata == {"lang": "en", "page": 3}
@@ -140,14 +140,14 @@ def test_unknown_fields_are_kept() -> None:
 
 
 def test_an_unknown_field_takes_nobodys_place() -> None:
-    trace = decode(
+    trace = decoded(
         record(
             user_tier="gold",
             attributes={"user_tier": "silver", "unknown.user_tier": "bronze"},
             contexts=[{"id": "c", "text": "x", "page": 3, "metadata": {"page": 7}}],
         ),
         LIVE,
-    )
+    ).trace
     assert trace.attributes == {
         "user_tier": "silver",
         "unknown.user_tier": "bronze",
@@ -166,19 +166,19 @@ def test_null_is_the_same_as_absent() -> None:
         "probe": None,
     }
     absent: dict[str, Any] = {**dict.fromkeys(nulls, ...), "latency": {}}
-    assert decode(record(**nulls), LIVE) == decode(record(**absent), LIVE)
-    assert decode(record(segments={"tenant": None, "topic": "json"}), LIVE).segments == {"topic": "json"}
+    assert decoded(record(**nulls), LIVE).trace == decoded(record(**absent), LIVE).trace
+    assert decoded(record(segments={"tenant": None, "topic": "json"}), LIVE).trace.segments == {"topic": "json"}
 
 
 def test_empty_is_not_absent() -> None:
-    trace = decode(record(contexts=[], answer=""), LIVE)
+    trace = decoded(record(contexts=[], answer=""), LIVE).trace
     assert trace.contexts == ()
     assert trace.answer == ""
 
 
 def test_a_chunk_without_id_gets_the_same_one_wherever_it_is_retrieved() -> None:
-    first = decode(record(contexts=[{"text": "abc"}, {"id": "named", "text": "abc"}]), LIVE).contexts
-    again = decode(record(trace_id="t-2", contexts=[{"score": 1}, {"text": "abc"}][1:]), LIVE).contexts
+    first = decoded(record(contexts=[{"text": "abc"}, {"id": "named", "text": "abc"}]), LIVE).trace.contexts
+    again = decoded(record(trace_id="t-2", contexts=[{"score": 1}, {"text": "abc"}][1:]), LIVE).trace.contexts
     assert first is not None
     assert again is not None
     assert first[0].id == again[0].id == "ba7816bf8f01cfea"  # sha256("abc"), FIPS 180-2
@@ -187,13 +187,13 @@ def test_a_chunk_without_id_gets_the_same_one_wherever_it_is_retrieved() -> None
 
 @pytest.mark.parametrize("time", [AT_MS, float(AT_MS), AT_MS + 0.25, "2026-03-01T14:00:00+02:00"])
 def test_times_are_utc_to_the_millisecond(time: object) -> None:
-    trace = decode(record(time=time), LIVE)
+    trace = decoded(record(time=time), LIVE).trace
     assert trace.time == datetime(2026, 3, 1, 12, tzinfo=UTC)
     assert trace.time.tzinfo is UTC
 
 
 def test_microseconds_are_cut_so_that_no_client_rounds_into_the_next_minute() -> None:
-    assert decode(record(time="2026-03-01T11:59:59.999999Z"), LIVE).time.microsecond == 999_000
+    assert decoded(record(time="2026-03-01T11:59:59.999999Z"), LIVE).trace.time.microsecond == 999_000
 
 
 @pytest.mark.parametrize(
@@ -210,13 +210,13 @@ def test_microseconds_are_cut_so_that_no_client_rounds_into_the_next_minute() ->
 )
 def test_lone_surrogates_are_replaced_and_nul_is_kept(text: bytes, read: str) -> None:
     value = json.dumps(fields()).encode().replace(b"It returns a string.", text)
-    trace = decode(record(value), LIVE)
+    trace = decoded(record(value), LIVE).trace
     assert trace.answer == read
     trace.answer.encode()
 
 
 def test_a_large_answer_is_read_and_a_record_beyond_the_limit_is_not() -> None:
-    assert len(decode(record(answer="x" * 5_000_000), LIVE).answer or "") == 5_000_000
+    assert len(decoded(record(answer="x" * 5_000_000), LIVE).trace.answer or "") == 5_000_000
     error = bad(answer="x" * (9 << 20))
     assert error.reason == "too_big"
     assert "ingest.max_bytes" in error.detail
@@ -224,7 +224,7 @@ def test_a_large_answer_is_read_and_a_record_beyond_the_limit_is_not() -> None:
 
 def test_no_value_is_a_dead_letter() -> None:
     with pytest.raises(BadRecord, match="no_value"):
-        decode(StoredRecord("rag.traces", 0, 0, AT_MS, b"k", None), LIVE)
+        decoded(StoredRecord("rag.traces", 0, 0, AT_MS, b"k", None), LIVE)
 
 
 @pytest.mark.parametrize("name", ["attributes", "metadata", "constraints"])
@@ -237,7 +237,7 @@ def test_nesting_is_limited_everywhere(name: str) -> None:
             return {"contexts": [{"id": "c", "metadata": nested(levels)}]}
         return {name: nested(levels) if name == "attributes" else [nested(levels)]}
 
-    decode(record(**changes(20)), LIVE)
+    decoded(record(**changes(20)), LIVE)
     assert bad(**changes(40)).reason == "too_deep"
 
 
@@ -245,27 +245,27 @@ def test_event_time_is_measured_against_the_brokers() -> None:
     def offset(seconds: float) -> dict[str, Any]:
         return {"time": AT_MS + int(seconds * 1000)}
 
-    decode(record(**offset(600)), LIVE)
+    decoded(record(**offset(600)), LIVE)
     assert bad(**offset(600.001)).reason == "in_the_future"
-    decode(record(**offset(-7 * 86400)), LIVE)
+    decoded(record(**offset(-7 * 86400)), LIVE)
     assert bad(**offset(-7 * 86400 - 0.001)).reason == "too_old"
 
 
 @pytest.mark.parametrize("time", ["1970-01-01T00:00:00Z", "2100-01-01T00:00:00Z"])
 def test_replays_take_any_time_that_tables_can_hold(time: str) -> None:
     assert bad(time=time).reason in ("too_old", "in_the_future")
-    assert decode(record(time=time), REPLAY).time == datetime.fromisoformat(time)
+    assert decoded(record(time=time), REPLAY).trace.time == datetime.fromisoformat(time)
 
 
 def test_a_record_without_broker_timestamp_is_not_limited() -> None:
-    decode(record(timestamp=-1, time="1999-01-01T00:00:00Z"), LIVE)
+    decoded(record(timestamp=-1, time="1999-01-01T00:00:00Z"), LIVE)
 
 
 def test_the_task_is_the_apps_where_the_trace_names_none() -> None:
     limits = Limits.of(IngestSettings(tasks={"docs": "summarization"}), timely=True)
-    assert decode(record(), limits).task == "summarization"
-    assert decode(record(app="other"), limits).task == "question_answering"
-    assert decode(record(task="agent"), limits).task == "agent"
+    assert decoded(record(), limits).trace.task == "summarization"
+    assert decoded(record(app="other"), limits).trace.task == "question_answering"
+    assert decoded(record(task="agent"), limits).trace.task == "agent"
 
 
 PRICES = {
@@ -289,12 +289,12 @@ PRICES = {
 )
 def test_cost_is_as_told_else_by_the_price_table(changes: dict[str, Any], cost: float | None) -> None:
     limits = Limits.of(IngestSettings.model_validate({"prices": PRICES}), timely=True)
-    assert decode(record(**{"cost_usd": None, **changes}), limits).cost_usd == pytest.approx(cost)
+    assert decoded(record(**{"cost_usd": None, **changes}), limits).trace.cost_usd == pytest.approx(cost)
 
 
 def test_where_it_lies_is_told_by_the_broker_alone() -> None:
     for claimed in ({"topic": "x", "partition": 9, "offset": 9}, "nonsense"):
-        assert decode(record(source=claimed, offset=5), LIVE).source == Source("rag.traces", 0, 5)
+        assert decoded(record(source=claimed, offset=5), LIVE).trace.source == Source("rag.traces", 0, 5)
 
 
 JSON = st.recursive(
@@ -308,13 +308,13 @@ JSON = st.recursive(
 @given(st.one_of(st.binary(max_size=200), JSON.map(lambda value: json.dumps(value).encode("utf-8", "surrogatepass"))))
 def test_nothing_but_bad_record_is_ever_raised_for_any_bytes(value: bytes) -> None:
     with pytest.raises(BadRecord):
-        decode(record(value), LIVE)
+        decoded(record(value), LIVE)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from([*Trace.__struct_fields__, "unknown"]), JSON, max_size=6))
 def test_nothing_but_bad_record_is_ever_raised_for_any_field(changes: dict[str, Any]) -> None:
     with contextlib.suppress(BadRecord):
-        trace = decode(record({**fields(), **changes}), LIVE)
+        trace = decoded(record({**fields(), **changes}), LIVE).trace
         for text in (trace.question, trace.answer, trace.trace_id, trace.app):
             (text or "").encode()

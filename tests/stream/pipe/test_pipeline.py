@@ -93,7 +93,7 @@ def test_the_rows_of_one_trace() -> None:
         TraceRow(
             *("live", "docs", "prod", time, "t-1", pack(AT_MS, 5), "s", "u", "question_answering", ""),
             *("small-2", "small", "", "p7", 1.5, 0.2, 0.002, 100, 20, ""),
-            *(["c-1"], (), {"tenant": "acme"}, "[]", "{}", "rag.traces", 0, 5),
+            *(["c-1"], (), {"tenant": "acme"}, "[]", "{}", "rag.traces", 0, 5, "47945af1699004fa"),
         )
     ]
     assert done.block.texts == [

@@ -82,7 +82,14 @@ def test_lists_and_tables_from_variables() -> None:
             "[worker]\nblock_rows = 0\n",
             ":2: worker.block_rows: Input should be greater than or equal to 1",
         ),
-        ("kafka = 3\n", "ragwatch.toml:1: kafka: "),
+        ("kafka = 3\n", "ragwatch.toml:1: kafka: give a table"),
+        ("rules = 5\n", "ragwatch.toml:1: rules: give a table"),
+        ("[kafka]\ntopics = 5\n", 'ragwatch.toml:2: kafka.topics: give a list, such as ["a", "b"]'),
+        (
+            "[evaluators.rouge]\nuse_stemmer = true\n",
+            ": no such setting; parameters of an evaluator rouge stand in [evaluators.params.rouge]",
+        ),
+        ("[evaluators.encodr]\nthreads = 2\n", "did you mean evaluators.encoder?"),
         ('[kafka]\nbootstrap_servers = ",,"\n', ":2: kafka.bootstrap_servers: one of the servers is empty"),
         ('[kafka]\nbootstrap_servers = ""\n', ":2: kafka.bootstrap_servers: one of the servers is empty"),
         ('[kafka]\nbootstrap_servers = "a:9092, "\n', ":2: kafka.bootstrap_servers: one of the servers is empty"),
@@ -91,6 +98,20 @@ def test_lists_and_tables_from_variables() -> None:
         *(
             (f"[retention]\n{name} = 7\n", f"retention.{name} must be at least a day more than ingest.max_age_s")
             for name in ("traces_days", "windows_minute_days")
+        ),
+        (
+            "[ingest]\nmax_bytes = 8388609\n",
+            "ingest.max_bytes (8388609) is more than kafka.max_record_bytes (8388608): none so large could be sent "
+            "on; set kafka.max_record_bytes = 8388609, or lower ingest.max_bytes",
+        ),
+        ("[rules]\nseverity_medium = 0.5\n", "rules: rules: severity_medium (0.5) is above severity_high (0.25)"),
+        (
+            "[jobs]\ninsights_period_s = 0.5\n",
+            ":2: jobs.insights_period_s: Input should be greater than or equal to 60",
+        ),
+        (
+            "[[rules.overrides]]\nmetric = 'a.b'\nmax = inf\n",
+            ":3: rules.overrides.0.max: Input should be a finite number",
         ),
         ("[kafka]\nheartbeat_s = 10\n", "kafka.heartbeat_s must be at most half of kafka.session_timeout_s"),
         (
@@ -103,6 +124,32 @@ def test_a_mistake_in_the_file_is_named_with_its_line(tmp_path: Path, text: str,
     with pytest.raises(ConfigError) as caught:
         load(file(tmp_path, text), {})
     assert said in str(caught.value)
+
+
+def test_what_is_said_of_an_app_goes_before_the_defaults(tmp_path: Path) -> None:
+    text = "[rules]\nmin_sample = 20\nk = 2\n[rules.apps.docs]\nmin_sample = 50\nmissing_after_s = 60\n"
+    rules = load(file(tmp_path, text), {}).settings.rules
+    docs = rules.of("docs")
+    assert (docs.min_sample, docs.missing_after_s, docs.k, docs.severity_high) == (50, 60, 2, 0.25)
+    assert rules.of("shop") == rules
+
+
+FRACTIONS = [path for path, field in leaves(Settings) if field.annotation in (float, float | None)]
+
+
+@pytest.mark.parametrize("path", FRACTIONS, ids=".".join)
+def test_what_is_no_finite_number_is_refused(path: tuple[str, ...]) -> None:
+    for value in ("nan", "inf"):
+        with pytest.raises(ConfigError, match=rf"{path[-1]}: Input should be a finite number"):
+            load(None, {variable_of(path): value})
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FRACTIONS if path[0] in ("windows", "rules", "drift", "jobs", "topics")], ids=".".join
+)
+def test_no_job_is_told_to_wait_for_longer_than_times_can_say(path: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match=path[-1]):
+        load(None, {variable_of(path): "1e12"})
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:

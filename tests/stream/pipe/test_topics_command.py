@@ -2,21 +2,24 @@
 
 import asyncio
 import json
+import time
 import uuid
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from click.testing import CliRunner, Result
 
 from stream.cli import main
 from stream.configuration.sections import KafkaSettings
 from stream.kafka.brokers import partitions
 from stream.kafka.standing import Standing, standings
+from stream.local.topics import create_topics
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.test_replay_topic import produce
 
 RECORDS = 25  # 13 and 12 of them in two partitions
+BEGAN_MS = 1_700_000_000_000  # a millisecond from one to the next
 
 
 @pytest.fixture(
@@ -32,8 +35,8 @@ def kafka_settings(request: pytest.FixtureRequest) -> KafkaSettings:
         jobs_topic=f"jobs-{name}",
         group_prefix=f"g-{name}",
     )
-    produce(settings.bootstrap_servers, settings.topics[0], [(1_700_000_000_000 + n, b"{}") for n in range(RECORDS)])
-    produce(settings.bootstrap_servers, settings.dead_letter_topic, [(1_700_000_000_000, b"x")] * 3, partitions=1)
+    produce(settings.bootstrap_servers, settings.topics[0], [(BEGAN_MS + n, b"{}") for n in range(RECORDS)])
+    produce(settings.bootstrap_servers, settings.dead_letter_topic, [(BEGAN_MS, b"x")] * 3, partitions=1)
     produce(settings.bootstrap_servers, settings.jobs_topic, [], partitions=1)
     return settings
 
@@ -62,7 +65,8 @@ async def worked(kafka: KafkaSettings, committed: dict[int, int]) -> list[Standi
             while len(consumer.assignment()) < 2:
                 await consumer.getmany(timeout_ms=200)
         await consumer.commit({TopicPartition(topic, number): offset for number, offset in committed.items()})
-        return await standings(kafka, {kafka.group("fast"): [topic], "": [kafka.dead_letter_topic]})
+        groups = {kafka.group("fast"): [topic], "": [kafka.dead_letter_topic]}
+        return await standings(kafka, groups, lambda: BEGAN_MS / 1000 + 100)
     finally:
         await consumer.stop()
 
@@ -78,6 +82,7 @@ def test_a_group_has_an_offset_a_lag_and_a_member_in_each_partition(
         (fast, topic, 1, 0, 12, 5, 7),
         ("", kafka_settings.dead_letter_topic, 0, 0, 3, None, None),
     ]
+    assert [one.lag_s for one in found] == [0, pytest.approx(100 - 0.011), None]  # the sixth of the odd ones
     members = [one.member.partition("@")[0] for one in found]
     tells = request.node.callspec.params["kafka_settings"] == "kafka"  # the embedded broker does not
     assert members == (["worker-1", "worker-1", ""] if tells else ["", "", ""])
@@ -85,14 +90,18 @@ def test_a_group_has_an_offset_a_lag_and_a_member_in_each_partition(
 
 def test_the_command_shows_lanes_that_ran_and_the_dead_letters(kafka_settings: KafkaSettings) -> None:
     asyncio.run(worked(kafka_settings, {1: 5}))
+    least_s = time.time() - BEGAN_MS / 1000 - 1
     told = run(kafka_settings)
     assert told.exit_code == 0, told.output
     fast, topic = kafka_settings.group("fast"), kafka_settings.topics[0]
     rows = [line.split() for line in told.output.splitlines()]
+    ages = [rows[1].pop(7), rows[2].pop(7), rows[4].pop()]
+    assert all(float(age.replace(",", "")) > least_s for age in ages)
+    assert ages[2] == max(ages)
     assert rows[1:5] == [
         [fast, topic, "0", "13", "13", "-", "13", "-"],
         [fast, topic, "1", "12", "12", "5", "7", "-"],
-        ["-", kafka_settings.dead_letter_topic, "0", "3", "3", "-", "-", "-"],
+        ["-", kafka_settings.dead_letter_topic, "0", "3", "3", "-", "-", "-", "-"],
         [fast, "all", "20"],
     ]
     idle = ", ".join(kafka_settings.group(name) for name in ("model", "judge", "jobs"))
@@ -103,12 +112,35 @@ def test_the_command_shows_lanes_that_ran_and_the_dead_letters(kafka_settings: K
         (fast, 1, 7),
         ("", 0, None),
     ]
+    assert [one["lag_s"] is not None and one["lag_s"] > least_s for one in found] == [True, True, False]
+
+
+@pytest.mark.kafka
+def test_no_age_is_told_where_no_record_waits_but_the_mark_of_a_transaction(kafka: KafkaNode) -> None:
+    topic = f"t-{uuid.uuid4().hex[:8]}"
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap, group_prefix=topic)
+
+    async def sent_and_read() -> list[Standing]:
+        await create_topics(kafka.bootstrap, {topic: 1})
+        servers, fast = settings.bootstrap_servers, settings.group("fast")
+        sender = AIOKafkaProducer(bootstrap_servers=servers, transactional_id=topic)
+        async with sender as producer, producer.transaction():
+            await producer.send(topic, b"{}", partition=0)
+        options = {"auto_offset_reset": "earliest", "isolation_level": "read_committed", "enable_auto_commit": False}
+        async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=fast, **options) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            await consumer.getone()  # once the mark is there: brokers write it after they have said so
+            await consumer.commit({TopicPartition(topic, 0): 1})
+        return await standings(settings, {fast: [topic]})
+
+    [found] = asyncio.run(sent_and_read())
+    assert (found.end, found.committed, found.lag, found.lag_s) == (2, 1, 1, None)
 
 
 def test_a_missing_topic_and_a_missing_broker_are_one_line(kafka_settings: KafkaSettings) -> None:
     missing = run(kafka_settings.model_copy(update={"jobs_topic": "nowhere"}))
     assert missing.exit_code == 2
-    assert "has no topic nowhere; see `ragwatch check`" in missing.output
+    assert "has no topic nowhere: `ragwatch topics create` makes it" in missing.output
     away = run(kafka_settings.model_copy(update={"bootstrap_servers": "127.0.0.1:1"}))
     assert (away.exit_code, away.output.count("\n")) == (2, 1)
     assert "no broker answers at 127.0.0.1:1" in away.output

@@ -10,7 +10,7 @@ import pytest
 
 from drift.jobs import Jobs, server_time
 from drift.leadership import Term
-from drift.problems import load_problems
+from drift.problems.folding import load_problems
 from drift.settings import JobSettings, RuleSettings, WindowSettings
 from evaluators import registry
 from evaluators.combining import combined

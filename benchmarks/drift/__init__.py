@@ -1,0 +1,1 @@
+"""Simulated series whose changes are known, and detectors judged on them."""

@@ -1,0 +1,57 @@
+"""SQL of questions: what they are about, and how often a metric flips when one is only worded otherwise."""
+
+from dashboards.sql import Tables, chosen
+from drift.insights.shares import CONFIDENCE, reach_of
+from drift.windows import sql
+from drift.windows.scope import STREAMED
+
+OTHERS = "all others"
+_TOPICS = 20  # that a graph can show
+_HERE = f"app = ${{app:singlequote}} AND $__timeFilter(time) AND {chosen('environment')}"
+
+
+def by_topic(tables: Tables) -> str:
+    """Questions over time by topic: those that most are of, and the rest together; none that was not placed."""
+    placed = f"{tables.name('embeddings')} FINAL WHERE run_id = ${{run:singlequote}} AND topic != '' AND {_HERE}"
+    most = f"SELECT topic FROM {placed} GROUP BY topic ORDER BY count() DESC, topic LIMIT {_TOPICS}"
+    named = f"SELECT time AS at, if(topic IN ({most}), topic, '{OTHERS}') AS name FROM {placed}"
+    counted = f"SELECT $__timeInterval(at) AS time, name, count() AS questions FROM ({named})"
+    return f"{counted} GROUP BY time, name ORDER BY time, name"
+
+
+def flip_rates(tables: Tables) -> str:
+    """By metric and sequence of techniques, the share of pairs that flipped with its interval (Wilson); surest first.
+
+    Pairs of which one has no comparable score are none. Empty where nothing was perturbed.
+    """
+    counted = (
+        "SELECT metric, techniques, countIf(outcome != 'unknown') AS n, countIf(outcome = 'worse') AS worse, "
+        "countIf(outcome = 'better') AS better, countIf(outcome = 'unknown') AS unknown, "
+        f"(worse + better) / nullIf(n, 0) AS rate {_flips(tables)} GROUP BY metric, techniques"
+    )
+    z = reach_of(CONFIDENCE)
+    middle = f"(rate + {z**2!r} / (2 * n)) / (1 + {z**2!r} / n)"
+    reach = f"{z!r} / (1 + {z**2!r} / n) * sqrt(rate * (1 - rate) / n + {z**2!r} / (4 * n * n))"
+    low, high = f"greatest(0, {middle} - {reach})", f"least(1, {middle} + {reach})"  # of nothing they would be 0 and 1
+    return (
+        "SELECT metric, techniques, n AS pairs, rate AS `flip rate`, "
+        f"if(isNull(rate), NULL, {low}) AS `at least`, if(isNull(rate), NULL, {high}) AS `at most`, "
+        f"worse AS `pass to fail`, better AS `fail to pass`, unknown AS `not comparable` FROM ({counted}) "
+        "ORDER BY `at least` DESC NULLS LAST, metric, techniques LIMIT 500"
+    )
+
+
+def flipped(tables: Tables) -> str:
+    """The newest pairs that flipped: which way, both values, and the ids of both traces."""
+    return (
+        "SELECT time, metric, techniques, if(outcome = 'worse', 'pass to fail', 'fail to pass') AS flip, "
+        "original_value AS `value of original`, value AS `value of perturbed`, original_id AS original, "
+        f"trace_id AS perturbed, topic {_flips(tables)} AND outcome IN ('worse', 'better') "
+        "ORDER BY time DESC, metric, perturbed LIMIT 200"
+    )
+
+
+def _flips(tables: Tables) -> str:
+    """FROM and WHERE; the table is of live traces and probes."""
+    streamed = f"${{run:singlequote}} IN {sql.texts(STREAMED)}"
+    return f"FROM {tables.name('flips')} FINAL WHERE {streamed} AND {_HERE} AND {chosen('model')}"

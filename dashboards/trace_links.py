@@ -1,0 +1,24 @@
+"""Where a trace can be looked at: the page that settings name, or else its texts in Grafana's explore."""
+
+import json
+from urllib.parse import quote, urlencode
+
+from dashboards.data_source import DATA_SOURCE_UID, PLUGIN
+from drift.windows import sql
+from sinks.settings import GrafanaSettings
+
+_RANGE = {"from": "now-90d", "to": "now"}
+
+
+def trace_link(trace_id: str, app: str, settings: GrafanaSettings) -> str:
+    """The address; empty where there is neither `grafana.trace_url` nor `grafana.url`."""
+    if settings.trace_url:
+        return settings.trace_url.replace("{app}", quote(app, safe="")).replace("{trace_id}", quote(trace_id, safe=""))
+    if not settings.url:
+        return ""
+    source = {"type": PLUGIN, "uid": DATA_SOURCE_UID}
+    asked = f"SELECT * FROM trace_texts FINAL WHERE app = {sql.text(app)} AND trace_id = {sql.text(trace_id)}"
+    query = {"refId": "A", "datasource": source, "editorType": "sql", "queryType": "table", "rawSql": asked}
+    panes = {"trace": {"datasource": DATA_SOURCE_UID, "queries": [query], "range": _RANGE}}
+    chosen = {"schemaVersion": 1, "orgId": settings.org_id, "panes": json.dumps(panes, separators=(",", ":"))}
+    return f"{settings.url.rstrip('/')}/explore?{urlencode(chosen, quote_via=quote)}"

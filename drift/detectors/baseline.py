@@ -1,0 +1,194 @@
+"""What a fit learned of series: level by season, noise, margins, horizons. Small, and stored apart from the state.
+
+A pinned reference, or what people accepted as the new normal, is simply another fit. Shapes: S series, C channels,
+T windows, K alternatives, 2 directions (up, down).
+"""
+
+import math
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from drift.detectors import incidents, moments, noise, season
+from drift.detectors.noise import Noise
+from drift.detectors.pooling import pooled
+from drift.detectors.recurring import Recurring, Usual
+from drift.detectors.series import Flags, Floats, Integers, Numbers
+
+VERSION = 3
+FALSE_ALARMS_A_DAY = 0.001  # of one series: at most this many are expected
+_DAY_S = 86_400
+LEAST_UPDATES = 30
+_SURE_OF_LEVEL = 2.0  # standard errors of the level that are added to the margin
+_FIXED_POINT_ROUNDS = 6
+
+
+class Warming(IntEnum):
+    """Why a series is not watched yet."""
+
+    WATCHED = 0  # it is
+    NO_RECORDS = 1
+    LESS_THAN_A_DAY = 2
+    TOO_FEW_RECORDS = 3
+
+    @property
+    def why(self) -> str:
+        """In words; empty where it is watched."""
+        return _WHY[self]
+
+
+_WHY = {
+    Warming.WATCHED: "",
+    Warming.NO_RECORDS: "no records yet",
+    Warming.LESS_THAN_A_DAY: "less than a day of history: the hours of the day are not known",
+    Warming.TOO_FEW_RECORDS: "too few records to know how much they vary",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Of each series: why it is not watched yet [S] (numbers of `Warming`), which channels are [S, C].
+
+    `level` [S, C, slots]; `weekly` [S, C, slots]: hours of the week with a level of their own, which begins and ends at
+    once; `recurring`: moments of the day that have one. `bins` [S, C]: the level's logarithmic bin, of a channel that
+    counts what lies above one.
+    `margin` [S, C, 2]: nobody's business (in the unit of the level, or as log odds); `near` [S, C]: the same as a
+    difference, for resolution. `settle` [S, C]: records of which a mean says something. `a`, `b` [S, C], `third`
+    [S, C, 2]: noise, see `noise`; for shares a and b in units of p (1 - p). `records` [S, C]: of a usual update.
+    `shifts` [S, C, K]: the alternatives. `divisor` [S, C, 2, K]: inflation at their horizons.
+    """
+
+    warming: Numbers
+    active: Flags
+    level: Numbers
+    weekly: Flags
+    recurring: Recurring
+    bins: Numbers
+    margin: Floats
+    near: Floats
+    settle: Floats
+    a: Floats
+    b: Floats
+    third: Floats
+    records: Floats
+    shifts: Floats
+    divisor: Floats
+    size_s: int
+    threshold: float
+
+    @property
+    def series(self) -> int:
+        """How many."""
+        return len(self.warming)
+
+    def usual(self, start: int) -> Usual:
+        """What the window that begins then is expected to be."""
+        level = season.expected(self.level, self.weekly, np.array([start]), self.size_s)
+        return self.recurring.usual(start, level[:, :, 0])
+
+    def reasons(self) -> list[str]:
+        """Why each series is not watched yet; empty where it is."""
+        return [Warming(number).why for number in self.warming.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Levels [S, C, slots] and the week's own hours among them, what recurs, records [S, T] without incidents; what
+    each window was expected to be unseen [S, C, T], and how many times the usual variance it has [S, C, T].
+    """
+
+    level: Floats
+    weekly: Flags
+    recurring: Recurring
+    n: Floats
+    unseen: Floats
+    variance: Floats
+
+
+def log_threshold(size_s: int, false_alarms_a_day: float = FALSE_ALARMS_A_DAY) -> float:
+    """log A: the expected run length to a false alarm, in windows."""
+    return math.log(_DAY_S / size_s / false_alarms_a_day)
+
+
+def learn(start: Integers, n: Floats, sums: Floats, swing: Floats, size_s: int, seasonal: bool) -> Learned:
+    """The season of windows n [S, T] and sums [S, C, T], their incidents left out; `swing` [S, C] as in `incidents`."""
+    seasonal = seasonal and len(start) * size_s >= season.SEASONAL_DAYS * _DAY_S
+    cells = season.Cells.of(start, n, sums)
+    odd = incidents.odd_hours(cells, seasonal, swing)
+    out = odd.incidents.reshape(len(n), -1)
+    kept = np.where(out[:, start // season.HOUR_S - cells.days[0] * season.HOURS], 0.0, n)
+    cells = season.Cells.of(start, kept, np.where(kept[:, None] > 0, sums, 0.0))
+    level = season.levels(cells, seasonal, odd.weekly)
+    weekly = np.repeat(odd.weekly.reshape(len(n), 1, season.SLOTS), level.shape[1], axis=1)
+    unseen = season.unseen(cells, seasonal, odd.weekly, start, size_s)
+    if not seasonal:
+        return Learned(level, weekly, Recurring.none(*level.shape[:2]), kept, unseen, np.ones(unseen.shape))
+    habits = moments.learn(start, kept, np.where(kept[:, None] > 0, sums, 0.0), unseen, swing)
+    return Learned(level, weekly, habits.recurring, kept, habits.unseen, habits.variance)
+
+
+def joined(mean: Learned, spread: Learned) -> Learned:
+    """Both as channels of one, which has the first one's records."""
+
+    def both(rows: Any, others: Any, *names: str) -> dict[str, Any]:
+        return {name: np.concatenate([getattr(rows, name), getattr(others, name)], axis=1) for name in names}
+
+    recurs = both(mean.recurring, spread.recurring, "moment", "level", "variance")
+    arrays = both(mean, spread, "level", "weekly", "unseen", "variance")
+    return Learned(n=mean.n, recurring=Recurring(**recurs), **arrays)
+
+
+def noise_of(n: Floats, sums: Floats, learned: Learned, least: Floats, floor: Floats) -> Noise:
+    """Noise [S, C] of windows [S, C, T], joined until `least` [S, C] records are in hand; `floor` as in `noise`."""
+    shape, rows = sums.shape[:2], (-1, sums.shape[2])
+    residual = np.where(n > 0, (sums - n * learned.unseen) / np.sqrt(learned.variance), 0.0).reshape(rows)
+    updates = pooled(n.reshape(rows), residual, least.ravel())
+    found = noise.fit(updates, updates.total * updates.share, floor.ravel())
+    arrays = (getattr(found, field.name) for field in fields(Noise))
+    return Noise(*(array.reshape(*shape, *array.shape[1:]) for array in arrays))
+
+
+def margin_of_error(found: Noise) -> Floats:
+    """Two standard errors of the level [S, C]: history's mean is one of updates as autocorrelated as they are."""
+    error: Floats = np.sqrt(found.variance * found.inflation[:, :, -1] / np.maximum(found.updates, 1))
+    return _SURE_OF_LEVEL * error
+
+
+def divisors(found: Noise, horizon: Floats) -> Floats:
+    """Inflation [S, C, 2, K] that alternatives have to reckon with, of the horizons that they need without any.
+
+    An alternative that needs L updates is most likely to be wrong by an excursion of l updates with a probability of
+    A^-(F (L + l)^2 / (4 f(l) L l)), F being what its increments are divided by (errors being Gaussian): at most 1/A
+    where F is at least 4 f(l) L l / (L + l)^2 for all l, f(L) among them. L grows with F, hence the rounds.
+    """
+    rows = horizon.reshape(-1, horizon[0, 0].size)
+    inflation = found.inflation.reshape(len(rows), -1)
+    divisor = np.ones(rows.shape)
+    for _ in range(_FIXED_POINT_ROUNDS):
+        needed = np.clip(rows * divisor, 1, noise.HORIZONS[-1])
+        divisor = noise.at_horizon(inflation, needed)
+        for index, length in enumerate(noise.HORIZONS):
+            excursion = inflation[:, index, None] * 4 * needed * length / (needed + length) ** 2
+            divisor = np.maximum(divisor, excursion)
+    return divisor.reshape(horizon.shape)
+
+
+def warming(n: Floats, updates: Integers, size_s: int, seasonal: bool) -> Numbers:
+    """The reasons [S] not to watch series of windows n [S, T], which make so many `updates` [S]."""
+    seen = n.sum(axis=1) > 0
+    first, last = (np.argmax(rows > 0, axis=1) for rows in (n, n[:, ::-1]))
+    span_s = (n.shape[1] - last - first) * size_s
+    short = seasonal & (span_s < _DAY_S)
+    return np.select(
+        [~seen, short, updates < LEAST_UPDATES],
+        [Warming.NO_RECORDS, Warming.LESS_THAN_A_DAY, Warming.TOO_FEW_RECORDS],
+        Warming.WATCHED,
+    ).astype(np.int8)
+
+
+def chunks(series: int, elements: int) -> list[slice]:
+    """Slices of series whose arrays hold about two million elements, `elements` being those of one series."""
+    step = max(1, 2_000_000 // max(elements, 1))
+    return [slice(first, first + step) for first in range(0, series, step)]

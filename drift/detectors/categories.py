@@ -1,0 +1,61 @@
+"""Changes in a mix of labels: each with more than 0.2 % of the records is watched, all others together are one more.
+
+Channels are the labels in the order of the counts, and last the rest, to which labels belong that nobody saw before.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from drift.detectors import baseline as fits
+from drift.detectors import shares, stored
+from drift.detectors.baseline import Baseline
+from drift.detectors.series import Categories, Flags, Floats, Numbers, Watched, cut, size_s
+from drift.detectors.watching import State
+
+MARGIN = 0.2  # of the odds
+LEAST_SHARE = 0.002
+
+
+def fit(history: Categories, *, seasonal: bool = True) -> Baseline:
+    """The baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
+    every = slice(None)
+    windows, labels = history.counts.shape[1:]
+    return stored.join(
+        [
+            _fit(cut(history, every, chunk), seasonal)
+            for chunk in fits.chunks(len(history.counts), windows * (labels + 1))
+        ]
+    )
+
+
+def run(baseline: Baseline, state: State, windows: Categories) -> Watched:
+    """Alarms after each of the windows; `state` goes on to their end. Raises as `watching.advance`."""
+    n, hits = _channels(windows.counts, baseline.active[:, :-1])
+    return shares.run(baseline, state, windows.start, n, hits)
+
+
+def _fit(history: Categories, seasonal: bool) -> Baseline:
+    n, counts = _counted(history.counts)
+    watched = counts.sum(axis=2) > LEAST_SHARE * n.sum(axis=1)[:, None]
+    rest = (counts * ~watched[:, :, None]).sum(axis=1)
+    hits = np.concatenate([counts, rest[:, None]], axis=1)
+    least = np.zeros(hits.shape[:2])
+    least[:, -1] = LEAST_SHARE
+    found = shares.fit(history.start, n, hits, size_s(history.start), seasonal, MARGIN, least)
+    every = np.concatenate([watched, np.ones((len(n), 1), bool)], axis=1)
+    return replace(found, active=found.active & every)
+
+
+def _channels(counts: Numbers, watched: Flags) -> tuple[Floats, Floats]:
+    n, of_label = _counted(counts)
+    rest = (of_label * ~watched[:, :, None]).sum(axis=1)
+    return n, np.concatenate([of_label, rest[:, None]], axis=1)
+
+
+def _counted(counts: Numbers) -> tuple[Floats, Floats]:
+    """Records n [S, T] and counts [S, C, T]; a window with an impossible count is empty."""
+    of_label = np.array(counts.transpose(0, 2, 1), np.float64)
+    bad: Flags = np.asarray((~np.isfinite(of_label) | (of_label < 0)).any(axis=1))
+    of_label[np.broadcast_to(bad[:, None], of_label.shape)] = 0.0
+    return shares.valid(of_label.sum(axis=1), of_label)

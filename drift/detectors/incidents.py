@@ -1,0 +1,101 @@
+"""Hours unlike all others in a history: incidents, which are left out, and hours of the week that always are so.
+
+An incident is farther than 6 robust sigmas from what all days but its own expect. Where every week is off at the same
+hour by 4 of them and in the same direction, the hour of the week has a level of its own (a job of Sunday nights), and
+only weeks that went more than twice as far as the nearest are incidents. Nor is what comes at the same hour on three
+days and on more than a quarter of the weekdays, of the weekends or of all days. Shapes as in `season`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from drift.detectors import season
+from drift.detectors.season import HOURS, WEEKDAYS, Cells
+from drift.detectors.series import Flags, Floats
+
+INCIDENT_SIGMAS = 6.0
+MOST_INCIDENTS = 0.15  # share of hours; beyond it they are how the series is
+_HABIT_DAYS, _HABIT = 3, 0.25  # so many days, and more than this share of weekdays, weekends or all
+_WEEKLY_SIGMAS = 4.0  # of each week
+_LEAST_WEEKS = 2
+_SIGMA_OF_MAD = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """Incidents [S, D, 24], and hours of the week [S, 7, 24], from Monday on, that have a level of their own."""
+
+    incidents: Flags
+    weekly: Flags
+
+
+def odd_hours(cells: Cells, seasonal: bool, swing: Floats) -> Odd:
+    """Incidents, in any channel, and the week's own hours; no incidents where there are many, or many at that hour.
+
+    Two passes, since odd hours have a part in the level that others are compared with in the first: after two odd
+    Sundays, Saturdays are odd too. `swing` [S, C]: by how much one record alone can move a sum; what one record
+    explains is neither.
+    """
+    there = cells.records > 0
+    odd = Odd(np.zeros(there.shape, bool), np.zeros((len(there), WEEKDAYS, HOURS), bool))
+    for _ in range(2):
+        rest = _rest(cells, cells.less(odd.incidents | odd.weekly[:, cells.weekdays]), seasonal)
+        noise = _noise(rest, cells.records, swing)
+        weekly = _weekly(rest, _WEEKLY_SIGMAS * noise, there, cells) if seasonal else odd.weekly
+        usual = _nearest(rest, weekly, there, cells)
+        far = np.abs(rest - usual) > np.maximum(INCIDENT_SIGMAS * noise, np.abs(usual))
+        off = (far & there[:, None]).any(axis=1)
+        many = off.sum(axis=(1, 2)) > MOST_INCIDENTS * there.sum(axis=(1, 2))
+        odd = Odd(off & ~many[:, None, None], weekly)
+    return Odd(odd.incidents & ~_habits(odd.incidents, there, cells)[:, None], odd.weekly)
+
+
+def _habits(off: Flags, there: Flags, cells: Cells) -> Flags:
+    """Hours of the day [S, 24] that are off so often that it is how they are: a job that is not punctual."""
+    found = np.zeros((len(off), HOURS), bool)
+    weekend = cells.weekdays >= season.SATURDAY
+    for kind in (weekend, ~weekend, weekend | ~weekend):
+        days = off[:, kind].sum(axis=1)
+        found |= (days >= _HABIT_DAYS) & (days > _HABIT * there[:, kind].sum(axis=1))
+    return found
+
+
+def _rest(cells: Cells, kept: Cells, seasonal: bool) -> Floats:
+    """How far each cell [S, C, D, 24] lies from what the kept ones of other days expect."""
+    records = np.maximum(cells.records, 1.0)[:, None]
+    found = np.empty(cells.sums.shape)
+    for index, weekday in enumerate(cells.weekdays):
+        level = season.without(kept, seasonal, index)[:, :, weekday * HOURS : (weekday + 1) * HOURS]
+        found[:, :, index] = cells.sums[:, :, index] / records[:, :, index] - level
+    return found
+
+
+def _noise(rest: Floats, records: Floats, swing: Floats) -> Floats:
+    """The robust sigma of cells [S, C, D, 24], or what one record alone can do."""
+    seen = np.broadcast_to((records > 0)[:, None], rest.shape)
+    sigma = _SIGMA_OF_MAD * season.median(np.abs(rest), seen)
+    return np.maximum(sigma[:, :, None, None], swing[:, :, None, None] / np.maximum(records, 1.0)[:, None])
+
+
+def _weekly(rest: Floats, least: Floats, there: Flags, cells: Cells) -> Flags:
+    """Hours of the week [S, 7, 24] at which every week went farther than `least` [S, C, D, 24], in one direction."""
+    found = np.zeros((len(rest), WEEKDAYS, HOURS), bool)
+    for weekday in range(WEEKDAYS):
+        days = cells.weekdays == weekday
+        seen, of_day, far = there[:, None, days], rest[:, :, days], least[:, :, days]
+        up, down = (((way * of_day > far) | ~seen).all(axis=2) for way in (1, -1))
+        found[:, weekday] = ((up | down) & (seen.sum(axis=2) >= _LEAST_WEEKS)).any(axis=1)
+    return found
+
+
+def _nearest(rest: Floats, weekly: Flags, there: Flags, cells: Cells) -> Floats:
+    """How far the nearest week went in the week's own hours [S, C, D, 24]; 0 in all others."""
+    found = np.zeros(rest.shape)
+    for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
+        days = cells.weekdays == weekday
+        of_day = rest[:, :, days]
+        nearest = np.where(there[:, None, days], np.abs(of_day), np.inf).argmin(axis=2)[:, :, None]
+        least = np.take_along_axis(of_day, nearest, axis=2)
+        found[:, :, days] = np.where(weekly[:, None, None, weekday], least, 0.0)
+    return found

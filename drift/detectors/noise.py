@@ -1,0 +1,137 @@
+"""How far updates stray from what was expected of them: variance a/N + b, skewness, and what autocorrelation adds.
+
+Residuals are of means (or shares), out of sample. An update of windows with n1, n2, ... records has N = sum n and
+Q = sum n^2 and the variance a/N + b Q/N^2. Shapes: R channels, U updates as in `pooling`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from drift.detectors.pooling import Updates
+from drift.detectors.series import Floats, Integers
+
+CLIPPED_SIGMAS = 6.0
+HORIZONS = np.array([1, 3, 6, 12, 36, 72, 144, 288])
+_WINSORISED_SIGMAS = 4.0
+_ROUNDS = 5
+_MEDIAN_OF_CHI2 = 0.4549  # of one degree of freedom
+_ALIKE = 1e-6  # relative determinant, below which nothing tells a from b
+_LEAST_BLOCKS = 4  # of a horizon in the history; with fewer the last horizon that has them speaks
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Of a record: variance `a`, what no number of records averages out `b`, third central moment; all [R].
+
+    `inflation` [R, horizons]: of the variance of sums of updates. How many updates; a usual one's records and variance.
+    """
+
+    a: Floats
+    b: Floats
+    third: Floats
+    inflation: Floats
+    updates: Integers
+    records: Floats
+    variance: Floats
+
+
+def fit(updates: Updates, residual: Floats, floor: Floats) -> Noise:
+    """Noise of residuals [R, U]; `floor` [R], more than 0: the variance of a record, which `a` is at least."""
+    a, b = _variance(updates, residual, floor)
+    variance = _of_updates(updates, a, b)
+    z = np.where(updates.there, residual / np.sqrt(variance), 0.0)
+    z = np.clip(z, -CLIPPED_SIGMAS, CLIPPED_SIGMAS)
+    count = np.maximum(updates.count, 1)
+    return Noise(
+        a,
+        b,
+        _third(updates, z, variance),
+        inflation(z, updates.count),
+        updates=updates.count,
+        records=np.maximum(updates.records.sum(axis=1) / count, 1.0),
+        variance=np.where(updates.there, variance, 0.0).sum(axis=1) / count,
+    )
+
+
+def inflation(z: Floats, count: Integers) -> Floats:
+    """Var(sum of L)/L [R, horizons] of standardised residuals [R, U]: at least 1, and rising with the horizon."""
+    running = np.concatenate([np.zeros((len(z), 1)), np.cumsum(z, axis=1)], axis=1)
+    found = np.ones((len(z), len(HORIZONS)))
+    for index, horizon in enumerate(HORIZONS):
+        if horizon >= running.shape[1]:
+            break
+        inside = np.arange(horizon, running.shape[1]) <= count[:, None]
+        squared = (running[:, horizon:] - running[:, :-horizon]) ** 2 * inside
+        mean = squared.sum(axis=1) / np.maximum(inside.sum(axis=1), 1) / horizon
+        found[:, index] = np.where(count >= _LEAST_BLOCKS * horizon, mean, 1.0)
+    return np.maximum.accumulate(np.maximum(found, 1.0), axis=1)
+
+
+def at_horizon(inflation: Floats, horizon: Floats) -> Floats:
+    """Inflation [R, K] at horizons [R, K] of updates; between the measured ones linear in the log of the horizon."""
+    place = np.interp(np.log(horizon), np.log(HORIZONS), np.arange(len(HORIZONS)))
+    before = np.minimum(place.astype(np.int64), len(HORIZONS) - 2)
+    low, high = (np.take_along_axis(inflation, before + step, axis=1) for step in (0, 1))
+    found: Floats = low + (high - low) * (place - before)
+    return found
+
+
+def _of_updates(updates: Updates, a: Floats, b: Floats) -> Floats:
+    """The variance of each update's mean; 1 where there is no update."""
+    return np.where(updates.there, a[:, None] * updates.share + b[:, None] * updates.lump, 1.0)
+
+
+def _variance(updates: Updates, residual: Floats, floor: Floats) -> tuple[Floats, Floats]:
+    """Non-negative least squares of squared residuals, winsorised and weighted by the variance of the round before.
+
+    `a` is never less than what the squares average without winsorising: rare large errors are errors too.
+    """
+    x, q = updates.share, updates.lump
+    squared = residual**2 * updates.there
+    a, b = np.maximum(_scale(squared * updates.records, updates), floor), np.zeros(floor.shape)
+    for _ in range(_ROUNDS):
+        now = _of_updates(updates, a, b)
+        beyond = np.minimum(squared, _WINSORISED_SIGMAS**2 * now) - floor[:, None] * x
+        more, b = _non_negative(updates.there / now**2, x, q, beyond)
+        a = floor + more
+    whole = (updates.records * (squared - b[:, None] * q)).sum(axis=1) / np.maximum(updates.count, 1)
+    return np.maximum(a, whole), b
+
+
+def _scale(values: Floats, updates: Updates) -> Floats:
+    """The scale [R] of values that are chi-squared of one degree, by their median; 0 without updates."""
+    ordered = np.sort(np.where(updates.there, values, np.inf), axis=1)
+    middle = np.maximum(updates.count - 1, 0) // 2
+    found = np.take_along_axis(ordered, middle[:, None], axis=1)[:, 0]
+    return np.where(np.isfinite(found), found / _MEDIAN_OF_CHI2, 0.0)
+
+
+def _non_negative(weight: Floats, x: Floats, q: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """a, b >= 0 that make sum of weight (y - a x - b q)^2 least.
+
+    Where all updates have as many records, nothing tells a from b: it is taken for b, which more records do not help.
+    """
+    xx, xq, qq = (weight * x * x).sum(axis=1), (weight * x * q).sum(axis=1), (weight * q * q).sum(axis=1)
+    xy, qy = (weight * x * y).sum(axis=1), (weight * q * y).sum(axis=1)
+    determinant = xx * qq - xq**2
+    told = determinant > _ALIKE * xx * qq
+    safe = np.where(told, determinant, 1.0)
+    a, b = (xy * qq - qy * xq) / safe, (qy * xx - xy * xq) / safe
+    both = told & (a >= 0) & (b >= 0)
+    only_a = told & (b < 0)
+    return (
+        np.where(both, a, np.where(only_a, np.maximum(_ratio(xy, xx), 0.0), 0.0)),
+        np.where(both, b, np.where(only_a, 0.0, np.maximum(_ratio(qy, qq), 0.0))),
+    )
+
+
+def _third(updates: Updates, z: Floats, variance: Floats) -> Floats:
+    """Weighted least squares of cubed residuals on 1/N^2, as the third moment of a mean goes."""
+    scale = updates.share**2 / (variance * np.sqrt(variance))
+    return _ratio((z * z * z * scale).sum(axis=1), (scale**2).sum(axis=1))
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    found: Floats = above / np.where(below > 0, below, 1.0)
+    return found

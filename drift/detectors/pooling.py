@@ -1,0 +1,61 @@
+"""Updates: consecutive windows of a channel joined until they hold enough records to speak.
+
+The running detector and the fit of its noise join them alike. Shapes: R channels of all series, T windows, U updates,
+as many as the channel with the most has; the others are zero behind their own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from drift.detectors.series import Flags, Floats, Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """Of each update [R, U]: whether it is there, its records N and their sum, 1/N and Q/N^2. Q is the sum of the
+    squared records of its windows: Q/N^2 is 1 for an update of one window, less for one of many. 0 where none is.
+    """
+
+    there: Flags
+    records: Floats
+    total: Floats
+    share: Floats
+    lump: Floats
+
+    @property
+    def count(self) -> Integers:
+        """Updates of each channel [R]."""
+        found: Integers = self.there.sum(axis=1)
+        return found
+
+
+def pooled(n: Floats, total: Floats, least: Floats) -> Updates:
+    """Windows [R, T] joined until each update has `least` [R] records; what is left over waits."""
+    complete = _complete(n, least)
+    place = np.cumsum(complete, axis=1) - 1
+    channel, window = np.nonzero(complete)
+    update = place[channel, window]
+    shape = (len(n), max(int(complete.sum(axis=1).max(initial=0)), 1))
+
+    def held(values: Floats) -> Floats:
+        up_to = np.cumsum(values, axis=1)[channel, window]
+        found = np.zeros(shape)
+        found[channel, update] = up_to - np.where(update > 0, np.roll(up_to, 1), 0.0)
+        return found
+
+    records = held(n)
+    there = records > 0
+    share = there / np.where(there, records, 1.0)
+    return Updates(there, records, held(total), share, held(n**2) * share**2)
+
+
+def _complete(n: Floats, least: Floats) -> Flags:
+    """Which windows [R, T] complete an update."""
+    complete = np.zeros(n.shape[::-1], dtype=bool)
+    held = np.zeros(len(n))
+    for window, records in enumerate(np.ascontiguousarray(n.T)):
+        held += records
+        complete[window] = held >= least
+        held[complete[window]] = 0.0
+    return complete.T

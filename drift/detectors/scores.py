@@ -1,0 +1,159 @@
+"""Changes in a bounded score: of its mean beyond 1 % of its range, of its spread beyond a tenth.
+
+Channel 0 is the mean, channel 1 the variance of records about the mean of their window: about the expected mean, a mean
+that wanders would count as spread. Alternatives: shifts of 0.1 to 1.6 standard deviations of a record, beyond the
+margin. Windows are joined until 30 records (degrees of freedom) are in hand. What lies beyond the margin is clipped at
+6 standard deviations, or at what one record can do.
+"""
+
+import numpy as np
+
+from drift.detectors import baseline as fits
+from drift.detectors import evidence, stored, watching
+from drift.detectors.baseline import Baseline, Learned
+from drift.detectors.evidence import Update
+from drift.detectors.noise import CLIPPED_SIGMAS, Noise
+from drift.detectors.recurring import Usual
+from drift.detectors.series import Flags, Floats, Numbers, Scores, Watched, cut, size_s
+from drift.detectors.watching import State
+
+CHANNELS = ("mean", "spread")
+LEAST_RECORDS = 30
+MARGIN = 0.01  # of the range
+SPREAD_MARGIN = 0.1
+SHIFTS = np.array([0.1, 0.2, 0.4, 0.8, 1.6])
+_MOST = 1e9  # a window of more records, or with a mean beyond it, is none
+
+
+def fit(history: Scores, *, span: float = 1.0, seasonal: bool = True) -> Baseline:
+    """The baseline of known-good windows, or of any reference (`seasonal=False`: one level); `span`: high - low."""
+    parts = [
+        _fit(cut(history, slice(None), chunk), span, seasonal)
+        for chunk in fits.chunks(len(history.n), 2 * len(history.start))
+    ]
+    return stored.join(parts)
+
+
+def run(baseline: Baseline, state: State, windows: Scores) -> Watched:
+    """Alarms after each of the windows; `state` goes on to their end. Raises as `watching.advance`."""
+    watching.advance(baseline, state, windows.start)
+    shape = (baseline.series, len(windows.start))
+    watched = Watched(np.zeros(shape, bool), np.zeros(shape))
+    for index, at in enumerate(windows.start):
+        n, total, squares = _valid(*(array[:, index] for array in (windows.n, windows.total, windows.squares)))
+        usual = baseline.usual(int(at))
+        records, sums = np.stack([n, _freedom(n)], axis=1), np.stack([total, _scatter(n, total, squares)], axis=1)
+        _pool(state, int(at) // baseline.size_s, records, sums, usual)
+        watched.evidence[:, index] = watching.conclude(baseline, state, _update(baseline, state))
+        watched.alarm[:, index] = state.alarms.on
+    return watched
+
+
+def _fit(history: Scores, span: float, seasonal: bool) -> Baseline:
+    start, size = history.start, size_s(history.start)
+    n, total, squares = _valid(history.n, history.total, history.squares)
+    swing = np.tile([span, span**2], (len(n), 1))  # [S, C]: as far off as a record can be
+    mean = fits.learn(start, n, total[:, None], swing[:, :1], size, seasonal)
+    scatter = np.where(mean.n > 0, _scatter(n, total, squares), 0.0)
+    spread = fits.learn(start, _freedom(mean.n), scatter[:, None], swing[:, 1:], size, seasonal)
+    learned = fits.joined(mean, spread)
+    variance = learned.level[:, 1].mean(axis=1)
+    # One record more than history has, as far off as can be: what n records never did happens once in n.
+    rare = 1 / np.maximum(mean.n.sum(axis=1), 1.0)[:, None]
+    floor = rare * swing**2
+    floor[:, 0] += variance
+    found = fits.noise_of(
+        np.stack([mean.n, spread.n], axis=1),
+        np.stack([total, scatter], axis=1),
+        learned,
+        np.full(swing.shape, LEAST_RECORDS),
+        floor,
+    )
+    third = np.maximum(found.third[:, :, None] * [1.0, -1.0], 0.0) + (rare * swing**3)[:, :, None]
+    warming = fits.warming(n, found.updates[:, 0], size, seasonal)
+    margin = np.stack([np.full(len(n), MARGIN * span), np.maximum(SPREAD_MARGIN * variance, (MARGIN * span) ** 2)], 1)
+    return _baseline(found, warming, learned, margin, third, floor, size)
+
+
+def _baseline(
+    found: Noise,
+    warming: Numbers,
+    learned: Learned,
+    margin: Floats,
+    third: Floats,
+    floor: Floats,
+    size: int,
+) -> Baseline:
+    """Of the channels' noise. The variance of a squared deviation is taken for a Gaussian's: twice its mean squared."""
+    near = margin + fits.margin_of_error(found)
+    shifts = np.sqrt(np.stack([floor[:, 0], 2 * floor[:, 0] ** 2], axis=1))[:, :, None] * SHIFTS
+    threshold = fits.log_threshold(size)
+    horizon = 2 * threshold * found.variance[:, :, None] / shifts**2
+    return Baseline(
+        warming=warming,
+        active=(warming == fits.Warming.WATCHED)[:, None] & (found.updates >= fits.LEAST_UPDATES),
+        level=learned.level.astype(np.float32),
+        weekly=learned.weekly,
+        recurring=learned.recurring,
+        bins=np.zeros(near.shape, np.int32),
+        margin=np.repeat(near[:, :, None], 2, axis=2),
+        near=near,
+        settle=np.full(near.shape, float(LEAST_RECORDS)),
+        a=found.a,
+        b=found.b,
+        third=third,
+        records=found.records,
+        shifts=shifts,
+        divisor=fits.divisors(found, np.repeat(horizon[:, :, None], 2, axis=2)),
+        size_s=size,
+        threshold=threshold,
+    )
+
+
+def _freedom(n: Floats) -> Floats:
+    return np.maximum(n - 1, 0.0)
+
+
+def _scatter(n: Floats, total: Floats, squares: Floats) -> Floats:
+    """The sum of (record - mean of the window)^2."""
+    return np.maximum(squares - total**2 / np.where(n > 0, n, 1.0), 0.0)
+
+
+def _valid(n: Numbers, total: Numbers, squares: Numbers) -> tuple[Floats, Floats, Floats]:
+    """As floats; windows that hold no numbers, or impossible ones, as empty ones."""
+    records, sums, sums_squares = (np.array(array, np.float64) for array in (n, total, squares))
+    good: Flags = (records >= 1) & (records <= _MOST) & np.isfinite(sums) & (sums_squares >= 0)
+    bounded = _MOST * np.clip(records, 0.0, _MOST)
+    good &= (np.abs(sums) <= bounded) & (sums_squares <= _MOST * bounded)
+    for array in (records, sums, sums_squares):
+        array[~good] = 0.0
+    return records, sums, sums_squares
+
+
+def _pool(state: State, window: int, records: Floats, sums: Floats, usual: Usual) -> None:
+    pool = state.pool
+    expected = records * usual.level
+    pool.first[pool.records == 0] = window
+    pool.records[:] += records
+    pool.squares[:] += records**2
+    pool.residual[:] += sums - expected
+    pool.expected[:] += expected
+    pool.variance[:] += records * usual.variance
+
+
+def _update(baseline: Baseline, state: State) -> Update:
+    """The update of channels with enough records, whose pool begins again."""
+    pool = state.pool
+    there = pool.records >= LEAST_RECORDS
+    records = np.where(there, pool.records, 1.0)
+    variance = baseline.a / records + baseline.b * np.where(there, pool.squares, 1.0) / records**2
+    residual = np.where(there, pool.residual / records, 0.0)
+    third = baseline.third / records[:, :, None] ** 2
+    most = np.maximum(CLIPPED_SIGMAS * np.sqrt(variance)[:, :, None], third / variance[:, :, None])
+    beyond = np.clip(np.stack([residual, -residual], axis=2) - baseline.margin, -most, most)
+    stray = np.where(there, pool.variance / records, 1.0)[:, :, None, None]
+    increments = evidence.poisson_increments(beyond, variance, third, baseline.shifts) / (baseline.divisor * stray)
+    update = Update(there, pool.first.copy(), records, pool.residual.copy(), pool.expected.copy(), increments)
+    for array in (pool.records, pool.squares, pool.residual, pool.expected, pool.variance):
+        array[there] = 0.0
+    return update

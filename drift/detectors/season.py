@@ -1,0 +1,217 @@
+"""The seasonal level of channels: (weekday | weekend) x hour of the day in UTC, shrunk, and the week's own hours.
+
+A cell is one hour of one day. level = grand + hour + kind of day + both together, each effect e shrunk to
+e * signal / (signal + variance of e), where the variance comes from how much days differ and the signal is what the
+effects vary by beyond it (method of moments). Between hour centres the level is interpolated linearly. `weekly` hours
+of the week, see `incidents`, have the mean of their own cells instead, and no other level is learned from these; what
+begins on one and ends on another hour, as jobs do, is a step in the level.
+Shapes: S series, C channels, D days, T windows. Channels of a series share its record counts.
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from drift.detectors.series import Flags, Floats, Integers
+
+HOUR_S = 3600
+HOURS = 24
+WEEKDAYS = 7
+SLOTS = WEEKDAYS * HOURS  # of a week, from Monday on
+DAY_S = HOURS * HOUR_S
+SEASONAL_DAYS = 3  # of history; with fewer the level is one number
+SATURDAY = 5
+Days = TypeVar("Days", int, Integers)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Records [S, D, 24] and sums [S, C, D, 24] of hours of days, or of shorter cells; `days` since 1970 [D]."""
+
+    days: Integers
+    records: Floats
+    sums: Floats
+
+    @classmethod
+    def of(cls, start: Integers, n: Floats, sums: Floats, a_day: int = HOURS) -> "Cells":
+        """Cells of windows n [S, T] and sums [S, C, T]; so many `a_day`."""
+        cell = start // (DAY_S // a_day)
+        first_day, last_day = int(cell[0]) // a_day, int(cell[-1]) // a_day
+        days = np.arange(first_day, last_day + 1)
+        begins = np.flatnonzero(np.diff(cell, prepend=cell[0] - 1))
+        places = cell[begins] - first_day * a_day
+        records = np.zeros((n.shape[0], len(days) * a_day))
+        records[:, places] = np.add.reduceat(n, begins, axis=1)
+        added = np.zeros((*sums.shape[:2], len(days) * a_day))
+        added[:, :, places] = np.add.reduceat(sums, begins, axis=2)
+        return cls(days, records.reshape(len(n), len(days), a_day), added.reshape(*sums.shape[:2], len(days), a_day))
+
+    @property
+    def weekdays(self) -> Integers:
+        """Of each day [D], 0 being Monday."""
+        return weekday_of(self.days)
+
+    def less(self, hours: Flags) -> "Cells":
+        """The same, but for the records of hours [S, D, 24]."""
+        return Cells(self.days, np.where(hours, 0.0, self.records), np.where(hours[:, None], 0.0, self.sums))
+
+
+def weekday_of(day: Days) -> Days:
+    """Of days since 1970, 0 being Monday."""
+    return (day + 3) % WEEKDAYS  # 1970 began on a Thursday
+
+
+def expected(level: Floats, weekly: Flags, start: Integers, size_s: int) -> Floats:
+    """The level [S, C, T] at the middle of each window, of levels and the week's own hours, both [S, C, SLOTS]."""
+    before, after, between = _between(start, size_s)
+    step = weekly[:, :, before] != weekly[:, :, after]
+    share = np.where(step, between >= 0.5, between)
+    found: Floats = level[:, :, before] * (1 - share) + level[:, :, after] * share
+    return found
+
+
+def levels(cells: Cells, seasonal: bool, weekly: Flags) -> Floats:
+    """Levels [S, C, SLOTS] of the cells, with `weekly` [S, 7, 24]; 0 for a series without a record."""
+    every = np.ones(len(cells.days), dtype=bool)
+    return _of_week(_levels(_shared(cells, weekly), seasonal, every), cells, weekly, every)
+
+
+def unseen(cells: Cells, seasonal: bool, weekly: Flags, start: Integers, size_s: int) -> Floats:
+    """What each window [S, C, T] was expected to be by those who had not seen its day."""
+    shared, steps = _shared(cells, weekly), weekly.reshape(len(weekly), 1, SLOTS)
+    day = start // DAY_S - cells.days[0]
+    found = np.empty((*cells.sums.shape[:2], len(start)))
+    for index in range(len(cells.days)):
+        windows, others = day == index, np.arange(len(cells.days)) != index
+        level = _of_week(without(shared, seasonal, index), cells, weekly, others)
+        found[:, :, windows] = expected(level, steps, start[windows], size_s)
+    return found
+
+
+def without(cells: Cells, seasonal: bool, day: int) -> Floats:
+    """Levels [S, C, SLOTS] of all days but one; of all, where that is the only one with records."""
+    used = np.arange(len(cells.days)) != day
+    alone = (cells.records[:, used].sum(axis=(1, 2)) == 0)[:, None, None]
+    found = _levels(cells, seasonal, used)
+    return np.where(alone, _levels(cells, False, np.ones_like(used)), found) if alone.any() else found
+
+
+def median(values: Floats, seen: Flags) -> Floats:
+    """Over the last two axes, of what was seen; 0 where nothing was."""
+    flat = np.where(seen, values, np.inf).reshape(*values.shape[:2], -1)
+    middle = np.maximum(seen.reshape(flat.shape).sum(axis=2) - 1, 0) // 2
+    found = np.take_along_axis(np.sort(flat, axis=2), middle[:, :, None], axis=2)[:, :, 0]
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def _shared(cells: Cells, weekly: Flags) -> Cells:
+    """Cells of which the level of all weekdays or all days of weekends is learned."""
+    return cells.less(weekly[:, cells.weekdays]) if weekly.any() else cells
+
+
+def _of_week(level: Floats, cells: Cells, weekly: Flags, used: Flags) -> Floats:
+    """Levels with the weekly hours at the mean of their own cells, in place; as they were where no day has any."""
+    for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
+        days, at = used & (cells.weekdays == weekday), slice(weekday * HOURS, (weekday + 1) * HOURS)
+        records = cells.records[:, days].sum(axis=1)
+        own = cells.sums[:, :, days].sum(axis=2) / np.maximum(records, 1.0)[:, None]
+        level[:, :, at] = np.where((weekly[:, weekday] & (records > 0))[:, None], own, level[:, :, at])
+    return level
+
+
+def _levels(cells: Cells, seasonal: bool, used: Flags) -> Floats:
+    records, sums = cells.records[:, used], cells.sums[:, :, used]
+    weekend = cells.weekdays[used] >= SATURDAY
+    total = records.sum(axis=(1, 2))[:, None]
+    grand = sums.sum(axis=(2, 3)) / np.maximum(total, 1.0)
+    if not seasonal:
+        return np.broadcast_to(grand[:, :, None], (*grand.shape, SLOTS)).copy()
+    weight = _weights(records)[:, None]  # [S, 1, D, 24]
+    value = np.where(weight > 0, sums / np.maximum(records, 1.0)[:, None], 0.0)
+    grand = _mean(value, weight, (2, 3))
+    rest = value - grand[:, :, None, None]
+    spread = _spread(rest, weight, weekend)
+    hour = _shrunk(_mean(rest, weight, 2), spread, _thinness(weight, 2))
+    rest = rest - hour[:, :, None]
+    day = _days(rest, weight, weekend)
+    found = np.empty((*grand.shape, WEEKDAYS, HOURS))
+    for kind, own in enumerate((~weekend, weekend)):
+        both = rest[:, :, own] - day[:, :, kind, None, None]
+        alike = _shrunk(_mean(both, weight[:, :, own], 2), spread, _thinness(weight[:, :, own], 2))
+        at = slice(SATURDAY, None) if kind else slice(SATURDAY)
+        found[:, :, at] = (grand[:, :, None] + hour + day[:, :, kind, None] + alike)[:, :, None]
+    return found.reshape(*grand.shape, SLOTS)
+
+
+def _weights(records: Floats) -> Floats:
+    """Records, but no hour weighs more than the median one: a burst is one day's opinion."""
+    flat = records[:, None]
+    usual = median(flat.reshape(len(records), 1, records.shape[1], -1), flat > 0)[:, :, None]
+    return np.minimum(records, usual)
+
+
+def _days(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
+    """The shrunk effect of weekdays and of weekends [S, C, 2], by how much the days of one kind differ."""
+    of_day = weight.sum(axis=3)
+    value = _mean(rest, weight, 3)
+    mean = np.zeros((*rest.shape[:2], 2))
+    thin = np.full((*weight.shape[:2], 2), np.inf)
+    scatter, freedom = np.zeros(rest.shape[:2]), np.zeros(weight.shape[:2])
+    for kind, own in enumerate((~weekend, weekend)):
+        mean[:, :, kind] = _mean(value[:, :, own], of_day[:, :, own], 2)
+        thin[:, :, kind] = _thinness(of_day[:, :, own], 2)
+        scatter += (of_day[:, :, own] * (value[:, :, own] - mean[:, :, kind, None]) ** 2).sum(axis=2)
+        freedom += _freedom(of_day[:, :, own], 2)
+    return _shrunk(mean, scatter / np.where(freedom > 0, freedom, 1.0), thin)
+
+
+def _spread(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
+    """The variance [S, C] of a cell about the mean of its hour and kind of day."""
+    scatter, freedom = np.zeros(rest.shape[:2]), np.zeros(weight.shape[:2])
+    for own in (~weekend, weekend):
+        mean = _mean(rest[:, :, own], weight[:, :, own], 2)
+        scatter += (weight[:, :, own] * (rest[:, :, own] - mean[:, :, None]) ** 2).sum(axis=(2, 3))
+        freedom += _freedom(weight[:, :, own], 2).sum(axis=2)
+    return scatter / np.where(freedom > 0, freedom, 1.0)
+
+
+def _shrunk(effect: Floats, variance: Floats, thinness: Floats) -> Floats:
+    """Effects [S, C, G] of cells with a variance [S, C], less what chance gave them; 0 where nothing was seen."""
+    known = np.isfinite(thinness)
+    noise = variance[:, :, None] * np.where(known, thinness, 0.0)
+    groups = np.maximum(known.sum(axis=2), 1)
+    signal = np.maximum(((effect**2 - noise) * known).sum(axis=2) / groups, 0.0)[:, :, None]
+    whole = signal + noise
+    return np.where(known & (whole > 0), effect * signal / np.where(whole > 0, whole, 1.0), 0.0)
+
+
+def _mean(value: Floats, weight: Floats, axes: int | tuple[int, ...]) -> Floats:
+    total = weight.sum(axis=axes)
+    found: Floats = (value * weight).sum(axis=axes) / np.where(total > 0, total, 1.0)
+    return found
+
+
+def _thinness(weight: Floats, axis: int) -> Floats:
+    """Variance of a weighted mean over that of one cell; infinite without a cell."""
+    total = weight.sum(axis=axis)
+    found: Floats = np.where(total > 0, (weight**2).sum(axis=axis) / np.where(total > 0, total, 1.0) ** 2, np.inf)
+    return found
+
+
+def _freedom(weight: Floats, axis: int) -> Floats:
+    total = weight.sum(axis=axis)
+    found: Floats = total - (weight**2).sum(axis=axis) / np.where(total > 0, total, 1.0)
+    return found
+
+
+def _between(start: Integers, size_s: int) -> tuple[Integers, Integers, Floats]:
+    """The slots before and after the middle of each window, and how far it is between their centres."""
+    position = (start + size_s / 2) / HOUR_S - 0.5
+    hour = np.floor(position).astype(np.int64)
+    return _slot(hour), _slot(hour + 1), position - hour
+
+
+def _slot(hour: Integers) -> Integers:
+    found: Integers = (hour + 3 * HOURS) % SLOTS  # 1970 began on a Thursday
+    return found

@@ -1,0 +1,140 @@
+"""An evaluator, judge or model that keeps failing is a problem of its own: what it says of the rest is little worth.
+
+Told apart from coverage, which asks how many traces lack a score for whatever reason: there the limit is higher, and
+where this problem is open that one is expected (see `drift.problems.routing`).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from drift.kinds.recent import Counted, recent
+from drift.leadership import Term
+from drift.phrases import moment, percent, whereabouts
+from drift.problems.accounts import account_of, part_wrong
+from drift.problems.events import Place
+from drift.problems.problem import EventRow, Kind
+from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.rules.limits import limits_for
+from drift.settings import RuleSettings
+from drift.windows.counted import live_windows
+from drift.windows.metrics import WatchedMetric
+from evaluators.spec import Evaluator
+from sinks.clickhouse.database import Database
+
+_KIND: Kind = "evaluator_error"
+_JUDGED = timedelta(hours=6)
+_REASONS = 5
+_EXAMPLES = 10
+
+
+class _Failing(NamedTuple):
+    """One evaluator on one application's traces: its windows, those without a failure too."""
+
+    app: str
+    environment: str
+    evaluator: str
+    windows: tuple[Counted, ...]
+    reasons: tuple[tuple[int, Mapping[str, int]], ...]  # by start of the window
+
+    @property
+    def place(self) -> Place:
+        return Place(self.app, self.environment, "", "error", self.evaluator)
+
+
+def watch_errors(
+    database: Database,
+    evaluators: Iterable[Evaluator],
+    rules: RuleSettings,
+    base_s: int,
+    term: Term,
+    now: datetime,
+) -> list[EventRow]:
+    """What closed windows of the last hours say is told when this returns; `now` is the server's time."""
+    known = {one.id: one for one in evaluators}
+    told: dict[Place, Trouble | Over] = {place: Over(place, _KIND, now) for place in standing(database, _KIND)}
+    for one in _failing(database, known.values(), base_s, now):
+        limit = limits_for(one.app, one.evaluator, rules).error_limit
+        found = recent(one.windows, limit, rules.of(one.app))
+        if found.since_bad is not None:
+            told[one.place] = _trouble(database, one, known[one.evaluator], found.since_bad, limit, rules)
+        elif found.state == "unclear":
+            told.pop(one.place, None)
+    return tell(database, list(told.values()), rules, term, now)
+
+
+def _failing(database: Database, evaluators: Iterable[Evaluator], base_s: int, now: datetime) -> list[_Failing]:
+    """Those that failed at all, by one metric each: it is told of every trace."""
+    first = {
+        next(m for m in one.metrics if not m.per): one for one in evaluators if not all(m.per for m in one.metrics)
+    }
+    names = [WatchedMetric(one, metric).name for metric, one in first.items()]
+    until = int(now.timestamp())
+    windows = live_windows(base_s, names, until - int(_JUDGED.total_seconds()), until)
+    rows = database.rows(
+        f"""
+        SELECT app, environment, evaluator, groupArray((at, n, wrong, why)) AS windows
+        FROM (
+            SELECT app, environment, evaluator, toUnixTimestamp(start) AS at, sum(applicable) AS n,
+                sum(failed) AS wrong, sumMap(failures) AS why
+            FROM windows FINAL WHERE {windows} GROUP BY app, environment, evaluator, at HAVING n > 0
+        )
+        GROUP BY app, environment, evaluator HAVING arraySum(windows.3) > 0 ORDER BY app, environment, evaluator"""
+    )
+    return [
+        _Failing(
+            row["app"],
+            row["environment"],
+            row["evaluator"],
+            tuple(Counted(at, at + base_s, n, wrong) for at, n, wrong, _ in row["windows"]),
+            tuple((at, why) for at, _, _, why in row["windows"]),
+        )
+        for row in rows
+    ]
+
+
+def _trouble(
+    database: Database, one: _Failing, evaluator: Evaluator, bad: Counted, limit: float, rules: RuleSettings
+) -> Trouble:
+    since, until = (datetime.fromtimestamp(at, UTC) for at in (bad.start, bad.end))
+    why = Counter[str]()
+    for at, counts in one.reasons:
+        if bad.start <= at < bad.end:
+            why.update(counts)
+    reasons = [f"{reason} {count}" for reason, count in sorted(why.items(), key=lambda r: (-r[1], r[0]))[:_REASONS]]
+    said = (
+        f"{whereabouts(one.app, one.environment)}: {one.evaluator} failed on {bad.wrong} of {bad.records} traces "
+        f"({percent(bad.share)}), above the limit of {percent(limit)}: {', '.join(reasons)}; "
+        f"since {moment(since)}."
+    )
+    account = account_of(
+        _KIND,
+        one.place,
+        WatchedMetric(evaluator, evaluator.metrics[0]),
+        said,
+        {**part_wrong(bad.wrong, bad.records, limit), "reasons": reasons},
+        rules,
+        wrong=bad.wrong,
+        traffic=bad.records,
+        examples=_examples(database, one, since, until),
+    )
+    return Trouble(one.place, account, since, until)
+
+
+def _examples(database: Database, one: _Failing, since: datetime, until: datetime) -> list[str]:
+    """Traces that it failed on, the latest first."""
+    rows = database.rows(
+        "SELECT trace_id FROM scores FINAL WHERE run_id = 'live' AND app = {app:String} "
+        "AND environment = {environment:String} AND evaluator = {evaluator:String} AND status = 'failed' "
+        "AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')} "
+        f"ORDER BY time DESC, trace_id LIMIT {_EXAMPLES}",
+        {
+            "app": one.app,
+            "environment": one.environment,
+            "evaluator": one.evaluator,
+            "since": since,
+            "until": until,
+        },
+    )
+    return [row["trace_id"] for row in rows]

@@ -1,0 +1,259 @@
+"""An objective whose error budget burns so fast that it will not last is a problem, long before it is spent.
+
+The burn rate is the share of bad records over the share that the objective allows: at 1 the budget lasts its period
+exactly. It must be high in a long window, so that it matters, and in a short one, so that it still goes on. Windows and
+rates are those of Google's Site Reliability Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts": 2 % of the
+budget within 1/720 of the period (of 30 days: an hour, at 14.4 times the rate), 5 % within 1/120 (six hours, 6 times),
+10 % within a tenth (three days), each with a short window of a twelfth. Windows go with the period: over three days of
+a period of three the third pair would speak when the whole budget is spent. It is over once no pair of windows has
+three quarters of its rate.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from drift.leadership import Term
+from drift.phrases import percent, whereabouts
+from drift.problems.accounts import account_of, part_wrong
+from drift.problems.events import Place
+from drift.problems.problem import EventRow, Kind
+from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.rules.lines import ROUNDING
+from drift.settings import Objective, RuleSettings, Severity, WindowSettings
+from drift.windows import sql
+from drift.windows.beyond import edges, in_bins, is_beyond
+from drift.windows.metrics import WatchedMetric
+from drift.windows.watermark import Watermark, closing, read_stored
+from sinks.clickhouse.database import Database
+
+_KIND: Kind = "slo_burn"
+_HOUR_S, _DAY_S = 3600, 86400
+_FINE_S = 6 * _HOUR_S  # so much is read from base windows
+_RELIEF = 0.75
+_LEAST_WRONG = 5  # in the long window: with fewer a single record more or less decides
+_EXAMPLES = 10
+
+
+class Pair(NamedTuple):
+    """Burns where both windows burn at this rate; seconds."""
+
+    long_s: int
+    short_s: int
+    rate: float
+    severity: Severity
+
+
+class _Part(NamedTuple):
+    """So great a share of the budget, spent within one of so many parts of its period."""
+
+    parts: int
+    budget: float
+    severity: Severity
+
+
+_PARTS = (_Part(720, 0.02, "high"), _Part(120, 0.05, "high"), _Part(10, 0.1, "medium"))
+_SHORTER = 12  # times than the long window is the short one
+
+
+def pairs_of(period_s: int, windows: WindowSettings) -> list[Pair]:
+    """The pairs for a budget of that period, the fastest first: in whole base windows, beyond six hours in whole hours.
+
+    A window that was rounded up has the rate at which it spends the same share of the budget, at least 1.
+    """
+    found = []
+    for part in _PARTS:
+        long_s = _whole(period_s / part.parts, windows)
+        short_s = _whole(period_s / part.parts / _SHORTER, windows)
+        found.append(Pair(long_s, short_s, max(part.budget * period_s / long_s, 1.0), part.severity))
+    return found
+
+
+def _whole(seconds: float, windows: WindowSettings) -> int:
+    unit_s = windows.base_s if seconds <= _FINE_S else _hour_s(windows)
+    return math.ceil(seconds / unit_s) * unit_s
+
+
+def _hour_s(windows: WindowSettings) -> int:
+    """The size of the windows that long times are read from."""
+    return _HOUR_S if _HOUR_S in windows.all_sizes_s else windows.base_s
+
+
+class Spent(NamedTuple):
+    """Records of a time, and those of them that were bad."""
+
+    records: int
+    wrong: int
+
+    def rate(self, objective: Objective) -> float:
+        """How fast the budget burns; 0 where there are no records."""
+        return self.wrong / self.records / (1 - objective.target) if self.records else 0.0
+
+
+def burning(
+    pairs: Sequence[Pair], spent: Mapping[int, Spent], objective: Objective, min_sample: int, part: float = 1.0
+) -> Pair | None:
+    """The first pair that has this part of its rate in both windows; `spent` by their lengths in seconds."""
+    for pair in pairs:
+        long, short = spent[pair.long_s], spent[pair.short_s]
+        enough = long.records >= min_sample and long.wrong >= _LEAST_WRONG
+        if enough and min(long.rate(objective), short.rate(objective)) >= part * pair.rate * (1 - ROUNDING):
+            return pair
+    return None
+
+
+def watch_objectives(
+    database: Database,
+    metrics: Mapping[str, WatchedMetric],
+    rules: RuleSettings,
+    windows: WindowSettings,
+    term: Term,
+    now: datetime,
+) -> list[EventRow]:
+    """What closed windows say of every objective is told when this returns; `now` is the server's time.
+
+    Up to the watermark of the metric's lane; a lane without one says nothing.
+    """
+    closed = closing({key: Watermark(at, False) for key, at in read_stored(database).items()})
+    before = set(standing(database, _KIND))
+    told: list[Trouble | Over] = []
+    for objective in rules.objectives:
+        metric = metrics[objective.metric]
+        own = {place for place in before if (place.metric, place.segment_value) == (objective.metric, objective.name)}
+        before -= own
+        if metric.evaluator.lane not in closed:
+            continue
+        until = int(closed[metric.evaluator.lane].at.timestamp()) // windows.base_s * windows.base_s
+        pairs = pairs_of(objective.period_days * _DAY_S, windows)
+        for (app, environment), spent in _spent(database, objective, metric, windows, pairs, until).items():
+            place = Place(app, environment, "", "level", objective.metric, "objective", objective.name)
+            least = rules.of(app).min_sample
+            pair = burning(pairs, spent, objective, least)
+            if pair is not None:
+                told.append(_trouble(database, place, objective, metric, pair, spent, rules, until))
+            if burning(pairs, spent, objective, least, _RELIEF):
+                own.discard(place)
+        told += [Over(place, _KIND, datetime.fromtimestamp(until, UTC)) for place in sorted(own)]
+    told += [Over(place, _KIND, now) for place in sorted(before)]  # of objectives that nobody has any more
+    return tell(database, told, rules, term, now)
+
+
+def _spent(
+    database: Database,
+    objective: Objective,
+    metric: WatchedMetric,
+    windows: WindowSettings,
+    pairs: Sequence[Pair],
+    until: int,
+) -> dict[tuple[str, str], dict[int, Spent]]:
+    """By application and environment, for each length of window and for the objective's period.
+
+    Base windows for what is short; for what is longer windows of an hour, and base windows for the hour that runs.
+    """
+    hour_s = _hour_s(windows)
+    running, recent = until // hour_s * hour_s, until - _FINE_S
+    least, greatest = objective.lines(metric.metric)
+    period = objective.period_days * _DAY_S
+    lengths = sorted({period, *(length for pair in pairs for length in (pair.long_s, pair.short_s))})
+    within = {
+        length: f"size_s = {windows.base_s} AND at >= {until - length}"
+        if length <= _FINE_S
+        else f"(size_s = {hour_s} AND at >= {until - length} AND at < {running}) "
+        f"OR (size_s = {windows.base_s} AND at >= {running})"
+        for length in lengths
+    }
+    sums = ", ".join(f"sumIf(scored, {one}) AS n{s}, sumIf(wrong, {one}) AS wrong{s}" for s, one in within.items())
+    app = "" if objective.app is None else f"AND app = {sql.text(objective.app)}"
+    rows = database.rows(
+        f"""
+        SELECT app, environment, {sums} FROM (
+            SELECT app, environment, size_s, toUnixTimestamp(start) AS at, scored,
+                {in_bins(*edges(metric.scale, least, greatest))} AS wrong
+            FROM windows FINAL
+            WHERE run_id = 'live' AND metric = {sql.text(objective.metric)} AND segment = '' {app} AND (
+                (size_s = {windows.base_s} AND start >= toDateTime({min(recent, running)}, 'UTC')) OR
+                (size_s = {hour_s} AND start >= toDateTime({until - period}, 'UTC'))
+            ) AND start < toDateTime({until}, 'UTC')
+        ) GROUP BY app, environment ORDER BY app, environment"""
+    )
+    return {
+        (row["app"], row["environment"]): {s: Spent(row[f"n{s}"], row[f"wrong{s}"]) for s in within} for row in rows
+    }
+
+
+def _trouble(
+    database: Database,
+    place: Place,
+    objective: Objective,
+    metric: WatchedMetric,
+    pair: Pair,
+    spent: Mapping[int, Spent],
+    rules: RuleSettings,
+    until: int,
+) -> Trouble:
+    long, period = spent[pair.long_s], spent[objective.period_days * _DAY_S]
+    left = 1 - period.rate(objective)
+    budget = f"{percent(left)} of the budget is left" if left > 0 else "the budget is spent"
+    said = (
+        f"{whereabouts(place.app, place.environment)}: objective {objective.name} ({objective.target * 100:g} % of the "
+        f"traces good by {objective.metric} over {objective.period_days} days) burns {long.rate(objective):.3g} "
+        f"times as fast as it may: {long.wrong} of {long.records} traces of the last {_length(pair.long_s)} are "
+        f"bad; {budget}."
+    )
+    attributes = {
+        "objective": objective.name,
+        "target": objective.target,
+        "period_days": objective.period_days,
+        **part_wrong(long.wrong, long.records, 1 - objective.target),
+        "burn_rate": long.rate(objective),
+        "burn_rate_limit": pair.rate,
+        "long_window_s": pair.long_s,
+        "short_window_s": pair.short_s,
+        "budget_left": left,
+    }
+    since, end = (datetime.fromtimestamp(at, UTC) for at in (until - pair.long_s, until))
+    account = account_of(
+        _KIND,
+        place,
+        metric,
+        said,
+        attributes,
+        rules,
+        severity=pair.severity,
+        examples=_examples(database, place, objective, metric, since, end),
+        rule_id=f"objective:{objective.name}",
+    )
+    return Trouble(place, account, since, end)
+
+
+def _length(seconds: int) -> str:
+    if seconds >= 2 * _DAY_S:
+        return f"{seconds / _DAY_S:.3g} days"
+    return f"{seconds / _HOUR_S:.3g} h" if seconds >= _HOUR_S else f"{seconds / 60:.3g} min"
+
+
+def _examples(
+    database: Database, place: Place, objective: Objective, metric: WatchedMetric, since: datetime, until: datetime
+) -> list[str]:
+    """Bad traces of the long window, the worst first."""
+    least, greatest = objective.lines(metric.metric)
+    value = f"metrics[{sql.text(metric.metric.key)}]"
+    far = [f"{least!r} - {value}"] if least is not None else []
+    far += [f"{value} - {greatest!r}"] if greatest is not None else []
+    rows = database.rows(
+        "SELECT trace_id FROM scores FINAL WHERE run_id = 'live' AND app = {app:String} "
+        "AND environment = {environment:String} AND evaluator = {evaluator:String} AND status = 'scored' "
+        f"AND mapContains(metrics, {sql.text(metric.metric.key)}) "
+        "AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')} "
+        f"AND {is_beyond(value, metric.scale, least, greatest)} "
+        f"ORDER BY arrayMax([{', '.join(far)}]) DESC, time DESC, trace_id LIMIT {_EXAMPLES}",
+        {
+            "app": place.app,
+            "environment": place.environment,
+            "evaluator": metric.evaluator.id,
+            "since": since,
+            "until": until,
+        },
+    )
+    return [row["trace_id"] for row in rows]

@@ -1,0 +1,116 @@
+"""A disk of ClickHouse that is nearly full, and dead letters that are more than usual, are problems of no application.
+
+Dead letters of an hour are more than usual where they are several times the mean of the hours of the week before; they
+are told by topic, with their reasons.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from drift.leadership import Term
+from drift.phrases import moment, percent
+from drift.problems.accounts import account_of
+from drift.problems.events import Place, place_of_none
+from drift.problems.problem import EventRow, Kind
+from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.settings import RuleSettings, Severity
+from sinks.clickhouse.database import Database
+
+_KIND: Kind = "threshold"
+_ROOM = 0.03  # of the disk: so much less than the limit must be used before it is over
+_NEARLY_ALL = 0.95  # used: high
+_JUDGED = timedelta(hours=1)
+_USUAL = timedelta(days=7)
+_TIMES = 3.0  # the usual number
+_RELIEF = 0.5
+_REASONS = 5
+
+
+class _Letters(NamedTuple):
+    """Dead letters of a topic: of the last hour, an hour's mean of the week before, the first of the last hour."""
+
+    topic: str
+    recent: int
+    usual: float
+    first: datetime
+    reasons: tuple[str, ...]
+
+    def are_many(self, least: int, part: float) -> bool:
+        """Whether they have this part of what is too many."""
+        return self.recent >= part * max(least, _TIMES * self.usual)
+
+
+def watch_storage(database: Database, rules: RuleSettings, term: Term, now: datetime) -> list[EventRow]:
+    """What disks and dead letters say is told when this returns; `now` is the server's time."""
+    told = {
+        place: Over(place, _KIND, now)
+        for place in standing(database, _KIND)
+        if place.aspect == "storage" and place.segment in ("disk", "dead_letters")
+    }
+    troubles = []
+    for place, trouble in (*_disks(database, rules, now), *_dead_letters(database, rules, now)):
+        told.pop(place, None)
+        if trouble is not None:
+            troubles.append(trouble)
+    return tell(database, [*troubles, *told.values()], rules, term, now)
+
+
+def _disks(database: Database, rules: RuleSettings, now: datetime) -> Iterator[tuple[Place, Trouble | None]]:
+    """Those that are nearly full, or were and have not enough room yet (None)."""
+    rows = database.rows(
+        "SELECT name, 1 - free_space / total_space AS used, free_space AS free FROM system.disks "
+        "WHERE total_space > 0 ORDER BY name"
+    )
+    for row in rows:
+        place, used = _place("disk", row["name"]), row["used"]
+        if used > rules.disk_limit:
+            left = f"{row['free'] / 2**30:.3g} GiB are free"
+            said = f"Disk {row['name']} of ClickHouse is {percent(used)} full: {left}."
+            told = {"value": used, "limit": rules.disk_limit, "free_bytes": row["free"]}
+            severity: Severity = "high" if used >= _NEARLY_ALL else "medium"
+            account = account_of(_KIND, place, None, said, told, rules, severity=severity)
+            yield place, Trouble(place, account, now, now)
+        elif used > rules.disk_limit - _ROOM:
+            yield place, None
+
+
+def _dead_letters(database: Database, rules: RuleSettings, now: datetime) -> Iterator[tuple[Place, Trouble | None]]:
+    """Topics with many, or that had and have not few enough yet (None)."""
+    for one in _letters(database, now):
+        place = _place("dead_letters", one.topic)
+        if one.are_many(rules.dead_letters, 1.0):
+            said = (
+                f"{one.recent} records of topic {one.topic} became dead letters within an hour, "
+                f"{one.usual:.3g} are usual: {', '.join(one.reasons)}; since {moment(one.first)}."
+            )
+            told = {"value": one.recent, "baseline": one.usual, "wrong": one.recent, "reasons": list(one.reasons)}
+            account = account_of(_KIND, place, None, said, told, rules, severity="medium")
+            yield place, Trouble(place, account, one.first, now)
+        elif one.are_many(rules.dead_letters, _RELIEF):
+            yield place, None
+
+
+def _letters(database: Database, now: datetime) -> list[_Letters]:
+    rows = database.rows(
+        f"""
+        SELECT topic, sum(recent) AS count, sum(older) / {_USUAL / _JUDGED} AS usual, minIf(first, recent > 0) AS first,
+            arrayMap(one -> concat(one.2, ' ', toString(-one.1)), arraySlice(
+                arraySort(groupArrayIf((-toInt64(recent), reason), recent > 0)), 1, {_REASONS})) AS reasons
+        FROM (
+            SELECT topic, toString(reason) AS reason, countIf(ingested_at > {{hour:DateTime64(3, 'UTC')}}) AS recent,
+                countIf(ingested_at <= {{hour:DateTime64(3, 'UTC')}}) AS older,
+                minIf(ingested_at, ingested_at > {{hour:DateTime64(3, 'UTC')}}) AS first
+            FROM dead_letters FINAL
+            WHERE run_id = 'live' AND ingested_at > {{week:DateTime64(3, 'UTC')}}
+                AND ingested_at <= {{now:DateTime64(3, 'UTC')}}
+            GROUP BY topic, reason
+        )
+        GROUP BY topic HAVING count > 0 ORDER BY topic""",
+        {"hour": now - _JUDGED, "week": now - _JUDGED - _USUAL, "now": now},
+    )
+    return [_Letters(row["topic"], row["count"], row["usual"], row["first"], tuple(row["reasons"])) for row in rows]
+
+
+def _place(what: str, name: str) -> Place:
+    return place_of_none("storage", what, name)

@@ -1,0 +1,45 @@
+"""Series that were given up: nothing comes of a model, an environment or a segment while its application goes on."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from drift.rules.series import Series
+from drift.windows import sql
+from sinks.clickhouse.database import Database
+
+
+def gone(
+    database: Database, told: Mapping[Series, datetime], closed: datetime, after: timedelta, forgotten: timedelta
+) -> set[Series]:
+    """Those without a record for `after` that their application had on the same metric, or any for `forgotten`.
+
+    `told` says until when trouble of each was told; only of those that were told nothing for as long anything is read.
+    `closed` is the watermark: where workers stand still nothing is gone.
+    """
+    silent = {series: until for series, until in told.items() if closed - until >= after}
+    if not silent:
+        return set()
+    newest = _newest(database, silent, closed - forgotten)
+    of_app: dict[tuple[str, str], datetime] = {}
+    for series, at in newest.items():
+        of_app[series.app, series.metric] = max(at, of_app.get((series.app, series.metric), at))
+    found = set()
+    for series, until in silent.items():
+        own = max(newest.get(series, until), until)
+        goes_on = of_app.get((series.app, series.metric), own)
+        if goes_on - own >= after or closed - own >= forgotten:
+            found.add(series)
+    return found
+
+
+def _newest(database: Database, some: Mapping[Series, datetime], since: datetime) -> dict[Series, datetime]:
+    """Of all series of these applications' metrics when the last window with records began."""
+    pairs = sorted({(series.app, series.metric) for series in some})
+    listed = ", ".join(f"({sql.text(app)}, {sql.text(metric)})" for app, metric in pairs)
+    rows = database.rows(
+        f"SELECT {', '.join(Series._fields)}, max(start) AS newest FROM windows "
+        f"WHERE run_id = 'live' AND (app, metric) IN ({listed}) AND applicable > 0 "
+        f"AND start >= {{since:DateTime64(3, 'UTC')}} GROUP BY {', '.join(Series._fields)}",
+        {"since": since},
+    )
+    return {Series(*(row[name] for name in Series._fields)): row["newest"] for row in rows}

@@ -1,0 +1,120 @@
+"""What the comparison of days found becomes problems of kind `drift`; of days that are like the others, their end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from drift import cursors
+from drift.detectors.season import SATURDAY
+from drift.detectors.series import level_values
+from drift.leadership import Term
+from drift.phrases import percent
+from drift.problems.accounts import account_of
+from drift.problems.events import Account, Place
+from drift.problems.problem import EventRow
+from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.settings import RuleSettings
+from drift.watching import grid
+from drift.watching.daily import Daily, Drifted
+from drift.watching.examples import examples
+from drift.watching.kinds import Watch
+from drift.watching.look import Looked
+from drift.watching.telling import severity
+from drift.watching.words import Moved, number
+from drift.windows.segments import SegmentValues
+from sinks.clickhouse.database import Database
+
+_CURSOR = "drift_daily"
+_RULE = "daily"
+
+
+@dataclass(frozen=True, slots=True)
+class DailyTeller:
+    """Tells for one leader's term. `lateness_s`: until a day's windows change no more (to speak of)."""
+
+    database: Database
+    daily: Daily
+    rules: RuleSettings
+    watched: Mapping[str, Watch]
+    segments: SegmentValues
+    term: Term
+    lateness_s: int
+
+    def tell(self, looked: Looked, now: datetime) -> list[EventRow]:
+        """The events that follow from the last whole day, once a day; stored when this returns."""
+        closed = min((one.batch.until for one in looked.seen), default=0) - self.lateness_s
+        day = grid.floor(closed, grid.DAY_S) - grid.DAY_S
+        if day <= cursors.position(self.database, _CURSOR):
+            return []
+        told: dict[Place, Trouble | Over] = {}
+        until = grid.time(day + grid.DAY_S)
+        for one in self.daily.drifted(looked.seen, day):
+            watch = self.watched[one.series.metric]
+            if watch.aspect == "level":  # what users ask is watched window by window, labels and all
+                place = Place(aspect="level", **one.series._asdict())
+                told[place] = Trouble(place, self._account(place, watch, one, day), grid.time(day), until)
+        lanes = {one.batch.key.lane for one in looked.seen}
+        ended = [
+            Over(place, "drift", until)
+            for place in standing(self.database, "drift")
+            if place not in told and (place.metric not in self.watched or self.watched[place.metric].lane in lanes)
+        ]
+        events = tell(self.database, [*told.values(), *ended], self.rules, self.term, now)
+        cursors.keep(self.database, _CURSOR, day)
+        return events
+
+    def _account(self, place: Place, watch: Watch, one: Drifted, day: int) -> Account:
+        found, span = _moved(watch, one), (grid.time(day), grid.time(day + grid.DAY_S))
+        return account_of(
+            "drift",
+            place,
+            watch.metric,
+            _describe(watch, one, found, span[0]),
+            {
+                "level": found.line,
+                "value": one.share,
+                "baseline": one.usual,
+                "usual_low": one.low,
+                "usual_high": one.high,
+                "days": one.days,
+                "effect_size": one.share - one.usual,
+                "p_value": one.p,
+                "p_adjusted": one.p_adjusted,
+                "sample_size": one.records,
+            },
+            self.rules,
+            severity=severity(self.database, self.rules, one.series, one.records, found, span),
+            examples=examples(self.database, watch, one.series, found, self.segments, *span),
+            rule_id=_RULE,
+        )
+
+
+def _moved(watch: Watch, one: Drifted) -> Moved:
+    assert watch.metric is not None
+    metric, scale, up = watch.metric.metric, watch.metric.scale, one.share > one.usual
+    edge = min(one.level + (metric.better == "higher"), 100)
+    return Moved(
+        what=f"the distribution of {watch.name}",
+        baseline=one.usual,
+        value=one.share,
+        effect_size=one.share - one.usual,
+        overlap_lost=abs(one.share - one.usual),
+        margin=0.0,
+        channel="distribution",
+        worst="high" if up else "low",
+        line=scale.edge(edge) if scale.bounded else float(level_values(np.array(one.level))),
+        bad=(metric.better == "lower") == up,
+    )
+
+
+def _describe(watch: Watch, one: Drifted, found: Moved, day: datetime) -> str:
+    assert watch.metric is not None
+    unit = watch.metric.metric.unit or ""
+    kind = "days of weekends" if day.weekday() >= SATURDAY else "weekdays"
+    return (
+        f"{one.series.whereabouts}: {found.what} on {day:%Y-%m-%d} was unlike that of the {one.days} {kind} before: "
+        f"{percent(one.share)} of the traces above {number(found.line, unit)}, usually {percent(one.usual)} "
+        f"({percent(one.low)} to {percent(one.high)}), on {one.records:,} traces."
+    )

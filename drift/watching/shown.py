@@ -1,0 +1,206 @@
+"""A baseline for people's eyes: what is usual by hour of the day, how far windows stray, and how the last day was."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+import numpy as np
+
+from drift.detectors import positives, scores, stored
+from drift.detectors.baseline import Baseline, Warming
+from drift.detectors.season import HOURS, WEEKDAYS
+from drift.detectors.series import Categories, Floats, Positives, Rates, Scores, level_values
+from drift.rules.series import Series
+from drift.settings import DriftSettings, WindowSettings
+from drift.watching import detecting, grid, kept, reading
+from drift.watching.batch import Batch
+from drift.watching.fitting import own
+from drift.watching.kinds import Watch
+from drift.watching.reading import Span
+from drift.watching.reference import HISTORY
+from evaluators.errors import ConfigError
+from sinks.clickhouse.database import Database
+
+_OF_ANOTHER_RELEASE = "what is stored is of another release; the next run of the job drift learns the baseline again"
+_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """Days of the week, one after the other, that are alike ("Mon-Fri"), and what is usual on them by hour in UTC."""
+
+    days: str
+    level: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One figure of a series: what is usual in the week from Monday on, and how it was in the last day by hour in UTC.
+
+    `spread`: standard deviation of a usual tick's figure around it. None: no records in that hour.
+    """
+
+    name: str
+    usual: tuple[Days, ...]
+    spread: float
+    last_day: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The baseline of one series. `rests_on`: history, pinned or accepted; `warming`: why it is not watched yet, and
+    when it will be looked whether it can (None: that depends on how many records come). `learned_at` None: what is
+    stored is of another release, and nothing of it can be told.
+    """
+
+    series: Series
+    rests_on: str
+    learned_at: datetime | None
+    warming: str
+    warm_at: datetime | None
+    records: float | None  # of a usual tick
+    in_alarm: bool
+    channels: tuple[Channel, ...]
+
+
+def shown(
+    database: Database,
+    watched: Mapping[str, Watch],
+    windows: WindowSettings,
+    settings: DriftSettings,
+    wanted: Mapping[str, str],
+) -> list[Shown]:
+    """Baselines of the series whose fields are those `wanted`; raises `ConfigError` where there is none."""
+    fits = [
+        (batch, place)
+        for batch in kept.batches(database, watched)
+        for place, series in enumerate(batch.series)
+        if all(getattr(series, name) == value for name, value in wanted.items())
+    ]
+    if not fits:
+        asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value)
+        raise ConfigError(
+            f"no series of {asked} is watched: `ragwatch jobs` learns baselines of primary metrics, latency, cost and "
+            "inputs once a day's windows are closed; `ragwatch baseline learn` does it now"
+        )
+    return [_shown(database, watched, windows, settings, batch, place) for batch, place in fits]
+
+
+def _shown(
+    database: Database,
+    watched: Mapping[str, Watch],
+    windows: WindowSettings,
+    settings: DriftSettings,
+    batch: Batch,
+    place: int,
+) -> Shown:
+    series, watch = batch.series[place], watched[batch.series[place].metric]
+    in_alarm = bool(batch.rows.state.alarms.on[place])
+    readable = kept.baselines(database, batch.key)
+    if not readable:
+        rests_on = _rests_on(int(batch.rows.basis[place]), is_used=True)
+        return Shown(series, rests_on, None, _OF_ANOTHER_RELEASE, None, None, in_alarm, ())
+    held = readable[-1]
+    one = stored.take(batch.rows, np.array([place]))
+    used = int(held.fitted.basis_of(one)[0])
+    baseline = stored.take(held.fitted.matched(batch.rows, batch.key.kind), np.array([place]))
+    tick_s = grid.tick_s(windows.base_s)
+    kind, labels = batch.key.kind, batch.rows.labels[[place]]
+    levels = labels if kind == "category" else baseline.bins
+
+    def hours(days: int) -> detecting.Windows:
+        span = Span(windows.base_s, tick_s, batch.until - days * grid.DAY_S, batch.until)
+        found = reading.cells(database, kind, watched, [series], one.ids, levels, span)
+        found, places = own(found, one)
+        scale = detecting.Scale(np.array([watch.low]), np.array([watch.span]))
+        return detecting.windows(kind, found, places, 1, span.ticks, labels, scale)
+
+    last = hours(1)
+    warming = Warming(int(baseline.warming[0]))
+    is_young = warming == Warming.LESS_THAN_A_DAY
+    return Shown(
+        series=series,
+        rests_on=_rests_on(int(one.basis[0]), is_used=used == one.basis[0]),
+        learned_at=grid.time(held.holds_from),
+        warming=warming.why,
+        warm_at=_warm_at(batch, hours(settings.history_days), windows) if is_young else None,
+        records=float(baseline.records[0].max()),
+        in_alarm=in_alarm,
+        channels=tuple(_channels(watch, batch.labels[place], baseline, last)),
+    )
+
+
+def _rests_on(basis: int, *, is_used: bool) -> str:
+    if basis < HISTORY:
+        return "what was pinned" if is_used else "history, since what was pinned has too little of it"
+    return f"history since {grid.time(basis):%Y-%m-%d %H:%M} UTC, which was accepted" if basis else "history"
+
+
+def _warm_at(batch: Batch, some: detecting.Windows, windows: WindowSettings) -> datetime | None:
+    """The first time that baselines are learned a day after the first record."""
+    n, _ = _figures(some)
+    seen = np.flatnonzero(n)
+    if not len(seen):
+        return None
+    earliest = int(some.start[seen[0]]) + grid.DAY_S + grid.span_s(windows.allowed_lateness_s)
+    learning_s = grid.learning_s(batch.key.number, grid.tick_s(windows.base_s))
+    return grid.time(grid.ceiling(max(earliest, batch.until) - learning_s, grid.DAY_S) + learning_s)
+
+
+def _channels(watch: Watch, labels: Sequence[str], baseline: Baseline, last: detecting.Windows) -> list[Channel]:
+    n, sums = _figures(last)
+    hour = last.start // grid.HOUR_S % HOURS
+    records = np.bincount(hour, n, HOURS)
+    found = []
+    for channel, name in enumerate(_names(watch, labels, baseline)):
+        level = watch.low + watch.span * baseline.level[0, channel]
+        a, b = baseline.a[0, channel], baseline.b[0, channel]
+        usual = float(baseline.level[0, channel].mean())
+        unit = watch.span if watch.kind == "score" else np.sqrt(usual * (1 - usual))
+        total = np.bincount(hour, sums[channel], HOURS)
+        day = [
+            float(watch.low + watch.span * of_hour / seen) if seen else None
+            for of_hour, seen in zip(total, records, strict=True)
+        ]
+        spread = float(unit * np.sqrt(a / max(baseline.records[0, channel], 1.0) + b))
+        found.append(Channel(name, alike(level), spread, tuple(day)))
+    return found
+
+
+def alike(level: Floats) -> tuple[Days, ...]:
+    """The days of the level [SLOTS] of a week; those with the same level are together."""
+    of_day = level.reshape(WEEKDAYS, HOURS)
+    others = np.flatnonzero((np.diff(of_day, axis=0) != 0).any(axis=1)) + 1
+    return tuple(
+        Days("-".join(dict.fromkeys((_NAMES[first], _NAMES[last - 1]))), tuple(of_day[first].tolist()))
+        for first, last in pairwise([0, *others.tolist(), WEEKDAYS])
+    )
+
+
+def _names(watch: Watch, labels: Sequence[str], baseline: Baseline) -> Sequence[str]:
+    match watch.kind:
+        case "score":
+            return scores.CHANNELS[:1]
+        case "rate":
+            return ("share that did not pass",)
+        case "positive":
+            unit = "" if watch.metric is None else watch.metric.metric.unit or ""
+            values = level_values(baseline.bins[0])
+            names = zip(positives.CHANNELS, values, strict=True)
+            return [f"share above the usual {name}, {value:.3g} {unit}".rstrip() for name, value in names]
+        case _:
+            return [f"share of {label}" for label in labels]
+
+
+def _figures(some: detecting.Windows) -> tuple[Floats, Floats]:
+    """Records [T] of one series, and the sums of its channels [C, T]."""
+    match some:
+        case Scores():
+            return some.n[0], some.total
+        case Rates():
+            return some.n[0], some.hits
+        case Positives():
+            return some.n[0], some.above[0].T
+        case Categories():
+            return some.counts[0].sum(axis=1), some.counts[0].T

@@ -1,0 +1,36 @@
+"""Until when a payment card is valid, where its number or its name stands near: food and passports expire, too."""
+
+from collections.abc import Iterator
+
+from evaluators.leaks.detector import Detector
+from evaluators.leaks.formatted import Formatted, Span
+from evaluators.leaks.patterns import compiled
+
+_CALLED = (
+    r"(?:\b|_)(?:exp(?:\.|iry|ires|iration)?(?:[ _-]?date)?|valid (?:thru|until|to|through)|good thru|gultig bis|"
+    r"ablaufdatum|"
+    r"verfallsdatum|(?:date d')?expiration|expire le|valable jusqu'au|caducidad|vencimiento|validade|validez|scadenza|"
+    r"geldig tot|vervaldatum|wazna do|data waznosci|giltig till|gyldig til)"
+)
+_MONTH = r"(?:0?[1-9]|1[0-2]) ?[/-] ?(?:20)?[2-4][0-9]"
+_EXPIRY = rf"(?i){_CALLED}[\"'`*:=>,| ]{{0,8}}(?:is |on |est |ist )?[\"']?\b({_MONTH})\b"
+_CARD = (
+    r"(?i)\bcards?\b|\b(?:visa|mastercard|amex|maestro|discover|cc|cvv|cvc|pan)\b|card_?n|kredit|karte|\bcarte\b|"
+    r"tarjeta|\bcarta\b|"
+    r"cartao|kaart|kart[ay]|kort|[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{1,7}|"
+    r"3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}"
+)
+_BEFORE, _AFTER = 64, 32
+
+
+def find(shape: Formatted) -> Iterator[Span]:
+    """A month and a year."""
+    for match in compiled(_EXPIRY).finditer(shape.data):
+        near = shape.data[max(match.start() - _BEFORE, 0) : match.end() + _AFTER]
+        if compiled(_CARD).search(near):
+            yield Span(*match.span(1))
+
+
+DETECTORS: tuple[Detector, ...] = (
+    Detector("card_expiry", "a payment card's expiry date", (rf"(?i){_CALLED}.{{0,16}}[0-9] ?[/-] ?[0-9]{{2}}",), find),
+)

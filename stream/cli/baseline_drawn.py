@@ -1,0 +1,59 @@
+"""Baselines in the terminal: a line per hour, bars where it is one."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from stream.cli.tables import plain_console
+from stream.plain import plain
+
+if TYPE_CHECKING:
+    from drift.watching.shown import Channel, Shown
+
+_BAR = 24  # characters of the widest
+_PARTS = " ▏▎▍▌▋▊▉█"
+
+
+def draw(found: "Sequence[Shown]") -> None:
+    """Each series, one under the other."""
+    console = plain_console()
+    for one in found:
+        for line in _about(one):
+            console.print(plain(line))
+        for channel in () if one.warming else one.channels:
+            console.print(_table(channel, bars=console.is_terminal))
+
+
+def _about(one: "Shown") -> list[str]:
+    lines = [f"{one.series.whereabouts}: {one.series.metric}"]
+    if one.warming:
+        until = f"; looked at again {one.warm_at:%Y-%m-%d %H:%M} UTC" if one.warm_at is not None else ""
+        return [*lines, f"  warming up: {one.warming}{until}"]
+    lines.append(f"  rests on {one.rests_on}, learned {one.learned_at:%Y-%m-%d %H:%M} UTC")
+    lines.append(f"  {one.records:.0f} records in a usual figure")
+    return [*lines, *(["  in alarm now"] if one.in_alarm else [])]
+
+
+def _table(channel: "Channel", *, bars: bool) -> Table:
+    """Off by more than three spreads is marked."""
+    title = f"{channel.name} ± {channel.spread:.3g}"
+    table = Table(box=None, header_style="bold", pad_edge=False, title=title, title_justify="left")
+    for column in ("hour", *(one.days for one in channel.usual), "last day", *([""] if bars else [])):
+        table.add_column(column, no_wrap=True, justify="left" if column in ("hour", "") else "right")
+    usual = [one.level for one in channel.usual]
+    told = [value for level in (*usual, channel.last_day) for value in level if value is not None]
+    low, high = min(told), max(told)
+    for hour, (last, *levels) in enumerate(zip(channel.last_day, *usual, strict=True)):
+        far = last is not None and all(abs(last - level) > 3 * channel.spread for level in levels)
+        text = "" if last is None else f"{last:.4g}{'!' if far else ' '}"
+        told_last = Text(text, style="bold red" if far else "")
+        bar = [_bar(levels[0], low, high)] if bars else []
+        table.add_row(f"{hour:02}", *(f"{level:.4g}" for level in levels), told_last, *bar)
+    return table
+
+
+def _bar(value: float, low: float, high: float) -> str:
+    eighths = round((value - low) / (high - low) * _BAR * 8) if high > low else _BAR * 4
+    return "█" * (eighths // 8) + _PARTS[eighths % 8].strip()

@@ -1,0 +1,70 @@
+"""A small chart of a metric around a problem's onset, for a terminal or, in plain characters, for whatever reads it."""
+
+import math
+import shutil
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+
+from drift.problems.onset import Point, onset_of
+from drift.problems.problem import Problem
+
+_HEIGHT = 8
+_LABEL = 9  # characters left of the field
+_WIDEST = 60
+
+
+def chart(problem: Problem, points: Sequence[Point]) -> str:
+    """The chart as wide as the terminal allows; empty where there are fewer than two points."""
+    encoding = (sys.stdout.encoding or "").lower()
+    fancy = sys.stdout.isatty() and encoding.startswith("utf")
+    columns = shutil.get_terminal_size().columns
+    threshold = problem.attributes.get("threshold")
+    line = float(threshold) if isinstance(threshold, int | float) else None
+    return "\n".join(drawn(points, onset_of(problem), line, columns, fancy))
+
+
+def drawn(points: Sequence[Point], onset: datetime, threshold: float | None, columns: int, fancy: bool) -> list[str]:
+    """The lines, none longer than `columns`. A column of the field is a stretch of time, its dot the records' mean."""
+    points = [point for point in points if math.isfinite(point.value)]
+    width = min(_WIDEST, columns - _LABEL - 3)
+    if len(points) < 2 or width < 10:
+        return []
+    dot, dash, mark, up = ("•", "╌", "┊", "▲") if fancy else ("*", "-", "|", "^")
+    first, last = points[0].start, points[-1].start
+    means = _by_column(points, width)
+    shown = [*means.values(), *([] if threshold is None else [threshold])]
+    low, high = min(shown), max(shown)
+
+    def row(value: float) -> int:
+        return round((value - low) / (high - low) * (_HEIGHT - 1)) if high > low else 0
+
+    at = min(max(_column(onset, first, last, width), 0), width - 1)
+    lines = []
+    for level in reversed(range(_HEIGHT)):
+        is_line = threshold is not None and row(threshold) == level
+        field = [mark if column == at else dash if is_line else " " for column in range(width)]
+        for column, mean in means.items():
+            if row(mean) == level:
+                field[column] = dot
+        label = threshold if is_line else high if level == _HEIGHT - 1 else low if level == 0 else None
+        lines.append(f"{'' if label is None else f'{label:.3g}':>{_LABEL}} {''.join(field)}".rstrip())
+    lines.append(f"{'':{_LABEL}} {'':{at}}{up}")
+    told = f"{dot} mean, {up} onset {onset:%Y-%m-%d %H:%M}" + (f", {dash} threshold" if threshold is not None else "")
+    return [*lines, *(f"  {said}"[:columns] for said in (f"{first:%m-%d %H:%M} to {last:%m-%d %H:%M} UTC", told))]
+
+
+def _by_column(points: Sequence[Point], width: int) -> dict[int, float]:
+    """Means over records of the points that share a column."""
+    first, last = points[0].start, points[-1].start
+    shared: dict[int, list[Point]] = {}
+    for point in points:
+        shared.setdefault(_column(point.start, first, last, width), []).append(point)
+    return {
+        column: sum(one.value * one.records for one in found) / sum(one.records for one in found)
+        for column, found in shared.items()
+    }
+
+
+def _column(at: datetime, first: datetime, last: datetime, width: int) -> int:
+    return int((at - first) / (last - first) * (width - 1) + 0.5)

@@ -1,0 +1,59 @@
+"""The newest topic models, as a worker holds them: read at the start, and again by a thread while it works."""
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from drift.topics import stored
+from drift.topics.model import TopicModel
+from evaluators.errors import RagwatchError
+from sinks.clickhouse.database import Database
+
+log = logging.getLogger(__name__)
+
+
+class TopicModels:
+    """The models of one encoder, by application; `now` may be asked from any thread and never waits.
+
+    While the database answers they are at most `refresh_s` old; while it does not, the last ones hold.
+    """
+
+    def __init__(self, database: Database, encoder: str, refresh_s: float) -> None:
+        self._database = database
+        self._encoder = encoder
+        self._refresh_s = refresh_s
+        self._models: Mapping[str, TopicModel] = {}
+        self._version = 0
+
+    def now(self) -> Mapping[str, TopicModel]:
+        """By application; the mapping is never changed."""
+        return self._models
+
+    def refresh(self) -> None:
+        """Read what is new; what cannot be read now is logged, and the next look may do better."""
+        try:
+            version = stored.newest_version(self._database, self._encoder)
+            if version == self._version:
+                return
+            self._models = stored.newest(self._database, self._encoder)
+            self._version = version
+        except RagwatchError as error:
+            log.warning("topic models were not read, the last ones hold: %s", error)
+            return
+        log.info("topic models of %d applications, the newest of version %d", len(self._models), version)
+
+    @contextmanager
+    def kept_fresh(self) -> Iterator[None]:
+        """Look again and again meanwhile."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._follow, args=(stop,), name="topic-models", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+
+    def _follow(self, stop: threading.Event) -> None:
+        while not stop.wait(self._refresh_s):
+            self.refresh()

@@ -1,0 +1,58 @@
+"""Which problems are told together, and which not while another one explains them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from drift.problems.folding import fold
+from drift.problems.problem import Problem
+from drift.problems.routing import group_of, inhibited, inhibits
+from tests.dashboards.stored import event
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def problem(id_: str = "p", **where: Any) -> Problem:
+    (found,) = fold([event(id_, f"{id_}1", "opened", 1, NOON, **{"metric": "quality.good", **where})])
+    return found
+
+
+LEVEL = {"aspect": "level"}
+COVERAGE = {"aspect": "coverage"}
+
+
+@pytest.mark.parametrize(
+    ("cause", "other", "expected"),
+    [
+        ({"aspect": "missing", "metric": "", "model": ""}, COVERAGE, True),
+        ({"aspect": "missing", "metric": "", "model": ""}, {"aspect": "inputs"}, True),
+        ({"aspect": "missing", "metric": "", "model": ""}, LEVEL, False),
+        ({"aspect": "missing", "metric": "", "model": "", "app": "other"}, COVERAGE, False),
+        ({"aspect": "missing", "metric": "", "model": "", "environment": "other"}, COVERAGE, False),
+        (COVERAGE, LEVEL, True),
+        (COVERAGE, {"aspect": "level", "metric": "quality.other"}, True),  # of the same evaluator
+        (COVERAGE, {"aspect": "level", "segment": "tenant", "segment_value": "acme"}, True),
+        (COVERAGE, {"aspect": "level", "metric": "leak.passes"}, False),
+        (COVERAGE, {"aspect": "level", "model": "m2"}, False),
+        ({"aspect": "error", "model": ""}, {"aspect": "coverage", "model": "m2"}, True),
+        ({"aspect": "error"}, {"aspect": "flip"}, True),
+        (LEVEL, COVERAGE, False),
+        (LEVEL, {"aspect": "level", "segment": "tenant", "segment_value": "acme"}, False),
+        (COVERAGE, {"aspect": "storage"}, False),
+    ],
+)
+def test_what_explains_what(cause: dict[str, str], other: dict[str, str], expected: bool) -> None:
+    assert inhibits(problem("a", **cause), problem("b", **other)) is expected
+
+
+def test_only_what_is_open_explains_and_nothing_explains_itself() -> None:
+    cause, level = problem("a", **COVERAGE), problem("b", **LEVEL)
+    error = problem("c", aspect="error", model="")
+    assert inhibited([cause, level, error]) == {"a": ("c",), "b": ("a", "c")}
+    (over,) = fold([event("a", f"a{n}", what, 1, NOON, **COVERAGE) for n, what in enumerate(("opened", "resolved"))])
+    assert inhibited([over, level]) == {}
+
+
+def test_a_group_is_of_an_application_a_model_and_a_type() -> None:
+    assert group_of(problem(app="shop", environment="prod")) == "shop/prod/m1/accuracy"

@@ -1,0 +1,144 @@
+"""The job on the real tables: problems open with what an operator needs, survive a restart, and end."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from benchmarks.questions.world import DAY_S, HOUR_S, World, steady
+from drift.leadership import elect
+from drift.problems.folding import load_problems
+from drift.problems.marks import accept
+from drift.problems.problem import Problem
+from drift.questions import memory as memories
+from drift.questions.lots import Asked, StoredQuestions
+from drift.questions.watching import QuestionWatch, Watched
+from drift.settings import DriftSettings, RuleSettings, WindowSettings
+from drift.watching import grid
+from drift.windows.watermark import WatermarkRow
+from sinks.clickhouse.database import Database
+from sinks.rows import EmbeddingRow, ProgressRow
+
+pytestmark = pytest.mark.clickhouse
+TODAY = grid.floor(datetime.now(UTC).timestamp(), DAY_S)
+START = TODAY - (TODAY // DAY_S + 3) % 7 * DAY_S - 7 * DAY_S  # Monday of last week: what is older than 30 days expires
+FIRST = START - 8 * DAY_S
+CHANGED = START + DAY_S
+BACK = CHANGED + DAY_S
+NOON = CHANGED + DAY_S // 2
+SETTINGS = DriftSettings(history_days=8)
+RULES = RuleSettings(update_every_s=0)
+
+
+def store(database: Database, app: str, world: World, first: int, end: int, run_id: str = "live") -> None:
+    asked = world.lot(Asked(app, "prod", "e@1"), first, end, HOUR_S, 100)
+    rows = [
+        EmbeddingRow(
+            run_id,
+            app,
+            "prod",
+            grid.time(int(at)),
+            id_,
+            1,
+            "e@1",
+            vector.tolist(),
+            "refunds" if id_.startswith("new") else "other",
+        )
+        for at, id_, vector in zip(asked.at, asked.trace_ids, asked.vectors, strict=True)
+    ]
+    database.insert("embeddings", rows)
+
+
+def world(seed: int, until: int) -> World:
+    """Half of what is asked is of a new topic, from CHANGED on until then."""
+    return World(
+        seed,
+        lambda second: 0.5 if CHANGED <= START + second < until else 0.0,
+        an_hour=25,
+        dimension=16,
+        topics=5,
+        start=START,
+    )
+
+
+def look(database: Database, until: int) -> Watched:
+    """As a new leader looks, once lanes have closed what lies before."""
+    at = grid.time(until)
+    database.insert("watermarks", [WatermarkRow(lane, "t", at) for lane in ("fast", "model")])
+    database.insert("progress", [ProgressRow(lane, "t", 0, "w", at, 1, 0) for lane in ("fast", "model")])
+    term = elect(database, f"leader at {until}")
+    return QuestionWatch(database, SETTINGS, RULES, WindowSettings(), term).run(datetime.now(UTC))
+
+
+def told(found: Watched) -> list[str]:
+    return [f"{event.event} {event.app}" for event in found.events]
+
+
+def problems(database: Database) -> dict[str, Problem]:
+    return {one.app: one for one in load_problems(database)}
+
+
+def test_a_problem_opens_says_what_is_asked_and_ends(database: Database) -> None:
+    comes_and_goes, stays = world(1, BACK), world(2, START + 99 * DAY_S)
+    for app, one in (("bank", stays), ("shop", comes_and_goes)):
+        store(database, app, one, FIRST, START + 3 * DAY_S + HOUR_S)
+    store(database, "shop", world(3, FIRST), FIRST, START, run_id="replay")
+    store(database, "young", World(4, steady, an_hour=25, dimension=16), START - HOUR_S, START + DAY_S)
+
+    first = look(database, START + 6 * HOUR_S)
+    assert (first.applications, told(first)) == (3, [])
+    assert first.warming == {"young": "less than a day of history: the hours of the day are not known"}
+    assert told(look(database, CHANGED)) == []
+
+    assert told(look(database, NOON)) == ["opened bank", "opened shop"]
+    shop = problems(database)["shop"]
+    assert (shop.aspect, shop.metric, shop.kinds) == ("inputs", "inputs.question_meaning", ("input_drift",))
+    assert (shop.type, shop.code, shop.severity) == ("data_quality", "P0101 Data drift", "high")
+    assert shop.description.startswith("shop (prod): what users ask since")
+    assert "a classifier tells a new question from an old one in" in shop.description
+    assert "of pairs" in shop.description
+    assert len(shop.examples) == 10
+    assert all(id_.startswith("new") for id_ in shop.examples)
+    said = shop.attributes
+    assert 0.55 < said["low"] < said["value"] < said["high"] < 1
+    assert said["encoder"] == "e@1"
+    assert any(one["name"] in ("questions about refunds", "questions unlike all before") for one in said["groups"])
+    assert all(one["now"] > one["before"] or "refunds" not in one["name"] for one in said["groups"])
+    assert datetime.fromisoformat(said["since"]) - grid.time(CHANGED) < timedelta(hours=2)
+
+    before = memories.read(database)
+    assert told(look(database, NOON)) == [], "another leader sees what is known already"
+    assert memories.read(database).keys() == before.keys()
+
+    accept(database, problems(database)["bank"], "ada", datetime.now(UTC), "the spring campaign")
+    look(database, START + 3 * DAY_S + HOUR_S)
+    after = problems(database)
+    assert (after["shop"].state, after["bank"].state) == ("resolved", "resolved")
+    assert after["bank"].episode == 1
+    basis = {asked.app: one.reference.basis for asked, one in memories.read(database).items()}
+    assert basis["shop"] == 0
+    assert basis["bank"] == int(datetime.fromisoformat(after["bank"].attributes["since"]).timestamp())
+
+
+def test_who_asks_no_more_has_no_problem_in_the_end(database: Database) -> None:
+    store(database, "shop", world(1, START + 99 * DAY_S), START - DAY_S, NOON)
+    look(database, CHANGED)
+    assert told(look(database, NOON)) == ["opened shop"]
+    (row,) = database.rows("SELECT encoder, groups, length(days) AS days FROM question_references FINAL")
+    assert row["encoder"] == "e@1"
+    assert row["groups"] > 1
+    assert row["days"] == 8, "of history; most of them without a question"
+    assert told(look(database, NOON + 2 * DAY_S)) == [], "nobody asked for a day: nothing is known of it"
+    assert told(look(database, NOON + 8 * DAY_S)) == ["resolved shop"]
+
+
+def test_a_lot_is_bounded_and_the_same_however_it_is_drawn(database: Database) -> None:
+    asked, one = Asked("shop", "prod", "e@1"), World(1, an_hour=400, dimension=16, start=START)
+    store(database, "shop", one, START, START + 4 * HOUR_S)
+    store(database, "shop", one, START, START + HOUR_S)  # again: the same rows
+    questions = StoredQuestions(database)
+    whole = questions.lot(asked, START, START + 4 * HOUR_S, HOUR_S, 7)
+    assert [int(n) for n in ((whole.at - START) // HOUR_S).tolist()] == [hour for hour in range(4) for _ in range(7)]
+    parts = [questions.lot(asked, START + hour * HOUR_S, START + (hour + 1) * HOUR_S, HOUR_S, 7) for hour in range(4)]
+    assert whole.trace_ids == tuple(id_ for part in parts for id_ in part.trace_ids)
+    assert whole.vectors.shape == (28, 16)
+    assert not len(questions.lot(asked._replace(encoder="e@2"), START, START + HOUR_S, HOUR_S, 7).at)

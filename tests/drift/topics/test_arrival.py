@@ -1,0 +1,192 @@
+"""A trace gets its topic where its question is embedded: on that lane's scores, and beside its vector."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from drift.settings import WindowSettings
+from drift.topics import stored
+from drift.topics.model import OTHER, Topic, TopicModel
+from evaluators import registry
+from evaluators.encoder.hashing import HashingEncoder
+from evaluators.plan import prepare
+from evaluators.resources import Resources
+from evaluators.spec import Lane
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.sink import ClickHouseSink
+from sinks.rows import Block
+from stream.assembly import assemble
+from stream.ingest.records import StoredRecord
+from stream.pipeline import Pipeline
+from stream.settings import Settings
+from stream.topic_models import TopicModels
+from tests.drift.world import World
+from tests.stream.pipe.records import record
+
+JSON, CSV, ELSE = "What does json.dumps return?", "How does csv.reader read a file?", "Who are you, and why?"
+ENCODER = HashingEncoder(64)
+AT = datetime.now(UTC).replace(microsecond=0)  # what is old has expired
+
+
+def model(version: int = 5, app: str = "docs", encoder: str = ENCODER.revision) -> TopicModel:
+    vectors = ENCODER.encode([JSON, CSV])
+    topics = (Topic(1, "json", vectors[0], 0.99, 50), Topic(2, "csv", vectors[1], 0.99, 40))
+    return TopicModel(app, encoder, version, AT, 100, topics)
+
+
+def process(records: Sequence[StoredRecord], models: Mapping[str, TopicModel], lane: Lane | None = "model") -> Block:
+    settings = Settings.model_validate({"evaluators": {"enabled": ["answer_relevancy_sentence", "rouge"]}})
+    plan = prepare(registry.load(), settings.evaluators, lane, ENCODER)
+    pipeline = Pipeline(
+        plan.prepared, Resources(ENCODER), settings, lane=lane, timely=False, topics=lambda: models, new_mark=lambda: ""
+    )
+    return pipeline.process(records).block
+
+
+def asked(*questions: str | None) -> list[StoredRecord]:
+    return [
+        record(offset=i, trace_id=f"t{i}", question=question or ..., answer="It is so.")
+        for i, question in enumerate(questions)
+    ]
+
+
+def topics(block: Block) -> dict[str, str | None]:
+    return {row.trace_id: row.segments.get("topic") for row in block.scores}
+
+
+def test_scores_and_the_vector_have_the_topic_and_the_vector_its_version() -> None:
+    block = process(asked(JSON, CSV, ELSE, None), {"docs": model()})
+    assert topics(block) == {"t0": "json", "t1": "csv", "t2": OTHER, "t3": None}
+    assert [(row.topic, row.topic_version) for row in block.embeddings] == [
+        ("json", 5),
+        ("csv", 5),
+        (OTHER, 5),
+        ("", 0),
+    ]
+    assert all(row.segments["tenant"] == "acme" for row in block.scores)
+
+
+@pytest.mark.parametrize("models", [{}, {"another": model()}])
+def test_without_a_model_of_the_application_there_is_no_topic(models: Mapping[str, TopicModel]) -> None:
+    block = process(asked(JSON), models)
+    assert topics(block) == {"t0": None}
+    assert (block.embeddings[0].topic, block.embeddings[0].topic_version) == ("", 0)
+
+
+def test_the_lane_fast_knows_no_topic() -> None:
+    block = process(asked(JSON), {"docs": model()}, lane="fast")
+    assert topics(block) == {"t0": None}
+    assert "topic" not in block.traces[0].segments
+
+
+def test_a_replay_of_all_lanes_has_topics_on_scores_alone() -> None:
+    block = process(asked(JSON), {"docs": model()}, lane=None)
+    assert {row.segments["topic"] for row in block.scores} == {"json"}
+    assert "topic" not in block.traces[0].segments
+    assert '"topic"' not in block.texts[0].rest
+
+
+def test_a_trace_that_names_its_topic_keeps_it() -> None:
+    block = process([record(segments={"topic": "mine"})], {"docs": model()})
+    assert topics(block) == {"t-1": "mine"}
+    assert block.embeddings[0].topic == "json"
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_however_cut_and_however_often_read_the_topics_are_the_same(size: int) -> None:
+    records = asked(JSON, CSV, ELSE, JSON, None)
+    whole = process(records, {"docs": model()})
+    parts = [process(records[at : at + size], {"docs": model()}) for at in range(0, 5, size)]
+    assert [row for part in parts for row in part.embeddings] == whole.embeddings
+    assert sorted(map(repr, (row for part in parts for row in part.scores))) == sorted(map(repr, whole.scores))
+    assert repr(process(records, {"docs": model()})) == repr(whole)
+
+
+@pytest.mark.clickhouse
+def test_a_worker_takes_a_newer_model_without_a_restart(database: Database) -> None:
+    holding = TopicModels(database, ENCODER.revision, refresh_s=0.01)
+    holding.refresh()
+    assert holding.now() == {}
+    stored.store(database, model(version=1 << 32), epoch=1)
+    stored.store(database, model(version=9 << 32, encoder="another@1"), epoch=9)
+    holding.refresh()
+    assert {app: found.version for app, found in holding.now().items()} == {"docs": 1 << 32}
+    assert np.array_equal(holding.now()["docs"].topics[0].centroid, model().topics[0].centroid)
+    stored.store(database, model(version=2 << 32), epoch=2)
+    with holding.kept_fresh():
+        for _ in range(1_000):
+            if holding.now()["docs"].version == 2 << 32:
+                break
+            database.rows("SELECT sleep(0.01)")
+    assert holding.now()["docs"].version == 2 << 32
+
+
+def test_while_the_database_is_away_the_last_models_hold(caplog: pytest.LogCaptureFixture) -> None:
+    settings = Settings.model_validate({"clickhouse": {"url": "http://127.0.0.1:9", "timeout_s": 1}})
+    holding = TopicModels(Database(settings.clickhouse), ENCODER.revision, refresh_s=60)
+    holding.refresh()
+    assert holding.now() == {}
+    assert "topic models were not read" in caplog.text
+
+
+@pytest.mark.clickhouse
+def test_windows_are_cut_by_topic(database: Database) -> None:
+    """Three of json, one of csv and one of none; what the lane fast scored has no topic."""
+    world = World(database, windows=WindowSettings(out_of_orderness_s=0, segments={"topic": ()}))
+    block = process(asked(JSON, JSON, JSON, CSV, ELSE), {"docs": model()}, lane=None)
+    at = world.at(1)
+    database.insert("embeddings", [row._replace(time=at) for row in block.embeddings])
+    database.insert("traces", [row._replace(time=at) for row in block.traces])
+    name = "meaning"
+    rows = [row._replace(time=at, evaluator=name, status="scored", metrics={"near": 0.9}) for row in block.scores]
+    rows = list({row.trace_id: row for row in rows}.values())
+    world.store(rows, "model", traces=False)
+    world.progress(61)
+    world.progress(61, lane="model")
+    world.watch(61)
+    cut = database.rows(
+        "SELECT segment_value, seen, scored FROM windows FINAL WHERE metric = 'meaning.near' AND size_s = 60 "
+        "AND segment = 'topic' ORDER BY segment_value"
+    )
+    assert [(row["segment_value"], row["seen"], row["scored"]) for row in cut] == [
+        ("csv", 1, 1),
+        ("json", 3, 3),
+        ("other", 1, 1),
+    ]
+
+
+@pytest.mark.clickhouse
+def test_read_again_under_a_newer_model_a_trace_has_one_row_with_its_topic(database: Database) -> None:
+    newer = model(version=6)
+    renamed = tuple(replace(topic, name=f"new {topic.name}") for topic in newer.topics)
+    sink = ClickHouseSink(database)
+    for models in ({"docs": model()}, {"docs": model()}, {"docs": replace(newer, topics=renamed)}):
+        sink.write(process([record(question=JSON, time=AT.isoformat())], models))
+    scores = database.rows("SELECT evaluator, segments['topic'] AS topic FROM scores FINAL WHERE notEmpty(segments)")
+    assert scores == [{"evaluator": "answer_relevancy_sentence", "topic": "new json"}]
+    vectors = database.rows("SELECT topic, topic_version FROM embeddings FINAL")
+    assert vectors == [{"topic": "new json", "topic_version": 6}]
+
+
+@pytest.mark.clickhouse
+@pytest.mark.onnx
+def test_a_pipeline_places_questions_where_it_is_told_to(database: Database) -> None:
+    chosen = {
+        "evaluators": {
+            "enabled": ["answer_relevancy_sentence"],
+            "encoder": {"backend": "onnx", "model": "all-MiniLM-L6-v2"},
+        }
+    }
+    made = assemble(Settings.model_validate(chosen), "model", database=database)
+    assert made.resources.encoder is not None
+    vector = made.resources.encoder.encode([JSON])[0]
+    topics_ = (Topic(1, "json", vector, 0.99, 50),)
+    stored.store(database, TopicModel("docs", made.resources.encoder.revision, 1, AT, 100, topics_), epoch=1)
+    assert made.topics is not None
+    made.topics.refresh()
+    assert topics(made.pipeline.process(asked(JSON, CSV)).block) == {"t0": "json", "t1": OTHER}
+    off = {**chosen, "topics": {"enabled": False}}
+    assert assemble(Settings.model_validate(off), "model", database=database).topics is None

@@ -1,0 +1,135 @@
+"""A fixed reference: what it reaches, what it is not enough for, and that it stays."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from drift.problems.events import Place
+from drift.problems.marks import Acceptance
+from drift.rules.series import Series
+from drift.settings import DriftSettings
+from drift.watching import pinning
+from drift.watching.kinds import watches
+from drift.watching.look import Looked
+from drift.watching.pinning import Reach
+from drift.watching.reference import HISTORY, Pin, References, pins
+from drift.watching.shown import shown
+from evaluators.errors import ConfigError
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.migrate import migrations
+from tests.drift.watching.planted import BASE, DAY, EVALUATORS, START, Planted, WindowRow, window
+
+METRIC = "checked.passes"
+WATCHED = watches(EVALUATORS.values())
+MIDNIGHT = START + 3 * DAY  # when this batch's baselines are learned
+NOW = MIDNIGHT - 1800
+
+
+def failing(first: int, end: int, share: float, run_id: str = "live", **fields: str) -> Iterator[WindowRow]:
+    for at in range(first, end, BASE):
+        yes = np.random.default_rng(at).random(60) > share
+        row = window(METRIC, at, yes, version=0, run_id=run_id)
+        yield row._replace(**fields)  # type: ignore[arg-type]  # texts all
+
+
+def time(at: int) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def pin_of(run_id: str, first: int, end: int, at: int = NOW) -> Pin:
+    return Pin("shop", "", run_id, time(first), time(end), "as it should be", "ann", 0, time(at))
+
+
+def levels(looked: Looked) -> dict[str, float]:
+    """Of series that are watched, by model."""
+    return {
+        series.model: float(one.baseline.level[place, 0].mean())
+        for one in looked.seen
+        for place, series in enumerate(one.batch.series)
+        if not one.baseline.warming[place]
+    }
+
+
+@pytest.mark.clickhouse
+def test_half_a_day_of_live_windows_is_a_reference(database: Database) -> None:
+    """2 % failed for half a day, 10 % since: that is how it is, by history, and too much, by the half day."""
+    planted, half = Planted(database), START + DAY + DAY // 2
+    planted.store(failing(START + DAY, half, 0.02))
+    planted.store(failing(half, NOW, 0.1))
+    assert levels(planted.look(NOW)) == {"m1": pytest.approx(0.08, abs=0.02)}
+    reached = pinning.pin(database, WATCHED, BASE, [pin_of("live", START + DAY, half)])
+    assert reached == [Reach(1, {})]
+    planted.store(failing(NOW, NOW + 3600, 0.1))
+    looked = planted.look(NOW + 3600)
+    assert levels(looked) == {"m1": pytest.approx(0.02, abs=0.01)}
+    assert looked.alarms == 1
+
+
+@pytest.mark.clickhouse
+def test_a_reference_of_another_fingerprint_is_none(database: Database) -> None:
+    planted = Planted(database)
+    planted.store(failing(START + 2 * DAY, NOW, 0.02))
+    planted.store(failing(START, START + DAY // 4, 0.2, "release", fingerprint="f2"))
+    planted.look(NOW)
+    with pytest.raises(ConfigError, match=r"for none of the 1 series .* records of another fingerprint alone of 1"):
+        pinning.pin(database, WATCHED, BASE, [pin_of("release", START, START + DAY)])
+    wrong = pin_of("release", START, START + DAY)._replace(metric="checked.fails")
+    with pytest.raises(ConfigError, match=r"checked\.fails is not watched .* checked\.passes"):
+        pinning.pin(database, WATCHED, BASE, [wrong])
+    assert pinning.said(database, "shop") == []
+
+
+@pytest.mark.clickhouse
+def test_a_reference_stays_and_where_it_is_not_enough_history_counts(database: Database) -> None:
+    """The replay has records of one of two models, and is deleted a day later."""
+    planted, new = Planted(database), pin_of("release", START, START + DAY, at=START + DAY)
+    for model in ("m1", "m2"):
+        planted.store(failing(START + DAY, MIDNIGHT, 0.02, model=model))
+    planted.store(failing(START, START + DAY // 2, 0.2, "release"))
+    planted.look(NOW)
+    assert pinning.pin(database, WATCHED, BASE, [new]) == [Reach(1, {"no records": 1})]
+    both = {"m1": pytest.approx(0.2, abs=0.03), "m2": pytest.approx(0.02, abs=0.01)}
+    assert levels(planted.look(NOW)) == both
+    database.command("DELETE FROM windows WHERE run_id = 'release'")
+    looked = planted.look(MIDNIGHT + BASE)
+    assert levels(looked) == both
+    assert [one.batch.until for one in looked.seen] == [MIDNIGHT + BASE]
+    found = shown(database, WATCHED, planted.windows, DriftSettings(history_days=2), {"app": "shop", "metric": METRIC})
+    assert {one.series.model: one.rests_on for one in found} == {
+        "m1": "what was pinned",
+        "m2": "history, since what was pinned has too little of it",
+    }
+    assert {one.learned_at for one in found} == {time(MIDNIGHT)}
+
+
+def test_of_a_pin_and_an_accepted_change_the_later_word_counts() -> None:
+    series = Series("shop", "prod", METRIC, "m1", "", "")
+    other = series._replace(model="m2")
+    of_app, of_metric = pin_of("release", START, NOW), pin_of("newer", START, NOW)._replace(metric=METRIC)
+    place = Place("shop", "prod", "m1", "level", METRIC)
+    change = Acceptance(place, ("change_point",), time(NOW - 7200), time(NOW + 1), "ada", "meant")
+    said = References({("shop", ""): of_app}, {series: change})
+    assert (said.pin_of(series), said.basis(series)) == (None, NOW - 7200)
+    assert (said.pin_of(other), said.basis(other)) == (of_app, of_app.basis)
+    again = References({("shop", METRIC): of_metric._replace(at=time(NOW) + timedelta(seconds=2))}, {series: change})
+    assert again.basis(series) == of_metric.basis
+    assert References({}, {}).basis(series) == HISTORY
+
+
+@pytest.mark.clickhouse
+def test_no_word_on_pins_is_lost(database: Database) -> None:
+    """Also of one that was pinned before words were kept."""
+    for statement in migrations()["0020_pins"]:
+        database.command(statement)
+    words = [pin_of("release", START, NOW, at=START + second) for second in range(3)]
+    database.insert("baseline_pins", words[:1])
+    assert pins(database) == {("shop", ""): words[0]}
+    (gone,) = pinning.unpin(database, "shop", [""], "bob", "over", words[1].at)
+    assert pins(database) == {}
+    pinning.say(database, words[2:])
+    database.command("OPTIMIZE TABLE baseline_pins FINAL")
+    assert pinning.said(database, "shop") == [words[2], gone, words[0]]
+    assert (gone.actor, gone.why, gone.removed) == ("bob", "over", 1)
+    assert pinning.said(database, "another") == []

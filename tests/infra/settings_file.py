@@ -1,0 +1,14 @@
+"""Settings as the file that a process is given."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def settings_file(settings: Mapping[str, Mapping[str, Any]]) -> str:
+    """TOML of values by section and name; a value is what JSON and TOML write alike."""
+    lines = []
+    for section, values in settings.items():
+        lines.append(f"[{section}]")
+        lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+    return "\n".join(lines) + "\n"
