@@ -19,7 +19,9 @@ from aiokafka.errors import (
     GroupAuthorizationFailedError,
     KafkaError,
     TopicAuthorizationFailedError,
+    UnknownMemberIdError,
     UnsupportedCodecError,
+    kafka_errors,
 )
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
@@ -38,6 +40,10 @@ _KEEP_POLLING_S = 1.0
 _HANDOVER_COMMIT_S = 3.0
 _SILENT_S = 10.0  # less than windows wait for what is out of order
 _ENDS_S = 5.0
+
+# aiokafka takes FENCED_INSTANCE_ID for an unknown error, of which a lane would die (its issue 1186): whether a member
+# that lost its name meets this or UNKNOWN_MEMBER_ID, whose answer is to join anew, depends on which request came first.
+kafka_errors[82] = UnknownMemberIdError
 
 
 class Slice:

@@ -20,12 +20,14 @@ pytestmark = pytest.mark.kafka
 
 
 @asynccontextmanager
-async def another_member(kafka: KafkaNode, lane: Lane, name: str | None = None) -> AsyncIterator[AIOKafkaConsumer]:
-    """Of the lane's group, who takes its share and goes on while the lane is away; `name`: it is static too."""
+async def another_member(
+    kafka: KafkaNode, topic: str, group: str, name: str | None = None
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """Who takes its share of the topic and goes on while others are away; `name`: it is static."""
     member = AIOKafkaConsumer(
-        lane.topic,
+        topic,
         bootstrap_servers=kafka.bootstrap,
-        group_id=lane.group,
+        group_id=group,
         enable_auto_commit=False,
         group_instance_id=name,
         heartbeat_interval_ms=500,
@@ -56,7 +58,7 @@ async def comes_back(kafka: KafkaNode, lane: Lane) -> None:
     async def until(what: Callable[[], bool]) -> None:
         await asyncio.to_thread(eventually, what, 20, lane.logs)
 
-    async with another_member(kafka, lane) as other:
+    async with another_member(kafka, lane.topic, lane.group) as other:
         await until(lambda: len(other.assignment()) == 1)
         before = (other._coordinator.generation, other.assignment())
         for end in (lane.terminate, lane.kill):
@@ -73,7 +75,7 @@ async def comes_back(kafka: KafkaNode, lane: Lane) -> None:
 async def is_robbed_and_robs(kafka: KafkaNode, lane: Lane, name: str) -> None:
     """A member has another id each time that it joins, and joins once more when the other one has its place."""
     stored = len(lane.traces())
-    async with another_member(kafka, lane, name) as other:
+    async with another_member(kafka, lane.topic, lane.group, name) as other:
         ids = set()
 
         def joined_thrice() -> bool:
@@ -93,6 +95,17 @@ def test_a_restart_causes_no_rebalance_and_two_of_one_name_rob_each_other(kafka:
         eventually(lane.is_at_work, 40, lane.logs)
         comes_back(kafka, lane)
         is_robbed_and_robs(kafka, lane, "worker-0-fast")
+
+
+@in_loop
+async def test_who_asks_by_an_identity_that_another_took_joins_with_a_new_one(kafka: KafkaNode) -> None:
+    topic = f"rag.{uuid.uuid4().hex[:8]}"
+    await asyncio.to_thread(make_topics, kafka, {topic: 1})
+    async with another_member(kafka, topic, topic, "worker-0") as first:
+        lost = first._coordinator.member_id
+        async with another_member(kafka, topic, topic, "worker-0"):
+            first._coordinator.request_rejoin()  # before a heartbeat tells: the broker answers FENCED_INSTANCE_ID
+            await asyncio.to_thread(eventually, lambda: first._coordinator.member_id not in ("", lost), 30)
 
 
 def test_each_lane_has_a_name_of_its_own() -> None:
