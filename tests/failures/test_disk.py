@@ -3,7 +3,9 @@
 chDB acknowledges what it could not write; see sinks/clickhouse/embedded/storage.py.
 """
 
+import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from evaluators.errors import Transient
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
-from tests.failures.disk import refusing_writes
+from tests.failures.disk import refusing_writes, small_disk
 
 pytestmark = pytest.mark.clickhouse
 
@@ -28,11 +30,15 @@ def server(tmp_path: Path) -> Iterator[EmbeddedClickHouse]:
 
 @pytest.fixture
 def table(server: EmbeddedClickHouse) -> Iterator[Database]:
+    with closing(table_of(server)) as database:
+        yield database
+
+
+def table_of(server: EmbeddedClickHouse) -> Database:
     database = Database(server.settings.model_copy(update={"database": "default"}))
     database.command("CREATE TABLE t (n UInt64, s String) ENGINE = MergeTree ORDER BY n")
     database.command("INSERT INTO t SELECT number, 'good' FROM numbers(7)")
-    yield database
-    database.close()
+    return database
 
 
 def test_a_write_that_fails_half_way_is_not_acknowledged(server: EmbeddedClickHouse, table: Database) -> None:
@@ -76,3 +82,24 @@ def test_a_disk_that_was_taken_away_is_not_written_to_in_its_absence(
         data.rename(tmp_path / "made meanwhile")
     away.rename(data)
     assert table.rows(COUNT) == [{"n": 7, "characters": 28}]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "small", 128 << 20):
+        yield tmp_path / "small"
+
+
+def test_a_full_disk_keeps_what_it_acknowledged_and_takes_more_once_there_is_room(small: Path) -> None:
+    filler = small / "filler"
+    with EmbeddedClickHouse(small / "clickhouse") as server, closing(table_of(server)) as table:
+        filler.write_bytes(bytes(shutil.disk_usage(small).free - (32 << 20)))
+        table.command(PART)
+        with pytest.raises(Transient, match="NOT_ENOUGH_SPACE|CANNOT_WRITE"):
+            table.command(PART.replace("100000", "400000"))
+        assert table.rows(COUNT) == [{"n": 100_007, "characters": 10_000_028}]
+        filler.unlink()
+        table.command(PART)
+        server.kill()
+        server.start()
+        assert table.rows(COUNT) == [{"n": 200_007, "characters": 20_000_028}]
