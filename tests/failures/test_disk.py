@@ -95,7 +95,7 @@ def test_a_full_disk_keeps_what_it_acknowledged_and_takes_more_once_there_is_roo
     with EmbeddedClickHouse(small / "clickhouse") as server, closing(table_of(server)) as table:
         filler.write_bytes(bytes(shutil.disk_usage(small).free - (32 << 20)))
         table.command(PART)
-        with pytest.raises(Transient, match="NOT_ENOUGH_SPACE|CANNOT_WRITE"):
+        with pytest.raises(Transient, match=r"NOT_ENOUGH_SPACE|CANNOT_WRITE"):
             table.command(PART.replace("100000", "400000"))
         assert table.rows(COUNT) == [{"n": 100_007, "characters": 10_000_028}]
         filler.unlink()
