@@ -12,6 +12,9 @@ Count = Annotated[int, Field(le=1_000_000_000)]
 class AppRules(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """When a window of an app is bad, and when bad windows are a problem; of one app only what is set counts."""
 
+    primary_only: bool = Field(
+        default=True, description="Watch primary metrics; others only where an override names them."
+    )
     min_sample: Count = Field(
         default=30, ge=1, description="Windows are pooled until they have so many scored records."
     )
@@ -47,6 +50,17 @@ class AppRules(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     coverage_limit: Share = Field(
         default=0.2, description="A coverage problem opens where a greater share of the records to be scored was not."
     )
+    error_limit: Share = Field(
+        default=0.05, description="Greatest good share of its traces that an evaluator fails on, for whatever reason."
+    )
+    finding_traces: Count = Field(
+        default=10, ge=1, description="So many traces of an hour with the same remark or leaked kind are a problem."
+    )
+    finding_limit: Share = Field(
+        default=0.05,
+        description="finding_traces traces with the same remark are a problem only where they are a greater share of "
+        "the hour's than this; with the same leaked kind always.",
+    )
     flip_pairs: Count = Field(
         default=30,
         ge=1,
@@ -69,6 +83,12 @@ class AppRules(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
         default=900.0,
         gt=0,
         description="A live app that is silent for so long, in hours in which it usually sends, is a problem.",
+    )
+    gone_after_s: Duration = Field(
+        default=86400.0,
+        gt=0,
+        description="Rules' problems of a model, environment or segment of which nothing came for so long, while its "
+        "application went on, are over.",
     )
     severity_high: Share = Field(default=0.25, description="High from this share of records on the wrong side.")
     severity_medium: Share = Field(default=0.05, description="Medium from this share.")

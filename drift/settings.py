@@ -124,7 +124,11 @@ class LimitOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
 class Objective(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """A service-level objective: so great a share of the records is to be good, over so many days."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="In problems, e.g. answers-in-time.")
+    name: str = Field(
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$",
+        description="In problems, e.g. answers-in-time; of several of one name that of an app goes before that of all.",
+    )
+    enabled: bool = Field(default=True, description="False: it is not watched, for its app or for all.")
     metric: str = Field(description="evaluator.metric, e.g. operations.latency_seconds.")
     app: str | None = Field(default=None, description="Only this app; absent: every app, each by itself.")
     min: float | None = Field(default=None, description="Least good value of a record.")
@@ -149,20 +153,6 @@ class Objective(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
 class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
     """When a window is bad and when bad windows are a problem."""
 
-    primary_only: bool = Field(
-        default=True, description="Watch primary metrics; others only where an override names them."
-    )
-    error_limit: Share = Field(
-        default=0.05, description="Greatest good share of its traces that an evaluator fails on, for whatever reason."
-    )
-    finding_traces: Count = Field(
-        default=10, ge=1, description="So many traces of an hour with the same remark or leaked kind are a problem."
-    )
-    finding_limit: Share = Field(
-        default=0.05,
-        description="finding_traces traces with the same remark are a problem only where they are a greater share of "
-        "the hour's than this; with the same leaked kind always.",
-    )
     asked_within_s: Duration = Field(
         default=86400.0, gt=0, description="Flips and inconsistency are told of the traces of so long."
     )
@@ -177,12 +167,6 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
         description="Greatest age of the oldest record that waits for a lane, as a share of its topic's retention; "
         "above it a problem where it does not become younger.",
     )
-    gone_after_s: Duration = Field(
-        default=86400.0,
-        gt=0,
-        description="Rules' problems of a model, environment or segment of which nothing came for so long, while its "
-        "application went on, are over.",
-    )
     overrides: tuple[RuleOverride, ...] = Field(default=(), description="What differs per metric, app and segment.")
     limits: tuple[LimitOverride, ...] = Field(
         default=(), description="What differs of error_limit, finding_traces and finding_limit per app and evaluator."
@@ -194,7 +178,7 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
     apps: dict[str, AppRules] = Field(
         default={},
         description="What differs per app, in tables such as [rules.apps.docs-bot]: any of the settings of [rules] but "
-        "those of brokers and disks, of the time that is looked at, and of what limits, overrides and objectives name.",
+        "asked_within_s, those of brokers and disks, and overrides, limits and objectives, which name their app.",
     )
 
     def of(self, app: str) -> "RuleSettings":
@@ -204,12 +188,18 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
             return self
         return self.model_copy(update={name: getattr(said, name) for name in said.model_fields_set})
 
+    def objective(self, name: str, app: str) -> Objective | None:
+        """The one of that name that holds for this app: its own, or that of all; None where it has none."""
+        own = [one for one in self.objectives if one.name == name and one.app in (None, app)]
+        said = max(own, key=lambda one: one.app is not None, default=None)
+        return said if said is not None and said.enabled else None
+
     @model_validator(mode="after")
     def _objectives_have_names(self) -> "RuleSettings":
-        names = [one.name for one in self.objectives]
+        names = [one.name if one.app is None else f"{one.name} of {one.app}" for one in self.objectives]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"rules.objectives: names must differ; twice: {', '.join(twice)}")
+            raise ValueError(f"rules.objectives: names must differ, but for another app; twice: {', '.join(twice)}")
         return self
 
     @model_validator(mode="after")

@@ -89,7 +89,8 @@ def _digest(metrics: Mapping[str, WatchedMetric], rules: RuleSettings) -> str:
     """Of everything that lines follow from."""
     own = [[name, one.metric.threshold, one.metric.better] for name, one in sorted(metrics.items())]
     said = rules.model_dump(mode="json", include={"overrides", "primary_only"})
-    return hashlib.sha256(json.dumps([own, said], sort_keys=True).encode()).hexdigest()[:16]
+    apps = {app: rules.of(app).primary_only for app in rules.apps}
+    return hashlib.sha256(json.dumps([own, said, apps], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _stored(database: Database, since: datetime) -> dict[str, _Stored]:

@@ -120,13 +120,20 @@ def watch_objectives(
     told: list[Trouble | Over] = []
     for objective in rules.objectives:
         metric = metrics[objective.metric]
-        own = {place for place in before if (place.metric, place.segment_value) == (objective.metric, objective.name)}
+        own = {
+            place
+            for place in before
+            if (place.metric, place.segment_value) == (objective.metric, objective.name)
+            and rules.objective(objective.name, place.app) is objective
+        }
         before -= own
-        if metric.evaluator.lane not in closed:
+        if metric.evaluator.lane not in closed or not objective.enabled:
             continue
         until = int(closed[metric.evaluator.lane].at.timestamp()) // windows.base_s * windows.base_s
         pairs = pairs_of(objective.period_days * _DAY_S, windows)
         for (app, environment), spent in _spent(database, objective, metric, windows, pairs, until).items():
+            if rules.objective(objective.name, app) is not objective:
+                continue
             place = Place(app, environment, "", "level", objective.metric, "objective", objective.name)
             least = rules.of(app).min_sample
             pair = burning(pairs, spent, objective, least)

@@ -1,6 +1,6 @@
 """Series that were given up: nothing comes of a model, an environment or a segment while its application goes on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from drift.rules.series import Series
@@ -9,14 +9,19 @@ from sinks.clickhouse.database import Database
 
 
 def gone(
-    database: Database, told: Mapping[Series, datetime], closed: datetime, after: timedelta, forgotten: timedelta
+    database: Database,
+    told: Mapping[Series, datetime],
+    closed: datetime,
+    after: Callable[[str], timedelta],
+    forgotten: timedelta,
 ) -> set[Series]:
     """Those without a record for `after` that their application had on the same metric, or any for `forgotten`.
 
-    `told` says until when trouble of each was told; only of those that were told nothing for as long anything is read.
+    `after` depends on the application. `told` says until when trouble of each was told; only of those that were told
+    nothing for as long anything is read.
     `closed` is the watermark: where workers stand still nothing is gone.
     """
-    silent = {series: until for series, until in told.items() if closed - until >= after}
+    silent = {series: until for series, until in told.items() if closed - until >= after(series.app)}
     if not silent:
         return set()
     newest = _newest(database, silent, closed - forgotten)
@@ -27,7 +32,7 @@ def gone(
     for series, until in silent.items():
         own = max(newest.get(series, until), until)
         goes_on = of_app.get((series.app, series.metric), own)
-        if goes_on - own >= after or closed - own >= forgotten:
+        if goes_on - own >= after(series.app) or closed - own >= forgotten:
             found.add(series)
     return found
 

@@ -117,7 +117,10 @@ class Raiser:
     def _given_up(self, going: Iterable[Problem], closed: datetime) -> set[Series]:
         voices = ((problem, problem.voices.get(KINDS.get(problem.aspect, ""))) for problem in going)
         told = {_series(problem): told_until(voice) for problem, voice in voices if voice is not None}
-        return gone(self.database, told, closed, timedelta(seconds=self.settings.gone_after_s), REMEMBERED)
+        return gone(self.database, told, closed, self._gone_after, REMEMBERED)
+
+    def _gone_after(self, app: str) -> timedelta:
+        return timedelta(seconds=self.settings.of(app).gone_after_s)
 
     def _rule(self, series: Series, aspect: str) -> Rule | None:
         metric = self.metrics.get(series.metric)

@@ -83,10 +83,11 @@ def stands_for_evaluator(metric: WatchedMetric) -> bool:
 def loosest_any_rules(metrics: Mapping[str, WatchedMetric], settings: RuleSettings) -> list[Rule]:
     """A rule for each metric that rule `any` may watch in some series: what breaches there breaches this one."""
     found = []
+    primary_only = all(one.primary_only for one in (settings, *map(settings.of, settings.apps)))
     for metric in metrics.values():
         said = [one for one in settings.overrides if one.metric == metric.name]
         kinds = {metric.evaluator.rule_of(metric.metric), *(one.rule for one in said)}
-        if "any" not in kinds or (settings.primary_only and not metric.metric.primary and not said):
+        if "any" not in kinds or (primary_only and not metric.metric.primary and not said):
             continue
         spec, higher = metric.metric, metric.metric.better == "higher"
         leasts = [spec.threshold if higher else None, *(one.min for one in said)]

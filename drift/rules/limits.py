@@ -14,8 +14,9 @@ class Limits(NamedTuple):
 
 
 def limits_for(app: str, evaluator: str, settings: RuleSettings) -> Limits:
-    """The defaults, and over them what is said of this app and evaluator, the most specific on top."""
-    limits = Limits(settings.error_limit, settings.finding_traces, settings.finding_limit)
+    """The app's defaults, and over them what is said of it and of this evaluator, the most specific on top."""
+    usual = settings.of(app)
+    limits = Limits(usual.error_limit, usual.finding_traces, usual.finding_limit)
     fitting = (one for one in settings.limits if one.app in (None, app) and one.evaluator in (None, evaluator))
     for said in sorted(fitting, key=_specific):
         limits = Limits(

@@ -5,12 +5,13 @@ import pytest
 from drift.app_rules import AppRules
 from drift.problems.accounts import account_of
 from drift.problems.events import Place
-from drift.rules.choose import coverage_rule_for, rule_for
+from drift.rules.choose import coverage_rule_for, loosest_any_rules, rule_for
 from drift.rules.series import Series
 from drift.settings import JobSettings, RuleOverride, RuleSettings
 from drift.windows.metrics import metrics_by_name
+from evaluators.spec import Metric
 from sinks.clickhouse.database import Database
-from tests.drift.world import EVALUATORS, World
+from tests.drift.world import EVALUATORS, World, made
 
 METRICS = metrics_by_name(EVALUATORS)
 RULES = RuleSettings(
@@ -25,6 +26,17 @@ def test_a_rule_asks_for_so_many_records(app: str, default: int) -> None:
         rule = rule_for(Series(app, "prod", name, "m1", "", ""), METRICS[name], RULES)
         assert rule is not None
         assert rule.min_sample == expected
+
+
+def test_one_app_has_rules_on_metrics_that_are_not_primary() -> None:
+    spare = {"spare": made("spare", [Metric("leaks", threshold=0.5)], domain="privacy")}
+    metrics = metrics_by_name(spare)
+    rules = RuleSettings(apps={"docs": AppRules(primary_only=False)})
+    for app, watched in (("docs", True), ("shop", False)):
+        found = rule_for(Series(app, "prod", "spare.leaks", "m1", "", ""), metrics["spare.leaks"], rules)
+        assert (found is not None) is watched
+    assert [rule.watched.name for rule in loosest_any_rules(metrics, rules)] == ["spare.leaks"]
+    assert loosest_any_rules(metrics, RuleSettings()) == []
 
 
 @pytest.mark.parametrize(("app", "limit", "severity"), [("docs", 0.5, "medium"), ("shop", 0.2, "high")])

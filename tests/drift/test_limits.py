@@ -2,6 +2,7 @@
 
 import pytest
 
+from drift.app_rules import AppRules
 from drift.rules.choose import check
 from drift.rules.limits import Limits, limits_for
 from drift.settings import LimitOverride, RuleSettings
@@ -12,6 +13,7 @@ SETTINGS = RuleSettings(
     error_limit=0.05,
     finding_traces=10,
     finding_limit=0.1,
+    apps={"docs": AppRules(error_limit=0.3, finding_limit=0.4)},
     limits=(
         LimitOverride(app="shop", evaluator="leak", finding_traces=1),
         LimitOverride(app="shop", error_limit=0.5, finding_traces=99),
@@ -25,6 +27,7 @@ SETTINGS = RuleSettings(
     ("app", "evaluator", "expected"),
     [
         ("other", "quality", Limits(0.05, 10, 0.2)),
+        ("docs", "quality", Limits(0.3, 10, 0.2)),  # what limits say goes before what is said of the app on the whole
         ("shop", "quality", Limits(0.5, 99, 0.2)),
         ("other", "leak", Limits(0.0, 10, 0.2)),
         ("shop", "leak", Limits(0.0, 1, 0.2)),  # of equally specific ones the last

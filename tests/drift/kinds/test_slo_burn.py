@@ -34,10 +34,10 @@ class WindowRow(NamedTuple):
     version: int
 
 
-def store(world: World, second: float, size_s: int, good: int, bad: int, model: str = "m1") -> None:
+def store(world: World, second: float, size_s: int, good: int, bad: int, model: str = "m1", app: str = "shop") -> None:
     """The threshold of quality.good is 0.75: bins from 75 on are good."""
     row = WindowRow(
-        *("live", size_s, "shop", "prod", "quality", "quality.good"),
+        *("live", size_s, app, "prod", "quality", "quality.good"),
         *(world.at(second), model, good + bad, {75: good, 74: bad}, 1),
     )
     world.database.insert("windows", [row])
@@ -135,8 +135,24 @@ def test_an_objective_that_nobody_has_any_more_has_no_problem(database: Database
     assert look(world, 65, RuleSettings()) == ["resolved"]
 
 
+@pytest.mark.clickhouse
+def test_an_apps_own_objective_goes_before_that_of_all_with_its_name(database: Database) -> None:
+    world = World(database, rules=RULES)
+    for app in ("shop", "docs"):
+        store(world, 0, 60, 80, 20, app=app)
+
+    def look_with(second: float, **said: Any) -> tuple[list[str], set[str]]:
+        own = NAMED.model_copy(update={"app": "docs", **said})
+        events = look(world, second, RULES.model_copy(update={"objectives": (own, NAMED)}))
+        return events, {problem.app for problem in world.open()}
+
+    assert look_with(60, target=0.7) == (["opened"], {"shop"}), "docs may have 30 of 100"
+    assert look_with(61, target=0.99) == (["opened"], {"shop", "docs"})
+    assert look_with(62, enabled=False) == (["resolved"], {"shop"})
+
+
 def test_settings_that_cannot_hold_are_refused() -> None:
-    with pytest.raises(ValidationError, match="names must differ; twice: good-answers"):
+    with pytest.raises(ValidationError, match="names must differ, but for another app; twice: good-answers"):
         RuleSettings(objectives=(NAMED, NAMED))
     check(RULES, EVALUATORS)
     refused: list[tuple[dict[str, Any], str]] = [

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from drift.app_rules import AppRules
 from drift.settings import RuleSettings
 from sinks.clickhouse.database import Database
 from tests.drift.world import World
@@ -14,7 +15,8 @@ HOUR, DAY = 3600, 86400
 
 def test_a_model_that_another_took_the_place_of_has_no_problem(database: Database) -> None:
     start = (datetime.now(UTC) - timedelta(days=20)).replace(minute=0, second=0, microsecond=0)
-    rules = RuleSettings(min_sample=10, k=2, m=3, resolve_after=2, gone_after_s=6 * HOUR, missing_after_s=None)
+    own = {"shop": AppRules(gone_after_s=6 * HOUR)}
+    rules = RuleSettings(min_sample=10, k=2, m=3, resolve_after=2, missing_after_s=None, apps=own)
     world = World(database, rules=rules, start=start)
 
     def minute(second: int, **values: float) -> dict[str, str]:
@@ -37,6 +39,7 @@ def test_a_model_that_another_took_the_place_of_has_no_problem(database: Databas
     assert set(minute(5 * HOUR, new=0.9).values()) == {"open"}
     found = minute(9 * HOUR, new=0.9)
     assert (found["shop old"], found["shop rare"], found["retired m1"]) == ("resolved", "open", "open")
+    assert found["another old"] == "open", "a day is how long other applications wait"
     assert minute(9 * HOUR + 60, new=0.9) == found
     world.elect()
     assert minute(9 * HOUR + 120, old=0.3, new=0.9)["shop old"] == "resolved", "one bad window is none"

@@ -75,6 +75,10 @@ def test_lists_and_tables_from_variables() -> None:
             '[kafka]\nbootstap_servers = "x"\n',
             ":2: kafka.bootstap_servers: no such setting; did you mean kafka.bootstrap_servers?",
         ),
+        (
+            "[rules.apps.docs-bot]\nmin_sampel = 5\n",
+            ":2: rules.apps.docs-bot.min_sampel: no such setting; did you mean rules.apps.docs-bot.min_sample?",
+        ),
         ("[clickhose]\n", "ragwatch.toml:1: clickhose: no such setting; did you mean clickhouse?"),
         ('bootstrap_servers = "x"\n', "did you mean kafka.bootstrap_servers?"),
         ('[worker]\n\nblock_rows = "many"\n', "ragwatch.toml:3: worker.block_rows: "),
