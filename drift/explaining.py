@@ -8,7 +8,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -131,11 +131,14 @@ def question_about(problem: Problem, metrics: Mapping[str, WatchedMetric], rules
     since = _time(said.get("since")) or onset_of(problem)
     until = _time(said.get("until")) or problem.last_seen_at
     if rule is not None and (voice is not None or kind == "coverage" or metric.scale.bounded):
-        return question_of(series, rule, since, until, problem.problem_id)
-    if kind == "coverage":
+        asked = question_of(series, rule, since, until, problem.problem_id)
+    elif kind == "coverage":
         return None
-    where = {name: getattr(series, name) for name in Series._fields if name != "metric"}
-    return Question(watched=metric, since=since, until=until, problem_id=problem.problem_id, **where)
+    else:
+        where = {name: getattr(series, name) for name in Series._fields if name != "metric"}
+        asked = Question(watched=metric, since=since, until=until, problem_id=problem.problem_id, **where)
+    has_come = any("model_before" in one.attributes for one in problem.voices.values())
+    return replace(asked, model=None) if has_come else asked  # of the model alone nothing is known before
 
 
 def _time(said: object) -> datetime | None:

@@ -7,6 +7,8 @@ from drift.causes.traffic import Traffic
 from drift.causes.versions import VersionChange
 from drift.windows.contents import OTHER
 
+_WHOLLY = 0.95  # of the traffic
+
 
 def sentence(cause: Cause) -> str:
     """The sentence; it quotes no trace."""
@@ -27,7 +29,9 @@ def _where(cause: Cause) -> list[str]:
     if cause.too_few:
         return ["too few windows have traffic to tell where it comes from"]
     if not cause.culprits:
-        tried = [_plain(name) for name in cause.tried]
+        # Where one took the place of another wholly, no share of the traffic parts them: the change itself is told.
+        whole = {one.what for one in cause.versions if one.share_after - one.share_before > _WHOLLY}
+        tried = [_plain(name) for name in cause.tried if name not in whole]
         listed = " and ".join(filter(None, [", ".join(tried[:-1]), *tried[-1:]]))
         return [f"{'none of' if len(tried) > 1 else 'no'} {listed} explains the {went}"] if tried else []
     said = []

@@ -1,6 +1,6 @@
 """Series that were given up: nothing comes of a model, an environment or a segment while its application goes on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from drift.rules.series import Series
@@ -24,20 +24,20 @@ def gone(
     silent = {series: until for series, until in told.items() if closed - until >= after(series.app)}
     if not silent:
         return set()
-    newest = _newest(database, silent, closed - forgotten)
+    of_series = newest(database, silent, closed - forgotten)
     of_app: dict[tuple[str, str], datetime] = {}
-    for series, at in newest.items():
+    for series, at in of_series.items():
         of_app[series.app, series.metric] = max(at, of_app.get((series.app, series.metric), at))
     found = set()
     for series, until in silent.items():
-        own = max(newest.get(series, until), until)
+        own = max(of_series.get(series, until), until)
         goes_on = of_app.get((series.app, series.metric), own)
         if goes_on - own >= after(series.app) or closed - own >= forgotten:
             found.add(series)
     return found
 
 
-def _newest(database: Database, some: Mapping[Series, datetime], since: datetime) -> dict[Series, datetime]:
+def newest(database: Database, some: Iterable[Series], since: datetime) -> dict[Series, datetime]:
     """Of all series of these applications' metrics when the last window with records began."""
     pairs = sorted({(series.app, series.metric) for series in some})
     listed = ", ".join(f"({sql.text(app)}, {sql.text(metric)})" for app, metric in pairs)

@@ -1,8 +1,8 @@
 """A batch of series of one kind and lane: who they are, what each rests on, their state. Stored as two texts."""
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +23,7 @@ from drift.watching.reference import HISTORY
 from evaluators.spec import Lane
 
 MOST_SERIES = 500
+_SUCCESSORS = 1 << 20  # from this number on
 _OWN_VERSION = 1
 _ROWS = 100 * _OWN_VERSION + watching.VERSION
 _FITTED = 100 * _OWN_VERSION + fits.VERSION
@@ -37,6 +38,15 @@ class BatchKey(NamedTuple):
     lane: Lane
     number: int
 
+    @property
+    def of_successors(self) -> bool:
+        """Whether its series are judged by the days of other models; each is in a batch of its own days too."""
+        return self.number >= _SUCCESSORS
+
+    def next_of_successors(self, taken: Iterable["BatchKey"]) -> "BatchKey":
+        """The first free one of the same kind and lane."""
+        return self._replace(number=max([_SUCCESSORS, *(key.number + 1 for key in taken if key[:2] == self[:2])]))
+
 
 class Episode(NamedTuple):
     """A series was in alarm in [since, until), seconds since 1970; `until` 0: it still is."""
@@ -44,6 +54,14 @@ class Episode(NamedTuple):
     series: int
     since: int
     until: int
+
+
+class Succession(NamedTuple):
+    """A series is judged by the days of the same one of another `model`, which it came after or beside at `since`."""
+
+    series: int
+    model: str
+    since: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +124,7 @@ class _Named(msgspec.Struct):
     series: list[Series]
     labels: list[list[str]]
     episodes: list[Episode]
+    successions: list[Succession] = []
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +138,7 @@ class Batch:
     rows: Rows
     until: int
     position: int
+    successions: list[Succession] = field(default_factory=list)  # of each series, where the key says so
 
     @classmethod
     def empty(cls, key: BatchKey, tick_s: int, until: int, position: int) -> "Batch":
@@ -129,9 +149,13 @@ class Batch:
         rows = Rows(marks, marks, nobody, nobody, np.empty((0, LABELS), np.uint64), state)
         return cls(key, [], [], [], rows, until, position)
 
+    def succession(self, series: int) -> Succession | None:
+        """Whom the series of that id succeeds; None where it is judged by its own days."""
+        return next((one for one in self.successions if one.series == series), None)
+
     def names(self) -> str:
         """For the database: all but the arrays."""
-        return msgspec.json.encode(_Named(self.series, self.labels, self.episodes)).decode()
+        return msgspec.json.encode(_Named(self.series, self.labels, self.episodes, self.successions)).decode()
 
     def text(self) -> str:
         """For the database: the arrays."""
@@ -142,7 +166,7 @@ class Batch:
         """What was stored. Raises `ValueError` for that of another version."""
         named = msgspec.json.decode(names, type=_Named)
         rows = stored.from_bytes(Rows, base64.b64decode(text), _ROWS)
-        return cls(key, named.series, named.labels, named.episodes, rows, until, position)
+        return cls(key, named.series, named.labels, named.episodes, rows, until, position, named.successions)
 
     def add(self, new: Mapping[int, Newcomer], tick_s: int, *, known_before: bool) -> None:
         """Series that are seen for the first time; `known_before`: their fingerprints are those of their past."""
@@ -165,6 +189,7 @@ class Batch:
         self.labels = [self.labels[place] for place in places]
         ids = set(self.rows.ids.tolist())
         self.episodes = [one for one in self.episodes if one.series in ids]
+        self.successions = [one for one in self.successions if one.series in ids]
 
     def places(self, ids: Ids) -> Integers:
         """Where these series stand, all of which are in the batch."""

@@ -19,6 +19,7 @@ from drift.watching.reading import Cells, Newcomer, Span
 from drift.watching.reference import References, in_trouble, references
 from drift.watching.running import Runner
 from drift.watching.seen import Seen
+from drift.watching.successors import Successors, again
 from drift.windows import watermark
 from evaluators.spec import Evaluator, Lane
 from sinks.clickhouse.database import Database
@@ -29,11 +30,15 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look found. `late` ticks had changed and were looked at again, `left` ones had changed too late for it."""
+    """What a look found. `late` ticks had changed and were looked at again, `left` ones had changed too late for it.
+
+    `compared` are series of models that are judged by the days of another one; those are among the `seen` too.
+    """
 
     seen: tuple[Seen, ...]
     late: int
     left: int
+    compared: tuple[Seen, ...] = ()
 
     @property
     def series(self) -> int:
@@ -84,10 +89,13 @@ class Look:
             self.database, self.windows.base_s, min((batch.position for batch in batches), default=0)
         )
         said = references(self.database)
-        runner = self._runner(said, stopped)
+        runner, successors = self._runner(said, stopped), self._successors(said)
         changed = self._changed(batches)
         batches, late, left = self._gone_back(batches, changed)
         touched = {key for key, cells in changed.items() if len(cells)}
+        compared = [batch for batch in batches if batch.key.of_successors]
+        touched |= {batch.key for batch in compared if successors.ended(batch)}
+        batches = [batch for batch in batches if not batch.key.of_successors]
         for batch in batches:
             basis = np.array([said.basis(series) for series in batch.series], np.int64)
             if other := np.flatnonzero(basis != batch.rows.basis).tolist():
@@ -95,21 +103,26 @@ class Look:
                 runner.rest_anew(batch, np.array(other))
                 touched.add(batch.key)
         batches = self._with_newcomers(batches, [batch.key for batch in stored], ends, said)
-        seen = []
-        for done, batch in enumerate(batches, start=1):
-            touched |= {batch.key} if batch.until < ends[batch.key.lane] else set()
-            fitted = runner.advance(batch, ends[batch.key.lane])
-            batch.position = position
-            if batch.key in touched:
-                kept.keep(self.database, batch, NEWEST, self.version())
-            if batch.series:  # all of them may be gone, or too new for their first baselines
-                seen.append(Seen(batch, fitted.matched(batch.rows, batch.key.kind)))
-            progress(done, len(batches))
-            if stopped():
-                raise Stopped(f"{done} of {len(batches)} batches of series were looked at")
+        first_seen = {batch.key for batch in batches if not batch.position}
+
+        def advanced(some: Sequence[Batch], before: int = 0) -> Iterator[Seen]:
+            for done, batch in enumerate(some, start=before + 1):
+                behind = batch.until < ends[batch.key.lane]
+                fitted = runner.advance(batch, ends[batch.key.lane])
+                batch.position = position
+                if behind or batch.key in touched:
+                    kept.keep(self.database, batch, NEWEST, self.version())
+                if batch.series:  # all of them may be gone, or too new for their first baselines
+                    yield Seen(batch, fitted.matched(batch.rows, batch.key.kind))
+                progress(done, before + len(some))
+                if stopped():
+                    raise Stopped(f"{done} of {before + len(some)} batches of series were looked at")
+
+        seen = list(advanced(batches))
+        compared = successors.joined(compared, seen, first_seen, {batch.key for batch in stored})
         if left:
             logger.warning("%d ticks changed after so long that detectors do not look at them again", left)
-        return Looked(tuple(seen), late, left)
+        return Looked(tuple(seen), late, left, tuple(advanced(compared, len(batches))))
 
     def _runner(self, said: References, stopped: Callable[[], bool]) -> Runner:
         fitter = Fitter(
@@ -122,6 +135,16 @@ class Look:
             lateness_s=self.span_s,
         )
         return Runner(self.database, fitter, self.span_s, self.version, stopped)
+
+    def _successors(self, said: References) -> Successors:
+        return Successors(
+            database=self.database,
+            watched=self.watched,
+            accepted=said.accepted.keys(),
+            base_s=self.windows.base_s,
+            history_s=self.settings.history_days * grid.DAY_S,
+            version=self.version,
+        )
 
     def _ends(self, now: datetime) -> dict[Lane, int]:
         """Up to which tick each lane is closed, of those that somebody runs."""
@@ -155,12 +178,15 @@ class Look:
                 kept.checkpoint(self.database, batch.key, int(alive["at"].min()), self.watched) if len(alive) else None
             )
             gone_back = len(alive) if past is not None else 0
-            late, left = late + gone_back, left + len(mine) - gone_back
+            if not batch.key.of_successors:  # each of their series is counted in its own batch
+                late, left = late + gone_back, left + len(mine) - gone_back
+            elif past is not None:
+                again(past, batch, self.tick_s)
             found.append(past or batch)
         return found, late, left
 
     def _with_newcomers(
-        self, batches: list[Batch], taken: Sequence[BatchKey], ends: Mapping[Lane, int], said: References
+        self, batches: Sequence[Batch], taken: Sequence[BatchKey], ends: Mapping[Lane, int], said: References
     ) -> list[Batch]:
         """The batches, and those of series that none of them has; nothing of them was looked at yet."""
         found = list(batches)
@@ -176,7 +202,9 @@ class Look:
             ids = reading.present(self.database, span, metrics)
             ids = ids[~np.isin(ids, np.concatenate([batch.rows.ids for batch in group]))] if group else ids
             new = reading.names(self.database, span, metrics, ids) if len(ids) else {}
-            number = max((key.number for key in taken if key[:2] == (kind, lane)), default=-1) + 1
+            number = (
+                max((key.number for key in taken if key[:2] == (kind, lane) and not key.of_successors), default=-1) + 1
+            )
             for batch, some in self._placed(BatchKey(kind, lane, number), group, new, begin):
                 # A batch of their own has baselines at once: of all series at first, or where that was cut short.
                 batch.add(some, self.tick_s, known_before=batch not in group)

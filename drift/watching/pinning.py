@@ -127,6 +127,8 @@ def _reaches(database: Database, watched: Mapping[str, Watch], base_s: int, new:
     fitter = Fitter(database, watched, held, {}, base_s, history_s=grid.DAY_S, lateness_s=grid.HOUR_S)
     found: dict[Pin, Counter[str]] = {one: Counter() for one in new}
     for batch in kept.batches(database, watched):
+        if batch.key.of_successors:
+            continue
         for one, places in fitter.pinned(batch).items():
             if one not in found:
                 continue

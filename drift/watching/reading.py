@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from drift.detectors.series import Integers
 from drift.rules.series import Series
+from drift.watching.grid import DAY_S
 from drift.watching.kinds import Kind, Watch
 from drift.windows import sql
 from drift.windows.beyond import FAR, edges, in_bins
@@ -25,6 +26,7 @@ _FIELDS = ", ".join(Series._fields)
 _ID = f"cityHash64({_FIELDS})"
 _CELL = [("series", "<u8"), ("fingerprint", "<u8"), ("at", "<u4"), ("n", "<u8"), ("x", "<f8"), ("y", "<f8")]
 _LABELLED = [("series", "<u8"), ("fingerprint", "<u8"), ("at", "<u4"), ("label", "<u8"), ("n", "<u8")]
+_DAYS = [("series", "<u8"), ("day", "<u4"), ("first", "<u4"), ("n", "<u8")]
 _CHANGED = [("series", "<u8"), ("at", "<u4"), ("alive", "<u1"), ("version", "<u8")]
 _MOST_NAMED = 5_000  # ids in a statement
 BIN_OFFSET = 1 << 30  # bins may be negative
@@ -106,6 +108,21 @@ def names(database: Database, span: Span, metrics: Iterable[str], ids: Ids) -> d
         )
         found |= {row["id"]: Newcomer(Series(*(row[name] for name in Series._fields)), row["mark"]) for row in rows}
     return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def days(database: Database, series: Sequence[Series], ids: Ids, span: Span) -> Cells:
+    """Of each series and day (its start) with records: how many, `n`, and when the first window with any began."""
+    return database.numbers(
+        f"""
+        SELECT series, day, min(at), sum(records) FROM (
+            SELECT {_ID} AS series, toUInt32(intDiv(toUnixTimestamp(start), {DAY_S}) * {DAY_S}) AS day,
+                toUInt32(toUnixTimestamp(start)) AS at, scored AS records
+            FROM windows FINAL WHERE {span.where} AND scored > 0 AND {_among(series)}
+        ) WHERE series IN {_listed(ids)}
+        GROUP BY series, day""",
+        _DAYS,
+        _FAST,
+    )
 
 
 def cells(

@@ -66,6 +66,7 @@ class Runner:
         past = [one for one in held if one.holds_from <= batch.until]
         due = batch.until % grid.DAY_S == grid.learning_s(batch.key.number, self.fitter.tick_s)
         due = due and bool(batch.series)  # all of them may have gone for good
+        due = due and not batch.key.of_successors  # what they succeed is learned once
         if past and not (due and past[-1].holds_from != batch.until):
             now, before = past[-1], past[-2] if len(past) > 1 else None
         else:

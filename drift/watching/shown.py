@@ -14,11 +14,12 @@ from drift.detectors.series import Categories, Floats, Positives, Rates, Scores,
 from drift.rules.series import Series
 from drift.settings import DriftSettings, WindowSettings
 from drift.watching import detecting, grid, kept, reading
-from drift.watching.batch import Batch
+from drift.watching.batch import Batch, Succession
 from drift.watching.fitting import own
 from drift.watching.kinds import Watch
 from drift.watching.reading import Span
 from drift.watching.reference import HISTORY
+from drift.watching.successors import COMPARED_S
 from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
 
@@ -49,9 +50,10 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The baseline of one series. `rests_on`: history, pinned or accepted; `warming`: why it is not watched yet, and
-    when it will be looked whether it can (None: that depends on how many records come). `learned_at` None: what is
-    stored is of another release, and nothing of it can be told.
+    """The baseline of one series, and another one where it is compared with another model's. `rests_on`: history, what
+    was pinned or accepted, or that model. `warming`: why it is not watched yet, and when it will be looked whether it
+    can (None: that depends on how many records come). `learned_at` None: what is stored is of another release, and
+    nothing of it can be told.
     """
 
     series: Series
@@ -116,13 +118,13 @@ def _shown(
         scale = detecting.Scale(np.array([watch.low]), np.array([watch.span]))
         return detecting.windows(kind, found, places, 1, span.ticks, labels, scale)
 
-    last = hours(1)
+    last, before = hours(1), batch.succession(int(one.ids[0]))
     warming = Warming(int(baseline.warming[0]))
     is_young = warming == Warming.LESS_THAN_A_DAY
     return Shown(
         series=series,
-        rests_on=_rests_on(int(one.basis[0]), is_used=used == one.basis[0]),
-        learned_at=grid.time(held.holds_from),
+        rests_on=_of_another(before) if before else _rests_on(int(one.basis[0]), is_used=used == one.basis[0]),
+        learned_at=grid.time(before.since if before else held.holds_from),
         warming=warming.why,
         warm_at=_warm_at(batch, hours(settings.history_days), windows) if is_young else None,
         records=float(baseline.records[0].max()),
@@ -135,6 +137,11 @@ def _rests_on(basis: int, *, is_used: bool) -> str:
     if basis < HISTORY:
         return "what was pinned" if is_used else "history, since what was pinned has too little of it"
     return f"history since {grid.time(basis):%Y-%m-%d %H:%M} UTC, which was accepted" if basis else "history"
+
+
+def _of_another(before: Succession) -> str:
+    until = grid.time(before.since + COMPARED_S)
+    return f"what model {before.model or 'without a name'} did, with which it is compared until {until:%Y-%m-%d}"
 
 
 def _warm_at(batch: Batch, some: detecting.Windows, windows: WindowSettings) -> datetime | None:

@@ -11,21 +11,25 @@ from drift.leadership import Term
 from drift.problems import facts
 from drift.problems.accounts import account_of
 from drift.problems.events import Account, Place
+from drift.problems.following import REMEMBERED
+from drift.problems.gone import gone, newest
 from drift.problems.problem import EventRow, Kind, Problem
 from drift.problems.troubles import Over, Trouble, standing, tell
 from drift.rules.series import Series
 from drift.settings import DriftSettings, RuleSettings, Severity
 from drift.watching import grid
+from drift.watching.batch import Succession
 from drift.watching.examples import examples
 from drift.watching.kinds import Watch
 from drift.watching.look import Looked
 from drift.watching.seen import Alarm, Seen
-from drift.watching.words import Moved, attributes, describe, moved
+from drift.watching.words import Moved, attributes, describe, describe_successor, moved, succeeds
 from drift.windows.segments import SegmentValues
 from sinks.clickhouse.database import Database
 
 _KINDS: tuple[Kind, ...] = ("change_point", "input_drift")
 _RULE = "detector"
+_SUCCESSORS_RUN_DAYS = 140.0  # to a false problem of all that are compared with other models: 1 in 20 weeks
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,11 @@ class Teller:
         known = {kind: self._standing(kind) for kind in _KINDS}
         told: list[Trouble | Over] = []
         heard: set[Place] = set()
-        for seen, alarm in self._believed(looked, known):
+        for seen, alarm in self._alarms(looked, known):
             watch = self.watched[alarm.series.metric]
             place = _place(watch, alarm.series)
+            if place in heard:  # by the days of the model before, and by its own
+                continue
             heard.add(place)
             before = known[_kind(watch)].get(place)
             if before is None or now - before.last_seen_at >= timedelta(
@@ -65,16 +71,36 @@ class Teller:
         found = standing(self.database, kind)
         return {place: one for place, one in found.items() if one.voices[kind].rule_id.startswith(f"{_RULE}:")}
 
-    def _believed(self, looked: Looked, known: Mapping[Kind, Mapping[Place, Problem]]) -> Iterator[tuple[Seen, Alarm]]:
-        """All alarms; where the fleet has a run length of its own, those that stand already or are enough for it."""
-        if self.settings.fleet_run_days is None:
+    def _alarms(self, looked: Looked, known: Mapping[Kind, Mapping[Place, Problem]]) -> Iterator[tuple[Seen, Alarm]]:
+        """Those that are told; the ones of models that are judged by another's days first."""
+        days, given_up = self.settings.fleet_run_days, self._given_up(looked.compared)
+        some = looked.compared if days is None else (*looked.compared, *looked.seen)
+        for seen, alarm in self._believed(some, known, _SUCCESSORS_RUN_DAYS if days is None else days):
+            if not seen.batch.key.of_successors or alarm.series not in given_up:
+                yield seen, alarm
+        if days is None:
             yield from ((seen, alarm) for seen in looked.seen for alarm in seen.alarms())
-            return
-        size_s = looked.seen[0].baseline.size_s if looked.seen else grid.HOUR_S
-        log_e = np.concatenate([seen.log_e for seen in looked.seen]) if looked.seen else np.zeros(0)
-        enough = fleet.believed(log_e, size_s, self.settings.fleet_run_days)
+
+    def _given_up(self, compared: Sequence[Seen]) -> set[Series]:
+        """Series in alarm of models that were taken away again: what they were compared with says nothing any more."""
+        told = {alarm.series: grid.time(alarm.onset) for seen in compared for alarm in seen.alarms()}
+        if not told:
+            return set()
+        closed = grid.time(max(seen.batch.until for seen in compared))
+        return gone(self.database, told, closed, self._gone_after, REMEMBERED)
+
+    def _gone_after(self, app: str) -> timedelta:
+        return timedelta(seconds=self.rules.of(app).gone_after_s)
+
+    def _believed(
+        self, some: Sequence[Seen], known: Mapping[Kind, Mapping[Place, Problem]], run_days: float
+    ) -> Iterator[tuple[Seen, Alarm]]:
+        """Alarms that stand already, or are enough for a run length of all these series together."""
+        size_s = some[0].baseline.size_s if some else grid.HOUR_S
+        log_e = np.concatenate([seen.log_e for seen in some]) if some else np.zeros(0)
+        enough = fleet.believed(log_e, size_s, run_days)
         first = 0
-        for seen in looked.seen:
+        for seen in some:
             for alarm in seen.alarms():
                 watch = self.watched[alarm.series.metric]
                 if enough[first + alarm.place] or _place(watch, alarm.series) in known[_kind(watch)]:
@@ -82,19 +108,26 @@ class Teller:
             first += len(seen.batch.series)
 
     def _account(self, watch: Watch, seen: Seen, alarm: Alarm) -> Account:
-        found = moved(watch, seen, alarm)
+        found, before = moved(watch, seen, alarm), seen.batch.succession(int(seen.batch.rows.ids[alarm.place]))
         since, until = grid.time(alarm.onset), grid.time(seen.batch.until)
         return account_of(
             _kind(watch),
             _place(watch, alarm.series),
             watch.metric,
-            describe(alarm.series, watch, found, alarm),
-            attributes(watch, found, alarm),
+            describe(alarm.series, watch, found, alarm) if before is None else self._after(seen, alarm, before, found),
+            attributes(watch, found, alarm) | ({} if before is None else succeeds(before)),
             self.rules,
             severity=severity(self.database, self.rules, alarm.series, alarm.records, found, (since, until)),
             examples=examples(self.database, watch, alarm.series, found, self.segments, since, until),
             rule_id=f"{_RULE}:{watch.kind}",
         )
+
+    def _after(self, seen: Seen, alarm: Alarm, before: Succession, found: Moved) -> str:
+        """The sentence; the model before was replaced where it has no more records."""
+        other = alarm.series._replace(model=before.model)
+        lately = grid.time(max(before.since, seen.batch.until - grid.HOUR_S))
+        took_over = other not in newest(self.database, [other], lately)
+        return describe_successor(alarm.series, self.watched[other.metric], found, alarm, before, took_over)
 
 
 def severity(

@@ -10,8 +10,12 @@ from drift.detectors.series import LEVELS, level_values
 from drift.phrases import percent
 from drift.rules.series import Series
 from drift.watching import grid
+from drift.watching.batch import Succession
 from drift.watching.kinds import Watch
 from drift.watching.seen import Alarm, Seen
+
+_AT_ONCE_S = grid.HOUR_S  # after a model came: what moved then came with it
+_UNNAMED = "traces that name no model"
 
 Worst = Literal["high", "low", "far", "wrong", "right", "label"]
 
@@ -44,13 +48,41 @@ def moved(watch: Watch, seen: Seen, alarm: Alarm) -> Moved:
 
 def describe(series: Series, watch: Watch, found: Moved, alarm: Alarm) -> str:
     """The sentence. It quotes no trace; a label's name is what an evaluator gave it."""
+    before, went_to = _from_and_to(watch, found)
+    return f"{series.whereabouts}: {found.what} {before} (usual at this hour) {went_to} {_when(alarm)}, {_on(alarm)}."
+
+
+def describe_successor(
+    series: Series, watch: Watch, found: Moved, alarm: Alarm, before: Succession, took_over: bool
+) -> str:
+    """The sentence of a model that is judged by the days of another one, whose place it took, or beside which it is."""
+    model, other = series.model or _UNNAMED, before.model or _UNNAMED
+    came = f"{model} {'took over from' if took_over else 'came beside'} {other} on {_minute(before.since)}"
+    usual, went_to = _from_and_to(watch, found)
+    what = f"{found.what} {usual} (with {other} at this hour) {went_to}"
+    if alarm.onset - before.since < _AT_ONCE_S:
+        return f"{series.whereabouts}: since {came}, {what}, {_on(alarm)}."
+    return f"{series.whereabouts}: {what} {_when(alarm)}, after {came}; {_on(alarm)}."
+
+
+def _from_and_to(watch: Watch, found: Moved) -> tuple[str, str]:
     went = "fell" if found.value < found.baseline else "rose"
     unit = "" if watch.kind != "score" or watch.metric is None else watch.metric.metric.unit or ""
     told = (found.baseline, found.value)
     before, now = (number(x, unit) if watch.kind == "score" else percent(x) for x in told)
-    when = f"since {grid.time(alarm.onset):%Y-%m-%d %H:%M} UTC"
-    on = f"on {alarm.records:,} trace{'' if alarm.records == 1 else 's'}"
-    return f"{series.whereabouts}: {found.what} {went} from {before} (usual at this hour) to {now} {when}, {on}."
+    return f"{went} from {before}", f"to {now}"
+
+
+def _when(alarm: Alarm) -> str:
+    return f"since {_minute(alarm.onset)}"
+
+
+def _minute(at: int) -> str:
+    return f"{grid.time(at):%Y-%m-%d %H:%M} UTC"
+
+
+def _on(alarm: Alarm) -> str:
+    return f"on {alarm.records:,} trace{'' if alarm.records == 1 else 's'}"
 
 
 def number(value: float, unit: str) -> str:
@@ -73,6 +105,11 @@ def attributes(watch: Watch, found: Moved, alarm: Alarm) -> dict[str, object]:
         "log10_e_value": alarm.log_e / math.log(10),
         "days_to_a_false_alarm": 1 / FALSE_ALARMS_A_DAY,
     }
+
+
+def succeeds(before: Succession) -> dict[str, object]:
+    """Attributes of a model that is judged by the days of another one."""
+    return {"model_before": before.model, "model_since": grid.time(before.since).isoformat()}
 
 
 def _score(watch: Watch, seen: Seen, alarm: Alarm) -> Moved:

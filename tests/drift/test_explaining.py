@@ -196,6 +196,9 @@ def test_what_is_asked_of_a_problem() -> None:
     slow = question_about(told("change_point", "speed.seconds", **span), METRICS, rules)
     assert slow is not None
     assert slow.rule is None
+    came = question_about(told("change_point", "speed.seconds", model_before="m0", **span), METRICS, rules)
+    assert came is not None
+    assert came.model is None  # of m1 alone nothing is known before
     assert question_about(told("change_point", "quality.good", channel="spread", **span), METRICS, rules) is None
     assert question_about(told("threshold", "gone.away", **span), METRICS, rules) is None
     assert question_about(told("threshold", "quality.good"), METRICS, rules) is not None  # seen, and no more known

@@ -43,6 +43,8 @@ class WindowRow(NamedTuple):
     prompt_version: str
     segment: str
     segment_value: str
+    seen: int
+    applicable: int
     scored: int
     sum: float
     sum_squares: float
@@ -75,6 +77,7 @@ def window(
         for value in values:
             index = Scale.of(scale).bin(float(value))
             bins[index] = bins.get(index, 0) + 1
+    scored = sum(labels.values()) if labels else len(values)
     return WindowRow(
         run_id=run_id,
         size_s=size_s,
@@ -88,7 +91,9 @@ def window(
         prompt_version=prompt_version,
         segment="",
         segment_value="",
-        scored=sum(labels.values()) if labels else len(values),
+        seen=scored,
+        applicable=scored,
+        scored=scored,
         sum=float(values.sum()),
         sum_squares=float((values**2).sum()),
         bins=bins,
