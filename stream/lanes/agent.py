@@ -101,23 +101,25 @@ class Work:
                 executor.shutdown(wait=False, cancel_futures=True)
 
     async def _work(self, executor: ThreadPoolExecutor) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             while not self._queue or self._stopping:
                 self._offered.clear()
                 await self._offered.wait()
-            event = self._queue.popleft()
-            if not event.value.ticket.held:
-                continue  # its partition is somebody else's by now
-            self._busy = True
-            try:
-                records = event.value.records
-                with self._telemetry.process_seconds.labels(self._lane).time():
-                    processed = await loop.run_in_executor(executor, self._pipeline.process, records)
-                self._count(records, processed)
-                await self._hand_over(event, records, processed)
-            finally:
-                self._busy = False
+            await self._work_off(self._queue.popleft(), executor)
+
+    async def _work_off(self, event: Any, executor: ThreadPoolExecutor) -> None:
+        """Keeps no row of it afterwards: they are stored before the next slice has become rows."""
+        if not event.value.ticket.held:
+            return  # its partition is somebody else's by now
+        self._busy = True
+        try:
+            records, loop = event.value.records, asyncio.get_running_loop()
+            with self._telemetry.process_seconds.labels(self._lane).time():
+                processed = await loop.run_in_executor(executor, self._pipeline.process, records)
+            self._count(records, processed)
+            await self._hand_over(event, records, processed)
+        finally:
+            self._busy = False
 
     def _count(self, records: Sequence[Record], processed: Processed) -> None:
         telemetry = self._telemetry

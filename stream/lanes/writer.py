@@ -86,15 +86,19 @@ class Writer:
         """Write until closed. Raises what `write` raises beyond `Transient`: a person must look at that."""
         with ThreadPoolExecutor(1, thread_name_prefix="writer") as executor:
             while await self._filled():
-                together = self._take()
-                block = _merged(together)
-                started = self.clock()
-                set_aside = await self._durable(executor, block)
-                self._count(block, set_aside, self.clock() - started)
-                refused = by_block(set_aside, [waiting.block for waiting in together])
-                for waiting, mine in zip(together, refused, strict=True):
-                    if not waiting.stored.done():
-                        waiting.stored.set_result(mine)
+                await self._write_next(executor)
+
+    async def _write_next(self, executor: ThreadPoolExecutor) -> None:
+        """Keeps no row of it afterwards: the next block may be long in filling."""
+        together = self._take()
+        block = _merged(together)
+        started = self.clock()
+        set_aside = await self._durable(executor, block)
+        self._count(block, set_aside, self.clock() - started)
+        refused = by_block(set_aside, [waiting.block for waiting in together])
+        for waiting, mine in zip(together, refused, strict=True):
+            if not waiting.stored.done():
+                waiting.stored.set_result(mine)
 
     async def _filled(self) -> bool:
         """Wait until there is a block worth writing; False: closed, and nothing is left."""

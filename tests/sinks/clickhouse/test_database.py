@@ -1,11 +1,13 @@
 """Errors by what to do about them, bound parameters, and times."""
 
+import gc
 import json
 import logging
 import socket
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from importlib.util import find_spec
@@ -29,6 +31,10 @@ from sinks.settings import ClickHouseSettings
 pytestmark = pytest.mark.clickhouse
 
 
+class Word(str):
+    """Can be referred to weakly."""
+
+
 class Pair(NamedTuple):
     name: str
     value: float
@@ -46,6 +52,19 @@ def test_columns_go_by_name(pairs: Database) -> None:
         {"name": "a", "value": 1.5},
         {"name": "b", "value": 2.5},
     ]
+
+
+def test_rows_are_let_go_of_without_the_garbage_collector(pairs: Database) -> None:
+    """Where it must come for them, dozens of blocks wait for it."""
+    name = Word("a")
+    kept = weakref.ref(name)
+    gc.disable()
+    try:
+        pairs.insert("pairs", [Pair(name, 1.0)])
+        del name
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_no_rows_is_no_insert(database: Database) -> None:

@@ -1,6 +1,7 @@
 """A slice is acknowledged once its rows are stored and its dead letters are safe, and never otherwise."""
 
 import asyncio
+import weakref
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -30,13 +31,17 @@ class Event:
     """As Faust's: a slice, and whether it was acknowledged."""
 
     def __init__(self, *records: Record) -> None:
-        self.records = records
+        self.records: Sequence[Record] = records
         self.ticket = Ticket(records[0].offset, records[-1].offset, 1)
         self.value = self
         self.acknowledged = False
 
     def ack(self) -> None:
         self.acknowledged = True
+
+
+class Records(list[Record]):
+    """Can be referred to weakly."""
 
 
 class Rows:
@@ -131,6 +136,19 @@ async def test_a_stored_slice_is_acknowledged() -> None:
         assert stage.stored == [1, 2]
         assert stage.work.idle
         assert stage.telemetry.registry.get_sample_value("ragwatch_records_total", {"lane": "fast"}) == 2
+
+
+@in_loop
+async def test_nothing_is_kept_of_a_stored_slice() -> None:
+    """Each lane at rest would hold its last one."""
+    async with Stage() as stage:
+        event = Event(record(1))
+        event.records = Records(event.records)
+        kept = weakref.ref(event.records)
+        stage.work.offer(event)
+        await stage.until(lambda: event.acknowledged)
+        event.records = ()
+        await stage.until(lambda: kept() is None)
 
 
 @in_loop

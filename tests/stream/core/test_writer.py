@@ -3,6 +3,7 @@
 import asyncio
 import random
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +36,10 @@ class Recorder:
         return []
 
 
+class Word(str):
+    """Can be referred to weakly."""
+
+
 def writer(write: Write, *, block_wait_s: float = 0.02, **limits: Any) -> Writer:
     return Writer(write, Telemetry(), block_wait_s=block_wait_s, rng=random.Random(1), **limits)
 
@@ -46,6 +51,24 @@ async def test_store_returns_once_it_is_durable() -> None:
     running = asyncio.create_task(one.run())
     assert await one.store(block_of(1, 2)) == []
     assert written.blocks == [[1, 2]]
+    one.close()
+    await running
+
+
+@in_loop
+async def test_nothing_is_kept_of_a_stored_block() -> None:
+    """The next one may be long in filling."""
+    one = writer(Recorder())
+    running = asyncio.create_task(one.run())
+    word = Word("odd")
+    kept = weakref.ref(word)
+    await one.store(Block(dead_letters=[dead(1)._replace(reason=word)]))
+    del word
+    for _ in range(200):
+        if kept() is None:
+            break
+        await asyncio.sleep(0.01)
+    assert kept() is None
     one.close()
     await running
 
