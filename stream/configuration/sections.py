@@ -18,7 +18,8 @@ _OF_TOKENS = (
     "sasl_oauthbearer_client_id",
     "sasl_oauthbearer_client_secret",
 )
-MEMORY_PER_BYTE_IN_FLIGHT = 20  # records and the rows made of them; measured: 16, while what waited is worked off
+MEMORY_PER_BYTE_IN_FLIGHT = 10  # records, rows made of them, what is fetched; measured: 5, as a backlog is worked off
+FETCHES_IN_FLIGHT = 4  # a fetch is in memory several times over before its records are in flight
 _ENVELOPE_BYTES = 64 << 10
 _OF_TLS = ("ssl_ca_file", "ssl_cert_file", "ssl_key_file")
 
@@ -193,9 +194,9 @@ class WorkerSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     in_flight_bytes: int = Field(
         default=16 << 20,  # more lets records grow cold: at 64 MiB evaluating 1 KB traces took a quarter longer
         ge=1 << 20,
-        description="Bytes of records waiting for the sink before fetching stops. With the rows made of them they take "
-        f"up to {MEMORY_PER_BYTE_IN_FLIGHT} times as much memory (every fast evaluator, while a backlog is worked "
-        "off); up to kafka.max_record_bytes of each partition are fetched ahead.",
+        description="Bytes of records waiting for the sink before fetching stops; a fetch brings up to "
+        f"1/{FETCHES_IN_FLIGHT} of it. With the rows made of them and what is fetched ahead they take up to "
+        f"{MEMORY_PER_BYTE_IN_FLIGHT} times as much memory (every fast evaluator, while a backlog is worked off).",
     )
     drain_s: float = Field(default=30.0, ge=0, description="Longest a stopping worker works off what it holds.")
     heartbeat_s: float = Field(default=5.0, gt=0, description="How often progress is written, idle or not.")

@@ -11,7 +11,7 @@ from faust.app.base import BootStrategy
 from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 from mode import CrashingSupervisor
 
-from stream.configuration.sections import KafkaSettings, WorkerSettings
+from stream.configuration.sections import FETCHES_IN_FLIGHT, KafkaSettings, WorkerSettings
 from stream.configuration.topics import MARK
 from stream.kafka.client import client_options
 from stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
@@ -54,7 +54,7 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
         broker_max_poll_records=max(1000, _POLL_SLICES * worker.slice_records),
         broker_commit_interval=kafka.commit_interval_s,
         consumer_auto_offset_reset=kafka.start_at,
-        consumer_max_fetch_size=kafka.max_record_bytes,
+        consumer_max_fetch_size=worker.in_flight_bytes // FETCHES_IN_FLIGHT,
         consumer_metadata_max_age_ms=round(kafka.metadata_max_age_s * 1000),
         cython_optimizations=True,
         stream_buffer_maxsize=_QUEUE_SLICES,

@@ -79,9 +79,13 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
     """aiokafka's side, in a thread and loop of its own."""
 
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
-        """Reads what is committed: Faust does so only where it commits offsets by transactions of its own."""
+        """Reads what is committed: Faust does so only where it commits offsets by transactions of its own.
+
+        What an answer of a broker brings is bounded over all partitions: Faust bounds it for each of them.
+        """
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = ISOLATION
+        consumer._fetch_max_bytes = self.app.conf.consumer_max_fetch_size
         return consumer
 
     async def subscribe(self, topics: Iterable[str]) -> None:

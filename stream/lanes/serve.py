@@ -34,6 +34,7 @@ from stream.telemetry.serving import TelemetryServer
 log = logging.getLogger(__name__)
 
 _WATCH_S = 1.0
+_WAITING_BLOCKS = 4  # enough that none is missed; what waits beyond them waits as records, which are smaller
 _STOP_S = 10.0  # longest that leaving the group may take
 
 Task = asyncio.Task[None]
@@ -86,6 +87,7 @@ class LaneParts:
             self.telemetry,
             block_rows=worker.block_rows,
             block_wait_s=worker.block_wait_ms / 1000,
+            waiting_rows=_WAITING_BLOCKS * worker.block_rows,
             pressed=lambda: bool(self._app.consumer.pressed),
         )
         self._work = Work(

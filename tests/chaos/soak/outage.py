@@ -9,7 +9,7 @@ import numpy as np
 
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.configuration.sections import MEMORY_PER_BYTE_IN_FLIGHT, KafkaSettings, WorkerSettings
+from stream.configuration.sections import MEMORY_PER_BYTE_IN_FLIGHT, WorkerSettings
 from tests.chaos.soak.sending import Sender
 from tests.chaos.soak.verdicts import Outage, Rows, Sample, last_fifth, worked_off
 from tests.chaos.soak.watching import Watched, say
@@ -18,6 +18,7 @@ MINUTES = 10.0
 TIMES_IN_FLIGHT = 16  # of what may be in flight is sent in `MINUTES`, and less in less, but at least:
 LEAST_TIMES = 4
 IN_FLIGHT = WorkerSettings().in_flight_bytes
+ALLOWED_BYTES = MEMORY_PER_BYTE_IN_FLIGHT * IN_FLIGHT  # more than before, as the setting's description says
 PAUSED = "ragwatch_fetch_paused_seconds_total"
 _TABLES = {"traces": "1", "scores": "evaluator = 'operations'"}  # that one scores every trace
 
@@ -51,7 +52,7 @@ class Scene:
             input_bytes=self.sender.sent_bytes - sent_bytes,
             in_flight_bytes=IN_FLIGHT,
             before_mb=before,
-            allowed_mb=before + allowed_bytes(self.sender.site.partitions) / 1e6,
+            allowed_mb=before + ALLOWED_BYTES / 1e6,
             away=away,
             after=after,
             bound=bound,
@@ -77,8 +78,3 @@ class Scene:
             f"WHERE {_TABLES[table]} AND toUInt64(substring(trace_id, {len('trace-') + 1})) < {bound}"
         )
         return Rows(int(found["rows"]), int(found["traces"]))
-
-
-def allowed_bytes(partitions: int) -> int:
-    """More than before: what the descriptions of `worker.in_flight_bytes` and of its neighbours say."""
-    return MEMORY_PER_BYTE_IN_FLIGHT * IN_FLIGHT + partitions * KafkaSettings().max_record_bytes

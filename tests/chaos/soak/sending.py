@@ -22,12 +22,12 @@ class Sender:
         self.sent = 0
         self.sent_bytes = 0
 
-    async def steadily(self, seconds: float) -> None:
-        """`RATE` traces a second; what one second could not send, the next does."""
+    async def steadily(self, seconds: float, rate: float = RATE) -> None:
+        """`rate` traces a second; what one second could not send, the next does."""
         async with self._producer() as producer:
             began, before = time.monotonic(), self.sent
             while (passed_s := time.monotonic() - began) < seconds:
-                while self.sent < before + int(passed_s * RATE):
+                while self.sent < before + int(passed_s * rate):
                     await self._send(producer)
                 await asyncio.sleep(0.05)
 

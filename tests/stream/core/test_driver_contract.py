@@ -131,6 +131,8 @@ def test_attributes_that_we_read_are_there() -> None:
         assert isinstance(inspect.getattr_static(TopicPartitionState, attribute), property)
     assert "self._isolation_level = isolation_level" in inspect.getsource(AIOKafkaConsumer.__init__)
     assert "isolation_level=self._isolation_level" in inspect.getsource(AIOKafkaConsumer.start)
+    assert "self._fetch_max_bytes = fetch_max_bytes" in inspect.getsource(AIOKafkaConsumer.__init__)
+    assert "fetch_max_bytes=self._fetch_max_bytes" in inspect.getsource(AIOKafkaConsumer.start)
     assert "self.lso" in inspect.getsource(TopicPartitionState.__init__)
     assert "self.highwater" in inspect.getsource(TopicPartitionState.__init__)
     assert "self.timestamp" in inspect.getsource(TopicPartitionState.__init__)
