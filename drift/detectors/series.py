@@ -4,6 +4,7 @@ A window without records has n = 0, a window with a count or sum that is no numb
 width: `uint16` counts of 10,000 series x 4,032 windows take 77 MiB.
 """
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -106,6 +107,11 @@ def level_values(bins: Integers) -> Floats:
     """The upper edges of logarithmic bins: what a record above a level exceeds, in the metric's unit."""
     values: Floats = np.exp((bins + 1 - LOG_ORIGIN) * LOG_STEP)
     return values
+
+
+def level_bin(value: float) -> int:
+    """The bin whose upper edge it is: what `level_values` was given."""
+    return round(math.log(value) / LOG_STEP) - 1 + LOG_ORIGIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,7 @@ def _trouble(
     until: int,
 ) -> Trouble:
     long, period = spent[pair.long_s], spent[objective.period_days * _DAY_S]
+    least, greatest = objective.lines(metric.metric)
     left = 1 - period.rate(objective)
     budget = f"{percent(left)} of the budget is left" if left > 0 else "the budget is spent"
     said = (
@@ -212,6 +213,8 @@ def _trouble(
         "objective": objective.name,
         "target": objective.target,
         "period_days": objective.period_days,
+        "min": least,
+        "max": greatest,
         **part_wrong(long.wrong, long.records, 1 - objective.target),
         "burn_rate": long.rate(objective),
         "burn_rate_limit": pair.rate,

@@ -1,8 +1,9 @@
-"""A problem's metric around its onset, from closed windows."""
+"""The figure that a problem was judged by around its onset, from closed windows."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from drift.problems.drawn import Figure
 from drift.problems.problem import Problem
 from sinks.clickhouse.database import Database
 
@@ -13,22 +14,20 @@ _LONGEST = timedelta(days=7)
 
 
 class Point(NamedTuple):
-    """The mean over the scored records from `start` on; of a coverage problem the share that got no score."""
+    """The figure over so many records from `start` on."""
 
     start: datetime
     value: float
     records: int
 
 
-def around(database: Database, problem: Problem, base_s: int) -> list[Point]:
+def around(database: Database, problem: Problem, figure: Figure, base_s: int) -> list[Point]:
     """At most some `POINTS`, in order of time; none where windows have no such figure. `base_s` sizes the windows."""
     since, until = _stretch(problem)
     step_s = max(base_s, -(-int((until - since).total_seconds()) // POINTS // base_s) * base_s)
-    value, records = ("sum(sum) / sum(scored)", "sum(scored)")
-    if problem.aspect == "coverage":
-        value, records = "sum(failed) / sum(applicable)", "sum(applicable)"
     rows = database.rows(
-        f"SELECT intDiv(toUnixTimestamp(start), {step_s}) * {step_s} AS at, {value} AS value, {records} AS records "
+        f"SELECT intDiv(toUnixTimestamp(start), {step_s}) * {step_s} AS at, {figure.value} AS figure, "
+        f"{figure.records} AS records "
         "FROM windows FINAL WHERE run_id = 'live' AND size_s = {base_s:UInt32} AND app = {app:String} "
         "AND environment = {environment:String} AND metric = {metric:String} "
         "AND ({model:String} = '' OR model = {model:String}) AND segment = {segment:String} "
@@ -36,14 +35,15 @@ def around(database: Database, problem: Problem, base_s: int) -> list[Point]:
         "AND start >= {since:DateTime64(3, 'UTC')} AND start < {until:DateTime64(3, 'UTC')} "
         "GROUP BY at HAVING records > 0 ORDER BY at",
         {
-            **{name: getattr(problem, name) for name in ("app", "environment", "metric", "model", "segment")},
-            "segment_value": problem.segment_value,
+            **{name: getattr(problem, name) for name in ("app", "environment", "metric", "model")},
+            "segment": "" if figure.of_whole else problem.segment,
+            "segment_value": "" if figure.of_whole else problem.segment_value,
             "base_s": base_s,
             "since": since,
             "until": until,
         },
     )
-    return [Point(datetime.fromtimestamp(row["at"], UTC), row["value"], row["records"]) for row in rows]
+    return [Point(datetime.fromtimestamp(row["at"], UTC), row["figure"], row["records"]) for row in rows]
 
 
 def onset_of(problem: Problem) -> datetime:

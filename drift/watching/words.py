@@ -96,6 +96,7 @@ def attributes(watch: Watch, found: Moved, alarm: Alarm) -> dict[str, object]:
         "evaluator": watch.evaluator.id,
         "detector": watch.kind,
         "channel": found.channel,
+        "level": found.line if watch.kind == "positive" else None,
         "value": found.value,
         "baseline": found.baseline,
         "margin": found.margin,

@@ -93,7 +93,7 @@ def list_problems(
 @click.option("--json", "as_json", is_flag=True, help="A list of objects, one per episode.")
 @config_option
 def show_problem(problem_id: str, as_json: bool, config: Path | None) -> None:
-    """One problem: its figures, example traces and what to do, by episode, and the metric around its onset.
+    """One problem: its figures, example traces and what to do, by episode, and what was judged, drawn around its onset.
 
     PROBLEM_ID is as `problems list` prints it; the first characters suffice.
 
@@ -101,9 +101,13 @@ def show_problem(problem_id: str, as_json: bool, config: Path | None) -> None:
     Examples:
       ragwatch problems show 3f2a
     """
+    from drift.problems.drawn import judged
     from drift.problems.folding import load_problems
     from drift.problems.marks import history
     from drift.problems.onset import around
+    from drift.windows.metrics import metrics_by_name
+    from evaluators import registry
+    from evaluators.suited import suited
     from stream.cli.problems_chart import chart
     from stream.cli.problems_shown import as_objects, told, words_of_people
 
@@ -112,8 +116,10 @@ def show_problem(problem_id: str, as_json: bool, config: Path | None) -> None:
         if as_json:
             click.echo(as_objects(found, load_problems(database), settings.grafana))
             return
-        points = around(database, found[0], settings.windows.base_s)
+        metrics = metrics_by_name(suited(registry.load(), settings.evaluators))
+        figure = judged(found[0], metrics.get(found[0].metric))
+        points = [] if figure is None else around(database, found[0], figure, settings.windows.base_s)
         said = history(database, found[0])
-    drawn = chart(found[0], points)
+    drawn = "" if figure is None else chart(found[0], figure, points)
     first, *before = [told(problem, settings.grafana) for problem in found]
     click.echo("\n\n".join(part for part in (first, words_of_people(said), drawn, *before) if part))

@@ -1,4 +1,4 @@
-"""A small chart of a metric around a problem's onset, for a terminal or, in plain characters, for whatever reads it."""
+"""A small chart of what was judged around a problem's onset, for a terminal or in plain characters."""
 
 import math
 import shutil
@@ -6,26 +6,27 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 
+from drift.problems.drawn import Figure
 from drift.problems.onset import Point, onset_of
 from drift.problems.problem import Problem
+from stream.plain import plain
 
 _HEIGHT = 8
 _LABEL = 9  # characters left of the field
 _WIDEST = 60
 
 
-def chart(problem: Problem, points: Sequence[Point]) -> str:
+def chart(problem: Problem, figure: Figure, points: Sequence[Point]) -> str:
     """The chart as wide as the terminal allows; empty where there are fewer than two points."""
     encoding = (sys.stdout.encoding or "").lower()
     fancy = sys.stdout.isatty() and encoding.startswith("utf")
     columns = shutil.get_terminal_size().columns
-    threshold = problem.attributes.get("threshold")
-    line = float(threshold) if isinstance(threshold, int | float) else None
-    return "\n".join(drawn(points, onset_of(problem), line, columns, fancy))
+    return "\n".join(drawn(points, onset_of(problem), figure, columns, fancy))
 
 
-def drawn(points: Sequence[Point], onset: datetime, threshold: float | None, columns: int, fancy: bool) -> list[str]:
-    """The lines, none longer than `columns`. A column of the field is a stretch of time, its dot the records' mean."""
+def drawn(points: Sequence[Point], onset: datetime, figure: Figure, columns: int, fancy: bool) -> list[str]:
+    """The lines, none longer than `columns`. A column of the field is a stretch of time, its dot the figure's mean."""
+    line = figure.line and figure.line.value
     points = [point for point in points if math.isfinite(point.value)]
     width = min(_WIDEST, columns - _LABEL - 3)
     if len(points) < 2 or width < 10:
@@ -33,7 +34,7 @@ def drawn(points: Sequence[Point], onset: datetime, threshold: float | None, col
     dot, dash, mark, up = ("•", "╌", "┊", "▲") if fancy else ("*", "-", "|", "^")
     first, last = points[0].start, points[-1].start
     means = _by_column(points, width)
-    shown = [*means.values(), *([] if threshold is None else [threshold])]
+    shown = [*means.values(), *([] if line is None else [line])]
     low, high = min(shown), max(shown)
 
     def row(value: float) -> int:
@@ -42,15 +43,16 @@ def drawn(points: Sequence[Point], onset: datetime, threshold: float | None, col
     at = min(max(_column(onset, first, last, width), 0), width - 1)
     lines = []
     for level in reversed(range(_HEIGHT)):
-        is_line = threshold is not None and row(threshold) == level
+        is_line = line is not None and row(line) == level
         field = [mark if column == at else dash if is_line else " " for column in range(width)]
         for column, mean in means.items():
             if row(mean) == level:
                 field[column] = dot
-        label = threshold if is_line else high if level == _HEIGHT - 1 else low if level == 0 else None
+        label = line if is_line else high if level == _HEIGHT - 1 else low if level == 0 else None
         lines.append(f"{'' if label is None else f'{label:.3g}':>{_LABEL}} {''.join(field)}".rstrip())
     lines.append(f"{'':{_LABEL}} {'':{at}}{up}")
-    told = f"{dot} mean, {up} onset {onset:%Y-%m-%d %H:%M}" + (f", {dash} threshold" if threshold is not None else "")
+    held = "" if figure.line is None else f", {dash} {figure.line.name}"
+    told = f"{dot} {plain(figure.name)}, {up} onset {onset:%Y-%m-%d %H:%M}{held}"
     return [*lines, *(f"  {said}"[:columns] for said in (f"{first:%m-%d %H:%M} to {last:%m-%d %H:%M} UTC", told))]
 
 

@@ -3,6 +3,7 @@
 import itertools
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 from drift.job_runs import Stopped
 from drift.leadership import Term
 from drift.problems.accounts import account_of
+from drift.problems.drawn import judged
 from drift.problems.events import Place
 from drift.problems.folding import load_problems
+from drift.problems.onset import around
 from drift.problems.problem import EventRow, Problem
 from drift.problems.troubles import Trouble, tell
 from drift.rules.series import Series
@@ -111,6 +114,17 @@ def test_a_shift_in_languages_is_drift_of_inputs(planted: Planted, bad: Looked) 
     assert (shift.kinds, shift.aspect, shift.code) == (("input_drift",), "inputs", "P0101 Data drift")
     assert shift.attributes["channel"] in ("en", "de")
     assert shift.attributes["value"] == pytest.approx(0.6 if shift.attributes["channel"] == "en" else 0.4, abs=0.02)
+
+
+def test_the_chart_of_a_shift_draws_the_share_that_moved(planted: Planted, bad: Looked) -> None:
+    told(planted, bad)
+    shift = problems(planted)["falls", "inputs.question_language"]
+    figure = judged(shift, None)
+    assert figure is not None
+    shift = replace(shift, last_seen_at=datetime.fromtimestamp(ONSET + 3600, UTC))  # told days later
+    points = around(planted.database, shift, figure, BASE)
+    expected = (0.9, 0.6) if shift.attributes["channel"] == "en" else (0.1, 0.4)
+    assert (points[0].value, points[-1].value) == pytest.approx(expected)
 
 
 def test_young_series_and_new_fingerprints_warm_up(bad: Looked) -> None:
