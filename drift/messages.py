@@ -15,7 +15,7 @@ from drift import outbox
 from drift.outbox import GRAFANA, Action, Message
 from drift.problems.folding import UNRESOLVED, latest, load_problems
 from drift.problems.problem import EventRow, Problem
-from drift.problems.routing import INHIBITING, group_of, inhibited
+from drift.problems.routing import INHIBITING, OF_SEGMENTS, TOGETHER, group_of, inhibited, is_part, whole_of
 from drift.windows import sql
 from sinks.clickhouse.database import Database
 
@@ -56,7 +56,8 @@ def enqueue(database: Database, epoch: int, now: datetime) -> None:
     """Of the events that ask for a message and have none yet, the oldest `outbox.MOST` have one, to be sent.
 
     Those of muted problems wait until they are muted no more, and those of a problem that another one explains until
-    that one is resolved (`drift.problems.routing`); but where an opening was told, its end is. Of what waited for
+    that one is resolved (`drift.problems.routing`), of a segment for an hour longer: one that moved with the whole and
+    is back with it has none. But where an opening was told, its end is. Of what waited for
     longer than `OLDEST` only what is so still has one: that a problem is open, and that one that was told is over.
     """
     untold = _untold(database, now)
@@ -65,12 +66,12 @@ def enqueue(database: Database, epoch: int, now: datetime) -> None:
     known = load_problems(database, ids={one.problem_id for one in untold}, every_episode=True)
     episodes = {(one.problem_id, one.episode): one for one in known}
     muted = {one.problem_id for one in known if one.is_muted(now)}
-    waiting = _explained_by_others(database, latest(known))
+    waiting, parts = _explained_by_others(database, latest(known)), _moved_with_the_whole(database, known, now)
     due = [
         one
         for one in untold
         if one.problem_id not in muted
-        and (one.is_known or one.problem_id not in waiting)
+        and (one.is_known or not (one.problem_id in waiting or (one.problem_id, one.episode) in parts))
         and (not one.is_old or _is_so_still(one, episodes.get((one.problem_id, one.episode))))
         and (_ACTIONS[one.event] != "update" or _holds(one, episodes.get((one.problem_id, one.episode))))
     ][: outbox.MOST]
@@ -102,6 +103,22 @@ def _explained_by_others(database: Database, known: Mapping[str, Problem]) -> Co
     """Ids of those that are to be expected while another one is open."""
     causes = {one.problem_id: one for one in load_problems(database, states=("open",)) if one.aspect in INHIBITING}
     return inhibited({**known, **causes}.values()) if causes else ()
+
+
+def _moved_with_the_whole(database: Database, known: Sequence[Problem], now: datetime) -> Collection[tuple[str, int]]:
+    """Episodes of segments that are, or until they ended were, the same move as one of all traffic."""
+    of_segments = [(one, whole_of(one)) for one in known if one.segment and one.aspect in OF_SEGMENTS]
+    if not of_segments:
+        return ()
+    wholes: dict[str, list[Problem]] = {}
+    for whole in load_problems(database, ids={id_ for _, id_ in of_segments}, every_episode=True):
+        wholes.setdefault(whole.problem_id, []).append(whole)
+    return {
+        (one.problem_id, one.episode)
+        for one, id_ in of_segments
+        for whole in wholes.get(id_, ())
+        if is_part(whole, one) and (one.state == "resolved" or now - (whole.resolved_at or now) < TOGETHER)
+    }
 
 
 def _is_so_still(one: _Untold, problem: Problem | None) -> bool:

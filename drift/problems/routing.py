@@ -1,15 +1,22 @@
 """Which problems are told together, and which are not told while another one explains them. Pure."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 
-from drift.problems.problem import EventRow, Problem
+from drift.problems.events import place_of
+from drift.problems.onset import onset_of
+from drift.problems.problem import EventRow, Problem, problem_id
 
 _INHIBITED_BY_APP = ("coverage", "inputs")
 _INHIBITED_BY_EVALUATOR: Mapping[str, tuple[str, ...]] = {
     "error": ("coverage", "level", "flip", "inconsistency"),
     "coverage": ("level", "flip", "inconsistency"),
 }
-INHIBITING = ("missing", *_INHIBITED_BY_EVALUATOR)  # aspects
+OF_SEGMENTS = ("level", "coverage", "inputs")  # aspects that windows of segments are judged by, too
+_OBJECTIVE = "objective"  # no segment of the traffic: a budget that burns is told whatever else is
+TOGETHER = timedelta(hours=1)  # what begins and ends within so long of the whole is the same move
+_SEVERITIES = ("low", "medium", "high")
+INHIBITING = ("missing", *_INHIBITED_BY_EVALUATOR, *OF_SEGMENTS)  # aspects
 
 
 def group_of(problem: Problem | EventRow) -> str:
@@ -17,16 +24,34 @@ def group_of(problem: Problem | EventRow) -> str:
     return "/".join((problem.app, problem.environment, problem.model, problem.type))
 
 
+def is_part(whole: Problem, other: Problem) -> bool:
+    """Whether it is the same move in a segment: within an hour of the whole's, the same way, and no worse."""
+    if whole.aspect not in OF_SEGMENTS or whole.metric != other.metric or other.segment in ("", _OBJECTIVE):
+        return False
+    ways = {way for way in (_way(whole), _way(other)) if way is not None}
+    together = abs(onset_of(whole) - onset_of(other)) <= TOGETHER
+    return together and len(ways) <= 1 and _SEVERITIES.index(other.severity) <= _SEVERITIES.index(whole.severity)
+
+
+def whole_of(part: Problem) -> str:
+    """The id that the same problem of all traffic has."""
+    place = place_of(part)._replace(segment="", segment_value="")
+    return problem_id(*place)
+
+
 def inhibits(cause: Problem, other: Problem) -> bool:
     """Whether `other` is to be expected while `cause` is open.
 
     An application that sends nothing has no scores to be covered; an evaluator that fails scores too few records, and
-    the few that it scores say little of the level.
+    the few that it scores say little of the level. A metric that moves as a whole moves in the segments too; which of
+    them it comes from is told of the whole.
     """
     if (cause.app, cause.environment) != (other.app, other.environment) or cause.problem_id == other.problem_id:
         return False
     if cause.model not in ("", other.model) or cause.segment:
         return False
+    if cause.aspect == other.aspect:
+        return is_part(cause, other)
     if cause.aspect == "missing":
         return other.aspect in _INHIBITED_BY_APP
     same_evaluator = _evaluator(cause) == _evaluator(other)
@@ -38,7 +63,7 @@ def inhibited(problems: Iterable[Problem]) -> dict[str, tuple[str, ...]]:
     known = list(problems)
     causes: dict[tuple[str, str], list[Problem]] = {}
     for one in known:
-        if one.state == "open" and one.aspect in INHIBITING:
+        if one.state == "open" and one.aspect in INHIBITING and not one.segment:
             causes.setdefault((one.app, one.environment), []).append(one)
     found = {}
     for one in known:
@@ -48,6 +73,14 @@ def inhibited(problems: Iterable[Problem]) -> dict[str, tuple[str, ...]]:
         if explained_by:
             found[one.problem_id] = tuple(sorted(explained_by))
     return found
+
+
+def _way(problem: Problem) -> bool | None:
+    """Whether it rose; None where nothing is known of before."""
+    value, baseline = (problem.attributes.get(name) for name in ("value", "baseline"))
+    if not isinstance(value, int | float) or not isinstance(baseline, int | float):
+        return None
+    return value > baseline
 
 
 def _evaluator(problem: Problem) -> str:

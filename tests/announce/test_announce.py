@@ -11,6 +11,7 @@ import pytest
 from drift import outbox
 from drift.announce import Announced
 from drift.leadership import LeaderRow
+from drift.problems.problem import problem_id
 from evaluators.errors import ConfigError, Transient
 from sinks.grafana import GrafanaGateway
 from tests.announce.announcing_job import OPENED, REOPENED, RESOLVED, RESOLVED_AGAIN, Job, ms
@@ -78,6 +79,22 @@ def test_what_another_problem_explains_is_told_when_that_one_is_over(job: Job) -
     assert job.run() == Announced(opened=1, closed=1)
     job.happened(event("p0", "c3", "reopened", 1, NOON + timedelta(minutes=6), **cause), RESOLVED)
     assert job.run() == Announced(opened=1, closed=1)  # whose opening was told, its end is
+
+
+def test_one_fall_of_the_whole_and_of_its_segments_is_one_message(job: Job) -> None:
+    whole = OPENED._replace(problem_id=problem_id("helpdesk", "prod", "m1", "level", OPENED.metric))
+    tenants = [
+        OPENED._replace(problem_id=f"t{n}", event_id=f"t{n}", segment="tenant", segment_value=f"tenant-{n}")
+        for n in range(20)
+    ]
+    job.happened(*tenants, whole)
+    assert job.run() == Announced(opened=1)
+    assert job.states() == {"grafana:e1": "sent"}
+    lately = datetime.now(UTC) - timedelta(minutes=10)
+    job.happened(whole._replace(event="resolved", event_id="over", at=lately))
+    assert job.run() == Announced(closed=1)
+    job.happened(*(one._replace(event="resolved", event_id=f"{one.event_id}-over", at=lately) for one in tenants[:15]))
+    assert job.run(days=0.2) == Announced(opened=5)  # what stands alone now; of the others nothing
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Which problems are told together, and which not while another one explains them."""
 
-from datetime import UTC, datetime
+import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ def problem(id_: str = "p", **where: Any) -> Problem:
 
 LEVEL = {"aspect": "level"}
 COVERAGE = {"aspect": "coverage"}
+ACME = {"aspect": "level", "segment": "tenant", "segment_value": "acme"}
 
 
 @pytest.mark.parametrize(
@@ -38,12 +40,38 @@ COVERAGE = {"aspect": "coverage"}
         ({"aspect": "error", "model": ""}, {"aspect": "coverage", "model": "m2"}, True),
         ({"aspect": "error"}, {"aspect": "flip"}, True),
         (LEVEL, COVERAGE, False),
-        (LEVEL, {"aspect": "level", "segment": "tenant", "segment_value": "acme"}, False),
+        (LEVEL, ACME, True),
+        (LEVEL, {**ACME, "severity": "low"}, True),
+        (LEVEL, {**ACME, "severity": "high"}, False),  # worse than the whole
+        (LEVEL, {**ACME, "metric": "quality.other"}, False),
+        (LEVEL, {**ACME, "model": "m2"}, False),
+        (LEVEL, {"aspect": "level", "segment": "objective", "segment_value": "in-time"}, False),
+        (ACME, {**ACME, "segment_value": "other"}, False),  # one segment does not explain another
+        (COVERAGE, {**ACME, "aspect": "coverage"}, True),
+        ({"aspect": "flip"}, {"aspect": "flip", "segment": "typos", "segment_value": "1"}, False),
         (COVERAGE, {"aspect": "storage"}, False),
     ],
 )
 def test_what_explains_what(cause: dict[str, str], other: dict[str, str], expected: bool) -> None:
     assert inhibits(problem("a", **cause), problem("b", **other)) is expected
+
+
+@pytest.mark.parametrize(
+    ("minutes", "value", "expected"), [(60, 0.4, True), (-60, 0.4, True), (61, 0.4, False), (0, 0.9, False)]
+)
+def test_the_same_move_of_a_segment_began_within_an_hour_and_goes_the_same_way(
+    minutes: int, value: float, expected: bool
+) -> None:
+    def moved(to: float, after: int) -> str:
+        since = (NOON + timedelta(minutes=after)).isoformat()
+        return json.dumps({"value": to, "baseline": 0.8, "since": since})
+
+    whole, part = (
+        problem("a", **LEVEL, attributes=moved(0.5, 0)),
+        problem("b", **ACME, attributes=moved(value, minutes)),
+    )
+    assert inhibits(whole, part) is expected
+    assert not inhibits(part, whole)
 
 
 def test_only_what_is_open_explains_and_nothing_explains_itself() -> None:
@@ -52,6 +80,7 @@ def test_only_what_is_open_explains_and_nothing_explains_itself() -> None:
     assert inhibited([cause, level, error]) == {"a": ("c",), "b": ("a", "c")}
     (over,) = fold([event("a", f"a{n}", what, 1, NOON, **COVERAGE) for n, what in enumerate(("opened", "resolved"))])
     assert inhibited([over, level]) == {}
+    assert inhibited([level, problem("d", **ACME)]) == {"d": ("b",)}
 
 
 def test_a_group_is_of_an_application_a_model_and_a_type() -> None:
