@@ -1,12 +1,15 @@
-"""The job `drift` over 10,000 series in the embedded ClickHouse, on one core: a scheduled run, and a cold start.
+"""The job `drift` over 10,000 series in the embedded ClickHouse, on one core: scheduled runs, and a cold start.
 
-python -m benchmarks.drift_job                    needs extra `local`; a quarter of an hour on an idle machine
+python -m benchmarks.drift_job                    needs extra `local`; half an hour on an idle machine
+python -m benchmarks.drift_job --hours 24         every run of a day
 python -m benchmarks.drift_job --cold-series 300  the cold start by a smaller fraction
 
-Windows of five minutes are planted by SQL. A scheduled run has one new window of every series; its time is the median
-of five. A cold start learns baselines from 14 days: of a part of the series, and told for all in proportion, since all
-that it does is done batch by batch. Time of the clock and of the processor (ours and the engine's), since a busy
-machine lengthens the first.
+Windows of five minutes are planted by SQL. A scheduled run has one new window of every series. All runs of some hours
+are measured, those in which batches learn their baselines among them; series that learn in these hours have 14 days of
+history, the others two, which nobody reads. How many series learn at once at most in the whole day is told, too: a run
+of any other hour does no more. A cold start learns baselines from 14 days: of a part of the series, and told for all in
+proportion, since all that it does is done batch by batch. Time of the clock and of the processor (ours and the
+engine's), since a busy machine lengthens the first.
 """
 
 import argparse
@@ -14,6 +17,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +32,8 @@ import numpy.typing as npt
 from drift.jobs import Jobs
 from drift.leadership import elect
 from drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
+from drift.watching import grid
+from drift.watching.batch import Batch
 from drift.watching.kinds import Watch, watches
 from drift.windows.watermark import WatermarkRow
 from evaluators import registry
@@ -39,7 +45,7 @@ from sinks.settings import RetentionSettings
 
 SERIES, METRICS, APPS = 10_000, 40, 25
 BASE_S, DAY_S = 300, 86_400
-RUNS = 5
+FEW_DAYS = 2
 SCHEDULED_S, COLD_S = 10.0, 600.0
 LANES = ("fast", "model", "judge")
 WINDOWS = WindowSettings(base_s=BASE_S, sizes_s=(BASE_S, 3600, DAY_S))
@@ -94,10 +100,36 @@ class Measured:
     cpu_s: float
 
 
-def plant(database: Database, chosen: Sequence[Watch], series: int, first: int, ticks: int, version: int) -> None:
-    """Windows of every series: 40 metrics of 25 applications, whole and cut by tenant."""
-    per = series // len(chosen)
-    for watch in chosen:
+@dataclass(frozen=True)
+class Runs:
+    """Of some hours: each run with how many series learned in it, the most that do in any run of the day, and how many
+    series there are.
+    """
+
+    all: list[tuple[Measured, int]]
+    most: int
+    series: int
+
+    @property
+    def slowest(self) -> tuple[Measured, int]:
+        """By the processor's clock."""
+        return max(self.all, key=lambda run: run[0].cpu_s)
+
+    @property
+    def median(self) -> Measured:
+        """Likewise."""
+        return sorted((one for one, _ in self.all), key=lambda one: one.cpu_s)[len(self.all) // 2]
+
+
+def plant(
+    database: Database,
+    chosen: Mapping[Watch, Sequence[int]],
+    first: int,
+    ticks: int,
+    version: int,
+) -> None:
+    """Windows of these series of each metric: of 25 applications, whole and cut by tenant."""
+    for watch, numbers in chosen.items():
         for since in range(0, ticks, DAY_S // BASE_S):
             count = min(DAY_S // BASE_S, ticks - since)
             database.command(
@@ -108,9 +140,23 @@ def plant(database: Database, chosen: Sequence[Watch], series: int, first: int, 
                 "'m1', 'p1', "
                 f"if(k < {APPS}, '', 'tenant'), if(k < {APPS}, '', toString(intDiv(k, {APPS}))), n, n, "
                 f"{_FIGURES[watch.kind]}, 1, 'closed', {version} "
-                f"FROM (SELECT number % {per} AS k, intDiv(number, {per}) AS t, toUInt64(80 + rand(1) % 60) AS n "
-                f"FROM numbers({per * count}))"
+                f"FROM (SELECT arrayJoin({[*numbers]}) AS k, number AS t, toUInt64(80 + rand(k) % 60) AS n "
+                f"FROM numbers({count}))"
             )
+
+
+def evenly(chosen: Sequence[Watch], series: int) -> dict[Watch, Sequence[int]]:
+    """So many series, as many of each metric."""
+    return dict.fromkeys(chosen, range(series // len(chosen)))
+
+
+def of_batches(chosen: Sequence[Watch], batches: Sequence[Batch]) -> dict[Watch, Sequence[int]]:
+    """The series of some batches, by the numbers that they were planted with."""
+    found: dict[str, list[int]] = {}
+    for series in (one for batch in batches for one in batch.series):
+        number = int(series.app.removeprefix("app")) + APPS * int(series.segment_value or 0)
+        found.setdefault(series.metric, []).append(number)
+    return {watch: found[watch.name] for watch in chosen if watch.name in found}
 
 
 def close(database: Database, until: int) -> datetime:
@@ -154,41 +200,68 @@ def told(what: str, one: Measured, share: float = 1.0) -> None:
     )
 
 
+def cold_start(server: EmbeddedClickHouse, chosen: Sequence[Watch], series: int, days: int, end: int) -> Measured:
+    """The first look over so many days of so many series."""
+    with jobs_on(server, "cold") as (database, jobs):
+        ticks = days * DAY_S // BASE_S
+        plant(database, evenly(chosen, series), end - ticks * BASE_S, ticks, jobs.term.next_version())
+        now = close(database, end)
+        found = measured(database, partial(jobs.look_for_changes, now))
+        database.command("TRUNCATE TABLE windows")
+    return found
+
+
+def scheduled_runs(
+    server: EmbeddedClickHouse, chosen: Sequence[Watch], series: int, days: int, hours: int, end: int
+) -> Runs:
+    """All runs of some hours; series that learn in them have so many days of history."""
+    everyone, few_days = evenly(chosen, series), FEW_DAYS * DAY_S // BASE_S
+    with jobs_on(server, "scheduled") as (database, jobs):
+        version = jobs.term.next_version()
+        plant(database, everyone, end - few_days * BASE_S, few_days, version)
+        looked = jobs.look_for_changes(close(database, end)).looked
+        until = end + hours * 3600
+        batches = [one.batch for one in looked.seen]
+        learning = {batch.key: grid.learning(batch.key.number, end + BASE_S, BASE_S) for batch in batches}
+        learn = [batch for batch in batches if learning[batch.key] <= until]
+        ticks = (days - FEW_DAYS) * DAY_S // BASE_S
+        plant(database, of_batches(chosen, learn), end - days * DAY_S, ticks, version)
+        database.command("OPTIMIZE TABLE windows FINAL")  # merges of what was planted are none of a run's
+        at_once: Counter[int] = Counter()
+        for batch in batches:
+            at_once[learning[batch.key]] += len(batch.series)
+        runs = []
+        for at in range(end + BASE_S, until + 1, BASE_S):
+            plant(database, everyone, at - BASE_S, 1, jobs.term.next_version())
+            now = close(database, at) + timedelta(seconds=1)
+            runs.append((measured(database, partial(jobs.look_for_changes, now)), at_once[at]))
+    return Runs(runs, max(at_once.values()), looked.series)
+
+
 def main() -> int:
-    """0 where both are within their goals on the processor's clock."""
+    """0 where all are within their goals on the processor's clock."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--series", type=int, default=SERIES)
+    parser.add_argument("--hours", type=int, default=3)
+    parser.add_argument("--days", type=int, default=14)
     parser.add_argument("--cold-series", type=int, default=1_000)
-    parser.add_argument("--cold-days", type=int, default=14)
     options = parser.parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     chosen = [one for one in watches(registry.load().values()).values() if one.kind != "category"][:METRICS]
-    end = int(datetime.now(UTC).timestamp()) // 3600 * 3600 - 7200
+    end = int(datetime.now(UTC).timestamp()) // 3600 * 3600 - (options.hours + 2) * 3600
     with tempfile.TemporaryDirectory() as folder, EmbeddedClickHouse(Path(folder)) as server:
-        with jobs_on(server, "cold") as (database, jobs):
-            ticks = options.cold_days * DAY_S // BASE_S
-            plant(database, chosen, options.cold_series, end - ticks * BASE_S, ticks, jobs.term.next_version())
-            now = close(database, end)
-            cold = measured(database, partial(jobs.look_for_changes, now))
-            database.command("TRUNCATE TABLE windows")
-        with jobs_on(server, "scheduled") as (database, jobs):
-            ticks = 2 * DAY_S // BASE_S
-            plant(database, chosen, options.series, end - ticks * BASE_S, ticks, jobs.term.next_version())
-            first = close(database, end)
-            looked = jobs.look_for_changes(first).looked
-            runs = []
-            for run in range(RUNS):
-                plant(database, chosen, options.series, end + run * BASE_S, 1, jobs.term.next_version())
-                now = close(database, end + (run + 1) * BASE_S) + timedelta(seconds=1)
-                runs.append(measured(database, partial(jobs.look_for_changes, now)))
-    scheduled = sorted(runs, key=lambda one: one.cpu_s)[RUNS // 2]
+        cold = cold_start(server, chosen, options.cold_series, options.days, end)
+        runs = scheduled_runs(server, chosen, options.series, options.days, options.hours, end)
     share = options.series / options.cold_series
-    sys.stdout.write(f"{looked.series} series of {len(chosen)} metrics, windows of {BASE_S} s, one core\n")
-    told(f"scheduled run, median of {RUNS}", scheduled)
-    sys.stdout.write(f"  clock of all: {', '.join(f'{one.clock_s:.1f}' for one in runs)} s\n")
-    told(f"cold start over {options.cold_days} days, {options.cold_series} series", cold)
+    slowest, learned = runs.slowest
+    sys.stdout.write(f"{runs.series} series of {len(chosen)} metrics, windows of {BASE_S} s, one core\n")
+    told(f"scheduled run, median of {len(runs.all)}", runs.median)
+    told(f"  the slowest, in which {learned} series learned", slowest)
+    at_once = sorted((count for _, count in runs.all if count), reverse=True)
+    sys.stdout.write(f"  series that learned in a run: {at_once}; in any run of the day {runs.most} at most\n")
+    told(f"cold start over {options.days} days, {options.cold_series} series", cold)
     told(f"  in proportion, {options.series} series", cold, share)
-    return 0 if scheduled.cpu_s <= SCHEDULED_S and cold.cpu_s * share <= COLD_S else 1
+    return 0 if slowest.cpu_s <= SCHEDULED_S and cold.cpu_s * share <= COLD_S else 1
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 HOUR_S = 3600
 DAY_S = 86_400
 _TICK_S = 300
-_HOURS = 24
+_MOMENTS = DAY_S // _TICK_S
+_APART = 179  # prime to `_MOMENTS`, and near their golden section: batches that follow each other learn far apart
 
 
 def tick_s(base_s: int) -> int:
@@ -29,9 +30,14 @@ def span_s(lateness_s: float) -> int:
     return ceiling(max(lateness_s, HOUR_S), HOUR_S)
 
 
-def learning_s(number: int, tick_s: int) -> int:
-    """When the batch of that number learns its baselines, after midnight in UTC: at an hour of its own, on a tick."""
-    return ceiling(number % _HOURS * HOUR_S, tick_s) % DAY_S
+def learning(number: int, at: int, tick_s: int) -> int:
+    """The first tick from `at` on at which the batch of that number learns its baselines, once a day.
+
+    Of any 288 numbers in a row no two learn in the same five minutes, so that no run learns much.
+    """
+    moment = number * _APART % _MOMENTS * _TICK_S
+    after = ceiling(at, tick_s) - tick_s  # a moment between two ticks is that of the later one
+    return ceiling(ceiling(after + 1 - moment, DAY_S) + moment, tick_s)
 
 
 def time(at: int) -> datetime:

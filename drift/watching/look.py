@@ -202,9 +202,8 @@ class Look:
             ids = reading.present(self.database, span, metrics)
             ids = ids[~np.isin(ids, np.concatenate([batch.rows.ids for batch in group]))] if group else ids
             new = reading.names(self.database, span, metrics, ids) if len(ids) else {}
-            number = (
-                max((key.number for key in taken if key[:2] == (kind, lane) and not key.of_successors), default=-1) + 1
-            )
+            numbers = [key.number for key in (*taken, *(one.key for one in found)) if not key.of_successors]
+            number = max(numbers, default=-1) + 1
             for batch, some in self._placed(BatchKey(kind, lane, number), group, new, begin):
                 # A batch of their own has baselines at once: of all series at first, or where that was cut short.
                 batch.add(some, self.tick_s, known_before=batch not in group)

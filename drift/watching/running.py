@@ -45,8 +45,7 @@ class Runner:
             now = self._held_at(batch, held)
             if batch.until >= end or self.stopped():
                 return now.fitted
-            stop = min(end, grid.ceiling(grid.ceiling(batch.until + 1, grid.HOUR_S), self.fitter.tick_s))
-            self._run(batch, now.fitted, stop)
+            self._run(batch, now.fitted, min(end, self._next_stop(batch)))
 
     def rest_anew(self, batch: Batch, places: Integers) -> None:
         """Series of which people said what theirs rests on have baselines of that at once, and start anew."""
@@ -61,10 +60,16 @@ class Runner:
         fitted = Fitted(fresh.ids, fresh.fingerprint, basis, mixed)
         kept.keep_baseline(self.database, batch.key, Held(held[-1].holds_from, fitted), self.version())
 
+    def _next_stop(self, batch: Batch) -> int:
+        """The end of the hour that the batch is at, or the tick from which other baselines hold."""
+        tick_s = self.fitter.tick_s
+        hour = grid.ceiling(grid.ceiling(batch.until + 1, grid.HOUR_S), tick_s)
+        return min(hour, grid.learning(batch.key.number, batch.until + 1, tick_s))
+
     def _held_at(self, batch: Batch, held: list[Held]) -> Held:
         """The baseline for the next tick; made, and added to those held, where it is time for it."""
         past = [one for one in held if one.holds_from <= batch.until]
-        due = batch.until % grid.DAY_S == grid.learning_s(batch.key.number, self.fitter.tick_s)
+        due = batch.until == grid.learning(batch.key.number, batch.until, self.fitter.tick_s)
         due = due and bool(batch.series)  # all of them may have gone for good
         due = due and not batch.key.of_successors  # what they succeed is learned once
         if past and not (due and past[-1].holds_from != batch.until):

@@ -151,8 +151,7 @@ def _warm_at(batch: Batch, some: detecting.Windows, windows: WindowSettings) -> 
     if not len(seen):
         return None
     earliest = int(some.start[seen[0]]) + grid.DAY_S + grid.span_s(windows.allowed_lateness_s)
-    learning_s = grid.learning_s(batch.key.number, grid.tick_s(windows.base_s))
-    return grid.time(grid.ceiling(max(earliest, batch.until) - learning_s, grid.DAY_S) + learning_s)
+    return grid.time(grid.learning(batch.key.number, max(earliest, batch.until), grid.tick_s(windows.base_s)))
 
 
 def _channels(watch: Watch, labels: Sequence[str], baseline: Baseline, last: detecting.Windows) -> list[Channel]:

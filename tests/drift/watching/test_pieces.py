@@ -9,8 +9,8 @@ from sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.drift.watching.planted import BASE, DAY, START, Planted, WindowRow, window
 from tests.infra.fresh_database import fresh_database
 
-BEGIN = START + 2 * DAY - 7200  # the first tick that is looked at: an hour before the first look
-END = BEGIN + 6 * 3600  # past midnight, when the baselines of first batches are made anew
+BEGIN = START + 2 * DAY - 4 * 3600  # the first tick that is looked at: an hour before the first look
+END = BEGIN + 10 * 3600 + BASE  # past midnight, 5:50 and 20:45, when three of four batches learn anew
 ONSET = BEGIN + 3 * 3600
 
 
@@ -82,5 +82,7 @@ def test_cuts_restarts_and_late_windows_change_nothing(
             ("moves", metric)
             for metric in ("quality.good", "checked.passes", "speed.seconds", "inputs.question_language")
         }
+        learnt = at_once.database.rows("SELECT DISTINCT holds_from FROM detector_baselines FINAL ORDER BY holds_from")
+        assert [int(row["holds_from"].timestamp()) - BEGIN for row in learnt] == [0, 2700, 4 * 3600, 9 * 3600 + 3000]
         assert [one.batch.names() for one in last.seen] == [one.batch.names() for one in whole.seen]
         assert left(in_pieces) == left(at_once)
