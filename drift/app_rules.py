@@ -79,6 +79,16 @@ class AppRules(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
         description="Greatest good share of questions asked inconsistency_askings times that pass on the mean and "
         "failed at least once; a problem where the whole 95 % interval of the share is above this.",
     )
+    compare_answers: bool = Field(
+        default=True,
+        description="Compare what answers to the same question say: lane model stores a vector and hashes of the "
+        "amounts, dates, yes and no of each answer, where privacy.store_embeddings has vectors stored.",
+    )
+    disagreement_limit: Share = Field(
+        default=0.2,
+        description="Greatest good share of questions asked inconsistency_askings times whose answers disagree; a "
+        "problem where the whole 95 % interval of the share is above this.",
+    )
     missing_after_s: Duration | None = Field(
         default=900.0,
         gt=0,

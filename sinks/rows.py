@@ -94,7 +94,7 @@ class ScoreRow(NamedTuple):
 
 
 class EmbeddingRow(NamedTuple):
-    """Table `embeddings`: a question's vector, numbers that Float32 holds exactly."""
+    """Table `embeddings`: a question's vector, numbers that Float32 holds exactly, and what the answer to it says."""
 
     run_id: str
     app: str
@@ -106,6 +106,8 @@ class EmbeddingRow(NamedTuple):
     vector: Sequence[float]
     topic: str = ""  # by the topic model of that version; empty: there was none
     topic_version: int = 0
+    answer: Sequence[int] = ()  # its vector, the greatest of its numbers 127
+    answer_claims: Sequence[str] = ()  # kind:hash
     is_deleted: int = 0
 
 

@@ -86,6 +86,8 @@ _EMBEDDING = EmbeddingRow(
     version=1,
     model="encoder@1",
     vector=[0.5, -0.75, 0.0],
+    answer=[127, -3, 0],
+    answer_claims=["eur:0f", "stance:a1"],
 )
 
 

@@ -27,7 +27,9 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
     traces_days: int = Field(default=90, ge=1, description="Traces and scores.")
     texts_days: int = Field(default=30, ge=1, description="What users wrote.")
     labels_days: int = Field(default=30, ge=1, description="Late facts: reference answers, grades, people's verdicts.")
-    embeddings_days: int = Field(default=30, ge=1, description="Vectors of questions, and what was learned from them.")
+    embeddings_days: int = Field(
+        default=30, ge=1, description="Vectors of questions and answers, and what was learned from them."
+    )
     windows_minute_days: int = Field(default=30, ge=1, description="Windows of a minute (and of the base size).")
     windows_hour_days: int = Field(default=365, ge=1, description="Windows of an hour.")
     windows_day_days: int = Field(default=1825, ge=1, description="Windows of a day.")
@@ -45,8 +47,8 @@ class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
     )
     store_embeddings: bool | None = Field(
         default=None,
-        description="Vectors of questions, to see drift in what is asked. Texts can be guessed from them: unset, they "
-        "are stored where store_texts is full.",
+        description="Vectors of questions and answers, to see drift in what is asked and answers that disagree. Texts "
+        "can be guessed from them: unset, they are stored where store_texts is full.",
     )
     hash_users: bool = Field(default=False, description="Store a keyed hash instead of the user id.")
     hash_key: SecretStr = Field(

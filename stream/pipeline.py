@@ -21,6 +21,7 @@ from evaluators.resources import Batch, Resources
 from evaluators.run import run_all
 from evaluators.spec import Lane
 from sinks.rows import LIVE, PROBE, Block, DirtyRow
+from stream.ingest.answers import AnswerColumns
 from stream.ingest.canonical import canonical
 from stream.ingest.decoders import Decoders
 from stream.ingest.decoding import Limits, decoded
@@ -99,6 +100,7 @@ class Pipeline:
         key = settings.privacy.hash_key.get_secret_value().encode()
         self._user_key = key if settings.privacy.hash_users else None
         self._hash_question = question_hash_of(settings.privacy)
+        self._answers = AnswerColumns.of(settings.rules, zip(self.plan, self._rates, strict=True), self._hash_question)
         self._period = period
         self._topics = topics
         self._new_mark = new_mark
@@ -205,7 +207,7 @@ class Pipeline:
         if encoder is None or not self._embeds:
             return batch
         made = embedded(batch, shared, encoder.revision, self._topics())
-        done.block.embeddings += made.rows
+        done.block.embeddings += self._answers.filled(made.rows, batch, shared)
         done.without_vector += made.without
         return in_topics(batch, made.rows)
 

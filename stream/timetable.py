@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from drift.explaining import Explaining
+from drift.flips.disagreeing import watch_answers
 from drift.flips.inconsistency import watch_inconsistency
 from drift.flips.watching import watch_flips
 from drift.job_runs import Done
@@ -118,7 +119,9 @@ def _watching_flips(jobs: Jobs, now: datetime) -> Done:
 
 
 def _watching_inconsistency(jobs: Jobs, now: datetime) -> Done:
-    return Done(raised=len(watch_inconsistency(jobs.database, jobs.metrics, jobs.rules, jobs.term, now)))
+    by_scores = watch_inconsistency(jobs.database, jobs.metrics, jobs.rules, jobs.term, now)
+    by_answers = watch_answers(jobs.database, jobs.rules, jobs.term, now)
+    return Done(raised=len(by_scores) + len(by_answers))
 
 
 def _watching_storage(jobs: Jobs, now: datetime) -> Done:

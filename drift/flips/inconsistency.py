@@ -2,7 +2,7 @@
 
 The same question is one with the same hash (`traces.question_hash`), asked of one model with one prompt version, by
 probes or in live traces. It is inconsistent in a metric where the mean of its last answers is good and the worst is
-not, under one version of the evaluator. What answers say is not compared: only their scores are.
+not, under one version of the evaluator. What answers say is compared by `drift.flips.disagreeing`.
 """
 
 import math
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from drift.flips.disagreeing import METRIC
 from drift.flips.judging import attributes_of, in_words, judged
 from drift.flips.links import STREAM
 from drift.insights.answered import with_lines
@@ -57,7 +58,9 @@ def watch_inconsistency(
 ) -> list[EventRow]:
     """What questions asked again in the last day or so say is told when this returns; `now` is the server's time."""
     since = (now - timedelta(seconds=rules.asked_within_s)).replace(second=0, microsecond=0)
-    told: dict[Place, Trouble | Over] = {place: Over(place, _KIND, now) for place in standing(database, _KIND)}
+    told: dict[Place, Trouble | Over] = {
+        place: Over(place, _KIND, now) for place in standing(database, _KIND) if place.metric != METRIC
+    }
     for app, traces in _apps(database, since).items():
         watched, own = _rules(app, metrics, rules), rules.of(app)
         for one in _asked(database, app, watched, own, since, traces) if watched else ():

@@ -11,6 +11,7 @@ class Lines:
 
     thresholds: Mapping[str, float] = field(default_factory=dict)
     params: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    same_answer: float | None = None  # least cosine of answers to one question that say the same; None: not measured
 
 
 def _relevant(threshold: float) -> Mapping[str, Mapping[str, float]]:
@@ -52,6 +53,7 @@ LINES: Mapping[str, Lines] = MappingProxyType(
                 }
             ),
             params=_relevant(0.45),
+            same_answer=0.3,  # python -m benchmarks.answers
         ),
     }
 )

@@ -4,7 +4,6 @@ So a newer message without a question takes the vector of an older one out, as i
 A question with a vector is placed in a topic where its application has a topic model.
 """
 
-import logging
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,13 +13,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from drift.topics.model import SEGMENT, TopicModel
-from evaluators.errors import DeviceLost
 from evaluators.resources import Batch
 from evaluators.spec import Vectors
 from sinks.rows import EmbeddingRow
+from stream.ingest.encoding import encoded
 from stream.ingest.rows import Placed
-
-log = logging.getLogger(__name__)
 
 LONGEST = 500_000  # characters of a question, as many as the evaluators that embed take
 _NONE = array("f")
@@ -62,7 +59,7 @@ def embedded(places: Sequence[Placed], shared: Batch, revision: str, models: Map
                 vector,
                 topic,
                 models[trace.app].version if topic else 0,
-                0 if vector else 1,
+                is_deleted=0 if vector else 1,
             )
         )
     return made
@@ -105,19 +102,9 @@ def _topics(
 
 
 def _vectors(questions: Sequence[str], shared: Batch) -> Mapping[str, Sequence[float]]:
-    """The vector of each question that has one; those that the encoder cannot take cost no other its own."""
-    if not questions:
+    """The vector of each question that has one, as it is stored."""
+    found = encoded(questions, shared)
+    if not found:
         return {}
-    try:
-        vectors = shared.embed(questions)
-    except DeviceLost:
-        raise
-    except Exception as error:  # noqa: BLE001  # an encoder is code of others, and may break on one text
-        if len(questions) == 1:
-            log.warning("the encoder failed on a question: %s", type(error).__name__)
-            return {}
-        middle = len(questions) // 2
-        return {**_vectors(questions[:middle], shared), **_vectors(questions[middle:], shared)}
-    return {
-        question: array("f", vector.tobytes()) for question, vector in zip(questions, rounded(vectors), strict=True)
-    }
+    every = rounded(np.stack(list(found.values())))
+    return {question: array("f", vector.tobytes()) for question, vector in zip(found, every, strict=True)}

@@ -62,7 +62,7 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 def test_the_row_of_a_question() -> None:
     [row] = process(record(offset=5)).block.embeddings
     trace = ("live", "docs", "prod", row.time, "t-1", pack(AT_MS, 5))
-    assert row._replace(vector=()) == EmbeddingRow(*trace, "hashing-8@1", ())
+    assert row._replace(vector=(), answer=(), answer_claims=()) == EmbeddingRow(*trace, "hashing-8@1", ())
     [encoded] = HashingEncoder(8).encode([QUESTION])
     assert list(row.vector) == pytest.approx(encoded, rel=2**-8)
     assert cosine(row.vector, encoded) > 0.9999

@@ -1,0 +1,125 @@
+"""The same question asked again and answered otherwise: a problem where the answers to many questions disagree."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from drift.flips.answers import Asked, asked_again
+from drift.flips.disagreement import By, Disagreement, disagreement
+from drift.flips.judging import attributes_of, in_words, judged
+from drift.flips.links import STREAM
+from drift.insights.shares import Share
+from drift.leadership import Term
+from drift.phrases import moment, percent, whereabouts
+from drift.problems.accounts import account_of
+from drift.problems.events import Account, Place
+from drift.problems.problem import EventRow, Kind
+from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.settings import RuleSettings
+from evaluators.encoder.thresholds import LINES, Lines
+from sinks.clickhouse.database import Database
+
+METRIC = "answers.agreement"
+RULE = "answers"
+_KIND: Kind = "inconsistency"
+_EXAMPLES = 5  # questions
+_WORDS: Mapping[By, str] = {  # the plainest first
+    "stance": "in yes or no",
+    "claims": "in figures",
+    "refusal": "in whether they answer at all",
+    "meaning": "in what they speak of",
+}
+
+
+@dataclass(slots=True)
+class _Found:
+    """Questions of one place whose answers were compared, and how those disagree that do."""
+
+    place: Place
+    first: datetime
+    last: datetime
+    questions: int = 0
+    answers: int = 0
+    apart: list[Disagreement] = field(default_factory=list)
+
+    @property
+    def share(self) -> Share:
+        return Share(len(self.apart), self.questions)
+
+
+def watch_answers(database: Database, rules: RuleSettings, term: Term, now: datetime) -> list[EventRow]:
+    """What answers to questions asked again in the last day or so say is told on return; `now` is the server's time."""
+    since = (now - timedelta(seconds=rules.asked_within_s)).replace(second=0, microsecond=0)
+    told: dict[Place, Trouble | Over] = {
+        place: Over(place, _KIND, now) for place in standing(database, _KIND) if place.metric == METRIC
+    }
+    for app in _apps(database, since):
+        own = rules.of(app)
+        compared = asked_again(database, app, own.inconsistency_askings, since) if own.compare_answers else ()
+        for one in _found(app, compared):
+            state = judged(one.share, own.disagreement_limit) if one.answers >= own.min_sample else "unclear"
+            if state == "bad":
+                told[one.place] = Trouble(one.place, _account(one, own), one.first, one.last)
+            elif state == "unclear":
+                told.pop(one.place, None)
+    return tell(database, list(told.values()), rules, term, now)
+
+
+def _apps(database: Database, since: datetime) -> list[str]:
+    rows = database.rows(
+        f"SELECT DISTINCT app FROM traces WHERE {STREAM} AND time >= {{since:DateTime64(3, 'UTC')}} "
+        "AND question_hash != '' ORDER BY app",
+        {"since": since},
+    )
+    return [row["app"] for row in rows]
+
+
+def _found(app: str, asked: Iterable[Asked]) -> Iterable[_Found]:
+    by_place: dict[Place, _Found] = {}
+    for one in asked:
+        place = Place(app, one.environment, one.model, "inconsistency", METRIC)
+        found = by_place.setdefault(place, _Found(place, one.first, one.last))
+        found.first, found.last = min(found.first, one.first), max(found.last, one.last)
+        found.questions += 1
+        found.answers += len(one.answers)
+        apart = disagreement(one.answers, _least_cosine(one.encoder))
+        if apart is not None:
+            found.apart.append(apart)
+    return by_place.values()
+
+
+def _least_cosine(encoder: str) -> float | None:
+    return LINES.get(encoder.rpartition("@")[0], Lines()).same_answer
+
+
+def _account(one: _Found, rules: RuleSettings) -> Account:
+    place, share = one.place, one.share
+    by = Counter(apart.by for apart in one.apart)
+    said = (
+        f"{whereabouts(place.app, place.environment)}: the answers to {share.hits} of {share.n} questions that were "
+        f"asked again ({in_words(share)}) disagree, above the limit of {percent(rules.disagreement_limit)}: "
+        f"{', '.join(f'{by[name]} {words}' for name, words in _WORDS.items() if by[name])}; "
+        f"{one.answers} answers since {moment(one.first)}."
+    )
+    shown = sorted(one.apart, key=lambda apart: (list(_WORDS).index(apart.by), apart))[:_EXAMPLES]
+    attributes: dict[str, Any] = {
+        **attributes_of(share, rules.disagreement_limit),
+        "answers": one.answers,
+        "compared": "answers",
+        "by": dict(by),
+        "pairs": [apart._asdict() for apart in shown],
+    }
+    return account_of(
+        _KIND,
+        place,
+        None,
+        said,
+        attributes,
+        rules,
+        wrong=share.hits,
+        traffic=share.n,
+        examples=[trace_id for apart in shown for trace_id in (apart.odd, apart.other)],
+        rule_id=RULE,
+    )
