@@ -31,7 +31,7 @@ def fit(history: Categories, *, seasonal: bool = True) -> Baseline:
 
 def run(baseline: Baseline, state: State, windows: Categories) -> Watched:
     """Alarms after each of the windows; `state` goes on to their end. Raises as `watching.advance`."""
-    n, hits = _channels(windows.counts, baseline.active[:, :-1])
+    n, hits = channels(windows.counts, baseline.active[:, :-1])
     return shares.run(baseline, state, windows.start, n, hits)
 
 
@@ -47,7 +47,8 @@ def _fit(history: Categories, seasonal: bool) -> Baseline:
     return replace(found, active=found.active & every)
 
 
-def _channels(counts: Numbers, watched: Flags) -> tuple[Floats, Floats]:
+def channels(counts: Numbers, watched: Flags) -> tuple[Floats, Floats]:
+    """Records n [S, T] and hits [S, C, T] of counts, the labels that are not watched in the last channel."""
     n, of_label = _counted(counts)
     rest = (of_label * ~watched[:, :, None]).sum(axis=1)
     return n, np.concatenate([of_label, rest[:, None]], axis=1)

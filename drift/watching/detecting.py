@@ -1,10 +1,11 @@
 """One face for all detectors: cells of the database as windows of their kind, fitted and run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from drift.detectors import categories, positives, rates, scores, stored, watching
+from drift.detectors import categories, positives, rates, scores, shares, stored, watching
+from drift.detectors import moved as moves
 from drift.detectors.baseline import Baseline
 from drift.detectors.series import Categories, Flags, Floats, Integers, Numbers, Positives, Rates, Scores
 from drift.detectors.watching import State
@@ -53,10 +54,21 @@ def without(kind: Kind, some: Windows, left_out: Flags) -> Windows:
     return some
 
 
+def rows(some: Windows, places: Integers) -> Windows:
+    """A copy of the windows of some series."""
+    arrays = {field.name: getattr(some, field.name) for field in fields(some) if field.name != "start"}
+    return replace(some, **{name: array[places] for name, array in arrays.items()})
+
+
+def records(some: Windows) -> Floats:
+    """Of each window [S, T]."""
+    found: Floats = some.counts.sum(axis=2) if isinstance(some, Categories) else some.n
+    return found
+
+
 def seen(some: Windows) -> Flags:
     """Windows [S, T] with records."""
-    n = some.counts.sum(axis=2) if isinstance(some, Categories) else some.n
-    there: Flags = n > 0
+    there: Flags = records(some) > 0
     return there
 
 
@@ -69,6 +81,14 @@ def fit(some: Windows, levels: Integers | None, seasonal: bool) -> Baseline:
     if isinstance(some, Positives):
         return positives.fit(some, levels, seasonal=seasonal)
     return categories.fit(some, seasonal=seasonal)
+
+
+def moved(old: Baseline, now: Windows, known: Floats) -> tuple[Baseline, Flags]:
+    """`old`, learned from `known` records [S], at the level of `now`; of which series that has enough records."""
+    if isinstance(now, Scores):
+        return moves.of_scores(old, now, known)
+    n, hits, margin = _shares(old, now)
+    return moves.of_shares(old, now.start, n, hits, known, margin)
 
 
 def run(baseline: Baseline, state: State, some: Windows) -> None:
@@ -104,6 +124,15 @@ def restarted(state: State, rows: Numbers, baseline: Baseline) -> State:
     fresh = watching.start(stored.take(baseline, rows))
     fresh.until[:] = state.until[rows]
     return stored.take(stored.join([state, fresh]), _order(len(state.until), rows))
+
+
+def _shares(old: Baseline, now: Rates | Positives | Categories) -> tuple[Floats, Floats, float]:
+    """Records [S, T] and hits [S, C, T] as the detector of the kind counts them, and its margin of the odds."""
+    if isinstance(now, Categories):
+        n, hits = categories.channels(now.counts, old.active[:, :-1])
+        return n, hits, categories.MARGIN
+    hits = now.above.transpose(0, 2, 1) if isinstance(now, Positives) else now.hits[:, None]
+    return now.n, hits, shares.MARGIN
 
 
 def _order(series: int, rows: Numbers) -> Numbers:

@@ -1,8 +1,9 @@
 """Baselines of a batch: learned from history with what is known to be no example left out, or from what was pinned."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from sinks.rows import LIVE
 
 _LONGEST_REFERENCE_S = 28 * grid.DAY_S  # of what is pinned the end counts
 _SEASONAL_S = SEASONAL_DAYS * grid.DAY_S  # what is pinned of less has one level for all hours
+WHOLE_S = 7 * grid.DAY_S  # after an accepted change: hours and days of the week are known by then
 _MOST_TROUBLE = 1 - MOST_INCIDENTS  # of a history: the little that is left then is what is odd in it
 _FEW_BINS = 10_000  # between the least and the greatest value of a series
 
@@ -47,21 +49,27 @@ class Fitter:
         return grid.tick_s(self.base_s)
 
     def fit(self, batch: Batch, at: int, before: Held | None) -> Fitted:
-        """Baselines that hold from tick `at` on, from windows that no late record changes any more (to speak of).
+        """Baselines of all series of the batch, as `baselines` says."""
+        basis, found = self.baselines(batch, np.arange(len(batch.series)), at, before)
+        return Fitted(batch.rows.ids.copy(), batch.rows.fingerprint.copy(), basis, found)
+
+    def baselines(self, batch: Batch, places: Integers, at: int, before: Held | None) -> tuple[Integers, Baseline]:
+        """Baselines of these series that hold from tick `at` on, and what each rests on. From windows that no late
+        record changes any more (to speak of).
 
         Where what was pinned does not tell enough of a series, its history does: else nobody would watch it. A complete
         reference stays as `before` has it.
         """
-        end = grid.floor(at - self.lateness_s, self.tick_s)
-        span = Span(self.base_s, self.tick_s, grid.ceiling(end - self.history_s, self.tick_s), end)
-        rows, basis = batch.rows, np.maximum(batch.rows.basis, HISTORY)
-        found = self._fit(batch, np.arange(len(batch.series)), span, None)
-        for pin, places in self.pinned(batch).items():
-            reference = self._reference(batch, places, pin, before)
-            told = np.flatnonzero(reference.warming == Warming.WATCHED)
-            found = detecting.replaced(found, places[told], stored.take(reference, told))
-            basis[places[told]] = pin.basis
-        return Fitted(rows.ids.copy(), rows.fingerprint.copy(), basis, found)
+        basis = np.maximum(batch.rows.basis[places], HISTORY)
+        found = self._of_history(batch, places, at).baseline
+        for pin, pinned in self.pinned(batch).items():
+            rows = np.flatnonzero(np.isin(places, pinned))
+            if len(rows):
+                reference = self._reference(batch, places[rows], pin, at, before)
+                told = np.flatnonzero(reference.warming == Warming.WATCHED)
+                found = detecting.replaced(found, rows[told], stored.take(reference, told))
+                basis[rows[told]] = pin.basis
+        return basis, found
 
     def pinned(self, batch: Batch) -> dict[Pin, Integers]:
         """Where the series stand for which a pin holds, by pin."""
@@ -72,9 +80,21 @@ class Fitter:
                 found.setdefault(pin, []).append(place)
         return {pin: np.array(places) for pin, places in found.items()}
 
-    def by_pin(self, batch: Batch, places: Integers, pin: Pin) -> Baseline:
-        """Baselines of these series by what was pinned, whichever pin holds for them."""
-        return self._fit(batch, places, self.span(pin), pin)
+    def by_pin(self, batch: Batch, places: Integers, pin: Pin, at: int) -> Baseline:
+        """Baselines of these series by what was pinned, whichever pin holds for them.
+
+        Of less than a day nobody knows the other hours: those, and the noise, are of the history until `at`.
+        """
+        span = self.span(pin)
+        some, levels = self._windows(batch, places, span)
+        seasonal = pin.run_id == LIVE and len(span.ticks) * span.tick_s >= _SEASONAL_S
+        found = detecting.fit(some, levels if batch.key.kind == "positive" else None, seasonal)
+        short = np.flatnonzero((found.warming == Warming.WATCHED) & (self._lasts(some) < grid.DAY_S))
+        if not len(short):
+            return found
+        history = self._of_history(batch, places[short], at)
+        now, _ = self._windows(batch, places[short], span, history.baseline.bins)
+        return detecting.replaced(found, short, _moved(history, now, Warming.LESS_THAN_A_DAY))
 
     def span(self, pin: Pin) -> Span:
         """The windows of the reference."""
@@ -87,29 +107,57 @@ class Fitter:
         watches = [self.watched[one.metric] for one in series]
         return Scale(np.array([one.low for one in watches]), np.array([one.span for one in watches]))
 
-    def _reference(self, batch: Batch, places: Integers, pin: Pin, before: Held | None) -> Baseline:
-        if before is None or before.holds_from < pin.complete_at.timestamp():
-            return self.by_pin(batch, places, pin)
+    def _reference(self, batch: Batch, places: Integers, pin: Pin, at: int, before: Held | None) -> Baseline:
+        if before is None:
+            return self.by_pin(batch, places, pin, at)
         rows = stored.take(batch.rows, places)
         found = before.fitted.matched(rows, batch.key.kind)
         held = (found.warming == Warming.WATCHED) & (before.fitted.basis_of(rows) == pin.basis)
+        if before.holds_from < pin.complete_at.timestamp():
+            fresh = self.by_pin(batch, places, pin, at)
+            rest = np.flatnonzero(~held | (fresh.warming == Warming.WATCHED))
+            return detecting.replaced(found, rest, stored.take(fresh, rest))
         rest = np.flatnonzero(~held)
-        return detecting.replaced(found, rest, self.by_pin(batch, places[rest], pin)) if len(rest) else found
+        return detecting.replaced(found, rest, self.by_pin(batch, places[rest], pin, at)) if len(rest) else found
 
-    def _fit(self, batch: Batch, places: Integers, span: Span, pin: Pin | None) -> Baseline:
-        """Of these series, by windows of their own fingerprints."""
+    def _of_history(self, batch: Batch, places: Integers, at: int) -> "_Learned":
+        """By the days before tick `at`, and after an accepted change by its days alone as soon as those are a week."""
+        end = grid.floor(at - self.lateness_s, self.tick_s)
+        span = Span(self.base_s, self.tick_s, grid.ceiling(end - self.history_s, self.tick_s), end)
+        kind = batch.key.kind
+        some, levels = self._windows(batch, places, span)
+        before, trouble = self._no_example(batch, places, span, detecting.seen(some))
+        known = levels if kind == "positive" else None
+        basis = batch.rows.basis[places]
+        young = np.flatnonzero((basis > 0) & (basis > end - WHOLE_S) & before.any(axis=1))
+        past = detecting.without(kind, detecting.rows(some, young), ~before[young] | trouble[young])
+        some = detecting.without(kind, some, before | trouble)
+        found = detecting.fit(some, known, seasonal=True)
+        if len(young):
+            old = _Learned(detecting.fit(past, None if known is None else known[young], seasonal=True), past)
+            moved = _moved(old, detecting.rows(some, young))
+            told = np.flatnonzero(moved.warming == Warming.WATCHED)
+            found = detecting.replaced(found, young[told], stored.take(moved, told))
+        return _Learned(found, some)
+
+    def _windows(
+        self, batch: Batch, places: Integers, span: Span, bins: Numbers | None = None
+    ) -> tuple[detecting.Windows, Numbers]:
+        """Those of these series' own fingerprints, and the levels that they are counted by: `bins` where given."""
         series, rows = [batch.series[place] for place in places], stored.take(batch.rows, places)
-        levels = self._levels(batch, places, series, rows, span)
+        levels = self._levels(batch, places, series, rows, span) if bins is None else bins
+        levels = batch.rows.labels[places] if batch.key.kind == "category" else levels
         cells = reading.cells(self.database, batch.key.kind, self.watched, series, rows.ids, levels, span)
         cells, place = own(cells, rows)
-        some = detecting.windows(
-            batch.key.kind, cells, place, len(series), span.ticks, batch.rows.labels[places], self.scale(series)
-        )
-        if pin is None:
-            left_out = self._no_example(batch, series, rows, span, detecting.seen(some))
-            some = detecting.without(batch.key.kind, some, left_out)
-        seasonal = pin is None or (pin.run_id == LIVE and len(span.ticks) * span.tick_s >= _SEASONAL_S)
-        return detecting.fit(some, levels if batch.key.kind == "positive" else None, seasonal)
+        labels, scale = batch.rows.labels[places], self.scale(series)
+        return detecting.windows(batch.key.kind, cells, place, len(series), span.ticks, labels, scale), levels
+
+    def _lasts(self, some: detecting.Windows) -> Integers:
+        """Seconds from the first record to the last of each series [S]."""
+        seen = detecting.seen(some)
+        first, last = np.argmax(seen, axis=1), seen.shape[1] - np.argmax(seen[:, ::-1], axis=1)
+        found: Integers = (last - first) * self.tick_s
+        return found
 
     def _levels(self, batch: Batch, places: Integers, series: Sequence[Series], rows: Rows, span: Span) -> Numbers:
         """What cells are counted by: bins of positives; of categories the labels, which are chosen here."""
@@ -134,30 +182,49 @@ class Fitter:
                 batch.rows.labels[place, len(known)] = row["hash"]
                 known.append(row["label"])
 
-    def _no_example(self, batch: Batch, series: Sequence[Series], rows: Rows, span: Span, seen: Flags) -> Flags:
-        """Ticks [S, T] in which a series was in trouble, and those before it was accepted as it is now.
+    def _no_example(self, batch: Batch, places: Integers, span: Span, seen: Flags) -> tuple[Flags, Flags]:
+        """Ticks [S, T] before a series was accepted as it is now, and those in which it was in trouble.
 
         Trouble in nearly all that was `seen` since then is how the series is: it would never be watched otherwise.
         """
+        ids, basis = batch.rows.ids[places].tolist(), batch.rows.basis[places]
         trouble, before = np.zeros(seen.shape, bool), np.zeros(seen.shape, bool)
-        for place in np.flatnonzero(rows.basis > 0).tolist():
-            begins = (grid.ceiling(int(rows.basis[place]), self.tick_s) - span.first) // self.tick_s
+        for place in np.flatnonzero(basis > 0).tolist():
+            begins = (grid.ceiling(int(basis[place]), self.tick_s) - span.first) // self.tick_s
             before[place, : max(begins, 0)] = True
-        place_of = {int(id_): place for place, id_ in enumerate(rows.ids)}
+        place_of = {id_: place for place, id_ in enumerate(ids)}
         known = [
             (place_of[one.series], one.since, one.until or span.end)
             for one in passing(batch.episodes)
             if one.series in place_of
         ]
-        known += [(place, *time) for place, one in enumerate(series) for time in self.left_out.get(one, ())]
+        for place, at in enumerate(places.tolist()):
+            known += [(place, *time) for time in self.left_out.get(batch.series[at], ())]
         for place, since, until in known:
-            if since > rows.basis[place]:  # what was accepted is an example again
+            if not since <= basis[place] < until:  # what was accepted is an example again
                 first, last = ((at - span.first) // self.tick_s for at in (since, until + self.tick_s - 1))
                 trouble[place, max(first, 0) : max(last, 0)] = True
-        seen = seen & ~before
-        stands = (trouble & seen).sum(axis=1) > _MOST_TROUBLE * seen.sum(axis=1)
-        out: Flags = before | trouble & ~stands[:, None]
-        return out
+        since_then = seen & ~before
+        stands = (trouble & since_then).sum(axis=1) > _MOST_TROUBLE * since_then.sum(axis=1)
+        return before, trouble & (before | ~stands[:, None])
+
+
+class _Learned(NamedTuple):
+    """Baselines and the windows that they were learned from."""
+
+    baseline: Baseline
+    windows: detecting.Windows
+
+
+def _moved(old: _Learned, now: detecting.Windows, too_short: Warming | None = None) -> Baseline:
+    """Old baselines at the level of `now`; not watched where that has too few records, or the old one was not."""
+    known = detecting.records(old.windows).sum(axis=1)
+    found, enough = detecting.moved(old.baseline, now, known)
+    was_watched = old.baseline.warming == Warming.WATCHED
+    why = old.baseline.warming if too_short is None else np.full_like(old.baseline.warming, too_short)
+    warming = np.where(was_watched, np.where(enough, old.baseline.warming, Warming.TOO_FEW_RECORDS), why)
+    active = found.active & (warming == Warming.WATCHED)[:, None]
+    return replace(found, warming=warming.astype(old.baseline.warming.dtype), active=active)
 
 
 def own(cells: Cells, rows: Rows) -> tuple[Cells, Numbers]:

@@ -98,9 +98,11 @@ class Look:
         batches = [batch for batch in batches if not batch.key.of_successors]
         for batch in batches:
             basis = np.array([said.basis(series) for series in batch.series], np.int64)
-            if other := np.flatnonzero(basis != batch.rows.basis).tolist():
-                batch.rows.basis[:] = basis
-                runner.rest_anew(batch, np.array(other))
+            other = np.flatnonzero(basis != batch.rows.basis)
+            batch.rows.basis[:] = basis
+            other = np.union1d(other, runner.waiting(batch))
+            if len(other):
+                runner.rest_anew(batch, other)
                 touched.add(batch.key)
         batches = self._with_newcomers(batches, [batch.key for batch in stored], ends, said)
         first_seen = {batch.key for batch in batches if not batch.position}

@@ -19,7 +19,7 @@ from sinks.rows import LIVE
 _ANOTHER = "records of another fingerprint alone"
 _TOLD = {
     Warming.NO_RECORDS: "no records",
-    Warming.LESS_THAN_A_DAY: "less than a day from the first record to the last",
+    Warming.LESS_THAN_A_DAY: "less than a day from the first record to the last, as of history",
     Warming.TOO_FEW_RECORDS: "too few records",
 }
 
@@ -57,14 +57,16 @@ class Reach:
         return ", ".join(f"{what} of {count}" for what, count in self.others.items())
 
 
-def pin(database: Database, watched: Mapping[str, Watch], base_s: int, new: Sequence[Pin]) -> list[Reach]:
+def pin(
+    database: Database, watched: Mapping[str, Watch], base_s: int, history_days: int, new: Sequence[Pin]
+) -> list[Reach]:
     """They hold from the next look on; how far each reaches. Series beyond that are judged by their history.
 
     Raises `ConfigError`, and pins nothing, where one has no windows or is enough for no series that is watched.
     """
     for one in new:
         _check(database, watched, one)
-    found = _reaches(database, watched, base_s, new)
+    found = _reaches(database, watched, base_s, history_days, new)
     for one, reach in zip(new, found, strict=True):
         if reach.series and not reach.judged:
             raise ConfigError(
@@ -121,10 +123,12 @@ def _check(database: Database, watched: Mapping[str, Watch], one: Pin) -> None:
         raise ConfigError(f"{_words(one)} has no closed window of {what} of {one.app}")
 
 
-def _reaches(database: Database, watched: Mapping[str, Watch], base_s: int, new: Sequence[Pin]) -> list[Reach]:
+def _reaches(
+    database: Database, watched: Mapping[str, Watch], base_s: int, history_days: int, new: Sequence[Pin]
+) -> list[Reach]:
     """As the next look will find it, by its own code."""
     held = References({**pins(database), **{(one.app, one.metric): one for one in new}}, {})
-    fitter = Fitter(database, watched, held, {}, base_s, history_s=grid.DAY_S, lateness_s=grid.HOUR_S)
+    fitter = Fitter(database, watched, held, {}, base_s, history_s=history_days * grid.DAY_S, lateness_s=grid.HOUR_S)
     found: dict[Pin, Counter[str]] = {one: Counter() for one in new}
     for batch in kept.batches(database, watched):
         if batch.key.of_successors:
@@ -132,7 +136,7 @@ def _reaches(database: Database, watched: Mapping[str, Watch], base_s: int, new:
         for one, places in fitter.pinned(batch).items():
             if one not in found:
                 continue
-            warming = fitter.by_pin(batch, places, one).warming.tolist()
+            warming = fitter.by_pin(batch, places, one, batch.until).warming.tolist()
             present = set(reading.present(database, fitter.span(one), watched).tolist())
             for id_, number in zip(stored.take(batch.rows, places).ids.tolist(), warming, strict=True):
                 is_there = number == Warming.NO_RECORDS and id_ in present

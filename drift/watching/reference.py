@@ -15,7 +15,7 @@ from drift.rules.series import Series
 from sinks.clickhouse.database import Database
 
 HISTORY = 0  # basis of a series of which nobody said anything
-_COMPLETE = timedelta(days=1)  # for records that come late, and a replay that still runs
+_COMPLETE = timedelta(days=8)  # for late records, a replay that still runs, and hours that history does not have yet
 
 
 class Pin(NamedTuple):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drift.detectors import stored
 from drift.detectors.baseline import Baseline, Warming
 from drift.detectors.series import Integers
 from drift.watching import detecting, grid, kept, reading
@@ -19,6 +18,7 @@ from drift.watching.kept import Held
 from drift.watching.reading import Cells, Span
 from sinks.clickhouse.database import Database
 
+_WAITING_S = 2 * grid.DAY_S  # a baseline is learned anew each day anyway
 logger = logging.getLogger(__name__)
 
 
@@ -52,13 +52,23 @@ class Runner:
         held = kept.baselines(self.database, batch.key)
         if not held:
             return
-        fresh, last = self.fitter.fit(batch, batch.until, held[-1]), held[-1].fitted
+        last = held[-1].fitted
+        rests_on, fresh = self.fitter.baselines(batch, places, batch.until, held[-1])
         mixed, basis = last.matched(batch.rows, batch.key.kind), last.basis_of(batch.rows)
-        mixed = detecting.replaced(mixed, places, stored.take(fresh.baseline, places))
-        basis[places] = fresh.basis[places]
+        mixed, basis[places] = detecting.replaced(mixed, places, fresh), rests_on
         batch.restart(places, mixed)
-        fitted = Fitted(fresh.ids, fresh.fingerprint, basis, mixed)
+        fitted = Fitted(batch.rows.ids.copy(), batch.rows.fingerprint.copy(), basis, mixed)
         kept.keep_baseline(self.database, batch.key, Held(held[-1].holds_from, fitted), self.version())
+
+    def waiting(self, batch: Batch) -> Integers:
+        """Series of which a change was accepted in the last days that have no baseline of it yet: at whole hours."""
+        basis = batch.rows.basis
+        young = (basis > 0) & (basis > batch.until - _WAITING_S)
+        if not young.any() or batch.until % grid.HOUR_S >= self.fitter.tick_s:
+            return np.empty(0, np.int64)
+        held = kept.baselines(self.database, batch.key)
+        warming = held[-1].fitted.matched(batch.rows, batch.key.kind).warming if held else np.zeros(len(basis))
+        return np.flatnonzero(young & (warming != Warming.WATCHED))
 
     def _next_stop(self, batch: Batch) -> int:
         """The end of the hour that the batch is at, or the tick from which other baselines hold."""

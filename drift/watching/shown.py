@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from drift.rules.series import Series
 from drift.settings import DriftSettings, WindowSettings
 from drift.watching import detecting, grid, kept, reading
 from drift.watching.batch import Batch, Succession
-from drift.watching.fitting import own
+from drift.watching.fitting import WHOLE_S, own
 from drift.watching.kinds import Watch
 from drift.watching.reading import Span
 from drift.watching.reference import HISTORY
@@ -119,18 +120,43 @@ def _shown(
         return detecting.windows(kind, found, places, 1, span.ticks, labels, scale)
 
     last, before = hours(1), batch.succession(int(one.ids[0]))
-    warming = Warming(int(baseline.warming[0]))
-    is_young = warming == Warming.LESS_THAN_A_DAY
+    warming, warm_at = Warming(int(baseline.warming[0])).why, None
+    rests_on = _of_another(before) if before else _rests_on(int(one.basis[0]), is_used=used == one.basis[0])
+    accepted = _Accepted.of(hours(settings.history_days), int(one.basis[0])) if one.basis[0] > HISTORY else None
+    if accepted is not None and accepted.leans(held.holds_from):
+        rests_on += "; its hours and its noise are those of the days before"
+        if warming:
+            warming = f"{accepted.since} windows with records since the accepted change are too few to know its level"
+            warm_at = grid.time(grid.ceiling(batch.until + 1, grid.HOUR_S))
+    elif warming == Warming.LESS_THAN_A_DAY.why:
+        warm_at = _warm_at(batch, hours(settings.history_days), windows)
     return Shown(
         series=series,
-        rests_on=_of_another(before) if before else _rests_on(int(one.basis[0]), is_used=used == one.basis[0]),
+        rests_on=rests_on,
         learned_at=grid.time(before.since if before else held.holds_from),
-        warming=warming.why,
-        warm_at=_warm_at(batch, hours(settings.history_days), windows) if is_young else None,
+        warming=warming,
+        warm_at=warm_at,
         records=float(baseline.records[0].max()),
         in_alarm=in_alarm,
         channels=tuple(_channels(watch, batch.labels[place], baseline, last)),
     )
+
+
+class _Accepted(NamedTuple):
+    """An accepted change: when, how long there were records before it, and how many windows have some since."""
+
+    at: int
+    before_s: int
+    since: int
+
+    @classmethod
+    def of(cls, some: detecting.Windows, at: int) -> "_Accepted":
+        starts = some.start[detecting.seen(some)[0]]
+        return cls(at, at - int(starts.min(initial=at)), int((starts >= at).sum()))
+
+    def leans(self, holds_from: int) -> bool:
+        """Whether a baseline that holds from then on is that of before at another level."""
+        return self.before_s >= grid.DAY_S and holds_from - self.at < WHOLE_S
 
 
 def _rests_on(basis: int, *, is_used: bool) -> str:

@@ -44,7 +44,7 @@ def pin(
     The reference counts for series of the same environment, model and fingerprint of which it has enough; others are
     judged by their last days as before. Once learned it stays, whatever becomes of its windows; a change that is
     accepted later takes its place for that series. A replay, and a range shorter than three days, has one level for
-    all hours.
+    all hours; where it has records of less than a day, it gives the level, and the last days the hours around it.
 
     \b
     Examples:
@@ -72,7 +72,7 @@ def pin(
         now = server_time(database)
         new = [Pin(app, metric, run_id or LIVE, since, until, why, by or user_name(), 0, now) for metric in named]
         watched = watches(suited(registry.load(), settings.evaluators).values(), settings.drift.ignore)
-        reaches = pinning.pin(database, watched, settings.windows.base_s, new)
+        reaches = pinning.pin(database, watched, settings.windows.base_s, settings.drift.history_days, new)
     for one, reach in zip(new, reaches, strict=True):
         click.echo(f"{app}: {_what(one)} judged by {_reference(one)}")
         click.echo(f"  {_reached(reach)}")

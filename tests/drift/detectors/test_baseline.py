@@ -36,7 +36,7 @@ def test_too_little_history_is_said_and_gives_no_alarm() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fixed_reference_needs_no_season(kind: str) -> None:
-    """Half a day of a replay, then other days: unchanged, and changed."""
+    """Half a day, then its hours of other days: unchanged, and changed. Of other hours it says nothing: see `moved`."""
     reference = KINDS[kind].made(DAY // 2, 1, 3)
     baseline = KINDS[kind].fit(reference, seasonal=False)
     assert baseline.reasons() == [""]

@@ -1,14 +1,17 @@
 """Windows as the roll-up stores them, of series whose records are drawn here; and looks at them."""
 
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from drift.problems.events import Place
+from drift.problems.problem import EventRow, problem_id
 from drift.settings import DriftSettings, WindowSettings
 from drift.watching.look import Look, Looked
 from drift.windows.bins import Scale
@@ -101,6 +104,26 @@ def window(
         revision=1,
         state=state,
         version=version,
+    )
+
+
+def accepted(place: Place, since: datetime) -> EventRow:
+    """Ann said an hour after `since` that what changed then is the new normal."""
+    empty = dict.fromkeys(("kind", "type", "severity", "code", "description", "rule_id"), "")
+    return EventRow(
+        problem_id=problem_id(*place),
+        event_id="accepted-1",
+        event="accepted",
+        episode=1,
+        at=since + timedelta(hours=1),
+        **place._asdict(),
+        **empty,
+        standards=(),
+        attributes=json.dumps({"since": since.isoformat(), "kinds": ["change_point"], "why": "meant"}),
+        examples=(),
+        actions=(),
+        actor="ann",
+        epoch=0,
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from drift.problems.events import Place
-from drift.problems.problem import EventRow, problem_id
 from drift.watching.look import Looked
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from stream.cli import main
-from tests.drift.watching.planted import BASE, DAY, START, Planted, WindowRow, window
+from tests.drift.watching.planted import BASE, DAY, START, Planted, WindowRow, accepted, window
 from tests.infra.fresh_database import fresh_database
 
 FIRST = START + 3 * DAY + 1800
@@ -89,34 +88,17 @@ def test_what_is_not_there_is_no_reference(ragwatch: Ragwatch) -> None:
     assert "no series" in ragwatch("show", "nobody", METRIC).output
 
 
-def test_an_accepted_change_begins_a_baseline_of_its_own(planted: Planted, ragwatch: Ragwatch) -> None:
+def test_an_accepted_change_moves_the_baseline(planted: Planted, ragwatch: Ragwatch) -> None:
     since = datetime.fromtimestamp(FIRST - DAY // 2, UTC)
-    place = Place("shop", "prod", "m1", "level", METRIC)
-    empty = dict.fromkeys(("kind", "type", "severity", "code", "description", "rule_id"), "")
-    event = EventRow(
-        problem_id=problem_id(*place),
-        event_id="accepted-1",
-        event="accepted",
-        episode=1,
-        at=since + timedelta(hours=1),
-        **place._asdict(),
-        **empty,
-        standards=(),
-        attributes=json.dumps({"since": since.isoformat(), "kinds": ["change_point"], "why": "meant"}),
-        examples=(),
-        actions=(),
-        actor="ann",
-        epoch=0,
-    )
-    planted.database.insert("problem_events", [event])
+    planted.database.insert("problem_events", [accepted(Place("shop", "prod", "m1", "level", METRIC), since)])
     looked = planted.look(FIRST)
-    assert looked.warming == 1
+    assert looked.warming == 0
     shown = json.loads(ragwatch("show", "shop", METRIC, "--json").output)
-    assert shown[0]["warming"].startswith("less than a day")
-    warm_at = datetime.fromisoformat(shown[0]["warm_at"])
-    assert warm_at >= since + timedelta(days=1)
-    assert warm_at - since <= timedelta(days=2, hours=1)
-    assert "warming up: less than a day" in ragwatch("show", "shop", METRIC).output
+    assert shown[0]["warming"] == ""
+    assert shown[0]["rests_on"] == (
+        f"history since {since:%Y-%m-%d %H:%M} UTC, which was accepted; its hours and its noise are those of the "
+        "days before"
+    )
 
 
 def test_a_baseline_is_drawn(planted: Planted, ragwatch: Ragwatch) -> None:
