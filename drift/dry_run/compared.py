@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple, get_args
 
-from drift.dry_run.run import WouldBe
+from drift.dry_run.would_be import WouldBe
 from drift.problems.folding import load_problems
-from drift.problems.following import KINDS
 from drift.problems.problem import Problem, State, Voice
 from sinks.clickhouse.database import Database
+
+_KINDS = ("threshold", "coverage", "slo_burn", "failure_rate", "evaluator_error", "missing_data")  # that are tried
+_NEVER = ("storage", "jobs", "finding")  # aspects: of kinds that are tried, but not of windows
 
 
 class Compared(NamedTuple):
@@ -20,7 +22,7 @@ class Compared(NamedTuple):
 
 
 def compared(database: Database, would_be: Iterable[WouldBe], first: datetime, until: datetime) -> Compared:
-    """By problem, whichever its episode; of what was raised only what rules saw of windows in [first, until)."""
+    """By problem, whichever its episode; of what was raised only what is tried, in [first, until)."""
     tried = tuple(dict.fromkeys(one.problem_id for one in would_be))
     ran = _raised(database, first, until)
     return Compared(
@@ -34,9 +36,8 @@ def _raised(database: Database, first: datetime, until: datetime) -> dict[str, P
     """By id, the newest episode of those in that time."""
     found: dict[str, Problem] = {}
     for problem in load_problems(database, states=get_args(State), every_episode=True):
-        kind = KINDS.get(problem.aspect)
-        voice = None if kind is None else problem.voices.get(kind)
-        if voice is not None and voice.begun and _touches(voice, first, until):
+        said = [voice for kind, voice in problem.voices.items() if kind in _KINDS and problem.aspect not in _NEVER]
+        if any(voice.begun and _touches(voice, first, until) for voice in said):
             found.setdefault(problem.problem_id, problem)
     return found
 

@@ -4,51 +4,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import NamedTuple
 
 from drift.dry_run.course import Course, Told
+from drift.dry_run.would_be import WouldBe
 from drift.leadership import Term
 from drift.problems import facts
 from drift.problems.following import account_under
-from drift.problems.problem import Problem, State
+from drift.problems.problem import Problem
 from drift.rules import stored
 from drift.rules.choose import rules_for
 from drift.rules.judging import judgement, samples_of, verdict_of
 from drift.rules.pooling import pools
 from drift.rules.series import NOTHING, Rule, Series, Verdict, Window
-from drift.settings import RuleSettings, Severity, WindowSettings
+from drift.settings import RuleSettings, WindowSettings
 from drift.windows.metrics import WatchedMetric
 from drift.windows.segments import SegmentValues, known_segment_values
 from sinks.clickhouse.database import Database
 
 _SERIES = 200  # that are looked at together, and more only where one metric has more
 _STRETCH_S = 6 * 3600  # of which windows are held at a time
-
-
-class WouldBe(NamedTuple):
-    """One episode of a problem as the rules would have raised it; it opened, and may have opened again, at `openings`.
-
-    `windows` is how many breached, several that were pooled as one; `since` is when the trouble began. Severity and
-    description are those of the last word.
-    """
-
-    problem_id: str
-    episode: int
-    state: State
-    app: str
-    environment: str
-    model: str
-    aspect: str
-    metric: str
-    segment: str
-    segment_value: str
-    rule: str
-    severity: Severity
-    description: str
-    windows: int
-    since: datetime
-    openings: Sequence[datetime]
-    resolved_at: datetime | None
 
 
 def dry_run(

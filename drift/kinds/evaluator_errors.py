@@ -24,12 +24,12 @@ from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
 
 _KIND: Kind = "evaluator_error"
-_JUDGED = timedelta(hours=6)
+JUDGED = timedelta(hours=6)
 _REASONS = 5
 _EXAMPLES = 10
 
 
-class _Failing(NamedTuple):
+class Failing(NamedTuple):
     """One evaluator on one application's traces: its windows, those without a failure too."""
 
     app: str
@@ -40,6 +40,7 @@ class _Failing(NamedTuple):
 
     @property
     def place(self) -> Place:
+        """Where its trouble is told."""
         return Place(self.app, self.environment, "", "error", self.evaluator)
 
 
@@ -54,24 +55,24 @@ def watch_errors(
     """What closed windows of the last hours say is told when this returns; `now` is the server's time."""
     known = {one.id: one for one in evaluators}
     told: dict[Place, Trouble | Over] = {place: Over(place, _KIND, now) for place in standing(database, _KIND)}
-    for one in _failing(database, known.values(), base_s, now):
+    until = int(now.timestamp())
+    for one in failing(database, known.values(), base_s, until - int(JUDGED.total_seconds()), until):
         limit = limits_for(one.app, one.evaluator, rules).error_limit
         found = recent(one.windows, limit, rules.of(one.app))
         if found.since_bad is not None:
-            told[one.place] = _trouble(database, one, known[one.evaluator], found.since_bad, limit, rules)
+            told[one.place] = trouble_of(database, one, known[one.evaluator], found.since_bad, limit, rules)
         elif found.state == "unclear":
             told.pop(one.place, None)
     return tell(database, list(told.values()), rules, term, now)
 
 
-def _failing(database: Database, evaluators: Iterable[Evaluator], base_s: int, now: datetime) -> list[_Failing]:
-    """Those that failed at all, by one metric each: it is told of every trace."""
+def failing(database: Database, evaluators: Iterable[Evaluator], base_s: int, since: int, until: int) -> list[Failing]:
+    """Those that failed at all in that time (seconds since 1970), by one metric each: it is told of every trace."""
     first = {
         next(m for m in one.metrics if not m.per): one for one in evaluators if not all(m.per for m in one.metrics)
     }
     names = [WatchedMetric(one, metric).name for metric, one in first.items()]
-    until = int(now.timestamp())
-    windows = live_windows(base_s, names, until - int(_JUDGED.total_seconds()), until)
+    windows = live_windows(base_s, names, since, until)
     rows = database.rows(
         f"""
         SELECT app, environment, evaluator, groupArray((at, n, wrong, why)) AS windows
@@ -83,20 +84,21 @@ def _failing(database: Database, evaluators: Iterable[Evaluator], base_s: int, n
         GROUP BY app, environment, evaluator HAVING arraySum(windows.3) > 0 ORDER BY app, environment, evaluator"""
     )
     return [
-        _Failing(
+        Failing(
             row["app"],
             row["environment"],
             row["evaluator"],
-            tuple(Counted(at, at + base_s, n, wrong) for at, n, wrong, _ in row["windows"]),
+            tuple(sorted(Counted(at, at + base_s, n, wrong) for at, n, wrong, _ in row["windows"])),
             tuple((at, why) for at, _, _, why in row["windows"]),
         )
         for row in rows
     ]
 
 
-def _trouble(
-    database: Database, one: _Failing, evaluator: Evaluator, bad: Counted, limit: float, rules: RuleSettings
+def trouble_of(
+    database: Database, one: Failing, evaluator: Evaluator, bad: Counted, limit: float, rules: RuleSettings
 ) -> Trouble:
+    """What is said of an evaluator that fails too often."""
     since, until = (datetime.fromtimestamp(at, UTC) for at in (bad.start, bad.end))
     why = Counter[str]()
     for at, counts in one.reasons:
@@ -122,7 +124,7 @@ def _trouble(
     return Trouble(one.place, account, since, until)
 
 
-def _examples(database: Database, one: _Failing, since: datetime, until: datetime) -> list[str]:
+def _examples(database: Database, one: Failing, since: datetime, until: datetime) -> list[str]:
     """Traces that it failed on, the latest first."""
     rows = database.rows(
         "SELECT trace_id FROM scores FINAL WHERE run_id = 'live' AND app = {app:String} "

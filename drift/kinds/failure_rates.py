@@ -31,15 +31,15 @@ from drift.windows.segments import SegmentValues
 from sinks.clickhouse.database import Database
 
 _KIND: Kind = "failure_rate"
-_JUDGED = timedelta(hours=6)
+JUDGED = timedelta(hours=6)
 _MOST = 5_000  # failing traces whose contexts are looked at
 
 
-class _Rate(NamedTuple):
-    """The windows of one series under the newest fingerprint that scores now."""
+class Rated(NamedTuple):
+    """The windows of one series by fingerprint, each in order of time."""
 
     series: Series
-    windows: tuple[Counted, ...]
+    windows: Mapping[str, Sequence[Counted]]
 
 
 def watch_failure_rates(
@@ -59,33 +59,43 @@ def watch_failure_rates(
         place: Over(place, _KIND, now) for place in standing(database, _KIND) if place.aspect == "level"
     }
     until = int(now.timestamp())
-    live = (
-        f"run_id = 'live' AND size_s = {base_s} AND segment = '' AND scored > 0 "
-        f"AND start >= toDateTime({until - int(_JUDGED.total_seconds())}, 'UTC')"
-    )
-    for app in database.rows(f"SELECT DISTINCT app FROM windows WHERE {live} ORDER BY app"):
-        watched = _watched(app["app"], metrics, rules)
-        own = rules.of(app["app"])
-        for one in _rates(database, app["app"], watched, live, base_s, own.min_sample):
+    live = scored_in(base_s, until - int(JUDGED.total_seconds()))
+    for app in apps_in(database, live):
+        watched = rules_of(app, metrics, rules)
+        own = rules.of(app)
+        for one in rated(database, app, watched, live, base_s):
             rule = watched[one.series.metric]
             place = Place(aspect="level", **one.series._asdict())
-            found = recent(one.windows, rule.failure_limit, own)
+            found = recent(that_count(one.windows, own.min_sample), rule.failure_limit, own)
             if found.since_bad is not None:
-                told[place] = _trouble(database, place, one.series, rule, found.since_bad, metrics, segments, rules)
+                told[place] = trouble_of(database, one.series, rule, found.since_bad, metrics, segments, rules)
             elif found.state == "unclear":
                 told.pop(place, None)
     return tell(database, list(told.values()), rules, term, now)
 
 
-def _watched(app: str, metrics: Mapping[str, WatchedMetric], rules: RuleSettings) -> dict[str, Rule]:
-    """Others than the mean look at single records already."""
+def scored_in(base_s: int, since: int, until: int | None = None) -> str:
+    """Condition on live base windows with scores, uncut, that start since then and before `until`; seconds."""
+    end = "" if until is None else f" AND start < toDateTime({until}, 'UTC')"
+    return (
+        f"run_id = 'live' AND size_s = {base_s} AND segment = '' AND scored > 0 "
+        f"AND start >= toDateTime({since}, 'UTC'){end}"
+    )
+
+
+def apps_in(database: Database, live: str) -> list[str]:
+    """Applications with such windows."""
+    return [row["app"] for row in database.rows(f"SELECT DISTINCT app FROM windows WHERE {live} ORDER BY app")]
+
+
+def rules_of(app: str, metrics: Mapping[str, WatchedMetric], rules: RuleSettings) -> dict[str, Rule]:
+    """By metric the rules whose failures are counted: others than the mean look at single records already."""
     found = {name: rule_of_app(app, metric, rules) for name, metric in metrics.items()}
     return {name: rule for name, rule in found.items() if rule is not None and rule.kind == "mean"}
 
 
-def _rates(
-    database: Database, app: str, watched: Mapping[str, Rule], live: str, base_s: int, min_sample: int
-) -> list[_Rate]:
+def rated(database: Database, app: str, watched: Mapping[str, Rule], live: str, base_s: int) -> list[Rated]:
+    """Of each metric and model the records of every window, and how many fail."""
     names = sql.array(map(sql.text, watched), "String")
     good = [edges(rule.watched.scale, rule.least, rule.greatest) for rule in watched.values()]
     lowest, highest = ([str(one.lowest) for one in good], [str(one.highest) for one in good])
@@ -107,21 +117,18 @@ def _rates(
         ) GROUP BY environment, metric, model ORDER BY environment, metric, model"""
     )
     return [
-        _Rate(
+        Rated(
             Series(app, row["environment"], row["metric"], row["model"], "", ""),
-            _that_count(
-                {
-                    name: [Counted(at, at + base_s, n, wrong) for at, n, wrong in some]
-                    for name, some in row["fingerprints"]
-                },
-                min_sample,
-            ),
+            {
+                name: sorted(Counted(at, at + base_s, n, wrong) for at, n, wrong in some)
+                for name, some in row["fingerprints"]
+            },
         )
         for row in rows
     ]
 
 
-def _that_count(windows: Mapping[str, Sequence[Counted]], min_sample: int) -> tuple[Counted, ...]:
+def that_count(windows: Mapping[str, Sequence[Counted]], min_sample: int) -> tuple[Counted, ...]:
     """Those of the newest fingerprint that scores now, with enough records for one stretch."""
     spans: dict[Begun, list[Span]] = {}
     for name, some in windows.items():
@@ -135,9 +142,8 @@ def _that_count(windows: Mapping[str, Sequence[Counted]], min_sample: int) -> tu
     return tuple(one for one in windows[newest.begun.fingerprint] if one.start >= newest.since)
 
 
-def _trouble(
+def trouble_of(
     database: Database,
-    place: Place,
     series: Series,
     rule: Rule,
     bad: Counted,
@@ -145,6 +151,8 @@ def _trouble(
     segments: SegmentValues,
     rules: RuleSettings,
 ) -> Trouble:
+    """What is said of a series whose records fail too often."""
+    place = Place(aspect="level", **series._asdict())
     since, until = (datetime.fromtimestamp(at, UTC) for at in (bad.start, bad.end))
     causes = _causes(database, series, rule, metrics, segments, bad)
     known = ", ".join(f"{cause} {count}" for cause, count in causes.items() if count)

@@ -8,7 +8,7 @@ from drift.kinds.habit import HOUR_S, Habit, Hours, pause_of
 from drift.leadership import Term
 from drift.phrases import moment, whereabouts
 from drift.problems.accounts import account_of
-from drift.problems.events import Account, Place
+from drift.problems.events import Place
 from drift.problems.problem import EventRow, Kind
 from drift.problems.troubles import Over, Trouble, standing, tell
 from drift.settings import RuleSettings
@@ -17,9 +17,9 @@ from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
 
 _KIND: Kind = "missing_data"
-_HISTORY = timedelta(days=14)  # two weekends; an app that was silent for longer has been given up
+HISTORY = timedelta(days=14)  # two weekends; an app that was silent for longer has been given up
 _NEWS = timedelta(days=1)  # in which windows close that the look before did not have
-_DAY_S = 86400
+DAY_S = 86400
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class LastSeen:
     def look(self, database: Database, evaluators: Iterable[Evaluator], base_s: int, closed_until: datetime) -> None:
         """Know of every app that sent anything in that time; a window that lost its traces again does no harm."""
         until = int(closed_until.timestamp())
-        forgotten = until - int(_HISTORY.total_seconds())
+        forgotten = until - int(HISTORY.total_seconds())
         since = until - int(_NEWS.total_seconds()) if self.apps else forgotten
         for metrics in [self.metrics] if self.apps else counters(evaluators):
             rows = database.rows(
@@ -84,14 +84,12 @@ def watch_silence(
     until = closed_until.timestamp()
     last.look(database, evaluators, base_s, closed_until)
     broken = {
-        Place(habit.app, habit.environment, "", "missing", ""): habit
+        place_of(habit.app, habit.environment): habit
         for habit in last.habits(database, base_s, until - shortest_s, shortest_s)
         if _is_missed(habit, settings, until) and not _sent_since(database, habit)
     }
     told: list[Trouble | Over] = [Over(place, _KIND, now) for place in standing(database, _KIND) if place not in broken]
-    for place, habit in broken.items():
-        since = datetime.fromtimestamp(habit.since, UTC)
-        told.append(Trouble(place, _account(place, habit, since, settings), since, closed_until))
+    told += [trouble_of(habit, settings, closed_until) for habit in broken.values()]
     return tell(database, told, settings, term, now)
 
 
@@ -100,11 +98,19 @@ def _is_missed(habit: Habit, settings: RuleSettings, until: float) -> bool:
     return after_s is not None and habit.is_broken(until, after_s)
 
 
-def _account(place: Place, habit: Habit, since: datetime, settings: RuleSettings) -> Account:
+def place_of(app: str, environment: str) -> Place:
+    """Where the silence of an application is told."""
+    return Place(app, environment, "", "missing", "")
+
+
+def trouble_of(habit: Habit, settings: RuleSettings, until: datetime) -> Trouble:
+    """What is said of an application that broke its habit."""
+    place, since = place_of(habit.app, habit.environment), datetime.fromtimestamp(habit.since, UTC)
     named = whereabouts(habit.app, habit.environment)
     said = f"{named}: no trace since {moment(since)}; {habit.traces} came in the day before."
     figures = {"sample_size": habit.traces}
-    return account_of(_KIND, place, None, said, figures, settings, severity="high", rule_id="silence")
+    account = account_of(_KIND, place, None, said, figures, settings, severity="high", rule_id="silence")
+    return Trouble(place, account, since, until)
 
 
 def _habits(
@@ -119,11 +125,11 @@ def _habits(
     if not apps:
         return
     ends = [since[app] for app in apps]
-    windows = live_windows(base_s, metrics, min(ends) - int(_HISTORY.total_seconds()), max(ends))
+    windows = live_windows(base_s, metrics, min(ends) - int(HISTORY.total_seconds()), max(ends))
     rows = database.rows(
         f"""
         SELECT app, environment, length(starts) AS windows,
-            arraySum((at, n) -> if(at + {_DAY_S} > starts[-1], n, 0), starts, counts) AS traces,
+            arraySum((at, n) -> if(at + {DAY_S} > starts[-1], n, 0), starts, counts) AS traces,
             arrayDistinct(arrayMap(at -> intDiv(at, {HOUR_S}), starts)) AS hours,
             arrayFilter(
                 pause -> pause.2 - pause.1 >= {after_s / 2},

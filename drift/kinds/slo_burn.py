@@ -29,9 +29,9 @@ from drift.windows.watermark import Watermark, closing, read_stored
 from sinks.clickhouse.database import Database
 
 _KIND: Kind = "slo_burn"
-_HOUR_S, _DAY_S = 3600, 86400
-_FINE_S = 6 * _HOUR_S  # so much is read from base windows
-_RELIEF = 0.75
+_HOUR_S, DAY_S = 3600, 86400
+FINE_S = 6 * _HOUR_S  # so much is read from base windows
+RELIEF = 0.75
 _LEAST_WRONG = 5  # in the long window: with fewer a single record more or less decides
 _EXAMPLES = 10
 
@@ -71,13 +71,18 @@ def pairs_of(period_s: int, windows: WindowSettings) -> list[Pair]:
 
 
 def _whole(seconds: float, windows: WindowSettings) -> int:
-    unit_s = windows.base_s if seconds <= _FINE_S else _hour_s(windows)
+    unit_s = windows.base_s if seconds <= FINE_S else hour_s(windows)
     return math.ceil(seconds / unit_s) * unit_s
 
 
-def _hour_s(windows: WindowSettings) -> int:
+def hour_s(windows: WindowSettings) -> int:
     """The size of the windows that long times are read from."""
     return _HOUR_S if _HOUR_S in windows.all_sizes_s else windows.base_s
+
+
+def lengths_of(objective: Objective, pairs: Sequence[Pair]) -> list[int]:
+    """The times that it is to be known of what was spent, the objective's period among them; seconds, ascending."""
+    return sorted({objective.period_days * DAY_S, *(s for pair in pairs for s in (pair.long_s, pair.short_s))})
 
 
 class Spent(NamedTuple):
@@ -130,16 +135,16 @@ def watch_objectives(
         if metric.evaluator.lane not in closed or not objective.enabled:
             continue
         until = int(closed[metric.evaluator.lane].at.timestamp()) // windows.base_s * windows.base_s
-        pairs = pairs_of(objective.period_days * _DAY_S, windows)
+        pairs = pairs_of(objective.period_days * DAY_S, windows)
         for (app, environment), spent in _spent(database, objective, metric, windows, pairs, until).items():
             if rules.objective(objective.name, app) is not objective:
                 continue
-            place = Place(app, environment, "", "level", objective.metric, "objective", objective.name)
+            place = place_of(objective, app, environment)
             least = rules.of(app).min_sample
             pair = burning(pairs, spent, objective, least)
             if pair is not None:
-                told.append(_trouble(database, place, objective, metric, pair, spent, rules, until))
-            if burning(pairs, spent, objective, least, _RELIEF):
+                told.append(trouble_of(database, place, objective, metric, pair, spent, rules, until))
+            if burning(pairs, spent, objective, least, RELIEF):
                 own.discard(place)
         told += [Over(place, _KIND, datetime.fromtimestamp(until, UTC)) for place in sorted(own)]
     told += [Over(place, _KIND, now) for place in sorted(before)]  # of objectives that nobody has any more
@@ -158,17 +163,16 @@ def _spent(
 
     Base windows for what is short; for what is longer windows of an hour, and base windows for the hour that runs.
     """
-    hour_s = _hour_s(windows)
-    running, recent = until // hour_s * hour_s, until - _FINE_S
+    long_s = hour_s(windows)
+    running, recent = until // long_s * long_s, until - FINE_S
     least, greatest = objective.lines(metric.metric)
-    period = objective.period_days * _DAY_S
-    lengths = sorted({period, *(length for pair in pairs for length in (pair.long_s, pair.short_s))})
+    period = objective.period_days * DAY_S
     within = {
         length: f"size_s = {windows.base_s} AND at >= {until - length}"
-        if length <= _FINE_S
-        else f"(size_s = {hour_s} AND at >= {until - length} AND at < {running}) "
+        if length <= FINE_S
+        else f"(size_s = {long_s} AND at >= {until - length} AND at < {running}) "
         f"OR (size_s = {windows.base_s} AND at >= {running})"
-        for length in lengths
+        for length in lengths_of(objective, pairs)
     }
     sums = ", ".join(f"sumIf(scored, {one}) AS n{s}, sumIf(wrong, {one}) AS wrong{s}" for s, one in within.items())
     app = "" if objective.app is None else f"AND app = {sql.text(objective.app)}"
@@ -180,7 +184,7 @@ def _spent(
             FROM windows FINAL
             WHERE run_id = 'live' AND metric = {sql.text(objective.metric)} AND segment = '' {app} AND (
                 (size_s = {windows.base_s} AND start >= toDateTime({min(recent, running)}, 'UTC')) OR
-                (size_s = {hour_s} AND start >= toDateTime({until - period}, 'UTC'))
+                (size_s = {long_s} AND start >= toDateTime({until - period}, 'UTC'))
             ) AND start < toDateTime({until}, 'UTC')
         ) GROUP BY app, environment ORDER BY app, environment"""
     )
@@ -189,7 +193,12 @@ def _spent(
     }
 
 
-def _trouble(
+def place_of(objective: Objective, app: str, environment: str) -> Place:
+    """Where an application's problem with it is."""
+    return Place(app, environment, "", "level", objective.metric, "objective", objective.name)
+
+
+def trouble_of(
     database: Database,
     place: Place,
     objective: Objective,
@@ -199,7 +208,8 @@ def _trouble(
     rules: RuleSettings,
     until: int,
 ) -> Trouble:
-    long, period = spent[pair.long_s], spent[objective.period_days * _DAY_S]
+    """What is said of a budget that burns, by what was spent of it `until` then."""
+    long, period = spent[pair.long_s], spent[objective.period_days * DAY_S]
     least, greatest = objective.lines(metric.metric)
     left = 1 - period.rate(objective)
     budget = f"{percent(left)} of the budget is left" if left > 0 else "the budget is spent"
@@ -238,8 +248,8 @@ def _trouble(
 
 
 def _length(seconds: int) -> str:
-    if seconds >= 2 * _DAY_S:
-        return f"{seconds / _DAY_S:.3g} days"
+    if seconds >= 2 * DAY_S:
+        return f"{seconds / DAY_S:.3g} days"
     return f"{seconds / _HOUR_S:.3g} h" if seconds >= _HOUR_S else f"{seconds / 60:.3g} min"
 
 

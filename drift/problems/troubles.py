@@ -46,27 +46,33 @@ def tell(
     if not told:
         return []
     with term.deciding:
-        events = _follows(database, told, settings, term, now)
+        known: dict[str, list[EventRow]] = {}
+        for row in load_events(database, ids={problem_id(*one.place) for one in told}):
+            known.setdefault(row.problem_id, []).append(row)
+        events = follows(told, known, settings, term.epoch, now)
         database.insert("problem_events", events)
     return events
 
 
-def _follows(
-    database: Database, told: Sequence[Trouble | Over], settings: RuleSettings, term: Term, now: datetime
+def follows(
+    told: Sequence[Trouble | Over],
+    known: Mapping[str, Sequence[EventRow]],
+    settings: RuleSettings,
+    epoch: int,
+    now: datetime,
 ) -> list[EventRow]:
-    known: dict[str, list[EventRow]] = {}
-    for row in load_events(database, ids={problem_id(*one.place) for one in told}):
-        known.setdefault(row.problem_id, []).append(row)
+    """The events, where these are known already, by problem. Pure; the jobs and a dry run of rules ask alike."""
+    rows = {id_: list(some) for id_, some in known.items()}
     events = []
     # Ends come last: else one kind's would resolve what another has.
     for one in sorted(told, key=lambda one: isinstance(one, Over)):
-        rows = known.setdefault(problem_id(*one.place), [])
+        own = rows.setdefault(problem_id(*one.place), [])
         if isinstance(one, Over):
-            event = _over(one, rows, settings.of(one.place.app), term, now)
+            event = _over(one, own, settings.of(one.place.app), epoch, now)
         else:
-            event = _seen(one, rows, settings.of(one.place.app), term, now)
+            event = _seen(one, own, settings.of(one.place.app), epoch, now)
         if event is not None:
-            rows.append(event)
+            own.append(event)
             events.append(event)
     return events
 
@@ -76,7 +82,7 @@ def standing(database: Database, kind: Kind) -> Mapping[Place, Problem]:
     return {place_of(one): one for one in load_problems(database, states=("open",)) if kind in one.holding}
 
 
-def _seen(one: Trouble, rows: Sequence[EventRow], settings: RuleSettings, term: Term, now: datetime) -> EventRow | None:
+def _seen(one: Trouble, rows: Sequence[EventRow], settings: RuleSettings, epoch: int, now: datetime) -> EventRow | None:
     kind = one.account.kind
     before = _last_episode(rows)
     if before is not None and kind in before.holding:
@@ -87,7 +93,7 @@ def _seen(one: Trouble, rows: Sequence[EventRow], settings: RuleSettings, term: 
         turn = begins(problem_id(*one.place), kind, before, settings, now)
     span = {"since": one.since.isoformat(), "until": one.until.isoformat()}
     account = one.account._replace(attributes={**one.account.attributes, **span})
-    return None if turn is None else event_row(one.place, turn, account, term.epoch)
+    return None if turn is None else event_row(one.place, turn, account, epoch)
 
 
 def _more(one: Trouble, before: Problem, settings: RuleSettings, now: datetime) -> Turn | None:
@@ -97,12 +103,12 @@ def _more(one: Trouble, before: Problem, settings: RuleSettings, now: datetime) 
     return tells_more(kind, before, settings, now, kind, one.until) if is_news else None
 
 
-def _over(one: Over, rows: Sequence[EventRow], settings: RuleSettings, term: Term, now: datetime) -> EventRow | None:
+def _over(one: Over, rows: Sequence[EventRow], settings: RuleSettings, epoch: int, now: datetime) -> EventRow | None:
     before = _last_episode(rows)
     turn = None if before is None else ends(one.kind, before, settings, now)
     if before is None or turn is None:
         return None
-    return event_row(one.place, turn, last_account(before, one.kind, until=one.until.isoformat()), term.epoch)
+    return event_row(one.place, turn, last_account(before, one.kind, until=one.until.isoformat()), epoch)
 
 
 def _last_episode(rows: Sequence[EventRow]) -> Problem | None:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from drift.dry_run.compared import compared
-from drift.dry_run.run import WouldBe, dry_run
+from drift.dry_run.run import dry_run
+from drift.dry_run.would_be import WouldBe
 from drift.problems.problem import Problem
 from drift.settings import RuleOverride, RuleSettings, WindowSettings
 from drift.windows.metrics import metrics_by_name

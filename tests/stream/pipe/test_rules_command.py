@@ -39,8 +39,12 @@ def test_it_tells_what_is_new_and_what_is_gone(database: Database, tmp_path: Pat
     assert "1 problem: 1 new, 0 same; 0 gone" in shown
     assert "the mean of operations.latency_seconds is 3 s, above 2 s, on 20 traces" in shown
     told = json.loads(run(file, *span, "--json", variables=reached(database)).output)
-    (problem,) = told["problems"]
+    rate, problem = told["problems"]  # one problem that two see
+    assert (rate["rule"], problem["rule"]) == ("failure_rate", "mean")
     assert (told["new"], told["same"], told["gone"]) == ([problem["problem_id"]], [], [])
+    assert rate["problem_id"] == problem["problem_id"]
+    assert "flips are of pairs of traces" in told["untried"].values()
+    assert "not tried: rules.flip_pairs, rules.flip_limit: flips are of pairs of traces" in shown
     assert (problem["openings"], problem["resolved_at"], problem["windows"]) == ([world.at(60).isoformat()], None, 1)
     fewer = {**reached(database), "RAGWATCH_RULES__MIN_SAMPLE": "21"}
     assert "0 problems: 0 new, 0 same; 0 gone" in run(file, *span, variables=fewer).output
