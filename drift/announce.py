@@ -26,13 +26,14 @@ _MOST_FAILED = 3  # messages on which Grafana fails though it answers, before th
 class Announced:
     """How many messages were sent in this run: problems opened and closed, and messages that Grafana refused.
 
-    `failed` are ids of those on which it failed though it answers.
+    `failed` are ids of those on which it failed though it answers; `tried` were taken up, whatever came of them.
     """
 
     opened: int = 0
     closed: int = 0
     refused: int = 0
     failed: list[str] = field(default_factory=list)
+    tried: int = field(default=0, compare=False)
 
 
 def announce(
@@ -60,6 +61,7 @@ def announce(
         if _superseded(database, epoch):
             logger.info("announcements: epoch %d is over; a newer leader goes on", epoch)
             break
+        done.tried += 1
         try:
             external_id = _send(grafana, message)
         except Transient as error:

@@ -14,7 +14,10 @@ class Stopped(Exception):
 
 
 class Done(NamedTuple):
-    """What a run read (windows, series, records) and raised (events, insights, messages); None: it does not count."""
+    """What a run read (windows, series, records, runs, problems, messages) and raised (events, insights, messages).
+
+    None: it does not count.
+    """
 
     read: int | None = None
     raised: int | None = None

@@ -106,17 +106,17 @@ class Jobs:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
         return WatchReport(moved, rolled, found.verdicts, len(events))
 
-    def state_insights(self, now: datetime) -> int:
-        """The insights of the running period are as this look finds them where it is time for one; how many."""
+    def state_insights(self, now: datetime) -> Done:
+        """The insights of the running period are as this look finds them where it is time for one."""
         last = self._insights_at
         if last is not None and (now - last).total_seconds() < self.settings.insights_every_s:
-            return 0
-        found = state_weak_points(self.database, self.metrics, self.rules, self.settings, self.term, now)
+            return Done(read=0, raised=0)
+        read, found = state_weak_points(self.database, self.metrics, self.rules, self.settings, self.term, now)
         found += state_comparisons(self.database, self.metrics, self.windows, self.settings, self.term, now)
         found += state_new_fingerprints(self.database, self.evaluators, self.windows, self.settings, self.term, now)
         withdraw(self.database, found, Period.of(now, self.settings.insights_period_s), self.term)
         self._insights_at = now
-        return len(found)
+        return Done(read=read, raised=len(found))
 
     def look_for_changes(self, now: datetime, stopped: Callable[[], bool] = lambda: False) -> Changes:
         """Every series was looked at up to its lane's watermark, and what follows is recorded, when this returns.

@@ -20,6 +20,7 @@ from drift.kinds.findings import watch_findings
 from drift.kinds.retention import Retention
 from drift.kinds.slo_burn import watch_objectives
 from drift.kinds.storage import watch_storage
+from drift.problems.troubles import Watched
 from drift.topics.clusters import what_is_missing as what_is_missing_for_topics
 from drift.topics.fit import fit_topics
 from drift.topics.shown import fitted_at
@@ -71,22 +72,26 @@ def schedule(
     return jobs
 
 
+def _done(found: Watched) -> Done:
+    return Done(read=found.read, raised=len(found.events))
+
+
 def _watching_jobs(every_s: Mapping[str, float]) -> Job:
     """It says nothing of itself: while it hangs it could not."""
 
     def job(jobs: Jobs, now: datetime) -> Done:
-        return Done(raised=len(watch_jobs(jobs.database, every_s, jobs.settings, jobs.rules, jobs.term, now)))
+        return _done(watch_jobs(jobs.database, every_s, jobs.settings, jobs.rules, jobs.term, now))
 
     return job
 
 
 def _watching_errors(jobs: Jobs, now: datetime) -> Done:
     base_s, known = jobs.windows.base_s, jobs.evaluators.values()
-    return Done(raised=len(watch_errors(jobs.database, known, jobs.rules, base_s, jobs.term, now)))
+    return _done(watch_errors(jobs.database, known, jobs.rules, base_s, jobs.term, now))
 
 
 def _watching_findings(jobs: Jobs, now: datetime) -> Done:
-    return Done(raised=len(watch_findings(jobs.database, jobs.evaluators, jobs.rules, jobs.term, now)))
+    return _done(watch_findings(jobs.database, jobs.evaluators, jobs.rules, jobs.term, now))
 
 
 def _explaining(telemetry: Telemetry) -> Job:
@@ -96,21 +101,19 @@ def _explaining(telemetry: Telemetry) -> Job:
         found = explaining.run(jobs, now)
         telemetry.explanations.labels("told").inc(found.told)
         telemetry.explanations.labels("failed").inc(found.failed)
-        return Done(raised=found.told)
+        return Done(read=found.told + found.failed, raised=found.told)
 
     return job
 
 
 def _watching_objectives(jobs: Jobs, now: datetime) -> Done:
-    events = watch_objectives(jobs.database, jobs.metrics, jobs.rules, jobs.windows, jobs.term, now)
-    return Done(read=len(jobs.rules.objectives), raised=len(events))
+    return _done(watch_objectives(jobs.database, jobs.metrics, jobs.rules, jobs.windows, jobs.term, now))
 
 
 def _watching_failure_rates(jobs: Jobs, now: datetime) -> Done:
     segments = segment_values(jobs.database, jobs.windows, jobs.term, now)
     base_s = jobs.windows.base_s
-    told = watch_failure_rates(jobs.database, jobs.metrics, jobs.rules, base_s, segments, jobs.term, now)
-    return Done(raised=len(told))
+    return _done(watch_failure_rates(jobs.database, jobs.metrics, jobs.rules, base_s, segments, jobs.term, now))
 
 
 def _watching_flips(jobs: Jobs, now: datetime) -> Done:
@@ -139,7 +142,7 @@ def _watching_retention(settings: Settings) -> Job:
 
 
 def _stating(jobs: Jobs, now: datetime) -> Done:
-    return Done(raised=jobs.state_insights(now))
+    return jobs.state_insights(now)
 
 
 def _looking(stopped: Callable[[], bool]) -> Job:
@@ -170,7 +173,8 @@ def finding_topics(settings: Settings, database: Database, telemetry: Telemetry)
 
     def job(jobs: Jobs, now: datetime) -> Done:
         try:
-            return Done(raised=len(fit_topics(database, settings.topics, named, jobs.term, now)))
+            made = fit_topics(database, settings.topics, named, jobs.term, now)
+            return Done(read=sum(one.questions for one in made), raised=len(made))
         finally:  # how old they are is told where they cannot be fitted, too
             since = now - timedelta(days=settings.topics.period_days)
             telemetry.topic_model_age_seconds.clear()
@@ -200,6 +204,6 @@ def _announcing(settings: Settings, database: Database, telemetry: Telemetry) ->
 
     def job(jobs: Jobs, now: datetime) -> Done:
         sent = announcing.run(jobs.term.epoch, now)
-        return Done(raised=sent.opened + sent.closed)
+        return Done(read=sent.tried, raised=sent.opened + sent.closed)
 
     return job

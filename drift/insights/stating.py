@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 from drift.insights import least_grounded, unsound_artifacts
 from drift.insights.answered import samples
@@ -21,6 +22,13 @@ from sinks.clickhouse.database import Database
 _QUALITY = ("accuracy", "retrieval", "fairness", "privacy", "security", "data_quality")
 
 
+class Stated(NamedTuple):
+    """How many answered traces were read, and the insights."""
+
+    read: int
+    rows: list[InsightRow]
+
+
 def state_weak_points(
     database: Database,
     metrics: Mapping[str, WatchedMetric],
@@ -28,13 +36,14 @@ def state_weak_points(
     settings: JobSettings,
     term: Term,
     now: datetime,
-) -> list[InsightRow]:
+) -> Stated:
     """The insights of the period that `now` lies in, stored; asked again they are stated anew under the same ids.
 
     Failed is a trace with a quality metric beyond the line that rules have for its app.
     """
     period = Period.of(now, settings.insights_period_s)
     rows: list[InsightRow] = []
+    read = 0
     most = settings.insights_questions
     for app in _apps(database, period):
         watched = _rules(app, metrics, rules)
@@ -45,11 +54,12 @@ def state_weak_points(
             ranks[found.environment] += 1
             rows.append(insight_row(question_finding(found, ranks[found.environment]), period, term))
         for sample in samples(database, app, watched, period, settings.insights_traces):
+            read += len(sample.answered)
             points = (*weak_points(sample, most), *segment_findings(sample, most))
             rows += [insight_row(point, period, term) for point in points]
         rows += [insight_row(one, period, term) for one in _pointed_at(database, app, watched, period)]
     database.insert("insights", rows)
-    return rows
+    return Stated(read, rows)
 
 
 def _pointed_at(database: Database, app: str, watched: Mapping[str, Rule], period: Period) -> list[Finding]:

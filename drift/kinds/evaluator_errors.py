@@ -14,8 +14,8 @@ from drift.leadership import Term
 from drift.phrases import moment, percent, whereabouts
 from drift.problems.accounts import account_of, part_wrong
 from drift.problems.events import Place
-from drift.problems.problem import EventRow, Kind
-from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.problems.problem import Kind
+from drift.problems.troubles import Over, Trouble, Watched, standing, tell
 from drift.rules.limits import limits_for
 from drift.settings import RuleSettings
 from drift.windows.counted import live_windows
@@ -51,19 +51,21 @@ def watch_errors(
     base_s: int,
     term: Term,
     now: datetime,
-) -> list[EventRow]:
+) -> Watched:
     """What closed windows of the last hours say is told when this returns; `now` is the server's time."""
     known = {one.id: one for one in evaluators}
     told: dict[Place, Trouble | Over] = {place: Over(place, _KIND, now) for place in standing(database, _KIND)}
     until = int(now.timestamp())
+    read = 0
     for one in failing(database, known.values(), base_s, until - int(JUDGED.total_seconds()), until):
+        read += len(one.windows)
         limit = limits_for(one.app, one.evaluator, rules).error_limit
         found = recent(one.windows, limit, rules.of(one.app))
         if found.since_bad is not None:
             told[one.place] = trouble_of(database, one, known[one.evaluator], found.since_bad, limit, rules)
         elif found.state == "unclear":
             told.pop(one.place, None)
-    return tell(database, list(told.values()), rules, term, now)
+    return Watched(read, tell(database, list(told.values()), rules, term, now))
 
 
 def failing(database: Database, evaluators: Iterable[Evaluator], base_s: int, since: int, until: int) -> list[Failing]:

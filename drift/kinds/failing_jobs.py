@@ -13,8 +13,8 @@ from drift.leadership import Term
 from drift.phrases import moment
 from drift.problems.accounts import account_of
 from drift.problems.events import Place, place_of_none
-from drift.problems.problem import EventRow, Kind
-from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.problems.problem import Kind
+from drift.problems.troubles import Over, Trouble, Watched, standing, tell
 from drift.settings import JobSettings, RuleSettings
 from sinks.clickhouse.database import Database
 
@@ -33,7 +33,7 @@ def watch_jobs(
     rules: RuleSettings,
     term: Term,
     now: datetime,
-) -> list[EventRow]:
+) -> Watched:
     """Problems of the jobs that this leader runs, by name with their intervals, are told when this returns.
 
     Those of jobs that are scheduled no more are over. `now` is the server's time.
@@ -54,7 +54,7 @@ def watch_jobs(
         for place in standing(database, kind)
         if place.aspect == "jobs" and place.segment_value not in every_s
     ]
-    return tell(database, [*told, *gone], rules, term, now)
+    return Watched(sum(map(len, known.values())), tell(database, [*told, *gone], rules, term, now))
 
 
 def _failing(

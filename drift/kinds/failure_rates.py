@@ -17,9 +17,9 @@ from drift.problems import facts
 from drift.problems.accounts import account_of, part_wrong
 from drift.problems.events import Place
 from drift.problems.fingerprints import Begun, Span, scoring_now
-from drift.problems.problem import EventRow, Kind
+from drift.problems.problem import Kind
 from drift.problems.taxonomy import type_of
-from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.problems.troubles import Over, Trouble, Watched, standing, tell
 from drift.rules.choose import rule_of_app
 from drift.rules.records import beyond, lines, records_of
 from drift.rules.series import Rule, Series
@@ -50,7 +50,7 @@ def watch_failure_rates(
     segments: SegmentValues,
     term: Term,
     now: datetime,
-) -> list[EventRow]:
+) -> Watched:
     """What closed windows of the last hours say of metrics judged by their mean is told when this returns.
 
     `now` is the server's time.
@@ -60,10 +60,12 @@ def watch_failure_rates(
     }
     until = int(now.timestamp())
     live = scored_in(base_s, until - int(JUDGED.total_seconds()))
+    read = 0
     for app in apps_in(database, live):
         watched = rules_of(app, metrics, rules)
         own = rules.of(app)
         for one in rated(database, app, watched, live, base_s):
+            read += sum(map(len, one.windows.values()))
             rule = watched[one.series.metric]
             place = Place(aspect="level", **one.series._asdict())
             found = recent(that_count(one.windows, own.min_sample), rule.failure_limit, own)
@@ -71,7 +73,7 @@ def watch_failure_rates(
                 told[place] = trouble_of(database, one.series, rule, found.since_bad, metrics, segments, rules)
             elif found.state == "unclear":
                 told.pop(place, None)
-    return tell(database, list(told.values()), rules, term, now)
+    return Watched(read, tell(database, list(told.values()), rules, term, now))
 
 
 def scored_in(base_s: int, since: int, until: int | None = None) -> str:

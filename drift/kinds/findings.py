@@ -14,8 +14,8 @@ from drift.leadership import Term
 from drift.phrases import moment, percent, whereabouts
 from drift.problems.accounts import account_of, part_wrong
 from drift.problems.events import Place
-from drift.problems.problem import EventRow, Kind
-from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.problems.problem import Kind
+from drift.problems.troubles import Over, Trouble, Watched, standing, tell
 from drift.rules.choose import rule_anywhere, rule_of_app
 from drift.rules.limits import limits_for
 from drift.settings import RuleSettings
@@ -60,20 +60,21 @@ class _Found(NamedTuple):
 
 def watch_findings(
     database: Database, evaluators: Mapping[str, Evaluator], rules: RuleSettings, term: Term, now: datetime
-) -> list[EventRow]:
+) -> Watched:
     """What the last hour's closed windows hold is told when this returns, by the watermark of each lane.
 
     Lanes that have none say nothing. `now` is the server's time.
     """
     closed = closing({key: Watermark(at, False) for key, at in read_stored(database).items()})
     told: list[Trouble | Over] = []
-    before = standing(database, _KIND)
+    before, read = standing(database, _KIND), 0
     for lane, watermark in sorted((lane, one.at) for lane, one in closed.items()):
         known = {id_: one for id_, one in evaluators.items() if one.lane == lane}
         if not known:
             continue
         over = {place for place in before if place.metric in known}
         for one in _found(database, known, rules, watermark):
+            read += one.marked
             if one.leaked and _is_allowed(one, known[one.evaluator], rules):
                 continue
             if _is_many(one, rules, 1.0):
@@ -82,7 +83,7 @@ def watch_findings(
                 over.discard(one.place)
         told += [Over(place, _KIND, watermark) for place in sorted(over)]
     told += [Over(place, _KIND, now) for place in before if place.metric not in evaluators]
-    return tell(database, told, rules, term, now)
+    return Watched(read, tell(database, told, rules, term, now))
 
 
 def _is_many(one: _Found, rules: RuleSettings, part: float) -> bool:

@@ -18,8 +18,8 @@ from drift.leadership import Term
 from drift.phrases import percent, whereabouts
 from drift.problems.accounts import account_of, part_wrong
 from drift.problems.events import Place
-from drift.problems.problem import EventRow, Kind
-from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.problems.problem import Kind
+from drift.problems.troubles import Over, Trouble, Watched, standing, tell
 from drift.rules.lines import ROUNDING
 from drift.settings import Objective, RuleSettings, Severity, WindowSettings
 from drift.windows import sql
@@ -115,7 +115,7 @@ def watch_objectives(
     windows: WindowSettings,
     term: Term,
     now: datetime,
-) -> list[EventRow]:
+) -> Watched:
     """What closed windows say of every objective is told when this returns; `now` is the server's time.
 
     Up to the watermark of the metric's lane; a lane without one says nothing.
@@ -123,6 +123,7 @@ def watch_objectives(
     closed = closing({key: Watermark(at, False) for key, at in read_stored(database).items()})
     before = set(standing(database, _KIND))
     told: list[Trouble | Over] = []
+    read = 0
     for objective in rules.objectives:
         metric = metrics[objective.metric]
         own = {
@@ -139,6 +140,7 @@ def watch_objectives(
         for (app, environment), spent in _spent(database, objective, metric, windows, pairs, until).items():
             if rules.objective(objective.name, app) is not objective:
                 continue
+            read += spent[objective.period_days * DAY_S].records
             place = place_of(objective, app, environment)
             least = rules.of(app).min_sample
             pair = burning(pairs, spent, objective, least)
@@ -148,7 +150,7 @@ def watch_objectives(
                 own.discard(place)
         told += [Over(place, _KIND, datetime.fromtimestamp(until, UTC)) for place in sorted(own)]
     told += [Over(place, _KIND, now) for place in sorted(before)]  # of objectives that nobody has any more
-    return tell(database, told, rules, term, now)
+    return Watched(read, tell(database, told, rules, term, now))
 
 
 def _spent(

@@ -35,6 +35,13 @@ class Over(NamedTuple):
     until: datetime
 
 
+class Watched(NamedTuple):
+    """What a look of a job read, in windows, records or runs, and the events that followed from it."""
+
+    read: int
+    events: Sequence[EventRow]
+
+
 def tell(
     database: Database, told: Sequence[Trouble | Over], settings: RuleSettings, term: Term, now: datetime
 ) -> list[EventRow]:

@@ -136,6 +136,9 @@ def test_every_job_of_the_schedule_does_its_work_and_is_recorded(database: Datab
     recorded = {one.job: one for one in runs(database, world.start, most=9)}
     assert {name: one.failed for name, one in recorded.items()} == dict.fromkeys(names, "")
     assert recorded["drift"].raised == 0
+    assert {name for name, one in recorded.items() if one.read is None} <= {"storage", "inconsistency"}
+    assert (recorded["watch"].read, recorded["failure_rates"].read, recorded["findings"].read) == (1, 1, 0)
+    assert recorded["jobs"].read == names.index("jobs")  # the runs before its own
 
 
 def test_a_job_that_leaves_off_when_the_process_ends_is_neither_done_nor_failed(database: Database) -> None:

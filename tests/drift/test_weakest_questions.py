@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from scipy.stats import fisher_exact
 
 from drift.insights.stated import stated
+from drift.job_runs import Done
 from drift.settings import JobSettings
 from sinks.clickhouse.database import Database
 from sinks.settings import PrivacySettings
@@ -41,7 +42,7 @@ def test_the_weakest_come_first_and_no_word_of_them_is_kept(database: Database) 
     ask(world, "Rarely asked?", [0.1, 0.1], 30)
     often = ask(world, "Who are you?", [0.1, 0.1, 0.1, 0.1, 0.1, 0.9, 0.9], 40)
     ask(world, "One that failed by chance?", [0.1, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9], 50)
-    assert world.jobs.state_insights(world.at(100)) == 2
+    assert world.jobs.state_insights(world.at(100)) == Done(read=62, raised=2)
     first, second = database.rows("SELECT * FROM insights FINAL ORDER BY JSONExtractUInt(attributes, 'rank')")
     told = json.loads(first["attributes"])
     assert (told["asked"], told["failed"], told["metrics"]) == (6, 5, {"quality.good": 5})
@@ -87,4 +88,4 @@ def test_without_a_hash_there_are_none_though_texts_are_stored(database: Databas
     world = World(database, settings=JobSettings(insights_min_traces=1))
     rows = world.scores(0, [0.1] * 5)
     world.database.insert("trace_texts", [text_row(row, "one?") for row in rows])
-    assert world.jobs.state_insights(world.at(100)) == 0
+    assert world.jobs.state_insights(world.at(100)).raised == 0

@@ -48,7 +48,7 @@ def minute(world: World, number: int, failed: int, of: int = 12, reason: str = "
 
 def look(world: World, second: float, rules: RuleSettings = RULES) -> list[str]:
     known = world.evaluators.values()
-    return [e.event for e in watch_errors(world.database, known, rules, 60, world.term, world.at(second))]
+    return [e.event for e in watch_errors(world.database, known, rules, 60, world.term, world.at(second)).events]
 
 
 @pytest.mark.clickhouse

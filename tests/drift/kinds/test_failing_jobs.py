@@ -27,7 +27,7 @@ def ran(world: World, job: str, seconds: Sequence[float], *, why: str = "", took
 def look(world: World, second: float, *, led_s: float = 60, every_s: dict[str, float] | None = None) -> list[str]:
     term = Term(world.term.epoch, world.at(second) - timedelta(seconds=led_s))
     names = EVERY_S if every_s is None else every_s
-    events = watch_jobs(world.database, names, JobSettings(failing_runs=3), world.rules, term, world.at(second))
+    events = watch_jobs(world.database, names, JobSettings(failing_runs=3), world.rules, term, world.at(second)).events
     return [f"{event.event} {event.segment_value}" for event in events]
 
 

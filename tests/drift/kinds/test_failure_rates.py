@@ -35,7 +35,7 @@ def look(world: World, second: float, rules: RuleSettings = RULES) -> list[str]:
     now = world.at(second)
     segments = segment_values(world.database, world.windows, world.term, now)
     metrics = world.jobs.metrics
-    events = watch_failure_rates(world.database, metrics, rules, 60, segments, world.term, now)
+    events = watch_failure_rates(world.database, metrics, rules, 60, segments, world.term, now).events
     return [f"{event.event} {event.metric}" for event in events]
 
 

@@ -34,7 +34,7 @@ def leaks(world: World, second: float, *kinds: list[str], passes: float = 0.0) -
 
 def look(world: World, second: float, rules: RuleSettings = RULES) -> list[str]:
     world.advance(second)
-    events = watch_findings(world.database, world.evaluators, rules, world.term, world.at(second))
+    events = watch_findings(world.database, world.evaluators, rules, world.term, world.at(second)).events
     return [f"{event.event} {event.metric} {event.segment_value}" for event in events]
 
 

@@ -50,7 +50,7 @@ def closed(world: World, second: float) -> None:
 def look(world: World, second: float, rules: RuleSettings = RULES) -> list[str]:
     closed(world, second)
     now = world.at(second)
-    events = watch_objectives(world.database, world.jobs.metrics, rules, world.windows, world.term, now)
+    events = watch_objectives(world.database, world.jobs.metrics, rules, world.windows, world.term, now).events
     return [event.event for event in events]
 
 

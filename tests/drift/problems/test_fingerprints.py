@@ -116,6 +116,6 @@ def test_failing_traces_are_counted_under_the_version_that_came_back(
     )
     now = world.at(60 * MINUTES + 1)
     segments = segment_values(world.database, world.windows, world.term, now)
-    events = watch_failure_rates(world.database, world.jobs.metrics, rules, 60, segments, world.term, now)
+    events = watch_failure_rates(world.database, world.jobs.metrics, rules, 60, segments, world.term, now).events
     told = {event.app: (event.event, json.loads(event.attributes)["sample_size"]) for event in events}
     assert told == {"skewed": ("opened", 60), "returned": ("joined", 60)}  # the last three minutes each
