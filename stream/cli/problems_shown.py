@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from dashboards.trace_links import trace_link
+from drift.problems.onset import onset_of
 from drift.problems.problem import EventRow, Problem
 from drift.problems.routing import group_of, inhibited
 from sinks.settings import GrafanaSettings
@@ -22,7 +23,7 @@ def show_table(problems: Sequence[Problem]) -> None:
     table = table_of("problem", "state", "severity", "type", "since (UTC)")
     table.add_column("what", overflow="fold")
     for problem in problems:
-        since = _utc(problem.opened_at or problem.first_seen_at)
+        since = _utc(onset_of(problem))
         state = ", ".join((problem.state, *_marks(problem)))
         table.add_row(problem.problem_id[:8], state, problem.severity, problem.type, since, plain(problem.description))
     console.print(table)

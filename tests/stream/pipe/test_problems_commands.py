@@ -11,6 +11,7 @@ from drift.problems.accounts import account_of
 from drift.problems.events import Place
 from drift.problems.folding import load_problems
 from drift.problems.marks import acceptances
+from drift.problems.onset import onset_of
 from drift.problems.problem import Kind, Problem
 from drift.problems.troubles import Trouble, tell
 from drift.settings import RuleSettings
@@ -155,6 +156,7 @@ def test_the_metric_is_drawn_around_the_onset_and_json_has_all(site: Site) -> No
     (problem,) = load_problems(site.database)
     shown = site.run("show", problem.problem_id).output
     assert "* mean, ^ onset" in shown
+    assert f"{onset_of(problem):%Y-%m-%d %H:%M:%S}" in site.run("list").output  # as the sentence has it
     assert "0.75 -----" in shown
     site.sees("missing_data", place=Place("shop", "prod", "", "missing", ""))
     site.sees("coverage", place=PLACE._replace(aspect="coverage"))
