@@ -36,6 +36,13 @@ SHAPE = {"n_layer": 6, "vocab_size": 50_257}  # distilgpt2; the rest is GPT-2's 
 
 def made(folder: Path, texts: Sequence[str]) -> CausalModel:
     """A model of distilgpt2's shape."""
+    loaded = load(ModelRef(Need.LM, str(written(folder, texts))), EvaluatorSettings())
+    assert isinstance(loaded, CausalModel)
+    return loaded
+
+
+def written(folder: Path, texts: Sequence[str]) -> Path:
+    """Its files."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
@@ -45,9 +52,7 @@ def made(folder: Path, texts: Sequence[str]) -> CausalModel:
     tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=SHAPE["vocab_size"], initial_alphabet=alphabet))
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=1_024).save_pretrained(folder)
     GPT2LMHeadModel(GPT2Config(**SHAPE, initializer_range=0.1)).save_pretrained(folder)
-    loaded = load(ModelRef(Need.LM, str(folder)), EvaluatorSettings())
-    assert isinstance(loaded, CausalModel)
-    return loaded
+    return folder
 
 
 class Recorder:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from evaluators.errors import ConfigError
-from evaluators.runtime.batches import Window, shared_evenly
+from evaluators.runtime.batches import Ids, Window, shared_evenly
 from evaluators.surrogates import replaced
 
 _LEAST_SHARE = 4  # of a pair the first text is left at least a quarter of the room, or the pair is not read
@@ -15,20 +17,18 @@ _LEAST_SHARE = 4  # of a pair the first text is left at least a quarter of the r
 class _Around:
     """Special tokens before, between and after texts, and the kind of every part."""
 
-    specials: tuple[tuple[int, ...], ...]  # one more than there are texts
-    kinds: tuple[int, ...]  # of special, text, special, ...
+    specials: tuple[Ids, ...]  # one more than there are texts
+    kinds: Ids  # of special, text, special, ...
 
     @property
     def length(self) -> int:
         return sum(map(len, self.specials))
 
-    def window(self, texts: Sequence[Sequence[int]], with_kinds: bool) -> Window:
-        parts: list[Sequence[int]] = [self.specials[0]]
+    def window(self, texts: Sequence[Ids], with_kinds: bool) -> Window:
+        parts = [self.specials[0]]
         for text, special in zip(texts, self.specials[1:], strict=True):
             parts += text, special
-        ids = [token for part in parts for token in part]
-        kinds = [kind for part, kind in zip(parts, self.kinds, strict=True) for _ in part] if with_kinds else []
-        return Window(ids, kinds)
+        return Window(np.concatenate(parts), self.kinds.repeat(list(map(len, parts))) if with_kinds else ())
 
 
 class Pieces:
@@ -45,12 +45,12 @@ class Pieces:
         self._one = _around(tokenizer.encode("a"), 1)
         self._two = _around(tokenizer.encode("a", "a"), 2)
 
-    def of(self, texts: Sequence[str]) -> list[list[int]]:
+    def of(self, texts: Sequence[str]) -> list[Ids]:
         """The tokens of each text, whole and without special ones."""
         encoded = self._tokenizer.encode_batch_fast([replaced(text) for text in texts], add_special_tokens=False)
-        return [encoding.ids for encoding in encoded]
+        return [np.array(encoding.ids, np.int64) for encoding in encoded]
 
-    def windows(self, texts: Sequence[Sequence[int]]) -> list[Window]:
+    def windows(self, texts: Sequence[Ids]) -> list[Window]:
         """What the model reads of one text or a pair; of a pair, [] where the second leaves too little room.
 
         One text is shared evenly among as few windows as hold it; of a pair the first is, each time with the whole
@@ -80,4 +80,4 @@ def _around(encoding: Any, texts: int) -> _Around:
             specials[-1].append(token)
     if len(specials) != texts + 1:
         raise ConfigError(f"the model's tokenizer cannot put {texts} texts together; it suits no classifier")
-    return _Around(tuple(map(tuple, specials)), tuple(kinds))
+    return _Around(tuple(np.array(each, np.int64) for each in specials), np.array(kinds, np.int64))

@@ -63,7 +63,8 @@ class Sheet:
         Where readings share a row also, of each of `ids`: `positions`, its place in its reading, and `parts`, 0 for
         what all of a row's readings share, else which of them it is of, -1 for padding.
         """
-        shape = len(self.lines), self._width
+        width = self._width
+        shape = len(self.lines), width
         ids, positions, parts = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -1)
         places: list[Ids] = []
         targets: list[int] = []
@@ -78,7 +79,7 @@ class Sheet:
                 positions[line, start:end] = np.arange(shared, len(reading.tokens))
                 parts[line, start:end] = part
                 before = np.arange(reading.first - 1, len(reading.tokens) - 1)
-                places.append(line * self._width + np.where(before < shared, before, before - shared + start))
+                places.append(line * width + np.where(before < shared, before, before - shared + start))
                 targets += reading.tokens[reading.first :]
                 start = end
         arrays = {"ids": ids, "places": np.concatenate(places), "targets": np.array(targets, np.int64)}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +11,16 @@ import numpy.typing as npt
 from evaluators.spec import Vectors
 
 Ids = npt.NDArray[np.int64]
+Tokens = TypeVar("Tokens", Sequence[int], Ids)
+_PADDING = 4  # of `batch_tokens` at most one in so many is padding: a pass of its own costs less than to read more
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """Tokens that a model reads at once, special ones with them, and which of the texts each belongs to."""
 
-    ids: Sequence[int]
-    kinds: Sequence[int] = ()  # 0 or 1 each, where the model tells two texts apart so; else empty
+    ids: Sequence[int] | Ids
+    kinds: Sequence[int] | Ids = ()  # 0 or 1 each, where the model tells two texts apart so; else empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +62,40 @@ class Limited(Protocol):
 
 
 def packed(lengths: Sequence[int], limited: Limited) -> Iterator[list[int]]:
-    """Every index once, longest first, in batches that hold at most `batch_tokens` once padded (or one window)."""
+    """Every index once, longest first, in batches that hold at most `batch_tokens` once padded (or one window), and no
+    more padding than a quarter of that.
+    """
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    held = np.array([lengths[i] for i in order], np.int64)
     start = 0
     while start < len(order):
-        size = max(1, limited.batch_tokens // max(1, lengths[order[start]]))  # the first is the longest of its batch
+        most = limited.batch_tokens
+        longest = max(1, held[start])  # the first is the longest of its batch
+        some = held[start : start + max(1, most // longest)]
+        padding = (longest - some).cumsum()
+        size = max(1, int(padding.searchsorted(most // _PADDING, side="right")))
         yield order[start : start + size]
         start += size
 
 
 def padded(windows: Sequence[Window], pad: int = 0) -> Padded:
     """The windows side by side, padded on the right with the token `pad`."""
-    shape = len(windows), max(len(window.ids) for window in windows)
-    ids, mask = np.full(shape, pad, np.int64), np.zeros(shape, np.int64)
-    kinds = np.zeros(shape, np.int64) if windows[0].kinds else None
-    for row, window in enumerate(windows):
-        ids[row, : len(window.ids)] = window.ids
-        mask[row, : len(window.ids)] = 1
-        if kinds is not None:
-            kinds[row, : len(window.kinds)] = window.kinds
-    return Padded(ids, mask, kinds)
+    lengths = np.array([len(window.ids) for window in windows])
+    inside = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(inside.shape, pad, np.int64)
+    ids[inside] = np.concatenate([window.ids for window in windows])
+    kinds = None
+    if len(windows[0].kinds):
+        kinds = np.zeros(inside.shape, np.int64)
+        kinds[inside] = np.concatenate([window.kinds for window in windows])
+    return Padded(ids, inside.astype(np.int64), kinds)
 
 
-def shared_evenly(pieces: Sequence[int], room: int) -> list[Sequence[int]]:
+def shared_evenly(pieces: Tokens, room: int) -> list[Tokens]:
     """As few windows of at most `room` as hold all pieces, their lengths at most one apart; one, if empty, at least."""
-    count = max(1, -(-len(pieces) // room))
+    if len(pieces) <= room:
+        return [pieces]
+    count = -(-len(pieces) // room)
     edges = [len(pieces) * i // count for i in range(count + 1)]
     return [pieces[start:end] for start, end in pairwise(edges)]
 

@@ -1,4 +1,7 @@
-"""What only a GPU does: bfloat16, pinned copies beside compute, a batch size that is measured, memory that ends."""
+"""What only a GPU does: bfloat16, pinned copies beside compute, a batch size that is measured, memory that ends.
+
+`pytest -m gpu` runs it; every other run of tests sees no card.
+"""
 
 import logging
 from importlib.util import find_spec

@@ -30,8 +30,14 @@ def test_every_window_is_in_one_batch_within_the_limit(made: list[list[int]], li
     assert sorted(i for batch in batches for i in batch) == list(range(len(made)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= limit
+        assert sum(max(lengths[i] for i in batch) - lengths[j] for j in batch) <= limit // 4
     read = [lengths[i] for batch in batches for i in batch]
     assert read == sorted(read, reverse=True)
+
+
+def test_short_windows_are_not_padded_to_a_long_one() -> None:
+    lengths = [4, 50, 4, 40, 4, 4]
+    assert list(packed(lengths, Limit(400))) == [[1, 3, 0], [2, 4, 5]], "10 and 46 are padding; twice 46 were too much"
 
 
 @given(st.lists(st.integers(), max_size=50), st.integers(1, 12))
