@@ -1,6 +1,7 @@
 """One face for all detectors: cells of the database as windows of their kind, fitted and run."""
 
 from dataclasses import dataclass, fields, replace
+from functools import cache
 
 import numpy as np
 
@@ -105,11 +106,7 @@ def run(baseline: Baseline, state: State, some: Windows) -> None:
 
 def blank(kind: Kind, tick_s: int, series: int) -> Baseline:
     """The baseline of series of which nothing is known: nothing alarms."""
-    nobody = np.empty(0, np.dtype([(name, "<u8") for name in ("series", "at", "label", "n", "x", "y")]))
-    start = np.arange(2, dtype=np.int64) * tick_s
-    scale = Scale(np.zeros(1), np.ones(1))
-    nothing = windows(kind, nobody, np.empty(0, np.int64), 1, start, np.zeros((1, LABELS), np.uint64), scale)
-    return stored.take(fit(nothing, np.zeros((1, 2), np.int64), True), np.zeros(series, np.int64))
+    return stored.take(_blank(kind, tick_s), np.zeros(series, np.int64))
 
 
 def replaced(old: Baseline, rows: Numbers, new: Baseline) -> Baseline:
@@ -124,6 +121,16 @@ def restarted(state: State, rows: Numbers, baseline: Baseline) -> State:
     fresh = watching.start(stored.take(baseline, rows))
     fresh.until[:] = state.until[rows]
     return stored.take(stored.join([state, fresh]), _order(len(state.until), rows))
+
+
+@cache
+def _blank(kind: Kind, tick_s: int) -> Baseline:
+    """Of one series."""
+    nobody = np.empty(0, np.dtype([(name, "<u8") for name in ("series", "at", "label", "n", "x", "y")]))
+    start = np.arange(2, dtype=np.int64) * tick_s
+    scale = Scale(np.zeros(1), np.ones(1))
+    nothing = windows(kind, nobody, np.empty(0, np.int64), 1, start, np.zeros((1, LABELS), np.uint64), scale)
+    return fit(nothing, np.zeros((1, 2), np.int64), True)
 
 
 def _shares(old: Baseline, now: Rates | Positives | Categories) -> tuple[Floats, Floats, float]:

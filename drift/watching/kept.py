@@ -64,15 +64,18 @@ def checkpoint(database: Database, key: BatchKey, late: int, watched: Mapping[st
     return _readable(max(fits, key=lambda row: row["until"]), watched, "are not gone back to") if fits else None
 
 
-def baselines(database: Database, key: BatchKey) -> list[Held]:
-    """Those that are kept, the oldest first. What another release wrote is left out."""
+def baselines(database: Database, key: BatchKey, until: int) -> list[Held]:
+    """The last two that held at tick `until` or before, and the last two that hold later, the oldest first: older ones
+    are not gone back to. What another release wrote is left out.
+    """
     rows = database.rows(
-        f"SELECT holds_from, baseline FROM detector_baselines FINAL WHERE {_OF_BATCH} ORDER BY holds_from",
+        f"SELECT holds_from, baseline FROM detector_baselines FINAL WHERE {_OF_BATCH} ORDER BY holds_from DESC "
+        f"LIMIT 2 BY holds_from > toDateTime({until}, 'UTC')",
         key._asdict(),
     )
     found: list[Held] = []
     why: ValueError | None = None
-    for row in rows:
+    for row in reversed(rows):
         try:
             found.append(Held(int(row["holds_from"].timestamp()), Fitted.of(row["baseline"])))
         except ValueError as error:

@@ -40,7 +40,7 @@ class Runner:
 
         Once `stopped`, at least its baselines are there, and `batch.until` says how far it is.
         """
-        held = kept.baselines(self.database, batch.key)
+        held = kept.baselines(self.database, batch.key, batch.until)
         while True:
             now = self._held_at(batch, held)
             if batch.until >= end or self.stopped():
@@ -49,7 +49,7 @@ class Runner:
 
     def rest_anew(self, batch: Batch, places: Integers) -> None:
         """Series of which people said what theirs rests on have baselines of that at once, and start anew."""
-        held = kept.baselines(self.database, batch.key)
+        held = kept.baselines(self.database, batch.key, batch.until)
         if not held:
             return
         last = held[-1].fitted
@@ -66,7 +66,7 @@ class Runner:
         young = (basis > 0) & (basis > batch.until - _WAITING_S)
         if not young.any() or batch.until % grid.HOUR_S >= self.fitter.tick_s:
             return np.empty(0, np.int64)
-        held = kept.baselines(self.database, batch.key)
+        held = kept.baselines(self.database, batch.key, batch.until)
         warming = held[-1].fitted.matched(batch.rows, batch.key.kind).warming if held else np.zeros(len(basis))
         return np.flatnonzero(young & (warming != Warming.WATCHED))
 

@@ -100,7 +100,7 @@ def _shown(
 ) -> Shown:
     series, watch = batch.series[place], watched[batch.series[place].metric]
     in_alarm = bool(batch.rows.state.alarms.on[place])
-    readable = kept.baselines(database, batch.key)
+    readable = kept.baselines(database, batch.key, batch.until)
     if not readable:
         rests_on = _rests_on(int(batch.rows.basis[place]), is_used=True)
         return Shown(series, rests_on, None, _OF_ANOTHER_RELEASE, None, None, in_alarm, ())

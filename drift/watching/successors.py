@@ -163,7 +163,7 @@ class Successors:
         )
         batch = next(fits, None) or Batch.empty(key.next_of_successors(taken), tick_s, begin, 0)
         made = _fitted(pairs, self.watched)
-        for held in kept.baselines(self.database, batch.key) if batch.series else ():
+        for held in kept.baselines(self.database, batch.key, batch.until) if batch.series else ():
             made = stored.join([held.fitted, made])
         new = {one.new.id: Newcomer(one.new.series, one.new.fingerprint) for one in pairs}
         batch.add(new, tick_s, known_before=True)

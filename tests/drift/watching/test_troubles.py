@@ -187,10 +187,10 @@ def test_a_first_look_that_is_asked_to_stop_keeps_what_it_has_and_the_next_one_g
             look.run(datetime.now(UTC), stopped=lambda: next(asked) >= 2)
         (batch,) = kept.batches(database, watches(EVALUATORS.values()))
         assert batch.until == FIRST - 3600
-        learnt = [held.holds_from for held in kept.baselines(database, batch.key)]
+        learnt = [held.holds_from for held in kept.baselines(database, batch.key, batch.until)]
         assert learnt == [FIRST - 7200]
         looked = again.look(FIRST + BASE)
-        assert [held.holds_from for held in kept.baselines(database, batch.key)] == learnt
+        assert [held.holds_from for held in kept.baselines(database, batch.key, batch.until)] == learnt
     assert {one.batch.until for one in looked.seen} == {FIRST + BASE}
     assert looked.series == 5
     assert {series.app for series in warming(looked)} == {"young"}
