@@ -16,7 +16,7 @@ from drift.detectors.series import Flags, Floats, Integers, Scores
 
 _ROUNDS = 8  # of a fixed point that is hit at once unless hours differ much
 _LEAST = 1e-6
-_RARE = 0.005
+_RARE = 0.005  # a variance of records; as many labels of a mix are
 
 
 def of_scores(old: Baseline, now: Scores, known: Floats) -> tuple[Baseline, Flags]:
