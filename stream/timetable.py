@@ -124,7 +124,7 @@ def _watching_flips(jobs: Jobs, now: datetime) -> Done:
 def _watching_inconsistency(jobs: Jobs, now: datetime) -> Done:
     by_scores = watch_inconsistency(jobs.database, jobs.metrics, jobs.rules, jobs.term, now)
     by_answers = watch_answers(jobs.database, jobs.rules, jobs.term, now)
-    return Done(raised=len(by_scores) + len(by_answers))
+    return Done(by_scores.read + by_answers.read, len(by_scores.events) + len(by_answers.events))
 
 
 def _watching_storage(jobs: Jobs, now: datetime) -> Done:

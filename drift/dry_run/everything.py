@@ -17,7 +17,7 @@ from sinks.clickhouse.database import Database
 UNTRIED: Mapping[str, str] = {
     "rules.finding_traces, rules.finding_limit": "remarks and leaked kinds are counted of traces, not of windows",
     "rules.flip_pairs, rules.flip_limit": "flips are of pairs of traces",
-    "rules.inconsistency_askings, rules.inconsistency_limit": "they are of questions, not of windows",
+    "rules.inconsistency_askings, rules.inconsistency_limit, rules.disagreement_limit": "they are of questions",
     "rules.dead_letters, rules.disk_limit, rules.retention_share": "they are of brokers and disks as they are now",
     "drift": "detectors of change have no rules; `ragwatch baseline show` draws what is usual",
 }  # what no window of the past can tell, and why

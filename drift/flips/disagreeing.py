@@ -15,8 +15,8 @@ from drift.leadership import Term
 from drift.phrases import moment, percent, whereabouts
 from drift.problems.accounts import account_of
 from drift.problems.events import Account, Place
-from drift.problems.problem import EventRow, Kind
-from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.problems.problem import Kind
+from drift.problems.troubles import Over, Trouble, Watched, standing, tell
 from drift.settings import RuleSettings
 from evaluators.encoder.thresholds import LINES, Lines
 from sinks.clickhouse.database import Database
@@ -49,22 +49,24 @@ class _Found:
         return Share(len(self.apart), self.questions)
 
 
-def watch_answers(database: Database, rules: RuleSettings, term: Term, now: datetime) -> list[EventRow]:
+def watch_answers(database: Database, rules: RuleSettings, term: Term, now: datetime) -> Watched:
     """What answers to questions asked again in the last day or so say is told on return; `now` is the server's time."""
     since = (now - timedelta(seconds=rules.asked_within_s)).replace(second=0, microsecond=0)
     told: dict[Place, Trouble | Over] = {
         place: Over(place, _KIND, now) for place in standing(database, _KIND) if place.metric == METRIC
     }
+    read = 0
     for app in _apps(database, since):
         own = rules.of(app)
         compared = asked_again(database, app, own.inconsistency_askings, since) if own.compare_answers else ()
         for one in _found(app, compared):
+            read += one.answers
             state = judged(one.share, own.disagreement_limit) if one.answers >= own.min_sample else "unclear"
             if state == "bad":
                 told[one.place] = Trouble(one.place, _account(one, own), one.first, one.last)
             elif state == "unclear":
                 told.pop(one.place, None)
-    return tell(database, list(told.values()), rules, term, now)
+    return Watched(read, tell(database, list(told.values()), rules, term, now))
 
 
 def _apps(database: Database, since: datetime) -> list[str]:

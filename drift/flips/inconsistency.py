@@ -19,8 +19,8 @@ from drift.leadership import Term
 from drift.phrases import moment, percent, whereabouts
 from drift.problems.accounts import account_of
 from drift.problems.events import Place
-from drift.problems.problem import EventRow, Kind
-from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.problems.problem import Kind
+from drift.problems.troubles import Over, Trouble, Watched, standing, tell
 from drift.rules.choose import rule_of_app
 from drift.rules.series import Rule
 from drift.settings import RuleSettings
@@ -55,21 +55,23 @@ class _Asked(NamedTuple):
 
 def watch_inconsistency(
     database: Database, metrics: Mapping[str, WatchedMetric], rules: RuleSettings, term: Term, now: datetime
-) -> list[EventRow]:
+) -> Watched:
     """What questions asked again in the last day or so say is told when this returns; `now` is the server's time."""
     since = (now - timedelta(seconds=rules.asked_within_s)).replace(second=0, microsecond=0)
     told: dict[Place, Trouble | Over] = {
         place: Over(place, _KIND, now) for place in standing(database, _KIND) if place.metric != METRIC
     }
+    read = 0
     for app, traces in _apps(database, since).items():
         watched, own = _rules(app, metrics, rules), rules.of(app)
         for one in _asked(database, app, watched, own, since, traces) if watched else ():
+            read += one.answers
             state = judged(one.share, own.inconsistency_limit) if one.answers >= own.min_sample else "unclear"
             if state == "bad":
                 told[one.place] = _trouble(one, metrics[one.place.metric], own)
             elif state == "unclear":
                 told.pop(one.place, None)
-    return tell(database, list(told.values()), rules, term, now)
+    return Watched(read, tell(database, list(told.values()), rules, term, now))
 
 
 def _apps(database: Database, since: datetime) -> dict[str, int]:

@@ -45,7 +45,7 @@ def ask(
 
 
 def look(world: World, ahead: timedelta = timedelta(), rules: RuleSettings = RULES) -> list[str]:
-    events = watch_answers(world.database, rules, world.term, datetime.now(UTC) + ahead)
+    events = watch_answers(world.database, rules, world.term, datetime.now(UTC) + ahead).events
     return [f"{event.event} {event.model}" for event in events]
 
 

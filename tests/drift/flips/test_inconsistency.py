@@ -34,7 +34,7 @@ def ask(world: World, questions: Iterable[Sequence[float]], name: str = "q", sec
 
 def look(world: World, ahead: timedelta = timedelta()) -> list[str]:
     now = datetime.now(UTC) + ahead
-    events = watch_inconsistency(world.database, world.jobs.metrics, RULES, world.term, now)
+    events = watch_inconsistency(world.database, world.jobs.metrics, RULES, world.term, now).events
     return [f"{event.event} {event.metric}" for event in events]
 
 
