@@ -26,7 +26,13 @@ from evaluators.plan import Prepared
 from evaluators.resources import Resources
 from evaluators.spec import Lane, Metric, NoParams, Shared, evaluator
 from sinks.rows import Block
-from stream.configuration.sections import IngestSettings, KafkaSettings, TelemetrySettings
+from stream.configuration.sections import (
+    FETCHES_IN_FLIGHT,
+    IngestSettings,
+    KafkaSettings,
+    TelemetrySettings,
+    WorkerSettings,
+)
 from stream.ingest.decoding import Limits, decoded
 from stream.ingest.records import Record
 from stream.lanes.serve import serve
@@ -127,7 +133,7 @@ async def plain(bootstrap: str, topic: str, count: int, *, decoding: bool) -> Sp
         group_id=f"plain-{topic}-{decoding}-{time.monotonic_ns()}",
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        max_partition_fetch_bytes=KafkaSettings().max_record_bytes,
+        max_partition_fetch_bytes=WorkerSettings().in_flight_bytes // FETCHES_IN_FLIGHT,  # as the lane fetches
     )
     await consumer.start()
     span, seen = Span(count), 0
