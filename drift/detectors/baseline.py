@@ -17,7 +17,7 @@ from drift.detectors.pooling import pooled
 from drift.detectors.recurring import Recurring, Usual
 from drift.detectors.series import Flags, Floats, Integers, Numbers
 
-VERSION = 3
+VERSION = 4
 FALSE_ALARMS_A_DAY = 0.001  # of one series: at most this many are expected
 _DAY_S = 86_400
 LEAST_UPDATES = 30
@@ -45,11 +45,18 @@ _WHY = {
     Warming.LESS_THAN_A_DAY: "less than a day of history: the hours of the day are not known",
     Warming.TOO_FEW_RECORDS: "too few records to know how much they vary",
 }
+_NOT_JUDGED = {
+    (True, True): "",
+    (True, False): "weekends are not judged: not a whole day of one was seen yet",
+    (False, True): "weekdays are not judged: not a whole one was seen yet",
+    (False, False): "no day is judged: neither a whole weekday nor a whole day of a weekend was seen yet",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Of each series: why it is not watched yet [S] (numbers of `Warming`), which channels are [S, C].
+    """Of each series: why it is not watched yet [S] (numbers of `Warming`), which channels are [S, C]; `known` [S, 2]:
+    whether weekdays and weekends were seen, without which they are not judged.
 
     `level` [S, C, slots]; `weekly` [S, C, slots]: hours of the week with a level of their own, which begins and ends at
     once; `recurring`: moments of the day that have one. `bins` [S, C]: the level's logarithmic bin, of a channel that
@@ -62,6 +69,7 @@ class Baseline:
 
     warming: Numbers
     active: Flags
+    known: Flags
     level: Numbers
     weekly: Flags
     recurring: Recurring
@@ -88,9 +96,18 @@ class Baseline:
         level = season.expected(self.level, self.weekly, np.array([start]), self.size_s)
         return self.recurring.usual(start, level[:, :, 0])
 
+    def judged(self, start: int) -> Flags:
+        """Whether the window that begins then is of a kind of day that history has seen [S]; else it is none."""
+        found: Flags = self.known[:, int(season.weekday_of(start // _DAY_S) >= season.SATURDAY)]
+        return found
+
     def reasons(self) -> list[str]:
         """Why each series is not watched yet; empty where it is."""
         return [Warming(number).why for number in self.warming.tolist()]
+
+    def not_judged(self) -> list[str]:
+        """Which days of each series are not judged, though others are; empty where all are."""
+        return [_NOT_JUDGED[weekdays, weekends] for weekdays, weekends in self.known.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +203,18 @@ def warming(n: Floats, updates: Integers, size_s: int, seasonal: bool) -> Number
         [Warming.NO_RECORDS, Warming.LESS_THAN_A_DAY, Warming.TOO_FEW_RECORDS],
         Warming.WATCHED,
     ).astype(np.int8)
+
+
+def known_days(start: Integers, n: Floats, size_s: int, seasonal: bool) -> Flags:
+    """Whether weekdays and weekends [S, 2] have records n [S, T], and a day at least of them is since the first one:
+    of a kind of day that was never seen nobody knows how it is.
+    """
+    weekend = season.weekday_of(start // _DAY_S) >= season.SATURDAY
+    since = np.cumsum(n, axis=1) > 0
+    kinds = [np.asarray(kind) for kind in (~weekend, weekend)]
+    long = [since[:, kind].sum(axis=1) * size_s >= _DAY_S for kind in kinds]
+    seen = [(n[:, kind] > 0).any(axis=1) for kind in kinds]
+    return np.stack(long, axis=1) & np.stack(seen, axis=1) | (not seasonal)
 
 
 def chunks(series: int, elements: int) -> list[slice]:

@@ -98,10 +98,9 @@ def poisson_increments(x: Floats, variance: Floats, third: Floats, shift: Floats
 
 
 def bernoulli_increments(n: Floats, hits: Floats, odds: Floats, ratios: Floats) -> Floats:
-    """Exact log likelihood ratios [S, C, 2, K] of hits [S, C] among n [S, C] for odds times `ratios` [2, K].
-
-    `odds` [S, C, 2]: those at the margin, of either direction.
+    """Exact log likelihood ratios of hits among n, for odds times `ratios` against `odds`; all of one shape, or
+    broadcast.
     """
-    less = np.log1p(odds[..., None] * ratios) - np.log1p(odds)[..., None]
-    found: Floats = hits[:, :, None, None] * np.log(ratios) - n[:, :, None, None] * less
+    less = np.log1p(odds * ratios) - np.log1p(odds)
+    found: Floats = hits * np.log(ratios) - n * less
     return found

@@ -17,6 +17,7 @@ from drift.detectors.series import Flags, Floats
 INCIDENT_SIGMAS = 6.0
 MOST_INCIDENTS = 0.15  # share of hours; beyond it they are how the series is
 _HABIT_DAYS, _HABIT = 3, 0.25  # so many days, and more than this share of weekdays, weekends or all
+_HABIT_AT_ANY_HOUR = 0.2  # share of the days
 _WEEKLY_SIGMAS = 4.0  # of each week
 _LEAST_WEEKS = 2
 _SIGMA_OF_MAD = 1.4826
@@ -52,8 +53,12 @@ def odd_hours(cells: Cells, seasonal: bool, swing: Floats) -> Odd:
 
 
 def _habits(off: Flags, there: Flags, cells: Cells) -> Flags:
-    """Hours of the day [S, 24] that are off so often that it is how they are: a job that is not punctual."""
-    found = np.zeros((len(off), HOURS), bool)
+    """Hours of the day [S, 24] that are off so often that it is how they are: a job that is not punctual. All of them,
+    where some hour or other is on so many days.
+    """
+    days, seen = (hours.any(axis=2).sum(axis=1) for hours in (off, there))
+    often = (days >= _HABIT_DAYS) & (days >= _HABIT_AT_ANY_HOUR * seen)
+    found = np.repeat(often[:, None], HOURS, axis=1)
     weekend = cells.weekdays >= season.SATURDAY
     for kind in (weekend, ~weekend, weekend | ~weekend):
         days = off[:, kind].sum(axis=1)

@@ -40,7 +40,8 @@ def run(baseline: Baseline, state: State, windows: Scores) -> Watched:
     shape = (baseline.series, len(windows.start))
     watched = Watched(np.zeros(shape, bool), np.zeros(shape))
     for index, at in enumerate(windows.start):
-        n, total, squares = _valid(*(array[:, index] for array in (windows.n, windows.total, windows.squares)))
+        judged = np.where(baseline.judged(int(at)), windows.n[:, index], 0)
+        n, total, squares = _valid(judged, windows.total[:, index], windows.squares[:, index])
         usual = baseline.usual(int(at))
         records, sums = np.stack([n, _freedom(n)], axis=1), np.stack([total, _scatter(n, total, squares)], axis=1)
         _pool(state, int(at) // baseline.size_s, records, sums, usual)
@@ -72,12 +73,14 @@ def _fit(history: Scores, span: float, seasonal: bool) -> Baseline:
     third = np.maximum(found.third[:, :, None] * [1.0, -1.0], 0.0) + (rare * swing**3)[:, :, None]
     warming = fits.warming(n, found.updates[:, 0], size, seasonal)
     margin = np.stack([np.full(len(n), MARGIN * span), np.maximum(SPREAD_MARGIN * variance, (MARGIN * span) ** 2)], 1)
-    return _baseline(found, warming, learned, margin, third, floor, size)
+    known = fits.known_days(start, n, size, seasonal)
+    return _baseline(found, warming, known, learned, margin, third, floor, size)
 
 
 def _baseline(
     found: Noise,
     warming: Numbers,
+    known: Flags,
     learned: Learned,
     margin: Floats,
     third: Floats,
@@ -92,6 +95,7 @@ def _baseline(
     return Baseline(
         warming=warming,
         active=(warming == fits.Warming.WATCHED)[:, None] & (found.updates >= fits.LEAST_UPDATES),
+        known=known,
         level=learned.level.astype(np.float32),
         weekly=learned.weekly,
         recurring=learned.recurring,

@@ -10,11 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from drift.detectors import baseline as fits
-from drift.detectors import evidence, watching
+from drift.detectors import evidence, tempering, watching
 from drift.detectors.baseline import Baseline
 from drift.detectors.evidence import Update
 from drift.detectors.recurring import Usual
+from drift.detectors.season import DAY_S
 from drift.detectors.series import Flags, Floats, Integers, Numbers, Watched
+from drift.detectors.tempering import Increments
 from drift.detectors.watching import State
 
 MARGIN = 0.1  # of the odds
@@ -36,12 +38,12 @@ def fit(
 ) -> Baseline:
     """The baseline of valid windows; `least_share` [S, C]: hours with less are taken to have it."""
     learned = fits.learn(start, n, hits, np.ones(hits.shape[:2]), size_s, seasonal)
-    kept = learned.n.sum(axis=1)[:, None]
-    least_share = np.maximum(least_share, 0.5 / np.maximum(kept, 1.0))
+    records = learned.n.sum(axis=1)[:, None]
+    least_share = np.maximum(least_share, 0.5 / np.maximum(records, 1.0))
     level = _shares(learned.level, least_share)
     usual = level.mean(axis=2, dtype=np.float64)
     coin = usual * (1 - usual)
-    least = np.clip(1 / coin, _LEAST_RECORDS, np.maximum(kept / _LEAST_UPDATES, _LEAST_RECORDS))
+    least = np.clip(1 / coin, _LEAST_RECORDS, np.maximum(records / _LEAST_UPDATES, _LEAST_RECORDS))
     of_channel = np.broadcast_to(learned.n[:, None], hits.shape)
     found = fits.noise_of(of_channel, hits, learned, least, coin)
     log_margin = np.log1p(margin) + np.minimum(fits.margin_of_error(found) / coin, _WIDEST)
@@ -49,12 +51,18 @@ def fit(
     # A share that some hour takes for more than it is cannot fall.
     log_margin[:, :, 1][learned.level.min(axis=2) <= least_share] = np.inf
     a, b = found.a / coin, found.b / coin
-    threshold = fits.log_threshold(size_s)
+    threshold, a_day = fits.log_threshold(size_s), max(DAY_S // size_s, 1)
     spread = ((a + b * found.records) / found.records)[:, :, None, None]
+    divisor = fits.divisors(found, threshold * spread / _information(usual, log_margin))
+    varying = (a[:, :, None] + b[:, :, None] * np.maximum(of_channel, found.records[:, :, None])) * learned.variance
+    said = _said(
+        of_channel, np.where(of_channel > 0, hits, 0.0), _shares(learned.unseen, least_share), log_margin, varying
+    )
     warming = fits.warming(n, found.updates.min(axis=1), size_s, seasonal)
     return Baseline(
         warming=warming,
         active=np.repeat((warming == fits.Warming.WATCHED)[:, None], hits.shape[1], axis=1),
+        known=fits.known_days(start, n, size_s, seasonal),
         level=level,
         weekly=learned.weekly,
         recurring=replace(learned.recurring, level=_shares(learned.recurring.level, least_share)),
@@ -67,7 +75,7 @@ def fit(
         third=np.zeros(log_margin.shape),
         records=found.records,
         shifts=np.tile(np.log(RATIOS), (*usual.shape, 1)),
-        divisor=fits.divisors(found, threshold * spread / _information(usual, log_margin)),
+        divisor=tempering.tempered(divisor, said, a_day),
         size_s=size_s,
         threshold=threshold,
     )
@@ -78,7 +86,7 @@ def run(baseline: Baseline, state: State, start: Integers, n: Numbers, hits: Num
     watching.advance(baseline, state, start)
     watched = Watched(np.zeros(n.shape, bool), np.zeros(n.shape))
     for index, at in enumerate(start):
-        records, of_channel = valid(n[:, index], hits[:, :, index])
+        records, of_channel = valid(np.where(baseline.judged(int(at)), n[:, index], 0), hits[:, :, index])
         update = _update(baseline, int(at) // baseline.size_s, records, of_channel, baseline.usual(int(at)))
         watched.evidence[:, index] = watching.conclude(baseline, state, update)
         watched.alarm[:, index] = state.alarms.on
@@ -100,11 +108,25 @@ def _update(baseline: Baseline, window: int, n: Floats, hits: Floats, usual: Usu
     records = np.broadcast_to(n[:, None], hits.shape)
     odds = (level / (1 - level))[:, :, None] * np.exp(baseline.margin * _DIRECTIONS)
     spread = baseline.a + baseline.b * np.maximum(records, baseline.records)
-    increments = evidence.bernoulli_increments(records, hits, odds, _EITHER_WAY)
+    increments = evidence.bernoulli_increments(
+        records[:, :, None, None], hits[:, :, None, None], odds[..., None], _EITHER_WAY
+    )
     increments = increments / ((spread * usual.variance)[:, :, None, None] * baseline.divisor)
     expected = records * level
     first = np.full(hits.shape, window, np.int32)
     return Update(records > 0, first, records, hits - expected, expected, increments)
+
+
+def _said(n: Floats, hits: Floats, level: Floats, log_margin: Floats, varying: Floats) -> Increments:
+    """What history's windows [S, C, T] would have said, had these levels been expected of them."""
+    odds = level / (1 - level)
+
+    def of(direction: int, alternative: int) -> Floats:
+        at_margin = odds * np.exp(log_margin[:, :, direction, None] * _DIRECTIONS[direction])
+        ratio = _EITHER_WAY[direction, alternative]
+        return evidence.bernoulli_increments(n, hits, at_margin, ratio) / varying
+
+    return of
 
 
 def _shares(level: Numbers, least: Floats) -> Numbers:

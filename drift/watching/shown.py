@@ -53,8 +53,8 @@ class Channel:
 class Shown:
     """The baseline of one series, and another one where it is compared with another model's. `rests_on`: history, what
     was pinned or accepted, or that model. `warming`: why it is not watched yet, and when it will be looked whether it
-    can (None: that depends on how many records come). `learned_at` None: what is stored is of another release, and
-    nothing of it can be told.
+    can (None: that depends on how many records come). `not_judged`: which days of a watched one are not. `learned_at`
+    None: what is stored is of another release, and nothing of it can be told.
     """
 
     series: Series
@@ -62,6 +62,7 @@ class Shown:
     learned_at: datetime | None
     warming: str
     warm_at: datetime | None
+    not_judged: str
     records: float | None  # of a usual tick
     in_alarm: bool
     channels: tuple[Channel, ...]
@@ -103,7 +104,7 @@ def _shown(
     readable = kept.baselines(database, batch.key, batch.until)
     if not readable:
         rests_on = _rests_on(int(batch.rows.basis[place]), is_used=True)
-        return Shown(series, rests_on, None, _OF_ANOTHER_RELEASE, None, None, in_alarm, ())
+        return Shown(series, rests_on, None, _OF_ANOTHER_RELEASE, None, "", None, in_alarm, ())
     held = readable[-1]
     one = stored.take(batch.rows, np.array([place]))
     used = int(held.fitted.basis_of(one)[0])
@@ -136,6 +137,7 @@ def _shown(
         learned_at=grid.time(before.since if before else held.holds_from),
         warming=warming,
         warm_at=warm_at,
+        not_judged="" if warming else baseline.not_judged()[0],
         records=float(baseline.records[0].max()),
         in_alarm=in_alarm,
         channels=tuple(_channels(watch, batch.labels[place], baseline, last)),

@@ -33,6 +33,7 @@ def _about(one: "Shown") -> list[str]:
         return [*lines, f"  warming up: {one.warming}{until}"]
     lines.append(f"  rests on {one.rests_on}, learned {one.learned_at:%Y-%m-%d %H:%M} UTC")
     lines.append(f"  {one.records:.0f} records in a usual figure")
+    lines += [f"  warming up: {one.not_judged}"] if one.not_judged else []
     return [*lines, *(["  in alarm now"] if one.in_alarm else [])]
 
 

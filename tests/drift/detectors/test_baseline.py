@@ -35,6 +35,31 @@ def test_too_little_history_is_said_and_gives_no_alarm() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("first", "last", "unknown"), [(0, 5, "weekends"), (4.5, 7, "weekdays")])
+def test_a_kind_of_day_that_was_never_seen_is_not_judged(kind: str, first: float, last: int, unknown: str) -> None:
+    """All is another from Saturday on, or from Monday on: which only the next days of the known kind can tell."""
+    known_again = {5: 7, 7: 12}[last]
+    batch = KINDS[kind].made((known_again + 2) * DAY, 2, 12, last * DAY)
+    baseline = KINDS[kind].fit(cut(batch, slice(int(first * DAY), last * DAY)))
+    assert baseline.reasons() == ["", ""]
+    assert [why.split()[0] for why in baseline.not_judged()] == [unknown, unknown]
+    state = watching.start(baseline)
+    first_days = KINDS[kind].run(baseline, state, cut(batch, slice(last * DAY, known_again * DAY)))
+    assert not first_days.alarm.any()
+    assert KINDS[kind].run(baseline, state, cut(batch, slice(known_again * DAY, None))).alarm.any(axis=1).all()
+
+
+def test_a_day_of_a_kind_is_enough_to_know_it() -> None:
+    """From Friday noon on: by Saturday noon neither kind was seen for a day, by Sunday both."""
+    batch = rated(14 * DAY, 2, 13)
+    friday = 4 * DAY + DAY // 2
+    known = [rates.fit(cut(batch, slice(friday, last))).known[0].tolist() for last in (friday + DAY, 6 * DAY, 14 * DAY)]
+    assert known == [[False, False], [False, True], [True, True]]
+    batch.n[:, 5 * DAY : 7 * DAY] = 0  # nobody comes on weekends
+    assert rates.fit(cut(batch, slice(0, 7 * DAY))).known[0].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_fixed_reference_needs_no_season(kind: str) -> None:
     """Half a day, then its hours of other days: unchanged, and changed. Of other hours it says nothing: see `moved`."""
     reference = KINDS[kind].made(DAY // 2, 1, 3)

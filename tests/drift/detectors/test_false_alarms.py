@@ -47,16 +47,16 @@ def test_a_longer_run_length_believes_less() -> None:
 
 def test_a_level_that_wanders_keeps_the_run_length() -> None:
     """AR(1) of 0.95 with a deviation of 0.03: three times the margin, for hours on end."""
-    windows = 5 * DAY + WINDOWS
+    windows = 4 * DAY + WINDOWS
     batch = scored(windows, SERIES, 12)
     steps = np.random.default_rng(13).normal(0, 0.03 * np.sqrt(1 - 0.95**2), (SERIES, windows + 500))
     wander = signal.lfilter([1], [1, -0.95], steps, axis=1)[:, 500:]
     moved = batch.squares + 2 * wander * batch.total + batch.n * wander**2
     batch = replace(batch, total=batch.total + batch.n * wander, squares=moved)
-    baseline = replace(scores.fit(cut(batch, slice(0, 5 * DAY))), threshold=np.log(1000))
+    baseline = replace(scores.fit(cut(batch, slice(0, 4 * DAY))), threshold=np.log(1000))
     careless = replace(baseline, divisor=np.ones(baseline.divisor.shape))
     found = [
-        scores.run(one, watching.start(one), cut(batch, slice(5 * DAY, None))).alarm.any(axis=1).mean()
+        scores.run(one, watching.start(one), cut(batch, slice(4 * DAY, None))).alarm.any(axis=1).mean()
         for one in (baseline, careless)
     ]
     assert found[0] <= WINDOWS / 1000 < found[1]  # it is the inflation that keeps it

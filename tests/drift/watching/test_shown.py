@@ -29,7 +29,7 @@ def test_a_day_with_an_hour_of_its_own_stands_apart(capsys: pytest.CaptureFixtur
     last_day = (0.8, None, 0.5, 0.5, *[0.7] * 20)
     channel = Channel("mean", usual, 0.01, last_day)
     series = Series("docs-bot", "prod", "quality.good", "m1", "", "")
-    draw([Shown(series, "history", datetime(2026, 1, 19, tzinfo=UTC), "", None, 100.0, False, (channel,))])
+    draw([Shown(series, "history", datetime(2026, 1, 19, tzinfo=UTC), "", None, "", 100.0, False, (channel,))])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[4] == ["hour", "Mon-Fri", "Sat", "Sun", "last", "day"]
     assert lines[5:9] == [
