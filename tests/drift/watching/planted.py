@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from drift.detectors.season import weekday_of
 from drift.problems.events import Place
 from drift.problems.problem import EventRow, problem_id
 from drift.settings import DriftSettings, WindowSettings
@@ -26,7 +27,8 @@ from tests.drift.world import CHECKED, QUALITY, SPEED
 Values = npt.NDArray[Any]
 DAY = 86_400
 BASE = 300
-START = int(datetime.now(UTC).timestamp()) // DAY * DAY - 5 * DAY  # windows of long ago are deleted
+_TODAY = int(datetime.now(UTC).timestamp()) // DAY
+START = (_TODAY - 5 - weekday_of(_TODAY - 5)) * DAY  # a Monday, five days before a weekend; older windows are deleted
 EVALUATORS: Mapping[str, Evaluator] = {one.id: one for one in (QUALITY, CHECKED, SPEED, inputs, operations)}
 LANE: Lane = "fast"
 

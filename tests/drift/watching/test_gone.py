@@ -15,7 +15,7 @@ FIRST = START + 2 * DAY
 
 def windows(metric: str, first: int, end: int) -> Iterator[WindowRow]:
     for at in range(first, end, BASE):
-        yield window(metric, at, np.random.default_rng(at).normal(0.8, 0.1, 40).clip(0, 1), version=0)
+        yield window(metric, at, np.random.default_rng(at - START).normal(0.8, 0.1, 40).clip(0, 1), version=0)
 
 
 @pytest.mark.clickhouse

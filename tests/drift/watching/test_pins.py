@@ -29,7 +29,7 @@ NOW = MIDNIGHT - 1800
 
 def failing(first: int, end: int, share: float, run_id: str = "live", **fields: str) -> Iterator[WindowRow]:
     for at in range(first, end, BASE):
-        yes = np.random.default_rng(at).random(60) > share
+        yes = np.random.default_rng(at - START).random(60) > share
         row = window(METRIC, at, yes, version=0, run_id=run_id)
         yield row._replace(**fields)  # type: ignore[arg-type]  # texts all
 

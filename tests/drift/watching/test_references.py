@@ -23,7 +23,7 @@ METRIC = "operations.error"
 def windows(first: int, end: int, share: float, run_id: str = "live") -> Iterator[WindowRow]:
     """Errors of one app: by a metric that is installed, since the commands know no other."""
     for at in range(first, end, BASE):
-        yes = np.random.default_rng(at).random(60) < share
+        yes = np.random.default_rng(at - START).random(60) < share
         yield window(METRIC, at, yes, version=0, run_id=run_id)
 
 

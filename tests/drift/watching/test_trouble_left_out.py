@@ -20,7 +20,7 @@ NOW = BEGIN + 2 * DAY - 7200
 
 def scores(app: str, first: int, end: int, mean: float) -> Iterator[WindowRow]:
     for at in range(first, end, BASE):
-        values = np.random.default_rng(at).normal(mean, 0.1, 60).clip(0, 1)
+        values = np.random.default_rng(at - START).normal(mean, 0.1, 60).clip(0, 1)
         yield window(METRIC, at, values, version=0, app=app)
 
 
