@@ -76,6 +76,11 @@ SHAPES: dict[str, Shape] = {
     "200 labels": Shape(counts.many_labels, ("8 % of mix",)),
     "a new label": Shape(counts.label_to_come, ("a new label",)),
     "campaigns": Shape(counts.campaigns, ("8 % of mix",)),
+    "failing bursts": Shape(counts.failing_bursts, ("1 to 3 %",)),
+    "slow bursts": Shape(counts.slow_bursts, ("latency x 1.3",)),
+    "short campaigns": Shape(counts.short_campaigns, ("8 % of mix",)),
+    "first weekend": Shape(scores.first_weekend, STEPS),
+    "first weekend, latency": Shape(counts.first_weekend, ("latency x 1.3",)),
 }
 
 

@@ -7,8 +7,9 @@ from scipy import stats
 
 from benchmarks.drift import plans
 from benchmarks.drift.backdrop import backdrop, wander
-from benchmarks.drift.clock import DAY, HOUR, PER_DAY, WINDOWS
+from benchmarks.drift.clock import DAY, HISTORY, HOUR, PER_DAY, WEEKEND, WINDOWS
 from benchmarks.drift.plans import CategoryPlan, LatencyPlan, Plan, RatePlan
+from drift.detectors.series import Flags
 
 
 def rate(usual: float, rng: np.random.Generator) -> Plan:
@@ -44,6 +45,26 @@ def slow_job(rng: np.random.Generator) -> Plan:
     plan = plans.latency(backdrop("messy", rng), rng)
     on = (np.arange(WINDOWS) - rng.integers(0, PER_DAY)) % PER_DAY < rng.integers(3, 7)
     return replace(plan, shift=plan.shift + np.log(rng.uniform(1.5, 2)) * on)
+
+
+def failing_bursts(rng: np.random.Generator) -> Plan:
+    """About once a day, at some minute or other, one window in which ten times as many requests fail."""
+    behind = backdrop("clean", rng)
+    return RatePlan(behind.n, plans.by_odds(np.full(WINDOWS, 0.01), np.where(bursts(1, 1, rng), 10, 1)))
+
+
+def slow_bursts(rng: np.random.Generator) -> Plan:
+    """The same, of one or two windows, in which all requests take half as long again to twice as long."""
+    plan = plans.latency(backdrop("clean", rng), rng)
+    on = bursts(1, int(rng.integers(1, 3)), rng)
+    return replace(plan, shift=plan.shift + np.log(rng.uniform(1.5, 2)) * on)
+
+
+def bursts(a_day: float, lasting: int, rng: np.random.Generator) -> Flags:
+    """Windows of bursts that come so often a day, at random."""
+    begins = rng.random(WINDOWS) < a_day / PER_DAY
+    found: Flags = np.convolve(begins, np.ones(lasting))[:WINDOWS] > 0
+    return found
 
 
 def bunched_failures(rng: np.random.Generator) -> Plan:
@@ -115,6 +136,20 @@ def label_to_come(rng: np.random.Generator) -> Plan:
     """Four labels, of which one was never seen."""
     usual = np.array([0.5, 0.3, 0.2, 0.0])
     return plans.category(usual, backdrop("messy", rng), rng)
+
+
+def short_campaigns(rng: np.random.Generator) -> Plan:
+    """About once a day, at some minute or other, a quarter of an hour in which a label comes five times as often."""
+    plan = plans.languages(backdrop("clean", rng), rng)
+    on = bursts(1, 3, rng)
+    shares = plan.shares * (1 + 4 * on[:, None] * (np.arange(plan.shares.shape[1]) == 2))
+    return CategoryPlan(plan.n, shares / shares.sum(axis=1, keepdims=True))
+
+
+def first_weekend(rng: np.random.Generator) -> Plan:
+    """Requests on workdays alone, until on the watched weekend they come as well, and take longer or less long."""
+    plan = plans.latency(backdrop("messy", rng), rng)
+    return replace(plan, n=np.where((WEEKEND > 0) & (np.arange(WINDOWS) < HISTORY), 0, plan.n))
 
 
 def campaigns(rng: np.random.Generator) -> Plan:

@@ -142,6 +142,12 @@ def weekly_batch(rng: np.random.Generator) -> Plan:
     return plans.smooth(Backdrop(n, behind.level - rng.uniform(0.02, 0.06) * batch), rng)
 
 
+def first_weekend(rng: np.random.Generator) -> Plan:
+    """Records on workdays alone, until on the watched weekend there are some as well, of a level of their own."""
+    behind = backdrop("messy", rng)
+    return plans.smooth(replace(behind, n=np.where((WEEKEND > 0) & (np.arange(WINDOWS) < HISTORY), 0, behind.n)), rng)
+
+
 def nightly_job(rng: np.random.Generator) -> Plan:
     """At some minute of every day a job of 15 to 30 minutes asks two to six times as much, and is answered worse."""
     return _answered_worse(_minutes(rng), rng)
