@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.drift.bench import DETECTORS, POPULATIONS, Bench, results
-from benchmarks.drift.report import by_shape, tables, too_many, unmet
+from benchmarks.drift.report import by_shape, tables, too_many, unfound, unmet
 from benchmarks.drift.scoring import Judged
 
 
@@ -52,7 +52,8 @@ def main() -> int:
     print(f"\n{chosen.series} series, seed {chosen.seed}, {time.monotonic() - began:.0f} s")
     if "ours" not in ordered:
         return 0
-    short = (too_many if chosen.shapes == "unseen" else unmet)(ordered["ours"])
+    ours = ordered["ours"]
+    short = [*too_many(ours), *unfound(ours)] if chosen.shapes == "unseen" else unmet(ours)
     print("goals met" if not short else "goals not met: " + "; ".join(short))
     return 1 if short else 0
 

@@ -10,6 +10,7 @@ from benchmarks.drift.scoring import Judged, summary
 FALSE_PER_DAY = 0.005
 STEPS = ("-0.05", "-0.10", "-0.20")
 STEPS_FOUND = 0.98
+SHAPE_FOUND = 0.5  # of the changes of each unseen shape, some of which have a record in a quarter of an hour
 DELAYS_MIN = {
     **dict.fromkeys(STEPS, 10),
     "sd x 1.5": 10,
@@ -62,6 +63,17 @@ def too_many(judged: Sequence[Judged]) -> list[str]:
     """Whether false alarms are more than the goal."""
     false = summary(judged).false_per_day
     return [] if false <= FALSE_PER_DAY else [f"{false:.4f} false alarms a series-day instead of {FALSE_PER_DAY}"]
+
+
+def unfound(judged: Sequence[Judged]) -> list[str]:
+    """The shapes of which too few changes are found: a detector that never alarms has no false ones."""
+    shapes = dict.fromkeys(one.label.shape for one in judged)
+    found = {shape: summary(one for one in judged if one.label.shape == shape).found for shape in shapes}
+    return [
+        f"{share:.0%} of the changes of {shape} found instead of {SHAPE_FOUND:.0%}"
+        for shape, share in found.items()
+        if share < SHAPE_FOUND
+    ]
 
 
 def _row(detector: str, judged: Sequence[Judged]) -> str:

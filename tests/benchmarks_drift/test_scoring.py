@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.drift.clock import HISTORY, WATCHED, WINDOWS
-from benchmarks.drift.report import DELAYS_MIN, by_shape, tables, too_many, unmet
+from benchmarks.drift.report import DELAYS_MIN, by_shape, tables, too_many, unfound, unmet
 from benchmarks.drift.scoring import Judged, judged, summary
 from benchmarks.drift.series import Label
 
@@ -79,6 +79,14 @@ def test_each_goal_can_be_missed() -> None:
     [false] = too_many([replace(reached()[0], false_episodes=1)])
     assert false == "0.1429 false alarms a series-day instead of 0.005"
     assert unmet([]) != []
+
+
+def test_of_each_shape_half_of_the_changes_have_to_be_found() -> None:
+    calm, moved = (replace(CHANGED, shape=shape) for shape in ("calm", "moved"))
+    results = [Judged(moved, 1_008, 0, 0, 5), Judged(moved, 1_008, 0, 0, None), Judged(WELL, 2_016, 0, 0, None)]
+    assert unfound(results) == []
+    never = [Judged(calm, 1_008, 0, 0, None)]
+    assert unfound([*results, *never]) == ["0% of the changes of calm found instead of 50%"]
 
 
 def test_sparse_series_are_not_in_the_goals_of_delay() -> None:

@@ -21,7 +21,7 @@ ONSET = START + 2 * DAY + DAY // 2
 
 def failing(first: int, end: int, share: float) -> Iterator[WindowRow]:
     for at in range(first, end, BASE):
-        yield window(METRIC, at, np.random.default_rng(at).random(60) > share, version=0)
+        yield window(METRIC, at, np.random.default_rng(at - START).random(60) > share, version=0)
 
 
 def level(looked: Looked) -> float:
