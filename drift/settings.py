@@ -1,18 +1,27 @@
 """Settings of windows, rules and jobs. Read by `stream.settings` only."""
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, Field, model_validator
 
 from drift.app_rules import AppRules, Count, Duration, Share
+from drift.per_app import AppDrift, AppWindows
 from evaluators.spec import Metric, RuleKind
 
 Severity = Literal["low", "medium", "high"]
 Seconds = Annotated[int, Field(ge=1)]
+Of = TypeVar("Of", bound=BaseModel)
 
 
-class WindowSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+def laid_over(settings: Of, said: BaseModel | None) -> Of:
+    """The settings with those in their place that are said of one application."""
+    if said is None:
+        return settings
+    return settings.model_copy(update={name: getattr(said, name) for name in said.model_fields_set})
+
+
+class WindowSettings(AppWindows, extra="forbid", frozen=True, allow_inf_nan=False):
     """How scores are gathered into windows of event time, and when a window closes."""
 
     base_s: Seconds = Field(
@@ -45,14 +54,15 @@ class WindowSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
     partition_expiry_s: Duration = Field(
         default=86400.0, gt=0, description="A partition that no worker has spoken of for so long is gone."
     )
-    segments: dict[str, tuple[str, ...]] = Field(
+    apps: dict[str, AppWindows] = Field(
         default={},
-        description="Segments that primary metrics are cut by: name = values, the others count as __other__; an empty "
-        "list: those with most traces, chosen once a day.",
+        description="What differs per app, in tables such as [windows.apps.docs-bot]: segments, in place of all of "
+        "those above, and segment_values.",
     )
-    segment_values: Count = Field(
-        default=20, ge=1, le=1000, description="How many values of a segment without listed ones are chosen, per app."
-    )
+
+    def of(self, app: str) -> "WindowSettings":
+        """The same, with what is said of this app in place of the defaults."""
+        return laid_over(self, self.apps.get(app))
 
     @model_validator(mode="after")
     def _nested(self) -> "WindowSettings":
@@ -183,10 +193,7 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
 
     def of(self, app: str) -> "RuleSettings":
         """The same, with what is said of this app in place of the defaults."""
-        said = self.apps.get(app)
-        if said is None:
-            return self
-        return self.model_copy(update={name: getattr(said, name) for name in said.model_fields_set})
+        return laid_over(self, self.apps.get(app))
 
     def objective(self, name: str, app: str) -> Objective | None:
         """The one of that name that holds for this app: its own, or that of all; None where it has none."""
@@ -305,21 +312,15 @@ class TopicSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
     refresh_s: Duration = Field(default=60.0, gt=0, description="Workers look for newer topics so often.")
 
 
-class DriftSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+class DriftSettings(AppDrift, extra="forbid", frozen=True, allow_inf_nan=False):
     """How series are watched for changes against what is usual for them."""
 
-    enabled: bool = Field(
-        default=True, description="Whether series are watched for changes against what is usual for them."
-    )
     every_s: Duration = Field(default=60.0, gt=0, description="Closed windows are looked at for changes so often.")
     questions_every_s: Duration = Field(
         default=300.0, gt=0, description="What users ask is looked at for changes so often, by its stored vectors."
     )
     history_days: Count = Field(
         default=14, ge=2, le=60, description="Days that baselines are learned from, anew once a day."
-    )
-    ignore: tuple[str, ...] = Field(
-        default=(), description="Metrics that are not watched for changes, e.g. operations.cost_usd."
     )
     fleet_run_days: float | None = Field(
         default=None,
@@ -328,3 +329,26 @@ class DriftSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
         description="At most one false problem of all series together in so many days is expected; unset: one of each "
         "series in 1,000 days.",
     )
+    apps: dict[str, AppDrift] = Field(
+        default={},
+        description="What differs per app, in tables such as [drift.apps.docs-bot]: enabled, ignore, margin.",
+    )
+
+    def of(self, app: str) -> "DriftSettings":
+        """The same, with what is said of this app in place of the defaults."""
+        return laid_over(self, self.apps.get(app))
+
+    def watches(self, app: str, metric: str) -> bool:
+        """Whether an application's metric is watched."""
+        own = self.of(app)
+        return own.enabled and metric not in own.ignore
+
+    @property
+    def watches_somebody(self) -> bool:
+        """Whether any application may be watched."""
+        return self.enabled or any(self.of(app).enabled for app in self.apps)
+
+    @property
+    def ignored_everywhere(self) -> frozenset[str]:
+        """Metrics that are watched for no application."""
+        return frozenset(self.ignore).intersection(*(self.of(app).ignore for app in self.apps))

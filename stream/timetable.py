@@ -60,9 +60,9 @@ def schedule(
     ]
     if settings.topics.enabled and settings.privacy.stores_embeddings and not _warned_of_a_lack():
         jobs.append(("topics", min(settings.topics.every_s, _LOOK_S), finding_topics(settings, database, telemetry)))
-    if settings.drift.enabled:
+    if settings.drift.watches_somebody:
         jobs.append(("drift", settings.drift.every_s, _looking(stopped)))
-    if settings.drift.enabled and settings.privacy.stores_embeddings:
+    if settings.drift.watches_somebody and settings.privacy.stores_embeddings:
         jobs.append(("questions", settings.drift.questions_every_s, partial(Jobs.watch_questions, stopped=stopped)))
     if settings.kafka.labels_topic:
         jobs.append(("labels", settings.jobs.every_s, _joining(settings, database, telemetry)))

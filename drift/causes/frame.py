@@ -51,16 +51,26 @@ class Frame:
     def named(self, segment: str) -> tuple[str, ...]:
         """The values beside which `OTHER` stands for all else: of the question's own segment those at the onset."""
         if segment == self.question.segment:
-            return tuple(self.segments.at(self.time.since).get(segment, ()))
+            return tuple(self.segments.at(self.time.since, self.question.app or "").get(segment, ()))
         return self.steady().get(segment, ())
+
+    @property
+    def cut_by(self) -> set[str]:
+        """The segments that some of the applications has had series of since the onset."""
+        return {name for app in self._apps for name in self.segments.at(self.time.since, app)}
 
     def steady(self) -> dict[str, tuple[str, ...]]:
         """By segment the values that had series of their own all the time: others moved into or out of `OTHER`."""
         changes = (int(choice.holds_from.timestamp()) for choice in self.segments.choices)
         times = [self.time.start, *(at for at in changes if self.time.start < at < self.time.end)]
-        held = [self.segments.at(at) for at in times]
+        held = [self.segments.at(at, app) for at in times for app in self._apps]
         names = set.intersection(*(set(one) for one in held))
         return {name: tuple(sorted(set.intersection(*(set(one[name]) for one in held)))) for name in sorted(names)}
+
+    @property
+    def _apps(self) -> tuple[str, ...]:
+        """Those in question."""
+        return (self.question.app,) if self.question.app is not None else tuple(self.fingerprints) or ("",)
 
     def windows(self, metric: str) -> str:
         """Condition on base windows of a metric, cut and uncut, all the time; place and segment are not in it."""

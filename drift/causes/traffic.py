@@ -38,7 +38,7 @@ class Traffic(NamedTuple):
 def traffic_of(database: Database, frame: Frame, measure: Measure, expected: float) -> Traffic | None:
     """Of the whole; None where nothing is known of the questions. `expected` is about how many records there are."""
     share = sampled(expected)
-    segments = [name for name in _OF_QUESTIONS if name in frame.segments.at(frame.time.since)]
+    segments = [name for name in _OF_QUESTIONS if name in frame.cut_by]
     first, last = (int(at.timestamp()) for at in frame.time.minutes)
     question = frame.question
     app = "" if question.app is None else f"AND app = {sql.text(question.app)}"

@@ -54,14 +54,16 @@ class QuestionWatch:
         Raises `Stopped` after an application where `stopped` says so; nothing is told then, and the next run goes on.
         """
         closed = watermark.closed(self.database, self.windows, now).get(_LANE)
-        if closed is None or METRIC in self.settings.ignore:
+        if closed is None:
             return Watched(0, {}, [])
         end = grid.floor(closed.timestamp(), TICK_S)
         known, said = memories.read(self.database), references(self.database)
         before = {place: one for place, one in standing(self.database, _KIND).items() if place.metric == METRIC}
         told: list[Trouble | Over] = []
         warming = {}
-        lately = asked_lately(self.database, grid.time(end - grid.DAY_S), grid.time(end))
+        found = asked_lately(self.database, grid.time(end - grid.DAY_S), grid.time(end))
+        lately = [asked for asked in found if self._watches(asked)]
+        known = {asked: memory for asked, memory in known.items() if self._watches(asked)}
         for done, asked in enumerate(lately, start=1):
             runner = self._runner(asked, said)
             memory = self._advanced(runner, known.get(asked), end)
@@ -77,6 +79,9 @@ class QuestionWatch:
         for app, why in sorted(warming.items()):
             logger.debug("questions of %s are not watched yet: %s", app, why)
         return Watched(len(lately), warming, events)
+
+    def _watches(self, asked: Asked) -> bool:
+        return self.settings.watches(asked.app, METRIC)
 
     def _advanced(self, runner: Runner, before: Memory | None, end: int) -> Memory | None:
         """After all ticks before `end`; stored where it is another than before."""

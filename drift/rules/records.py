@@ -56,7 +56,7 @@ def records_of(series: Series, segments: SegmentValues, start: int, end: int) ->
     if series.segment:
         parameters |= {"segment": series.segment, "segment_value": series.segment_value}
         if series.segment_value == OTHER:
-            parameters["known"] = list(segments.at(start).get(series.segment, ()))
+            parameters["known"] = list(segments.at(start, series.app).get(series.segment, ()))
     return Records(rows, parameters)
 
 

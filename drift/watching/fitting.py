@@ -1,7 +1,7 @@
 """Baselines of a batch: learned from history with what is known to be no example left out, or from what was pinned."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from drift.detectors.incidents import MOST_INCIDENTS
 from drift.detectors.season import SEASONAL_DAYS
 from drift.detectors.series import Flags, Integers, Numbers, quantile_bins
 from drift.rules.series import Series
+from drift.settings import DriftSettings
 from drift.watching import detecting, grid, reading
 from drift.watching.batch import Batch, Fitted, Rows
 from drift.watching.detecting import LABELS, Scale
@@ -42,6 +43,7 @@ class Fitter:
     base_s: int
     history_s: int
     lateness_s: int
+    settings: DriftSettings = field(default_factory=DriftSettings)
 
     @cached_property
     def tick_s(self) -> int:
@@ -70,6 +72,14 @@ class Fitter:
                 found = detecting.replaced(found, rows[told], stored.take(reference, told))
                 basis[rows[told]] = pin.basis
         return basis, found
+
+    def judging(self, fitted: Fitted, batch: Batch) -> Baseline:
+        """The baselines of a batch as its series are judged by them: with the margins that settings ask for."""
+        found = fitted.matched(batch.rows, batch.key.kind)
+        factor = np.array([self.settings.of(series.app).margin for series in batch.series])
+        if (factor == 1).all():
+            return found
+        return replace(found, margin=found.margin * factor[:, None, None], near=found.near * factor[:, None])
 
     def pinned(self, batch: Batch) -> dict[Pin, Integers]:
         """Where the series stand for which a pin holds, by pin."""

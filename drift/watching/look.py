@@ -70,7 +70,7 @@ class Look:
     span_s: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.watched = watches(self.evaluators.values(), self.settings.ignore)
+        self.watched = watches(self.evaluators.values(), self.settings.ignored_everywhere)
         self.tick_s = grid.tick_s(self.windows.base_s)
         self.span_s = grid.span_s(self.windows.allowed_lateness_s)
 
@@ -84,6 +84,8 @@ class Look:
         """
         ends = self._ends(now)
         stored = kept.batches(self.database, self.watched)
+        for batch in stored:
+            self._keep_watched(batch)
         batches = [batch for batch in stored if batch.key.lane in ends and batch.series]
         position = reading.newest_version(
             self.database, self.windows.base_s, min((batch.position for batch in batches), default=0)
@@ -115,7 +117,7 @@ class Look:
                 if behind or batch.key in touched:
                     kept.keep(self.database, batch, NEWEST, self.version())
                 if batch.series:  # all of them may be gone, or too new for their first baselines
-                    yield Seen(batch, fitted.matched(batch.rows, batch.key.kind))
+                    yield Seen(batch, runner.fitter.judging(fitted, batch))
                 progress(done, before + len(some))
                 if stopped():
                     raise Stopped(f"{done} of {before + len(some)} batches of series were looked at")
@@ -135,6 +137,7 @@ class Look:
             base_s=self.windows.base_s,
             history_s=self.settings.history_days * grid.DAY_S,
             lateness_s=self.span_s,
+            settings=self.settings,
         )
         return Runner(self.database, fitter, self.span_s, self.version, stopped)
 
@@ -154,6 +157,12 @@ class Look:
         closed = watermark.closed(self.database, self.windows, now)
         ends = {lane: grid.floor(closed[lane].timestamp(), self.tick_s) for lane in lanes if lane in closed}
         return {lane: end for lane, end in ends.items() if end > grid.DAY_S}
+
+    def _keep_watched(self, batch: Batch) -> None:
+        """Series go whose application is watched no more, or not for that metric."""
+        watched = np.array([self.settings.watches(one.app, one.metric) for one in batch.series], bool)
+        if not watched.all():
+            batch.keep(watched)
 
     def _changed(self, batches: Sequence[Batch]) -> dict[BatchKey, Cells]:
         """Ticks of each batch with windows that are newer than when it looked at them."""
@@ -179,6 +188,8 @@ class Look:
             past = (
                 kept.checkpoint(self.database, batch.key, int(alive["at"].min()), self.watched) if len(alive) else None
             )
+            if past is not None:
+                self._keep_watched(past)
             gone_back = len(alive) if past is not None else 0
             if not batch.key.of_successors:  # each of their series is counted in its own batch
                 late, left = late + gone_back, left + len(mine) - gone_back
@@ -204,6 +215,7 @@ class Look:
             ids = reading.present(self.database, span, metrics)
             ids = ids[~np.isin(ids, np.concatenate([batch.rows.ids for batch in group]))] if group else ids
             new = reading.names(self.database, span, metrics, ids) if len(ids) else {}
+            new = {id_: one for id_, one in new.items() if self.settings.watches(one.series.app, one.series.metric)}
             numbers = [key.number for key in (*taken, *(one.key for one in found)) if not key.of_successors]
             number = max(numbers, default=-1) + 1
             for batch, some in self._placed(BatchKey(kind, lane, number), group, new, begin):

@@ -117,7 +117,7 @@ class Runner:
             return
         fitter, kind = self.fitter, batch.key.kind
         span = Span(fitter.base_s, fitter.tick_s, batch.until, stop)
-        baseline = fitted.matched(batch.rows, kind)
+        baseline = fitter.judging(fitted, batch)
         levels = batch.rows.labels if kind == "category" else baseline.bins
         cells = reading.cells(self.database, kind, fitter.watched, batch.series, batch.rows.ids, levels, span)
         cells = cells[np.argsort(cells["at"], kind="stable")]
@@ -133,7 +133,7 @@ class Runner:
         fitter, kind = self.fitter, batch.key.kind
         mine, turned = batch.follow(cells)
         if len(turned):
-            baseline = fitted.matched(batch.rows, kind)
+            baseline = fitter.judging(fitted, batch)
             batch.restart(turned, baseline)
         cells = cells[mine]
         start = np.array([tick], np.int64)

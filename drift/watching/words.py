@@ -139,7 +139,7 @@ def _score(watch: Watch, seen: Seen, alarm: Alarm) -> Moved:
         value=watch.span * now,
         effect_size=math.log(now / before) if before and now else 0.0,
         overlap_lost=_wider(before, now),
-        margin=scores.SPREAD_MARGIN,
+        margin=float(baseline.near[place, 1]) / alarm.expected if alarm.expected else scores.SPREAD_MARGIN,
         channel="spread",
         worst="far",
         line=watch.low + watch.span * float(baseline.level[place, 0].mean()),

@@ -5,7 +5,7 @@ A choice holds from a base window on until the next one; every other value count
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -32,35 +32,38 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentValues:
-    """The values of every configured segment at any time; before the first choice that one holds."""
+    """The values of every segment at any time: those listed, or where none are those chosen, of which the first choice
+    holds before it too. `apps` have segments of their own in place of `segments`.
+    """
 
-    listed: Mapping[str, Sequence[str]]
-    choices: Sequence[Choice] = ()  # by time, of the other segments
+    segments: Mapping[str, Sequence[str]]
+    choices: Sequence[Choice] = ()  # by time
+    apps: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
-    def at(self, start: int) -> Mapping[str, Sequence[str]]:
-        """By segment, the values of a window that starts then (seconds since 1970)."""
+    def at(self, start: int, app: str) -> Mapping[str, Sequence[str]]:
+        """By segment, the values of an app's window that starts then (seconds since 1970)."""
         held: dict[str, Choice] = {}
         for choice in self.choices:
             if choice.segment not in held or choice.holds_from.timestamp() <= start:
                 held[choice.segment] = choice
-        return {**self.listed, **{name: choice.values for name, choice in held.items()}}
+        segments = self.apps.get(app, self.segments)
+        return {name: values or held[name].values for name, values in segments.items() if values or name in held}
 
     def alike(self, windows: Iterable[WindowKey]) -> Iterator[tuple[Mapping[str, Sequence[str]], list[WindowKey]]]:
         """The windows, together where the same values hold."""
         changes = [int(choice.holds_from.timestamp()) for choice in self.choices]
-        stretches: dict[int, list[WindowKey]] = {}
+        stretches: dict[tuple[int, str], list[WindowKey]] = {}
         for window in windows:
-            stretches.setdefault(sum(change <= window.start for change in changes), []).append(window)
+            own = window.app if window.app in self.apps else ""
+            stretches.setdefault((sum(change <= window.start for change in changes), own), []).append(window)
         for _, alike in sorted(stretches.items()):
-            yield self.at(alike[0].start), alike
+            yield self.at(alike[0].start, alike[0].app), alike
 
 
 def known_segment_values(database: Database, settings: WindowSettings) -> SegmentValues:
     """What holds, as it was chosen so far; nothing is stored."""
-    listed = {name: values for name, values in settings.segments.items() if values}
-    names = sorted(set(settings.segments) - set(listed))
-    choices = _stored(database, names) if names else []
-    return SegmentValues(listed, [choice for choice in choices if choice.values])
+    names = _unlisted(settings)
+    return _values(settings, _stored(database, names) if names else [])
 
 
 def segment_values(database: Database, settings: WindowSettings, term: Term, now: datetime) -> SegmentValues:
@@ -68,20 +71,30 @@ def segment_values(database: Database, settings: WindowSettings, term: Term, now
 
     A choice holds from the next base window on, so that no window is cut in two ways.
     """
-    listed = {name: values for name, values in settings.segments.items() if values}
-    names = sorted(set(settings.segments) - set(listed))
+    names = _unlisted(settings)
     if not names:
-        return SegmentValues(listed)
+        return _values(settings, [])
     choices = _stored(database, names)
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     held = {choice.segment for choice in choices if choice.holds_from > (today if choice.values else now - _AGAIN)}
     if due := sorted(set(names) - held):
         start = datetime.fromtimestamp((int(now.timestamp()) // settings.base_s + 1) * settings.base_s, UTC)
-        chosen = _chosen(database, due, settings.segment_values, choices, now)
+        chosen = _chosen(database, due, settings, choices, now)
         made = [Choice(name, start, chosen.get(name, ()), term.epoch) for name in due]
         database.insert("segment_values", made)
         choices += made
-    return SegmentValues(listed, [choice for choice in choices if choice.values])
+    return _values(settings, choices)
+
+
+def _unlisted(settings: WindowSettings) -> list[str]:
+    """Segments without listed values, of whichever app."""
+    cuts = (settings.segments, *(settings.of(app).segments for app in settings.apps))
+    return sorted({name for segments in cuts for name, values in segments.items() if not values})
+
+
+def _values(settings: WindowSettings, choices: Iterable[Choice]) -> SegmentValues:
+    own = {app: settings.of(app).segments for app, said in settings.apps.items() if "segments" in said.model_fields_set}
+    return SegmentValues(settings.segments, [choice for choice in choices if choice.values], own)
 
 
 def _stored(database: Database, names: Sequence[str]) -> list[Choice]:
@@ -93,38 +106,57 @@ def _stored(database: Database, names: Sequence[str]) -> list[Choice]:
 
 
 def _chosen(
-    database: Database, names: Sequence[str], most: int, before: Sequence[Choice], now: datetime
+    database: Database, names: Sequence[str], settings: WindowSettings, before: Sequence[Choice], now: datetime
 ) -> dict[str, list[str]]:
     """By segment: of each app the values with most traces of the last day, and earlier choices that still rank high.
 
     Segments that no trace had are left out. Topics are not a trace's own: they stand beside its question's vector.
     """
     rows = database.rows(
-        """
-        SELECT segment, value, min(rank) AS best
+        f"""
+        SELECT segment, value, min(rank) AS best, max(rank <= most) AS is_chosen
         FROM (
-            SELECT segment, value,
+            SELECT segment, value, {_most(settings)} AS most,
                 row_number() OVER (PARTITION BY app, environment, segment ORDER BY traces DESC, value) AS rank
             FROM (
                 SELECT app, environment, segment, segments[segment] AS value, count() AS traces
-                FROM traces ARRAY JOIN {names:Array(String)} AS segment
-                WHERE run_id = 'live' AND time >= {since:DateTime64(3, 'UTC')} AND mapContains(segments, segment)
+                FROM traces ARRAY JOIN {{names:Array(String)}} AS segment
+                WHERE run_id = 'live' AND time >= {{since:DateTime64(3, 'UTC')}} AND mapContains(segments, segment)
                 GROUP BY app, environment, segment, value
                 UNION ALL
-                SELECT app, environment, {topic:String}, topic, count() FROM embeddings
-                WHERE has({names:Array(String)}, {topic:String}) AND run_id = 'live'
-                    AND time >= {since:DateTime64(3, 'UTC')} AND topic != ''
+                SELECT app, environment, {{topic:String}}, topic, count() FROM embeddings
+                WHERE has({{names:Array(String)}}, {{topic:String}}) AND run_id = 'live'
+                    AND time >= {{since:DateTime64(3, 'UTC')}} AND topic != ''
                 GROUP BY app, environment, topic
-            )
+            ) WHERE {_asked_for(names, settings)}
         )
-        WHERE rank <= {most:UInt32}
+        WHERE rank <= {_STAY} * most
         GROUP BY segment, value ORDER BY segment, best, value
         """,
-        {"names": names, "topic": TOPIC, "since": now - _DAY, "most": most * _STAY},
+        {"names": names, "topic": TOPIC, "since": now - _DAY},
     )
     last = {choice.segment: set(choice.values) for choice in before}
     chosen: dict[str, list[str]] = {}
     for row in rows:
-        if row["best"] <= most or row["value"] in last.get(row["segment"], ()):
+        if row["is_chosen"] or row["value"] in last.get(row["segment"], ()):
             chosen.setdefault(row["segment"], []).append(row["value"])
     return chosen
+
+
+def _most(settings: WindowSettings) -> str:
+    """Expression: how many values are chosen of an app."""
+    apps = sql.array(map(sql.text, settings.apps), "String")
+    mosts = sql.array((str(settings.of(app).segment_values) for app in settings.apps), "UInt32")
+    return f"transform(toString(app), {apps}, {mosts}, toUInt32({settings.segment_values}))"
+
+
+def _asked_for(names: Sequence[str], settings: WindowSettings) -> str:
+    """Condition: the app's values of the segment are to be chosen, neither listed nor of no interest."""
+    each = []
+    for name in names:
+        chosen = [app for app in settings.apps if settings.of(app).segments.get(name) == ()]
+        others = [app for app in settings.apps if app not in chosen]
+        by_default = settings.segments.get(name) == ()
+        apps = f"app NOT IN {sql.texts(others)}" if by_default else f"app IN {sql.texts(chosen)}"
+        each.append(f"(segment = {sql.text(name)} AND {apps})")
+    return " OR ".join(each)

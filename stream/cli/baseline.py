@@ -100,7 +100,7 @@ def show(
     wanted |= {} if environment is None else {"environment": environment}
     wanted |= {} if model is None else {"model": model}
     with _database(settings) as database:
-        watched = watches(suited(registry.load(), settings.evaluators).values(), settings.drift.ignore)
+        watched = watches(suited(registry.load(), settings.evaluators).values(), settings.drift.ignored_everywhere)
         found = shown(database, watched, settings.windows, settings.drift, wanted)
     if as_json:
         import msgspec

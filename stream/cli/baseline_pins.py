@@ -71,7 +71,7 @@ def pin(
         assert until is not None
         now = server_time(database)
         new = [Pin(app, metric, run_id or LIVE, since, until, why, by or user_name(), 0, now) for metric in named]
-        watched = watches(suited(registry.load(), settings.evaluators).values(), settings.drift.ignore)
+        watched = watches(suited(registry.load(), settings.evaluators).values(), settings.drift.ignored_everywhere)
         reaches = pinning.pin(database, watched, settings.windows.base_s, settings.drift.history_days, new)
     for one, reach in zip(new, reaches, strict=True):
         click.echo(f"{app}: {_what(one)} judged by {_reference(one)}")

@@ -5,7 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from drift.per_app import AppWindows
 from drift.settings import WindowSettings
+from drift.windows.contents import OTHER
 from drift.windows.scope import WindowKey
 from drift.windows.segments import Choice, SegmentValues
 from sinks.clickhouse.database import Database
@@ -106,13 +108,43 @@ def test_what_holds_is_told_by_the_start_of_a_window(database: Database) -> None
     world = World(database)
     start = int(world.start.timestamp())
     choices = [Choice("tenant", world.start + timedelta(days=n), (f"v{n}",), 1) for n in (1, 2)]
-    values = SegmentValues({"region": ("eu",)}, choices)
-    assert values.at(start)["tenant"] == ("v1",), "nothing held before the first choice"
-    assert values.at(start + DAY) == {"region": ("eu",), "tenant": ("v1",)}
-    assert values.at(start + 2 * DAY)["tenant"] == ("v2",)
+    values = SegmentValues({"region": ("eu",), "tenant": ()}, choices, {"docs": {"topic": ("json",)}})
+    assert values.at(start, "shop")["tenant"] == ("v1",), "nothing held before the first choice"
+    assert values.at(start + DAY, "shop") == {"region": ("eu",), "tenant": ("v1",)}
+    assert values.at(start + 2 * DAY, "shop")["tenant"] == ("v2",)
+    assert values.at(start + DAY, "docs") == {"topic": ("json",)}
     windows = [WindowKey("live", "shop", "prod", start + n * DAY - 60) for n in (1, 2, 3)]
     assert [(cut["tenant"], alike) for cut, alike in values.alike(windows)] == [
         (("v1",), [windows[0]]),
         (("v1",), [windows[1]]),
         (("v2",), [windows[2]]),
     ]
+
+
+def test_an_app_has_segments_of_its_own(database: Database) -> None:
+    """Listed, chosen, or none; how many are chosen of one app changes nothing for another."""
+    own = {
+        "wide": AppWindows(segment_values=3),
+        "listed": AppWindows(segments={"region": (), "tenant": ("x",)}),
+        "whole": AppWindows(segments={}),
+    }
+    frames = WindowSettings(out_of_orderness_s=0, segments={"tenant": ()}, segment_values=1, apps=own)
+    world = World(database, windows=frames)
+    for app in ("shop", *own):
+        for index in range(4):
+            cut = {"tenant": f"{app}{index}", "region": "eu"}
+            world.scores(0, [0.9] * (4 - index), app=app, segments=cut, name=f"{app}{index}")
+    world.scores(0, [0.9], app="listed", segments={"tenant": "x"}, name="x")
+    world.advance(60)
+    assert chosen(world) == [{"shop0", "wide0", "wide1", "wide2"}]
+    world.advance(3600)
+    rows = world.database.rows(
+        "SELECT app, groupUniqArray((segment, segment_value)) AS cuts FROM windows FINAL "
+        "WHERE metric = 'quality.good' AND size_s = 3600 GROUP BY app"
+    )
+    assert {row["app"]: set(row["cuts"]) for row in rows} == {
+        "shop": {("", ""), ("tenant", "shop0"), ("tenant", OTHER)},
+        "wide": {("", ""), *(("tenant", f"wide{n}") for n in range(3)), ("tenant", OTHER)},
+        "listed": {("", ""), ("tenant", "x"), ("tenant", OTHER), ("region", "eu")},
+        "whole": {("", "")},
+    }

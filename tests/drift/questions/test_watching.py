@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.questions.world import DAY_S, HOUR_S, World, steady
 from drift.leadership import elect
+from drift.per_app import AppDrift
 from drift.problems.folding import load_problems
 from drift.problems.marks import accept
 from drift.problems.problem import Problem
@@ -60,13 +61,13 @@ def world(seed: int, until: int) -> World:
     )
 
 
-def look(database: Database, until: int) -> Watched:
+def look(database: Database, until: int, settings: DriftSettings = SETTINGS) -> Watched:
     """As a new leader looks, once lanes have closed what lies before."""
     at = grid.time(until)
     database.insert("watermarks", [WatermarkRow(lane, "t", at) for lane in ("fast", "model")])
     database.insert("progress", [ProgressRow(lane, "t", 0, "w", at, 1, 0) for lane in ("fast", "model")])
     term = elect(database, f"leader at {until}")
-    return QuestionWatch(database, SETTINGS, RULES, WindowSettings(), term).run(datetime.now(UTC))
+    return QuestionWatch(database, settings, RULES, WindowSettings(), term).run(datetime.now(UTC))
 
 
 def told(found: Watched) -> list[str]:
@@ -120,15 +121,18 @@ def test_a_problem_opens_says_what_is_asked_and_ends(database: Database) -> None
 
 
 def test_who_asks_no_more_has_no_problem_in_the_end(database: Database) -> None:
-    store(database, "shop", world(1, START + 99 * DAY_S), START - DAY_S, NOON)
+    for app in ("bank", "shop"):
+        store(database, app, world(1, START + 99 * DAY_S), START - DAY_S, NOON)
     look(database, CHANGED)
-    assert told(look(database, NOON)) == ["opened shop"]
-    (row,) = database.rows("SELECT encoder, groups, length(days) AS days FROM question_references FINAL")
+    assert told(look(database, NOON)) == ["opened bank", "opened shop"]
+    not_bank = SETTINGS.model_copy(update={"apps": {"bank": AppDrift(ignore=("inputs.question_meaning",))}})
+    assert told(look(database, NOON, not_bank)) == ["resolved bank"]
+    row, _ = database.rows("SELECT encoder, groups, length(days) AS days FROM question_references FINAL")
     assert row["encoder"] == "e@1"
     assert row["groups"] > 1
     assert row["days"] == 8, "of history; most of them without a question"
-    assert told(look(database, NOON + 2 * DAY_S)) == [], "nobody asked for a day: nothing is known of it"
-    assert told(look(database, NOON + 8 * DAY_S)) == ["resolved shop"]
+    assert told(look(database, NOON + 2 * DAY_S, not_bank)) == [], "nobody asked for a day: nothing is known of it"
+    assert told(look(database, NOON + 8 * DAY_S, not_bank)) == ["resolved shop"]
 
 
 def test_a_lot_is_bounded_and_the_same_however_it_is_drawn(database: Database) -> None:

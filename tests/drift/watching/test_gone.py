@@ -1,10 +1,12 @@
 """Series that nobody watches any more, and series of which there is nothing left, stop nobody."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
+from drift.per_app import AppDrift
 from drift.settings import DriftSettings
 from sinks.clickhouse.database import Database
 from tests.drift.watching.planted import BASE, DAY, START, Planted, WindowRow, window
@@ -19,18 +21,21 @@ def windows(metric: str, first: int, end: int) -> Iterator[WindowRow]:
 
 
 @pytest.mark.clickhouse
-def test_a_metric_that_settings_take_away_is_let_go(database: Database) -> None:
+@pytest.mark.parametrize("said", [{"ignore": (LATENCY,)}, {"apps": {"shop": AppDrift(ignore=(LATENCY,))}}], ids=str)
+def test_a_metric_that_settings_take_away_is_let_go(database: Database, said: dict[str, Any]) -> None:
     """Also from states that are gone back to for late windows."""
     planted, now = Planted(database), FIRST + 3600
     for metric in (SECONDS, LATENCY):
         planted.store(windows(metric, FIRST - DAY // 8, now))
     planted.look(FIRST)
     assert planted.look(now).series == 2
-    planted.settings = DriftSettings(history_days=2, ignore=(LATENCY,))
+    planted.settings = DriftSettings(history_days=2, **said)
     planted.store(windows(SECONDS, now - 2 * BASE, now))
     looked = planted.look(now + BASE)
     assert [series.metric for one in looked.seen for series in one.batch.series] == [SECONDS]
     assert looked.late == 2
+    planted.settings = planted.settings.model_copy(update={"enabled": False})
+    assert planted.look(now + 2 * BASE).series == 0
 
 
 @pytest.mark.clickhouse
@@ -43,3 +48,23 @@ def test_days_without_a_record_and_without_a_look_are_worked_off(database: Datab
     assert planted.look(later).series == 0
     planted.store(windows(SECONDS, later, later + BASE))
     assert planted.look(later + BASE).series == 1
+
+
+@pytest.mark.clickhouse
+def test_what_is_nobodys_business_is_more_for_one_app_than_for_another(database: Database) -> None:
+    """A twentieth of the range is five times the margin, and half of what app lax says is nothing."""
+    planted = Planted(database, settings=DriftSettings(history_days=2, apps={"lax": AppDrift(margin=10)}))
+    rows = []
+    for at in range(START, FIRST + 3600, BASE):
+        values = np.random.default_rng(at).normal(0.8 if at < FIRST else 0.75, 0.02, 40)
+        rows += [window("quality.good", at, values, version=0, app=app) for app in ("lax", "shop")]
+    planted.store(rows)
+    planted.look(FIRST)
+    looked = planted.look(FIRST + 3600)
+    assert {alarm.series.app for one in looked.seen for alarm in one.alarms()} == {"shop"}
+    near = {
+        series.app: float(one.baseline.near[place, 0])
+        for one in looked.seen
+        for place, series in enumerate(one.batch.series)
+    }
+    assert near["lax"] == pytest.approx(10 * near["shop"])

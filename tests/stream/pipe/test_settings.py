@@ -79,6 +79,11 @@ def test_lists_and_tables_from_variables() -> None:
             "[rules.apps.docs-bot]\nmin_sampel = 5\n",
             ":2: rules.apps.docs-bot.min_sampel: no such setting; did you mean rules.apps.docs-bot.min_sample?",
         ),
+        (
+            "[drift.apps.docs]\nhistory_days = 3\n",
+            ":2: drift.apps.docs.history_days: no such setting; did you mean drift.history_days?",
+        ),
+        ("[windows.apps.docs]\nsegment = 3\n", "did you mean windows.apps.docs.segments?"),
         ("[clickhose]\n", "ragwatch.toml:1: clickhose: no such setting; did you mean clickhouse?"),
         ('bootstrap_servers = "x"\n', "did you mean kafka.bootstrap_servers?"),
         ('[worker]\n\nblock_rows = "many"\n', "ragwatch.toml:3: worker.block_rows: "),
@@ -136,6 +141,16 @@ def test_what_is_said_of_an_app_goes_before_the_defaults(tmp_path: Path) -> None
     docs = rules.of("docs")
     assert (docs.min_sample, docs.missing_after_s, docs.k, docs.severity_high) == (50, 60, 2, 0.25)
     assert rules.of("shop") == rules
+
+
+def test_so_it_is_with_windows_and_watching(tmp_path: Path) -> None:
+    text = "[windows.segments]\ntenant = []\n[windows.apps.docs.segments]\ntopic = []\n[drift]\nignore = ['a.b']\n"
+    settings = load(file(tmp_path, text + "[drift.apps.docs]\nignore = ['a.c']\nmargin = 2\n"), {}).settings
+    assert settings.windows.of("docs").segments == {"topic": ()}
+    assert settings.windows.of("shop").segments == {"tenant": ()}
+    assert (settings.drift.of("docs").margin, settings.drift.of("shop").margin) == (2.0, 1.0)
+    assert [settings.drift.watches(app, "a.b") for app in ("docs", "shop")] == [True, False]
+    assert settings.drift.ignored_everywhere == frozenset()
 
 
 FRACTIONS = [path for path, field in leaves(Settings) if field.annotation in (float, float | None)]
