@@ -36,6 +36,17 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
     dead_letters_days: int = Field(default=90, ge=1, description="Rows about dead letters.")
     outbox_days: int = Field(default=90, ge=8, description="Messages to Grafana, also those that it never took.")
 
+    def windows_days(self, size_s: int) -> int:
+        """How many days windows of that size are kept."""
+        return int(getattr(self, self.windows_setting(size_s)))
+
+    @staticmethod
+    def windows_setting(size_s: int) -> str:
+        """The setting that says so."""
+        if size_s < 3600:
+            return "windows_minute_days"
+        return "windows_hour_days" if size_s < 86400 else "windows_day_days"
+
 
 class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """What is stored of what users wrote."""

@@ -137,11 +137,14 @@ def _within(attempt: Coroutine[Any, Any, Result]) -> Result:
 
 def _clickhouse(settings: Settings) -> str:
     from sinks.clickhouse.database import Database
+    from sinks.clickhouse.disks import disks
     from sinks.clickhouse.sink import ClickHouseSink
 
-    sink = ClickHouseSink(Database(settings.clickhouse))
+    sink = ClickHouseSink(database := Database(settings.clickhouse))
     try:
-        return sink.check()
+        said = sink.check()
+        disks(database)
+        return said
     finally:
         sink.close()
 

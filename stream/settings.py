@@ -70,6 +70,20 @@ class Settings(BaseModel, extra="forbid", frozen=True):
                 raise ValueError(f"retention.{name} must be at least a day more than ingest.max_age_s")
         return self
 
+    @model_validator(mode="after")
+    def _keeps_what_is_learned_from(self) -> Self:
+        """Baselines of fewer days than were asked for would look like those of a young series, and nobody knew."""
+        needed = self.drift.history_days + 1
+        for size_s in (self.windows.base_s, 86400):
+            name = self.retention.windows_setting(size_s)
+            if self.drift.watches_somebody and self.retention.windows_days(size_s) < needed:
+                raise ValueError(
+                    f"retention.{name} must be at least a day more than drift.history_days "
+                    f"({self.drift.history_days}): the windows that baselines are learned from would be deleted "
+                    f"before; set retention.{name} = {needed}, or lower drift.history_days"
+                )
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:

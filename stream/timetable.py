@@ -19,7 +19,7 @@ from drift.kinds.failure_rates import watch_failure_rates
 from drift.kinds.findings import watch_findings
 from drift.kinds.retention import Retention
 from drift.kinds.slo_burn import watch_objectives
-from drift.kinds.storage import watch_storage
+from drift.kinds.storage import watch_dead_letters, watch_disks
 from drift.problems.troubles import Watched
 from drift.topics.clusters import what_is_missing as what_is_missing_for_topics
 from drift.topics.fit import fit_topics
@@ -55,7 +55,8 @@ def schedule(
         ("objectives", settings.jobs.checks_every_s, _watching_objectives),
         ("flips", settings.jobs.rates_every_s, _watching_flips),
         ("inconsistency", settings.jobs.repeats_every_s, _watching_inconsistency),
-        ("storage", settings.jobs.checks_every_s, _watching_storage),
+        ("storage", settings.jobs.checks_every_s, _watching_disks),
+        ("dead_letters", settings.jobs.checks_every_s, _watching_dead_letters),
         ("retention", settings.jobs.checks_every_s, _watching_retention(settings)),
     ]
     if settings.topics.enabled and settings.privacy.stores_embeddings and not _warned_of_a_lack():
@@ -127,8 +128,12 @@ def _watching_inconsistency(jobs: Jobs, now: datetime) -> Done:
     return Done(by_scores.read + by_answers.read, len(by_scores.events) + len(by_answers.events))
 
 
-def _watching_storage(jobs: Jobs, now: datetime) -> Done:
-    return Done(raised=len(watch_storage(jobs.database, jobs.rules, jobs.term, now)))
+def _watching_disks(jobs: Jobs, now: datetime) -> Done:
+    return Done(raised=len(watch_disks(jobs.database, jobs.rules, jobs.term, now)))
+
+
+def _watching_dead_letters(jobs: Jobs, now: datetime) -> Done:
+    return Done(raised=len(watch_dead_letters(jobs.database, jobs.rules, jobs.term, now)))
 
 
 def _watching_retention(settings: Settings) -> Job:

@@ -1,10 +1,11 @@
 """A disk of ClickHouse that is nearly full, and dead letters that are more than usual, are problems of no application.
 
+Each is looked for by itself: who may not read how full disks are is told of dead letters nevertheless.
 Dead letters of an hour are more than usual where they are several times the mean of the hours of the week before; they
 are told by topic, with their reasons.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from drift.problems.problem import EventRow, Kind
 from drift.problems.troubles import Over, Trouble, standing, tell
 from drift.settings import RuleSettings, Severity
 from sinks.clickhouse.database import Database
+from sinks.clickhouse.disks import disks
 
 _KIND: Kind = "threshold"
 _ROOM = 0.03  # of the disk: so much less than the limit must be used before it is over
@@ -41,15 +43,34 @@ class _Letters(NamedTuple):
         return self.recent >= part * max(least, _TIMES * self.usual)
 
 
-def watch_storage(database: Database, rules: RuleSettings, term: Term, now: datetime) -> list[EventRow]:
-    """What disks and dead letters say is told when this returns; `now` is the server's time."""
+def watch_disks(database: Database, rules: RuleSettings, term: Term, now: datetime) -> list[EventRow]:
+    """What disks say is told when this returns; raises `ConfigError` where the user may not read how full they are.
+
+    `now` is the server's time.
+    """
+    return _tell(database, "disk", _disks(database, rules, now), rules, term, now)
+
+
+def watch_dead_letters(database: Database, rules: RuleSettings, term: Term, now: datetime) -> list[EventRow]:
+    """What dead letters say is told when this returns; `now` is the server's time."""
+    return _tell(database, "dead_letters", _dead_letters(database, rules, now), rules, term, now)
+
+
+def _tell(
+    database: Database,
+    segment: str,
+    found: Iterable[tuple[Place, Trouble | None]],
+    rules: RuleSettings,
+    term: Term,
+    now: datetime,
+) -> list[EventRow]:
     told = {
         place: Over(place, _KIND, now)
         for place in standing(database, _KIND)
-        if place.aspect == "storage" and place.segment in ("disk", "dead_letters")
+        if place.aspect == "storage" and place.segment == segment
     }
     troubles = []
-    for place, trouble in (*_disks(database, rules, now), *_dead_letters(database, rules, now)):
+    for place, trouble in found:
         told.pop(place, None)
         if trouble is not None:
             troubles.append(trouble)
@@ -58,16 +79,12 @@ def watch_storage(database: Database, rules: RuleSettings, term: Term, now: date
 
 def _disks(database: Database, rules: RuleSettings, now: datetime) -> Iterator[tuple[Place, Trouble | None]]:
     """Those that are nearly full, or were and have not enough room yet (None)."""
-    rows = database.rows(
-        "SELECT name, 1 - free_space / total_space AS used, free_space AS free FROM system.disks "
-        "WHERE total_space > 0 ORDER BY name"
-    )
-    for row in rows:
-        place, used = _place("disk", row["name"]), row["used"]
+    for disk in disks(database):
+        place, used = _place("disk", disk.name), disk.used
         if used > rules.disk_limit:
-            left = f"{row['free'] / 2**30:.3g} GiB are free"
-            said = f"Disk {row['name']} of ClickHouse is {percent(used)} full: {left}."
-            told = {"value": used, "limit": rules.disk_limit, "free_bytes": row["free"]}
+            left = f"{disk.free_bytes / 2**30:.3g} GiB are free"
+            said = f"Disk {disk.name} of ClickHouse is {percent(used)} full: {left}."
+            told = {"value": used, "limit": rules.disk_limit, "free_bytes": disk.free_bytes}
             severity: Severity = "high" if used >= _NEARLY_ALL else "medium"
             account = account_of(_KIND, place, None, said, told, rules, severity=severity)
             yield place, Trouble(place, account, now, now)

@@ -7,7 +7,6 @@ from drift.windows.scope import WindowKey
 from sinks.rows import LIVE
 from sinks.settings import RetentionSettings
 
-_HOUR = 3600
 _DAY = 86400
 
 
@@ -24,14 +23,9 @@ class Kept:
 
     def windows(self, window: WindowKey, size_s: int) -> bool:
         """Whether all windows of that size inside this one are there."""
-        return self._since(window, self._days(size_s))
+        return self._since(window, self.retention.windows_days(size_s))
 
     def _since(self, window: WindowKey, days: int) -> bool:
         """By whole days, so that every window stands on one side with all that it is made of."""
         first = (int(self.now.timestamp()) // _DAY - days + 1) * _DAY
         return window.run_id != LIVE or window.start >= first
-
-    def _days(self, size_s: int) -> int:
-        if size_s < _HOUR:
-            return self.retention.windows_minute_days
-        return self.retention.windows_hour_days if size_s < _DAY else self.retention.windows_day_days

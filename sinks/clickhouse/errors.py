@@ -46,11 +46,16 @@ _CONFIG = {
     497: "the user lacks a grant: correct clickhouse.user",
     516: "user or password is wrong: correct clickhouse.user and clickhouse.password",
 }
+_NOT_GRANTED = 497
 _TOO_MANY_PARTS = 252
 _STD_EXCEPTION = 1001  # anything; of a file system it is the disk
 
 # What the driver lets through when a value does not fit its column.
 UNSUITABLE = (DataError, TypeError, ValueError, OverflowError, AttributeError, struct.error)
+
+
+class NotGranted(ConfigError):
+    """The user lacks a right that the statement needs."""
 
 
 def classified(error: ClickHouseError, url: str) -> RagwatchError | None:
@@ -68,7 +73,8 @@ def classified(error: ClickHouseError, url: str) -> RagwatchError | None:
             return ConfigError(f"what answers at {url} is not ClickHouse: correct clickhouse.url")
         return None
     if code in _CONFIG:
-        return ConfigError(f"ClickHouse at {url}: {_CONFIG[code]} (its words: {_first_line(error)})")
+        kind = NotGranted if code == _NOT_GRANTED else ConfigError
+        return kind(f"ClickHouse at {url}: {_CONFIG[code]} (its words: {_first_line(error)})")
     if code == _TOO_MANY_PARTS and "Too many partitions" in str(error):
         return Refused(f"one insert spans too many partitions (code {code}): split it by day")
     if code == _STD_EXCEPTION and "filesystem error" in str(error):

@@ -1,13 +1,16 @@
 """Disks that are nearly full and dead letters that are more than usual are problems until there is room, or fewer."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from clickhouse_connect.driver.exceptions import DatabaseError
 
-from drift.kinds.storage import watch_storage
+from drift.kinds.storage import watch_dead_letters, watch_disks
 from drift.settings import RuleSettings
+from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
+from sinks.clickhouse.errors import classified
 from tests.drift.world import World
 
 pytestmark = pytest.mark.clickhouse
@@ -34,7 +37,11 @@ def letters(
 
 
 def look(world: World, second: float, rules: RuleSettings = ROOM) -> list[str]:
-    events = watch_storage(world.database, rules, world.term, world.at(second))
+    now = world.at(second)
+    events = [
+        *watch_disks(world.database, rules, world.term, now),
+        *watch_dead_letters(world.database, rules, world.term, now),
+    ]
     return [f"{event.event} {event.segment} {event.segment_value}" for event in events]
 
 
@@ -57,6 +64,27 @@ def test_a_disk_that_is_nearly_full_is_a_problem_until_there_is_room(database: D
     assert "Give the disk more room" in problem.actions[0]
     assert look(world, 1, allowed(0.015)) == [], "hardly any room"
     assert look(world, 2, allowed(0.1)) == [f"resolved disk {name}"]
+
+
+class WithoutTheRight(Database):
+    """As a server answers whose user was granted nothing but its own database."""
+
+    def rows(self, sql: str, *args: Any, **more: Any) -> list[dict[str, Any]]:
+        if "system.disks" in sql:
+            said = "Code: 497. DB::Exception: ragwatch: Not enough privileges. (ACCESS_DENIED)"
+            raise classified(DatabaseError(said, code=497), self.settings.url) or AssertionError
+        return super().rows(sql, *args, **more)
+
+
+def test_who_may_not_read_disks_is_told_of_dead_letters(database: Database) -> None:
+    world = World(database)
+    letters(world, 0, 40, first=0)
+    unprivileged = WithoutTheRight(database.settings)
+    with pytest.raises(ConfigError, match=r"fills up until .*: GRANT SELECT ON system\.disks TO .*Not enough priv"):
+        watch_disks(unprivileged, ROOM, world.term, world.at(0))
+    (event,) = watch_dead_letters(unprivileged, ROOM, world.term, world.at(0))
+    assert (event.event, event.segment) == ("opened", "dead_letters")
+    unprivileged.close()
 
 
 def test_more_dead_letters_than_usual_are_a_problem_until_they_are_few(database: Database) -> None:

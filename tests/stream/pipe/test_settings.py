@@ -122,6 +122,14 @@ def test_lists_and_tables_from_variables() -> None:
             "[[rules.overrides]]\nmetric = 'a.b'\nmax = inf\n",
             ":3: rules.overrides.0.max: Input should be a finite number",
         ),
+        (
+            "[retention]\nwindows_minute_days = 14\n",
+            "retention.windows_minute_days must be at least a day more than drift.history_days (14): the windows that "
+            "baselines are learned from would be deleted before; set retention.windows_minute_days = 15, or lower "
+            "drift.history_days",
+        ),
+        ("[windows]\nbase_s = 3600\n[retention]\nwindows_hour_days = 9\n", "windows_hour_days must be at least a day"),
+        ("[retention]\nwindows_day_days = 9\n", "retention.windows_day_days must be at least a day more than drift."),
         ("[kafka]\nheartbeat_s = 10\n", "kafka.heartbeat_s must be at most half of kafka.session_timeout_s"),
         (
             '[[rules.overrides]]\nmetric = "a.b"\nmaxx = 1\n',

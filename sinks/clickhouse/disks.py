@@ -1,0 +1,30 @@
+"""How full the disks of ClickHouse are; its user needs one right more for that than for everything else."""
+
+from typing import NamedTuple
+
+from evaluators.errors import ConfigError
+from sinks.clickhouse.database import Database
+from sinks.clickhouse.errors import NotGranted
+
+
+class Disk(NamedTuple):
+    """One that has a size; `used` is a share of it."""
+
+    name: str
+    used: float
+    free_bytes: int
+
+
+def disks(database: Database) -> list[Disk]:
+    """By name; raises `ConfigError` that says what to grant where the user may not read them."""
+    try:
+        rows = database.rows(
+            "SELECT name, 1 - free_space / total_space AS used, free_space AS free_bytes FROM system.disks "
+            "WHERE total_space > 0 ORDER BY name"
+        )
+    except NotGranted as error:
+        raise ConfigError(
+            "nobody is told that a disk of ClickHouse fills up until its user may read how full they are: "
+            f"GRANT SELECT ON system.disks TO {database.settings.user} ({error})"
+        ) from None
+    return [Disk(**row) for row in rows]
