@@ -25,7 +25,7 @@ from drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSetti
 from drift.watching.daily import Daily
 from drift.watching.daily_told import DailyTeller
 from drift.watching.look import Look, Looked
-from drift.watching.reference import in_trouble
+from drift.watching.reference import in_trouble, references
 from drift.watching.telling import Teller
 from drift.windows.metrics import WatchedMetric, metrics_by_name
 from drift.windows.rollup import RolledUp, Rollup
@@ -127,7 +127,8 @@ class Jobs:
         looked = look.run(now, stopped=stopped)
         segments = segment_values(self.database, self.windows, self.term, now)
         teller = Teller(self.database, self.rules, self.drift, look.watched, segments, self.term)
-        daily = Daily(self.database, in_trouble(self.database), self.drift.history_days)
+        bad, said = in_trouble(self.database), references(self.database)
+        daily = Daily(self.database, bad, said, self.windows, self.drift)
         unlike = DailyTeller(self.database, daily, self.rules, look.watched, segments, self.term, look.span_s)
         events = (*teller.tell(looked, now), *unlike.tell(looked, now))
         for event in events:

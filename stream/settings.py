@@ -74,7 +74,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
     def _keeps_what_is_learned_from(self) -> Self:
         """Baselines of fewer days than were asked for would look like those of a young series, and nobody knew."""
         needed = self.drift.history_days + 1
-        for size_s in (self.windows.base_s, 86400):
+        for size_s in (self.windows.base_s, self.windows.all_sizes_s[-1]):
             name = self.retention.windows_setting(size_s)
             if self.drift.watches_somebody and self.retention.windows_days(size_s) < needed:
                 raise ValueError(

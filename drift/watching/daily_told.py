@@ -15,9 +15,10 @@ from drift.problems.accounts import account_of
 from drift.problems.events import Account, Place
 from drift.problems.problem import EventRow
 from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.rules.series import Series
 from drift.settings import RuleSettings
 from drift.watching import grid
-from drift.watching.daily import Daily, Drifted
+from drift.watching.daily import Compared, Daily, Drifted
 from drift.watching.examples import examples
 from drift.watching.kinds import Watch
 from drift.watching.look import Looked
@@ -50,20 +51,29 @@ class DailyTeller:
             return []
         told: dict[Place, Trouble | Over] = {}
         until = grid.time(day + grid.DAY_S)
-        for one in self.daily.drifted(looked.seen, day):
+        found = self.daily.compared(looked.seen, day)
+        for one in found.unlike:
             watch = self.watched[one.series.metric]
             if watch.aspect == "level":  # what users ask is watched window by window, labels and all
                 place = Place(aspect="level", **one.series._asdict())
                 told[place] = Trouble(place, self._account(place, watch, one, day), grid.time(day), until)
-        lanes = {one.batch.key.lane for one in looked.seen}
         ended = [
             Over(place, "drift", until)
             for place in standing(self.database, "drift")
-            if place not in told and (place.metric not in self.watched or self.watched[place.metric].lane in lanes)
+            if place not in told and self._is_over(place, looked, found)
         ]
         events = tell(self.database, [*told.values(), *ended], self.rules, self.term, now)
         cursors.keep(self.database, _CURSOR, day)
         return events
+
+    def _is_over(self, place: Place, looked: Looked, found: Compared) -> bool:
+        """Whether its day is like the others again, or nobody watches it any more; not where nobody can tell."""
+        series = Series(*(getattr(place, name) for name in Series._fields))
+        if series in found.alike or place.metric not in self.watched:
+            return True
+        lane = self.watched[place.metric].lane
+        mine = [one for one in looked.seen if one.batch.key.lane == lane]
+        return bool(mine) and all(series not in one.batch.series for one in mine)
 
     def _account(self, place: Place, watch: Watch, one: Drifted, day: int) -> Account:
         found, span = _moved(watch, one), (grid.time(day), grid.time(day + grid.DAY_S))
@@ -113,8 +123,9 @@ def _describe(watch: Watch, one: Drifted, found: Moved, day: datetime) -> str:
     assert watch.metric is not None
     unit = watch.metric.metric.unit or ""
     kind = "days of weekends" if day.weekday() >= SATURDAY else "weekdays"
+    before = "what was pinned" if one.pinned else f"that of the {one.days} {kind} before"
     return (
-        f"{one.series.whereabouts}: {found.what} on {day:%Y-%m-%d} was unlike that of the {one.days} {kind} before: "
+        f"{one.series.whereabouts}: {found.what} on {day:%Y-%m-%d} was unlike {before}: "
         f"{percent(one.share)} of the traces above {number(found.line, unit)}, usually {percent(one.usual)} "
         f"({percent(one.low)} to {percent(one.high)}), on {one.records:,} traces."
     )

@@ -175,7 +175,7 @@ def daily_bins(database: Database, series: Sequence[Series], ids: Ids, span: Spa
     return database.numbers(
         f"""
         SELECT series, mark, day, bin, sum(records) FROM (
-            SELECT {_ID} AS series, cityHash64(fingerprint) AS mark, toUInt32(toUnixTimestamp(start)) AS day,
+            SELECT {_ID} AS series, cityHash64(fingerprint) AS mark, {_tick(span)} AS day,
                 toUInt64(entry.1 + {BIN_OFFSET}) AS bin, entry.2 AS records
             FROM windows FINAL ARRAY JOIN bins AS entry WHERE {span.where} AND {_among(series)}
         ) WHERE series IN {_listed(ids)}

@@ -1,7 +1,7 @@
 """A day is compared with the days of its kind before as these differ, and over all series together."""
 
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -10,11 +10,13 @@ from scipy import stats
 from drift.detectors.season import SATURDAY, weekday_of
 from drift.leadership import Term
 from drift.problems.folding import load_problems
-from drift.settings import RuleSettings
+from drift.rules.series import Series
+from drift.settings import DriftSettings, RuleSettings, WindowSettings
 from drift.watching.daily import Daily
 from drift.watching.daily_told import DailyTeller
 from drift.watching.kinds import watches
 from drift.watching.look import Looked
+from drift.watching.reference import Pin, References
 from drift.windows.segments import SegmentValues
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.drift.watching.planted import BASE, DAY, EVALUATORS, START, Planted, WindowRow, window
@@ -52,9 +54,24 @@ def rows(app: str, shares: Mapping[int, float]) -> Iterator[WindowRow]:
         yield window(METRIC, day, values, version=0, app=app, size_s=DAY)
 
 
+def daily(
+    planted: Planted, left_out: Mapping[Series, Sequence[tuple[int, int]]] | None = None, pin: Pin | None = None
+) -> Daily:
+    pins = {} if pin is None else {(pin.app, pin.metric): pin}
+    settings = DriftSettings(history_days=HISTORY)
+    return Daily(planted.database, left_out or {}, References(pins, {}), planted.windows, settings)
+
+
+def teller_of(planted: Planted, daily: Daily, term: Term) -> DailyTeller:
+    watched = watches(EVALUATORS.values())
+    return DailyTeller(planted.database, daily, RuleSettings(), watched, SegmentValues({}), term, lateness_s=3600)
+
+
 def test_a_day_unlike_the_others_is_found_by_how_much_days_differ(planted: tuple[Planted, Looked]) -> None:
-    database, looked = planted[0].database, planted[1]
-    (found,) = Daily(database, {}, HISTORY).drifted(looked.seen, LAST)
+    looked = planted[1]
+    compared = daily(planted[0]).compared(looked.seen, LAST)
+    (found,) = compared.unlike
+    assert {series.app for series in compared.alike} == {"alike", "sways"}
     assert found.series.app == "drifts"
     assert found.share == pytest.approx(0.4)
     assert (found.days, found.records) == (9, 1000)
@@ -69,10 +86,17 @@ def test_a_day_unlike_the_others_is_found_by_how_much_days_differ(planted: tuple
 
 
 def test_days_of_trouble_are_no_examples(planted: tuple[Planted, Looked]) -> None:
-    database, looked = planted[0].database, planted[1]
+    looked = planted[1]
     series = next(series for one in looked.seen for series in one.batch.series if series.app == "drifts")
     most = {series: [(START - 20 * DAY, LAST - 3 * DAY)]}
-    assert Daily(database, most, HISTORY).drifted(looked.seen, LAST) == []  # three days are too few
+    found = daily(planted[0], most).compared(looked.seen, LAST)
+    assert series not in {*found.alike, *(one.series for one in found.unlike)}, "three days are too few"
+    hours = {series: [(LAST - before * DAY + 3600, LAST - before * DAY + 10_000) for before in range(1, HISTORY)]}
+    (found_all,) = daily(planted[0], hours).compared(looked.seen, LAST).unlike
+    assert found_all.days == 9, "a short trouble takes nothing from a day, though each has one"
+    stands = {series: [(START - 20 * DAY, LAST - DAY)] * 2}
+    (found_all,) = daily(planted[0], stands).compared(looked.seen, LAST).unlike
+    assert found_all.days == 9, "trouble on nearly all days is how it is"
 
 
 def test_weekdays_are_compared_with_weekdays(clickhouse_server: EmbeddedClickHouse) -> None:
@@ -86,19 +110,16 @@ def test_weekdays_are_compared_with_weekdays(clickhouse_server: EmbeddedClickHou
     with fresh_database(clickhouse_server) as database:
         planted = Planted(database)
         planted.store([*rows("weekly", weekly | {LAST: 0.3}), *rows("young", young | {saturday: 0.3})])
-        seen, daily = planted.look(NOW).seen, Daily(database, {}, HISTORY)
-        assert [(one.series.app, one.usual > 0.59, one.days) for one in daily.drifted(seen, LAST)] == [
-            ("weekly", True, 9)
-        ]
-        assert daily.drifted(seen, saturday) == []
+        seen = planted.look(NOW).seen
+        found = daily(planted).compared(seen, LAST)
+        assert [(one.series.app, one.usual > 0.59, one.days) for one in found.unlike] == [("weekly", True, 9)]
+        assert daily(planted).compared(seen, saturday).unlike == ()
 
 
 def test_it_is_told_once_a_day(planted: tuple[Planted, Looked]) -> None:
     database, looked = planted[0].database, planted[1]
     term = Term(1, datetime.now(UTC))
-    daily = Daily(database, {}, HISTORY)
-    watched = watches(EVALUATORS.values())
-    teller = DailyTeller(database, daily, RuleSettings(), watched, SegmentValues({}), term, lateness_s=3600)
+    teller = teller_of(planted[0], daily(planted[0]), term)
     assert [event.event for event in teller.tell(looked, datetime.now(UTC))] == ["opened"]
     assert teller.tell(looked, datetime.now(UTC)) == []
     (problem,) = load_problems(database)
@@ -107,3 +128,55 @@ def test_it_is_told_once_a_day(planted: tuple[Planted, Looked]) -> None:
     assert "was unlike that of the 9 weekdays before: 40 % of the traces above 0.31, " in problem.description
     low, middle, high = (f"{one:.3g} %" for one in (usual.min(), usual.mean(), usual.max()))
     assert f"usually {middle} ({low} to {high}), on 1,000 traces" in problem.description
+
+
+def time(at: int) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def test_days_are_made_of_hours_where_there_are_no_windows_of_days(clickhouse_server: EmbeddedClickHouse) -> None:
+    hourly = WindowSettings(base_s=BASE, sizes_s=(3600,), allowed_lateness_s=3600)
+    with fresh_database(clickhouse_server) as database:
+        planted = Planted(database, windows=hourly)
+        for before, share in zip(range(HISTORY, -1, -1), SHARES["drifts"], strict=True):
+            for row in rows("drifts", {LAST - before * DAY: share}):
+                halves = [row._replace(size_s=3600, start=row.start + timedelta(hours=at)) for at in (0, 23)]
+                planted.store([row] if row.size_s == BASE else halves)
+        (found,) = daily(planted).compared(planted.look(NOW).seen, LAST).unlike
+        assert (found.share, found.days, found.records) == (pytest.approx(0.4), 9, 2000)
+
+
+@pytest.mark.parametrize("run", ["live", "release"])
+def test_a_pinned_series_is_compared_with_its_pin(planted: tuple[Planted, Looked], run: str) -> None:
+    """By as much as the days before differ: 40 % of today are like the others of app drifts, and unlike the pin."""
+    database, looked = planted
+    at = LAST - 40 * DAY
+    database.store(
+        window(METRIC, at, np.repeat([0.9, 0.3], [n, 1000 - n]), version=0, app=app, size_s=DAY, run_id=run)
+        for app, n in (("alike", 800), ("sways", 620))
+    )
+    told = {}
+    for app in ("alike", "sways"):
+        pin = Pin(app, "", run, time(at), time(at + DAY), "as it should be", "ann", 0, time(NOW))
+        found = daily(database, pin=pin).compared(looked.seen, LAST)
+        told |= {one.series.app: one for one in found.unlike if one.pinned}
+    assert set(told) == {"alike"}
+    one = told["alike"]
+    assert (one.share, one.usual, one.low, one.high, one.days) == (pytest.approx(0.61), 0.8, 0.8, 0.8, 1)
+    history = np.array(SHARES["alike"][:-1])[WEEKDAYS]
+    t = (0.61 - 0.8) / (history.std(ddof=1) * np.sqrt(1 + 1 / 1))
+    assert one.p == pytest.approx(min(1.0, 3 * 2 * stats.t.sf(abs(t), len(history) - 1)), rel=1e-6)
+
+
+def test_a_problem_of_which_nobody_can_tell_stays(planted: tuple[Planted, Looked]) -> None:
+    database, looked = planted
+    series = next(series for one in looked.seen for series in one.batch.series if series.app == "drifts")
+    term = Term(1, datetime.now(UTC))
+    assert [one.app for one in load_problems(database.database)] == ["drifts"]
+    database.database.command("TRUNCATE TABLE cursors")
+    most = {series: [(START - 20 * DAY, LAST - 3 * DAY)]}
+    assert teller_of(database, daily(database, most), term).tell(looked, datetime.now(UTC)) == []
+    database.database.command("TRUNCATE TABLE cursors")
+    alike = Pin("drifts", "", "live", time(LAST), time(LAST + DAY), "as it is", "ann", 0, time(NOW))
+    events = teller_of(database, daily(database, pin=alike), term).tell(looked, datetime.now(UTC))
+    assert [event.event for event in events] == ["resolved"]
