@@ -74,10 +74,13 @@ class Fitter:
         return basis, found
 
     def judging(self, fitted: Fitted, batch: Batch) -> Baseline:
-        """The baselines of a batch as its series are judged by them: with the margins that settings ask for."""
+        """The baselines of a batch as its series are judged by them: with the margins that settings ask for.
+
+        Those of successors had them when they were taken over.
+        """
         found = fitted.matched(batch.rows, batch.key.kind)
         factor = np.array([self.settings.of(series.app).margin for series in batch.series])
-        if (factor == 1).all():
+        if (factor == 1).all() or batch.key.of_successors:
             return found
         return replace(found, margin=found.margin * factor[:, None, None], near=found.near * factor[:, None])
 
