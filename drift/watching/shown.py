@@ -10,6 +10,7 @@ import numpy as np
 
 from drift.detectors import positives, scores, stored
 from drift.detectors.baseline import Baseline, Warming
+from drift.detectors.recurring import A_DAY, MOMENT_S, Recurring
 from drift.detectors.season import HOURS, WEEKDAYS
 from drift.detectors.series import Categories, Floats, Positives, Rates, Scores, level_values
 from drift.rules.series import Series
@@ -26,6 +27,7 @@ from sinks.clickhouse.database import Database
 
 _OF_ANOTHER_RELEASE = "what is stored is of another release; the next run of the job drift learns the baseline again"
 _NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_GROUPS = ("Mon-Fri", "Sat-Sun", *_NAMES)  # of days that moments are of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +39,31 @@ class Days:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """Minutes of some days ("Mon-Fri", "Sun") that are unlike the rest of their hour, and what is usual in them.
+
+    `since` and `until` are times of the day in UTC, such as 02:15.
+    """
+
+    days: str
+    since: str
+    until: str
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
 class Channel:
     """One figure of a series: what is usual in the week from Monday on, and how it was in the last day by hour in UTC.
 
-    `spread`: standard deviation of a usual tick's figure around it. None: no records in that hour.
+    What is usual has `moments` of its own. `spread`: standard deviation of a usual tick's figure around it. None: no
+    records in that hour.
     """
 
     name: str
     usual: tuple[Days, ...]
     spread: float
     last_day: tuple[float | None, ...]
+    moments: tuple[Moment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +215,8 @@ def _channels(watch: Watch, labels: Sequence[str], baseline: Baseline, last: det
             for of_hour, seen in zip(total, records, strict=True)
         ]
         spread = float(unit * np.sqrt(a / max(baseline.records[0, channel], 1.0) + b))
-        found.append(Channel(name, alike(level), spread, tuple(day)))
+        own_times = moments(baseline.recurring, channel, watch.low, watch.span)
+        found.append(Channel(name, alike(level), spread, tuple(day), own_times))
     return found
 
 
@@ -210,6 +228,28 @@ def alike(level: Floats) -> tuple[Days, ...]:
         Days("-".join(dict.fromkeys((_NAMES[first], _NAMES[last - 1]))), tuple(of_day[first].tolist()))
         for first, last in pairwise([0, *others.tolist(), WEEKDAYS])
     )
+
+
+def moments(recurring: Recurring, channel: int, low: float, span: float) -> tuple[Moment, ...]:
+    """Those of the first series' channel, by the days that they are of; one after the other they are one."""
+    kept = recurring.moment[0, channel] >= 0
+    at = recurring.moment[0, channel][kept].astype(np.int64)
+    level = low + span * recurring.level[0, channel][kept].astype(np.float64)
+    begins = np.flatnonzero((np.diff(at, prepend=-2) != 1) | (at % A_DAY == 0)).tolist()
+    return tuple(
+        Moment(
+            days=_GROUPS[at[first] // A_DAY],
+            since=_of_day(at[first] % A_DAY),
+            until=_of_day(at[last - 1] % A_DAY + 1),
+            level=float(level[first:last].mean()),
+        )
+        for first, last in pairwise([*begins, len(at)])
+    )
+
+
+def _of_day(moment: int) -> str:
+    minutes = int(moment) * MOMENT_S // 60
+    return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
 def _names(watch: Watch, labels: Sequence[str], baseline: Baseline) -> Sequence[str]:

@@ -24,6 +24,8 @@ def draw(found: "Sequence[Shown]") -> None:
             console.print(plain(line))
         for channel in () if one.warming else one.channels:
             console.print(_table(channel, bars=console.is_terminal))
+            if channel.moments:
+                console.print(_moments(channel, bars=console.is_terminal))
 
 
 def _about(one: "Shown") -> list[str]:
@@ -43,9 +45,8 @@ def _table(channel: "Channel", *, bars: bool) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, title=title, title_justify="left")
     for column in ("hour", *(one.days for one in channel.usual), "last day", *([""] if bars else [])):
         table.add_column(column, no_wrap=True, justify="left" if column in ("hour", "") else "right")
+    low, high = _range(channel)
     usual = [one.level for one in channel.usual]
-    told = [value for level in (*usual, channel.last_day) for value in level if value is not None]
-    low, high = min(told), max(told)
     for hour, (last, *levels) in enumerate(zip(channel.last_day, *usual, strict=True)):
         far = last is not None and all(abs(last - level) > 3 * channel.spread for level in levels)
         text = "" if last is None else f"{last:.4g}{'!' if far else ' '}"
@@ -53,6 +54,26 @@ def _table(channel: "Channel", *, bars: bool) -> Table:
         bar = [_bar(levels[0], low, high)] if bars else []
         table.add_row(f"{hour:02}", *(f"{level:.4g}" for level in levels), told_last, *bar)
     return table
+
+
+def _moments(channel: "Channel", *, bars: bool) -> Table:
+    """What is usual at times that are unlike the rest of their hour, in the table of hours' scale."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("unlike its hour", "", "usual", *([""] if bars else [])):
+        table.add_column(column, no_wrap=True, justify="right" if column == "usual" else "left")
+    low, high = _range(channel)
+    for one in channel.moments:
+        bar = [_bar(one.level, low, high)] if bars else []
+        table.add_row(one.days, f"{one.since}-{one.until}", f"{one.level:.4g}", *bar)
+    return table
+
+
+def _range(channel: "Channel") -> tuple[float, float]:
+    """The least and the greatest of all that is drawn."""
+    hours = (*(one.level for one in channel.usual), channel.last_day)
+    told = [value for level in hours for value in level if value is not None]
+    told += [one.level for one in channel.moments]
+    return min(told), max(told)
 
 
 def _bar(value: float, low: float, high: float) -> str:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from drift.detectors.recurring import A_DAY, GROUPS, Recurring
 from drift.rules.series import Series
-from drift.watching.shown import Channel, Shown, alike
+from drift.watching.shown import Channel, Moment, Shown, alike, moments
 from sinks.clickhouse.database import Database
 from stream.cli import main
 from stream.cli.baseline_drawn import draw
@@ -38,6 +39,26 @@ def test_a_day_with_an_hour_of_its_own_stands_apart(capsys: pytest.CaptureFixtur
         ["02", "0.7", "0.8", "0.5", "0.5"],
         ["03", "0.7", "0.8", "0.8", "0.5!"],
     ]
+
+
+def test_minutes_of_their_own_are_drawn_beneath_the_hours(capsys: pytest.CaptureFixture[str]) -> None:
+    """A quarter of an hour on weekdays from 2:05 on, and the last five minutes of Sundays."""
+    clear, level = np.zeros((1, 1, GROUPS * A_DAY)), np.zeros((1, 1, GROUPS * A_DAY))
+    for moment, is_usual in ((25, 0.25), (26, 0.5), (27, 0.75), ((GROUPS - 1) * A_DAY + A_DAY - 1, 0.5)):
+        clear[0, 0, moment], level[0, 0, moment] = 9, is_usual
+    found = moments(Recurring.clearest(clear, level, clear), 0, low=1.0, span=4.0)
+    assert found == (Moment("Mon-Fri", "02:05", "02:20", 3.0), Moment("Sun", "23:55", "24:00", 3.0))
+    channel = Channel("mean", alike(np.full(7 * 24, 1.0)), 0.01, tuple([1.0] * 24), found)
+    series = Series("docs-bot", "prod", "quality.good", "m1", "", "")
+    draw([Shown(series, "history", datetime(2026, 1, 19, tzinfo=UTC), "", None, 100.0, False, (channel,))])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[-3:] == [
+        ["unlike", "its", "hour", "usual"],
+        ["Mon-Fri", "02:05-02:20", "3"],
+        ["Sun", "23:55-24:00", "3"],
+    ]
+    nothing = moments(Recurring.none(1, 1), 0, low=0.0, span=1.0)
+    assert nothing == ()
 
 
 @pytest.mark.clickhouse
