@@ -5,6 +5,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from prometheus_client import Counter
+
 from drift.topics import stored
 from drift.topics.model import TopicModel
 from evaluators.errors import RagwatchError
@@ -25,6 +27,9 @@ class TopicModels:
         self._refresh_s = refresh_s
         self._models: Mapping[str, TopicModel] = {}
         self._version = 0
+        self._failures = 0
+        self._counter: Counter | None = None
+        self._counting = threading.Lock()
 
     def now(self) -> Mapping[str, TopicModel]:
         """By application; the mapping is never changed."""
@@ -40,8 +45,21 @@ class TopicModels:
             self._version = version
         except RagwatchError as error:
             log.warning("topic models were not read, the last ones hold: %s", error)
+            self._failed()
             return
         log.info("topic models of %d applications, the newest of version %d", len(self._models), version)
+
+    def count_failures(self, counter: Counter) -> None:
+        """Looks that failed, those so far among them, are counted there."""
+        with self._counting:
+            counter.inc(self._failures)
+            self._counter = counter
+
+    def _failed(self) -> None:
+        with self._counting:
+            self._failures += 1
+            if self._counter is not None:
+                self._counter.inc()
 
     @contextmanager
     def kept_fresh(self) -> Iterator[None]:

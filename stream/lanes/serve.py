@@ -30,6 +30,7 @@ from stream.telemetry.health import LaneHealth
 from stream.telemetry.memory import show
 from stream.telemetry.registry import Telemetry
 from stream.telemetry.serving import TelemetryServer
+from stream.topic_models import TopicModels
 
 log = logging.getLogger(__name__)
 
@@ -49,15 +50,18 @@ async def serve(
     *,
     port: int,
     resources: Resources | None = None,
+    topics: TopicModels | None = None,
 ) -> None:
     """Work until `stop` is set, then finish what was begun (for worker.drain_s at most) and commit what is done.
 
-    Shows the memory of `resources`, where given. Raises `ConfigError` where a person must act; anything else is a bug.
-    What was not committed is read again.
+    Shows the memory of `resources` and how often `topics` were not read, where given. Raises `ConfigError` where a
+    person must act; anything else is a bug. What was not committed is read again.
     """
     parts = LaneParts(settings, lane, pipeline, sink, port)
     if resources is not None:
         show(parts.telemetry, lane, resources, settings.evaluators)
+    if topics is not None:
+        topics.count_failures(parts.telemetry.topic_model_failures.labels(lane))
     async with parts.running() as tasks:
         stopping: Task = asyncio.create_task(_wait_for(stop), name="stop")
         ended, _ = await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)

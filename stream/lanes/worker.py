@@ -85,7 +85,8 @@ async def _until_signal(settings: Settings, lane: Lane, port: int) -> None:
     fresh = assembled.topics.kept_fresh() if assembled.topics else nullcontext()
     try:
         with fresh:
-            await serve(settings, lane, assembled.pipeline, sink, stop, port=port, resources=assembled.resources)
+            resources, topics = assembled.resources, assembled.topics
+            await serve(settings, lane, assembled.pipeline, sink, stop, port=port, resources=resources, topics=topics)
     finally:
         sink.close()
 

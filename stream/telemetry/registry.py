@@ -195,6 +195,12 @@ class Telemetry:
             "(topics.from_questions).",
             "app",
         )
+        self.topic_model_failures = self._counter(
+            "topic_model_failures",
+            "Looks for newer topics (every topics.refresh_s) that a lane could not take.",
+            "Growing: traces are placed in topics that are old by now, or in none; the log says why.",
+            "lane",
+        )
         self.outbox_waiting = self._gauge(
             "outbox_waiting",
             "Messages that wait for Grafana, as the leader of the jobs last saw it.",

@@ -22,6 +22,7 @@ from stream.assembly import assemble
 from stream.ingest.records import StoredRecord
 from stream.pipeline import Pipeline
 from stream.settings import Settings
+from stream.telemetry.registry import Telemetry
 from stream.topic_models import TopicModels
 from tests.drift.world import World
 from tests.stream.pipe.records import record
@@ -130,6 +131,11 @@ def test_while_the_database_is_away_the_last_models_hold(caplog: pytest.LogCaptu
     holding.refresh()
     assert holding.now() == {}
     assert "topic models were not read" in caplog.text
+    telemetry = Telemetry()
+    holding.count_failures(telemetry.topic_model_failures.labels("model"))
+    holding.refresh()
+    told = telemetry.registry.get_sample_value("ragwatch_topic_model_failures_total", {"lane": "model"})
+    assert told == 2, "the one before anybody counted too"
 
 
 @pytest.mark.clickhouse
