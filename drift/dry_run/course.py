@@ -11,8 +11,8 @@ from drift.problems.events import Account
 from drift.problems.facts import Judged
 from drift.problems.fingerprints import Begun
 from drift.problems.folding import fold
-from drift.problems.following import enough, following, place_at, settled
-from drift.problems.lifecycle import Step, kind_of
+from drift.problems.following import ended, enough, following, place_at, settled
+from drift.problems.lifecycle import Step, disappeared, kind_of, told_until
 from drift.problems.problem import EventRow, Problem
 from drift.rules.series import Rule, Series, Verdict
 from drift.settings import RuleSettings
@@ -71,6 +71,19 @@ class Course:
         if self.is_going:
             episode = self.episodes[-1].episode
             self.windows[episode] = self._lines[self.told[episode].stretch[-1].fingerprint].breached
+
+    @property
+    def told_until(self) -> datetime:
+        """The end of what was said last of the problem that is going on."""
+        return told_until(self.episodes[-1].voices[kind_of(self.rule)])
+
+    def give_up(self, at: datetime) -> None:
+        """At that moment nothing had come of the series for so long that its problem, which is going on, is over."""
+        problem, kind = self.episodes[-1], kind_of(self.rule)
+        step = disappeared(kind, problem, self.settings.of(self.series.app), at, at)
+        event = settled(problem, self.settings, at, epoch=0) if step is None else ended(problem, kind, step, epoch=0)
+        if event is not None:
+            self._hear(event)
 
     def _line(self, verdict: Verdict) -> Line:
         if verdict.fingerprint not in self._lines:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
+from drift.dry_run.comings import Comings
 from drift.dry_run.course import Course, Told
 from drift.dry_run.would_be import WouldBe
 from drift.leadership import Term
@@ -42,6 +43,7 @@ def dry_run(
     start = max(-(-int(first.timestamp()) // base_s) * base_s, 0)
     end = int(until.timestamp()) // base_s * base_s
     segments = known_segment_values(database, windows)
+    comings = Comings(database, base_s, start, end)
     found: list[WouldBe] = []
     for some in _together(stored.series_in(database, metrics, base_s, start, end)):
         watches = _watches(some, metrics, rules)
@@ -51,7 +53,7 @@ def dry_run(
             until_s = min(at + _STRETCH_S, end)
             held = stored.windows(database, metrics, base_s, at, watched, 0, until_s)
             for watch in (watch for several in watches.values() for watch in several):
-                watch.pass_through(database, segments, held, range(at + base_s, until_s + 1, base_s))
+                watch.pass_through(database, segments, comings, held, range(at + base_s, until_s + 1, base_s))
         found += [told for several in watches.values() for watch in several for told in _told(database, watch.course)]
     return sorted(found, key=lambda one: (one.openings[0], one.problem_id))
 
@@ -69,6 +71,7 @@ class _Watch:
         self,
         database: Database,
         segments: SegmentValues,
+        comings: Comings,
         held: Mapping[tuple[Series, str], Sequence[Window]],
         moments: range,
     ) -> None:
@@ -81,8 +84,16 @@ class _Watch:
                 verdict = verdict_of(rule, series, fingerprint, window, found, self.term)
                 judged.setdefault(window.end, []).append(verdict)
         for moment in moments:
-            if moment in judged or self.course.is_going:
-                self.course.close(datetime.fromtimestamp(moment, UTC), judged.get(moment, ()))
+            at = datetime.fromtimestamp(moment, UTC)
+            if moment not in judged and self.course.is_going and self._is_given_up(comings, at):
+                self.course.give_up(at)
+            elif moment in judged or self.course.is_going:
+                self.course.close(at, judged.get(moment, ()))
+
+    def _is_given_up(self, comings: Comings, at: datetime) -> bool:
+        course = self.course
+        after = timedelta(seconds=course.settings.of(course.series.app).gone_after_s)
+        return comings.given_up(course.series, course.told_until, at, after)
 
     def _pooled(self, fingerprint: str, windows: Sequence[Window]) -> list[Window]:
         rule = self.course.rule

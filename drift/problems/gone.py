@@ -32,9 +32,14 @@ def gone(
     for series, until in silent.items():
         own = max(of_series.get(series, until), until)
         goes_on = of_app.get((series.app, series.metric), own)
-        if goes_on - own >= after(series.app) or closed - own >= forgotten:
+        if is_gone(own, goes_on, closed, after(series.app), forgotten):
             found.add(series)
     return found
+
+
+def is_gone(own: datetime, goes_on: datetime, closed: datetime, after: timedelta, forgotten: timedelta) -> bool:
+    """Whether a series is that had records last at `own`, and its application on the same metric at `goes_on`."""
+    return goes_on - own >= after or closed - own >= forgotten
 
 
 def newest(database: Database, some: Iterable[Series], since: datetime) -> dict[Series, datetime]:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from drift.app_rules import AppRules
 from drift.dry_run.compared import compared
 from drift.dry_run.run import dry_run
 from drift.dry_run.would_be import WouldBe
@@ -21,7 +22,10 @@ from tests.infra.fresh_database import fresh_database
 pytestmark = pytest.mark.clickhouse
 MINUTES = 13
 ALL = {one.id: one for one in (QUALITY, CHECKED, LEAK, SPEED, RATED)}
-RULES = RuleSettings(min_sample=10, k=2, m=3, resolve_after=2, any_resolve_after_s=180, flap_s=120, update_every_s=300)
+RULES = RuleSettings(
+    min_sample=10, k=2, m=3, resolve_after=2, any_resolve_after_s=180, flap_s=120, update_every_s=300,
+    apps={"replaced": AppRules(gone_after_s=240)},
+)  # fmt: skip
 SHOP = [0.9, 0.4, 0.4, 0.9, 0.9, 0.4, 0.4, 0.9, 0.9, 0.9, 0.4, 0.4, 0.3]  # the mean of each minute
 
 
@@ -54,6 +58,8 @@ def minute(world: World, number: int) -> list[ScoreRow]:
     wrong = 2 if 3 <= number <= 5 else 0
     add("batch", "checked", {"passes": [0.0] * wrong + [1.0] * (20 - wrong)})
     add("leaky", "leak", {"passes": [0.0 if number in (2, 3) else 1.0, 1.0]})
+    old = number < 4
+    add("replaced", "quality", {"good": [0.4 if old else 0.9] * 10}, model="old" if old else "new")
     add("turned", "quality", {"good": [0.4] * 10}, fingerprint="f1" if number == 0 else "f2")
     for tenant, value in {"a": 0.95, "b": 0.3 if 4 <= number <= 6 else 0.9}.items():
         rows += [
@@ -124,10 +130,18 @@ def test_the_same_rules_would_have_raised_what_they_raised_and_nothing_is_writte
     assert counts(world.database) == before
     assert before["verdicts"] > 0
     assert {one.rule for one in found} == {"mean", "share", "any", "value", "coverage"}
-    assert {one.app for one in found} == {"shop", "rare", "batch", "leaky", "turned", "tenants", "slow"}
+    assert {one.app for one in found} == {"shop", "rare", "batch", "leaky", "turned", "tenants", "slow", "replaced"}
     against = compared(world.database, found, world.at(0), world.at(MINUTES * 60))
     assert (against.new, against.gone) == ((), ())
     assert set(against.same) == {one.problem_id for one in found}
+
+
+def test_a_model_that_another_took_the_place_of_had_been_given_up(world: World) -> None:
+    """Its last window ends with minute 4; the first one of another model that begins four minutes later ends with 9."""
+    (found,) = (one for one in tried(world) if one.app == "replaced")
+    assert (found.model, found.state, found.resolved_at) == ("old", "resolved", world.at(9 * 60))
+    longer = RULES.model_copy(update={"apps": {}})
+    assert [one.state for one in tried(world, longer) if one.app == "replaced"] == ["open"]
 
 
 def test_a_problem_that_comes_back_is_told_with_its_times_and_its_windows(world: World) -> None:
