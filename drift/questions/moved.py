@@ -30,7 +30,7 @@ def moved(memory: Memory, found: Compared) -> list[Moved]:
     """The group that is in alarm, then others by how far they moved for sure; three at most."""
     groups = memory.reference.groups
     new, old = (groups.of(lot.vectors) if len(lot.at) else np.empty(0, np.int64) for lot in (found.new, found.old))
-    names = [_name(group, new, found.new.topics, groups) for group in range(groups.none + 2)]
+    names = [name_of(group, new, found.new.topics, groups) for group in range(groups.none + 2)]
     told = _in_alarm(memory)
     shares = {} if told is None else {told[0]: told[1:]}
     if len(new):
@@ -51,7 +51,7 @@ def _in_alarm(memory: Memory) -> tuple[int, float, float] | None:
     return int(reading.channel[0]), float(reading.expected[0]), float(reading.observed[0])
 
 
-def _name(group: int, of: Integers, topics: tuple[str, ...], groups: Groups) -> str:
+def name_of(group: int, of: Integers, topics: tuple[str, ...], groups: Groups) -> str:
     """By the topic that most of its new questions have, where topics are known; else by number."""
     if group > groups.none:
         return "groups that were rare"

@@ -17,7 +17,7 @@ from sinks.clickhouse.database import Database
 from sinks.rows import LIVE
 
 _ANOTHER = "records of another fingerprint alone"
-_TOLD = {
+TOLD = {
     Warming.NO_RECORDS: "no records",
     Warming.LESS_THAN_A_DAY: "less than a day from the first record to the last, as of history",
     Warming.TOO_FEW_RECORDS: "too few records",
@@ -70,7 +70,7 @@ def pin(
     for one, reach in zip(new, found, strict=True):
         if reach.series and not reach.judged:
             raise ConfigError(
-                f"{_words(one)} is enough for none of the {reach.series} series that are watched: {reach.why_not}"
+                f"{words(one)} is enough for none of the {reach.series} series that are watched: {reach.why_not}"
             )
     say(database, new)
     return found
@@ -120,7 +120,7 @@ def _check(database: Database, watched: Mapping[str, Watch], one: Pin) -> None:
     )
     if not rows[0]["n"]:
         what = one.metric or "any metric"
-        raise ConfigError(f"{_words(one)} has no closed window of {what} of {one.app}")
+        raise ConfigError(f"{words(one)} has no closed window of {what} of {one.app}")
 
 
 def _reaches(
@@ -140,7 +140,7 @@ def _reaches(
             present = set(reading.present(database, fitter.span(one), watched).tolist())
             for id_, number in zip(stored.take(batch.rows, places).ids.tolist(), warming, strict=True):
                 is_there = number == Warming.NO_RECORDS and id_ in present
-                found[one][_ANOTHER if is_there else _TOLD.get(Warming(number), "")] += 1
+                found[one][_ANOTHER if is_there else TOLD.get(Warming(number), "")] += 1
     return [Reach(counts.pop("", 0), dict(counts.most_common())) for counts in found.values()]
 
 
@@ -149,6 +149,7 @@ def say(database: Database, words: Sequence[Pin]) -> None:
     database.insert("baseline_pins", [_Row(*one, one.at) for one in words])
 
 
-def _words(one: Pin) -> str:
+def words(one: Pin) -> str:
+    """What is pinned."""
     since, until = (f"{at:%Y-%m-%d %H:%M}" for at in (one.since, one.until))
     return f"{one.run_id} from {since} to {until} UTC"

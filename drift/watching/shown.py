@@ -18,7 +18,7 @@ from drift.settings import DriftSettings, WindowSettings
 from drift.watching import detecting, grid, kept, reading
 from drift.watching.batch import Batch, Succession
 from drift.watching.fitting import WHOLE_S, own
-from drift.watching.kinds import Watch
+from drift.watching.kinds import Kind, Watch
 from drift.watching.reading import Span
 from drift.watching.reference import HISTORY
 from drift.watching.successors import COMPARED_S
@@ -120,8 +120,8 @@ def _shown(
     in_alarm = bool(batch.rows.state.alarms.on[place])
     readable = kept.baselines(database, batch.key, batch.until)
     if not readable:
-        rests_on = _rests_on(int(batch.rows.basis[place]), is_used=True)
-        return Shown(series, rests_on, None, _OF_ANOTHER_RELEASE, None, "", None, in_alarm, ())
+        told = rests_on(int(batch.rows.basis[place]), is_used=True)
+        return Shown(series, told, None, _OF_ANOTHER_RELEASE, None, "", None, in_alarm, ())
     held = readable[-1]
     one = stored.take(batch.rows, np.array([place]))
     used = int(held.fitted.basis_of(one)[0])
@@ -139,10 +139,10 @@ def _shown(
 
     last, before = hours(1), batch.succession(int(one.ids[0]))
     warming, warm_at = Warming(int(baseline.warming[0])).why, None
-    rests_on = _of_another(before) if before else _rests_on(int(one.basis[0]), is_used=used == one.basis[0])
+    basis = _of_another(before) if before else rests_on(int(one.basis[0]), is_used=used == one.basis[0])
     accepted = _Accepted.of(hours(settings.history_days), int(one.basis[0])) if one.basis[0] > HISTORY else None
     if accepted is not None and accepted.leans(held.holds_from):
-        rests_on += "; its hours and its noise are those of the days before"
+        basis += "; its hours and its noise are those of the days before"
         if warming:
             warming = f"{accepted.since} windows with records since the accepted change are too few to know its level"
             warm_at = grid.time(grid.ceiling(batch.until + 1, grid.HOUR_S))
@@ -150,14 +150,18 @@ def _shown(
         warm_at = _warm_at(batch, hours(settings.history_days), windows)
     return Shown(
         series=series,
-        rests_on=rests_on,
+        rests_on=basis,
         learned_at=grid.time(before.since if before else held.holds_from),
         warming=warming,
         warm_at=warm_at,
         not_judged="" if warming else baseline.not_judged()[0],
         records=float(baseline.records[0].max()),
         in_alarm=in_alarm,
-        channels=tuple(_channels(watch, batch.labels[place], baseline, last)),
+        channels=tuple(
+            drawn(
+                _names(watch, batch.labels[place], baseline), baseline, last, low=watch.low, span=watch.span, kind=kind
+            )
+        ),
     )
 
 
@@ -178,7 +182,8 @@ class _Accepted(NamedTuple):
         return self.before_s >= grid.DAY_S and holds_from - self.at < WHOLE_S
 
 
-def _rests_on(basis: int, *, is_used: bool) -> str:
+def rests_on(basis: int, *, is_used: bool) -> str:
+    """In words; `is_used`: what was pinned is enough to judge by."""
     if basis < HISTORY:
         return "what was pinned" if is_used else "history, since what was pinned has too little of it"
     return f"history since {grid.time(basis):%Y-%m-%d %H:%M} UTC, which was accepted" if basis else "history"
@@ -199,23 +204,31 @@ def _warm_at(batch: Batch, some: detecting.Windows, windows: WindowSettings) -> 
     return grid.time(grid.learning(batch.key.number, max(earliest, batch.until), grid.tick_s(windows.base_s)))
 
 
-def _channels(watch: Watch, labels: Sequence[str], baseline: Baseline, last: detecting.Windows) -> list[Channel]:
+def drawn(
+    names: Sequence[str],
+    baseline: Baseline,
+    last: detecting.Windows,
+    *,
+    low: float = 0.0,
+    span: float = 1.0,
+    kind: Kind = "category",
+) -> list[Channel]:
+    """The first channels of one series, by their names; `low` and `span` are those of a score's range."""
     n, sums = _figures(last)
     hour = last.start // grid.HOUR_S % HOURS
     records = np.bincount(hour, n, HOURS)
     found = []
-    for channel, name in enumerate(_names(watch, labels, baseline)):
-        level = watch.low + watch.span * baseline.level[0, channel]
+    for channel, name in enumerate(names):
+        level = low + span * baseline.level[0, channel]
         a, b = baseline.a[0, channel], baseline.b[0, channel]
         usual = float(baseline.level[0, channel].mean())
-        unit = watch.span if watch.kind == "score" else np.sqrt(usual * (1 - usual))
+        unit = span if kind == "score" else np.sqrt(usual * (1 - usual))
         total = np.bincount(hour, sums[channel], HOURS)
         day = [
-            float(watch.low + watch.span * of_hour / seen) if seen else None
-            for of_hour, seen in zip(total, records, strict=True)
+            float(low + span * of_hour / seen) if seen else None for of_hour, seen in zip(total, records, strict=True)
         ]
         spread = float(unit * np.sqrt(a / max(baseline.records[0, channel], 1.0) + b))
-        own_times = moments(baseline.recurring, channel, watch.low, watch.span)
+        own_times = moments(baseline.recurring, channel, low, span)
         found.append(Channel(name, alike(level), spread, tuple(day), own_times))
     return found
 

@@ -88,8 +88,12 @@ def show(
     Examples:
       ragwatch baseline show docs-bot groundedness.groundedness
       ragwatch baseline show docs-bot operations.latency_seconds --model gpt-x --json
+      ragwatch baseline show docs-bot inputs.question_meaning
     """
     settings = settings_from(config).settings
+    from drift.questions.lots import StoredQuestions
+    from drift.questions.shown import shown_questions
+    from drift.questions.telling import METRIC
     from drift.watching.kinds import watches
     from drift.watching.shown import shown
     from evaluators import registry
@@ -100,8 +104,11 @@ def show(
     wanted |= {} if environment is None else {"environment": environment}
     wanted |= {} if model is None else {"model": model}
     with _database(settings) as database:
-        watched = watches(suited(registry.load(), settings.evaluators).values(), settings.drift.ignored_everywhere)
-        found = shown(database, watched, settings.windows, settings.drift, wanted)
+        if metric == METRIC and not (model or name):  # questions come before any model
+            found = shown_questions(database, StoredQuestions(database), app, environment)
+        else:
+            watched = watches(suited(registry.load(), settings.evaluators).values(), settings.drift.ignored_everywhere)
+            found = shown(database, watched, settings.windows, settings.drift, wanted)
     if as_json:
         import msgspec
 

@@ -58,6 +58,9 @@ def pin(
             raise click.UsageError("--from must lie before --to")
         named = _named(metrics)
         from drift.jobs import server_time
+        from drift.questions.lots import StoredQuestions
+        from drift.questions.pinning import reach
+        from drift.questions.telling import METRIC
         from drift.watching import pinning
         from drift.watching.kinds import watches
         from drift.watching.reference import Pin
@@ -72,10 +75,14 @@ def pin(
         now = server_time(database)
         new = [Pin(app, metric, run_id or LIVE, since, until, why, by or user_name(), 0, now) for metric in named]
         watched = watches(suited(registry.load(), settings.evaluators).values(), settings.drift.ignored_everywhere)
-        reaches = pinning.pin(database, watched, settings.windows.base_s, settings.drift.history_days, new)
-    for one, reach in zip(new, reaches, strict=True):
+        of_questions = [one for one in new if one.metric == METRIC]
+        others = [one for one in new if one.metric != METRIC]
+        reaches = [reach(database, StoredQuestions(database), one) for one in of_questions]
+        reaches += pinning.pin(database, watched, settings.windows.base_s, settings.drift.history_days, others)
+        pinning.say(database, of_questions)
+    for one, found in zip([*of_questions, *others], reaches, strict=True):
         click.echo(f"{app}: {_what(one)} judged by {_reference(one)}")
-        click.echo(f"  {_reached(reach)}")
+        click.echo(f"  {_reached(found)}")
 
 
 @click.command("unpin")

@@ -1,8 +1,10 @@
 """The job on the real tables: problems open with what an operator needs, survive a restart, and end."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from click.testing import CliRunner, Result
 
 from benchmarks.questions.world import DAY_S, HOUR_S, World, steady
 from drift.leadership import elect
@@ -12,12 +14,15 @@ from drift.problems.marks import accept
 from drift.problems.problem import Problem
 from drift.questions import memory as memories
 from drift.questions.lots import Asked, StoredQuestions
+from drift.questions.telling import METRIC
 from drift.questions.watching import QuestionWatch, Watched
 from drift.settings import DriftSettings, RuleSettings, WindowSettings
 from drift.watching import grid
 from drift.windows.watermark import WatermarkRow
 from sinks.clickhouse.database import Database
 from sinks.rows import EmbeddingRow, ProgressRow
+from stream.cli import main
+from tests.infra.fresh_database import reached
 
 pytestmark = pytest.mark.clickhouse
 TODAY = grid.floor(datetime.now(UTC).timestamp(), DAY_S)
@@ -30,7 +35,9 @@ SETTINGS = DriftSettings(history_days=8)
 RULES = RuleSettings(update_every_s=0)
 
 
-def store(database: Database, app: str, world: World, first: int, end: int, run_id: str = "live") -> None:
+def store(
+    database: Database, app: str, world: World, first: int, end: int, run_id: str = "live", encoder: str = "e@1"
+) -> None:
     asked = world.lot(Asked(app, "prod", "e@1"), first, end, HOUR_S, 100)
     rows = [
         EmbeddingRow(
@@ -40,7 +47,7 @@ def store(database: Database, app: str, world: World, first: int, end: int, run_
             grid.time(int(at)),
             id_,
             1,
-            "e@1",
+            encoder,
             vector.tolist(),
             "refunds" if id_.startswith("new") else "other",
         )
@@ -133,6 +140,51 @@ def test_who_asks_no_more_has_no_problem_in_the_end(database: Database) -> None:
     assert row["days"] == 8, "of history; most of them without a question"
     assert told(look(database, NOON + 2 * DAY_S, not_bank)) == [], "nobody asked for a day: nothing is known of it"
     assert told(look(database, NOON + 8 * DAY_S, not_bank)) == ["resolved shop"]
+
+
+def test_another_encoder_begins_anew_and_is_no_change(database: Database) -> None:
+    """The problem is over, since nobody can tell any more; half of the questions are new, but by new vectors alone."""
+    asked = world(1, START + 99 * DAY_S)
+    store(database, "shop", asked, START - DAY_S, NOON)
+    look(database, CHANGED)
+    assert told(look(database, NOON)) == ["opened shop"]
+    store(database, "shop", asked, NOON, BACK + DAY_S, encoder="e@2")
+    assert told(look(database, NOON + HOUR_S)) == ["resolved shop"]
+    assert told(look(database, BACK + HOUR_S)) == []
+    last = look(database, BACK + DAY_S)
+    assert (told(last), last.applications) == ([], 1)
+    assert {one.encoder for one in memories.read(database)} == {"e@2"}
+
+
+def test_what_is_asked_can_be_pinned_and_shown(database: Database) -> None:
+    store(database, "shop", world(1, START + 99 * DAY_S), START - DAY_S, BACK + DAY_S)
+    environment = {"RAGWATCH_CONFIG": None, **reached(database)}
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(main, ["baseline", *words], env=environment)
+
+    none = run("show", "shop", METRIC)
+    assert none.exit_code == 2
+    assert "no questions of 'shop' are watched as inputs.question_meaning" in none.output
+    look(database, CHANGED)
+    (one,) = json.loads(run("show", "shop", METRIC, "--json").stdout)
+    assert one["rests_on"] == "history"
+    assert one["channels"][-1]["name"] == "share of questions unlike all before"
+    usual = [channel["usual"][0]["level"][10] for channel in one["channels"]]
+    assert sum(usual) == pytest.approx(1, abs=0.01)
+    last = [channel["last_day"][10] for channel in one["channels"]]
+    assert sum(last) == pytest.approx(1)
+
+    since, until = (f"{grid.time(at):%Y-%m-%dT%H:%MZ}" for at in (CHANGED, BACK + DAY_S // 2))
+    pin = ("pin", "shop", "--metric", METRIC, "--why", "the campaign")
+    empty = run(*pin, "--from", "2020-01-01", "--to", "2020-01-02")
+    assert empty.exit_code == 2
+    assert "has no vectors of questions of shop" in empty.output
+    pinned = run(*pin, "--from", since, "--to", until)
+    assert "1 of 1 series that are watched" in pinned.output
+    assert told(look(database, BACK + DAY_S)) == [], "half of it being new is how it should be"
+    (one,) = json.loads(run("show", "shop", METRIC, "--json").stdout)
+    assert one["rests_on"] == "what was pinned"
 
 
 def test_a_lot_is_bounded_and_the_same_however_it_is_drawn(database: Database) -> None:

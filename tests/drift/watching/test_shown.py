@@ -50,7 +50,7 @@ def test_minutes_of_their_own_are_drawn_beneath_the_hours(capsys: pytest.Capture
     assert found == (Moment("Mon-Fri", "02:05", "02:20", 3.0), Moment("Sun", "23:55", "24:00", 3.0))
     channel = Channel("mean", alike(np.full(7 * 24, 1.0)), 0.01, tuple([1.0] * 24), found)
     series = Series("docs-bot", "prod", "quality.good", "m1", "", "")
-    draw([Shown(series, "history", datetime(2026, 1, 19, tzinfo=UTC), "", None, 100.0, False, (channel,))])
+    draw([Shown(series, "history", datetime(2026, 1, 19, tzinfo=UTC), "", None, "", 100.0, False, (channel,))])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[-3:] == [
         ["unlike", "its", "hour", "usual"],
