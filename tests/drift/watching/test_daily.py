@@ -28,6 +28,9 @@ while weekday_of(LAST // DAY) >= SATURDAY:
     LAST -= DAY
 HISTORY = 13
 WEEKDAYS = np.array([weekday_of(LAST // DAY - before) < SATURDAY for before in range(HISTORY, 0, -1)])
+THIRD_LAST = [LAST - before * DAY for before in range(HISTORY, 0, -1) if weekday_of(LAST // DAY - before) < SATURDAY][
+    -3
+]
 NOW = LAST + DAY + 2 * 3600
 SHARES = {  # of records at 0.9, the others at 0.3; the last one is of the day in question
     "alike": [0.60, 0.62, 0.58, 0.61, 0.59, 0.60, 0.63, 0.57, 0.60, 0.61, 0.59, 0.62, 0.60, 0.61],
@@ -88,7 +91,7 @@ def test_a_day_unlike_the_others_is_found_by_how_much_days_differ(planted: tuple
 def test_days_of_trouble_are_no_examples(planted: tuple[Planted, Looked]) -> None:
     looked = planted[1]
     series = next(series for one in looked.seen for series in one.batch.series if series.app == "drifts")
-    most = {series: [(START - 20 * DAY, LAST - 3 * DAY)]}
+    most = {series: [(START - 20 * DAY, THIRD_LAST)]}
     found = daily(planted[0], most).compared(looked.seen, LAST)
     assert series not in {*found.alike, *(one.series for one in found.unlike)}, "three days are too few"
     hours = {series: [(LAST - before * DAY + 3600, LAST - before * DAY + 10_000) for before in range(1, HISTORY)]}
@@ -176,7 +179,7 @@ def test_a_problem_of_which_nobody_can_tell_stays(planted: tuple[Planted, Looked
     term = Term(1, datetime.now(UTC))
     assert [one.app for one in load_problems(database.database)] == ["drifts"]
     database.database.command("TRUNCATE TABLE cursors")
-    most = {series: [(START - 20 * DAY, LAST - 3 * DAY)]}
+    most = {series: [(START - 20 * DAY, THIRD_LAST)]}
     assert teller_of(database, daily(database, most), term).tell(looked, datetime.now(UTC)) == []
     database.database.command("TRUNCATE TABLE cursors")
     alike = Pin("drifts", "", "live", time(LAST), time(LAST + DAY), "as it is", "ann", 0, time(NOW))
