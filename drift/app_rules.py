@@ -22,6 +22,13 @@ class AppRules(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     m: Count = Field(
         default=5, ge=1, description="Of how many of the last windows k must be bad for a problem to open."
     )
+    chance: float = Field(
+        default=0.001,
+        gt=0,
+        le=1,
+        description="Bad windows are a problem only where a series that is exactly on its line would have such "
+        "records, or such of a longer time up to now, less often than this; 1: whatever chance does.",
+    )
     resolve_after: Count = Field(default=5, ge=1, description="It resolves after so many good windows in a row.")
     any_resolve_after_s: Duration = Field(
         default=3600.0, gt=0, description="Rule any: resolves after so long without a bad record."

@@ -19,6 +19,7 @@ from drift.kinds.slo_burn import (
     burning,
     hour_s,
     lengths_of,
+    may_be_chance,
     pairs_of,
     place_of,
     trouble_of,
@@ -100,7 +101,7 @@ def _looks(
     for at in range(span.start + windows.base_s, span.stop + 1, windows.base_s):
         spent = {length: sizes.spent(length, at) for length in lengths}
         pair = burning(pairs, spent, objective, own.min_sample)
-        if pair is not None:
+        if pair is not None and not may_be_chance(spent[pair.long_s], objective, own.chance):
             looks.sees(at, _Burn(pair, spent, at))
         elif looks.is_going and not burning(pairs, spent, objective, own.min_sample, RELIEF):
             looks.sees_none(at)

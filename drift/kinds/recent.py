@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from drift.rules.chance import LOOKED_BACK, Part, may_be_chance
 from drift.settings import RuleSettings
 
 Health = Literal["bad", "good", "unclear"]
@@ -35,11 +36,15 @@ class Recent(NamedTuple):
 
 
 def recent(windows: Iterable[Counted], limit: float, settings: RuleSettings) -> Recent:
-    """Bad: the newest stretch is, and k of the last m, each by a share above the limit; good: `resolve_after` are."""
-    newest = list(islice(stretches(windows, settings.min_sample), max(settings.m, settings.resolve_after)))
+    """Bad: the newest stretch is, and k of the last m, each by a share above the limit, and not by chance; good:
+    `resolve_after` are.
+    """
+    most = max(settings.m, settings.resolve_after, LOOKED_BACK)
+    newest = list(islice(stretches(windows, settings.min_sample), most))
     looked = newest[: settings.m]
     bad = [one for one in looked if one.share > limit]
-    if bad and looked[0].share > limit and len(bad) >= settings.k:
+    enough = bool(bad) and looked[0].share > limit and len(bad) >= settings.k
+    if enough and not may_be_chance((Part(one.records, one.wrong) for one in newest), limit, settings.chance):
         return Recent("bad", together([one for one in looked if one.start >= bad[-1].start]))
     calm = newest[: settings.resolve_after]
     if len(calm) == settings.resolve_after and not any(one.share > limit for one in calm):

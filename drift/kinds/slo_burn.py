@@ -20,6 +20,7 @@ from drift.problems.accounts import account_of, part_wrong
 from drift.problems.events import Place
 from drift.problems.problem import Kind
 from drift.problems.troubles import Over, Trouble, Watched, standing, tell
+from drift.rules.chance import chance_of
 from drift.rules.lines import ROUNDING
 from drift.settings import Objective, RuleSettings, Severity, WindowSettings
 from drift.windows import sql
@@ -108,6 +109,11 @@ def burning(
     return None
 
 
+def may_be_chance(long: Spent, objective: Objective, chance: float) -> bool:
+    """Whether an application that spends its budget in its period exactly has so many bad records now and then."""
+    return chance < 1 and chance_of(long.wrong, long.records, 1 - objective.target) > chance
+
+
 def watch_objectives(
     database: Database,
     metrics: Mapping[str, WatchedMetric],
@@ -144,7 +150,7 @@ def watch_objectives(
             place = place_of(objective, app, environment)
             least = rules.of(app).min_sample
             pair = burning(pairs, spent, objective, least)
-            if pair is not None:
+            if pair is not None and not may_be_chance(spent[pair.long_s], objective, rules.of(app).chance):
                 told.append(trouble_of(database, place, objective, metric, pair, spent, rules, until))
             if burning(pairs, spent, objective, least, RELIEF):
                 own.discard(place)

@@ -1,13 +1,18 @@
 """What a series' verdicts do to its problem: pending, opened, joined, updated, eased, resolved, reopened. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from drift.problems.problem import Kind, Problem, Voice
 from drift.problems.turns import Turn, begins, ends, may_reopen, tells_more, turn_of
+from drift.rules.chance import LOOKED_BACK, Part, may_be_chance, mean_may_be_chance
+from drift.rules.lines import ROUNDING
 from drift.rules.series import Rule, Verdict
 from drift.settings import RuleSettings
+
+_LEAST_KNOWN = 11  # stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,8 @@ def next_step(
     """
     kind = kind_of(rule)
     last = max(episodes, key=lambda e: e.episode, default=None)
-    heard = _heard(rule, verdicts, episodes, closed_until - timedelta(seconds=settings.any_resolve_after_s))
+    quiet_from = closed_until - timedelta(seconds=settings.any_resolve_after_s)
+    heard = _heard(rule, verdicts, episodes, quiet_from, settings.chance)
     if last is not None and kind in last.holding:
         over = _is_over(rule, verdicts, heard.bad)
         turn = ends(kind, last, settings, now) if over else _more(kind, last, heard.bad, settings, now)
@@ -95,7 +101,9 @@ def disappeared(kind: Kind, problem: Problem, settings: RuleSettings, now: datet
     return Step(turn, since, max(until, told_until(voice)), (), None)
 
 
-def _heard(rule: Rule, verdicts: Sequence[Verdict], episodes: Sequence[Problem], quiet_from: datetime) -> _Heard:
+def _heard(
+    rule: Rule, verdicts: Sequence[Verdict], episodes: Sequence[Problem], quiet_from: datetime, chance: float
+) -> _Heard:
     voices = [voice for episode in episodes if (voice := episode.voices.get(kind_of(rule))) is not None]
     judged_before = max((told_until(voice) for voice in voices if voice.begun and not voice.holds), default=None)
     fresh = [v for v in verdicts if judged_before is None or v.start >= judged_before]
@@ -103,7 +111,29 @@ def _heard(rule: Rule, verdicts: Sequence[Verdict], episodes: Sequence[Problem],
         bad = [v for v in fresh if v.breached and v.end > quiet_from]
         return _Heard(fresh, bad, bool(bad))
     bad = [v for v in fresh[-rule.m :] if v.breached]
-    return _Heard(fresh, bad, len(bad) >= rule.k and bool(fresh[-1].breached))
+    enough = len(bad) >= rule.k and bool(fresh[-1].breached)
+    return _Heard(fresh, bad, enough and not _may_be_chance(verdicts, chance))
+
+
+def _may_be_chance(verdicts: Sequence[Verdict], chance: float) -> bool:
+    """Whether the newest ones, which are bad, may be so by chance: by how many records are wrong, where that is all
+    that their values say, else by how much these vary. Where little is known yet, k of m alone decide.
+    """
+    some = verdicts[-LOOKED_BACK:]
+    if len(some) < _LEAST_KNOWN:
+        return False
+    threshold = some[-1].threshold
+    for passing in (False, True):
+        if all(math.isclose(one.value, _share(one, passing), abs_tol=ROUNDING) for one in some):
+            parts = (Part(one.samples, one.wrong) for one in reversed(some))
+            return may_be_chance(parts, 1 - threshold if passing else threshold, chance)
+    return mean_may_be_chance([one.value for one in some], threshold, chance)
+
+
+def _share(verdict: Verdict, passing: bool) -> float:
+    """Of its records those that are wrong, or those that are not."""
+    wrong = verdict.wrong / verdict.samples if verdict.samples else 0.0
+    return 1 - wrong if passing else wrong
 
 
 def _more(kind: Kind, problem: Problem, bad: Sequence[Verdict], settings: RuleSettings, now: datetime) -> Turn | None:

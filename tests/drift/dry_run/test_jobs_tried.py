@@ -28,7 +28,7 @@ METRICS = metrics_by_name(ALL)
 IN_TIME = Objective(name="in-time", metric="speed.seconds", max=5.0, target=0.9, period_days=3)
 RULES = RuleSettings(
     min_sample=10, k=1, m=1, resolve_after=2, flap_s=120, update_every_s=0, error_limit=0.3, failure_limit=0.35,
-    coverage_limit=0.9, missing_after_s=120, objectives=(IN_TIME,),
+    coverage_limit=0.9, missing_after_s=120, objectives=(IN_TIME,), chance=1,
 )  # fmt: skip
 LOOKS = (4, 5, 6, 7, 8, 10, 11)  # minutes: before something happens, and then
 OVER = 12

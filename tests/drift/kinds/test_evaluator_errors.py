@@ -8,7 +8,7 @@ from drift.settings import LimitOverride, RuleSettings
 from sinks.clickhouse.database import Database
 from tests.drift.world import World, score_row
 
-RULES = RuleSettings(min_sample=10, k=2, m=3, resolve_after=2, update_every_s=0)
+RULES = RuleSettings(min_sample=10, k=2, m=3, resolve_after=2, update_every_s=0, chance=1)
 
 
 def windows(*wrong: int, records: int = 10) -> list[Counted]:

@@ -11,7 +11,7 @@ from tests.drift.world import EVALUATORS, World, made, score_row
 
 pytestmark = pytest.mark.clickhouse
 FOUND = made("found", [Metric("relevant", threshold=0.5, primary=True)], domain="retrieval")
-RULES = RuleSettings(min_sample=10, k=2, m=3, resolve_after=2, update_every_s=0, failure_limit=0.4)
+RULES = RuleSettings(min_sample=10, k=2, m=3, resolve_after=2, update_every_s=0, chance=1, failure_limit=0.4)
 # Six of ten below 0.75, and a mean of 0.82.
 SKEWED = [0.7] * 6 + [1.0] * 4
 

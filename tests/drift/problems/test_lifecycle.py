@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drift.problems.folding import fold
@@ -138,6 +138,7 @@ def test_whatever_happens_openings_and_resolutions_alternate(pattern: str, any_r
     assert [p.episode for p in problems] == list(range(1, len(problems) + 1))
 
 
+@settings(deadline=None)
 @given(st.text("bg", min_size=3, max_size=15), st.randoms())
 def test_a_fold_does_not_ask_for_the_order_of_its_events(pattern: str, random: object) -> None:
     _, problems = live(pattern)
