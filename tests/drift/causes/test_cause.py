@@ -101,7 +101,7 @@ def test_what_all_have_alike_is_no_culprit_but_a_version_that_came_then_is_told(
     assert cause.stage.verdict == "retrieval"
     assert cause.stage.bad_of_failing == cause.stage.failing > 40
     said = sentence(cause)
-    assert said.startswith("None of language, prompt version and tenant explains the fall; prompt version changed from")
+    assert said.startswith("None of language and tenant explains the fall; prompt version changed from")
     assert "failing traces have bad contexts, so look at retrieval" in said
 
 
