@@ -4,6 +4,7 @@ To show that the harness finds what then is lost.
 """
 
 import asyncio
+import sys
 from unittest.mock import patch
 
 from sinks.refusal import SetAside
@@ -14,9 +15,10 @@ from stream.lanes.writer import Writer
 
 
 class EarlyWriter(Writer):
-    """Says that a block is stored when it is not."""
+    """Says that a block is stored when it is not, and takes however many come."""
 
     async def put(self, block: Block) -> "asyncio.Future[list[SetAside]]":
+        self.waiting_rows = sys.maxsize
         await super().put(block)
         stored: asyncio.Future[list[SetAside]] = asyncio.get_running_loop().create_future()
         stored.set_result([])
