@@ -18,10 +18,6 @@ _CONDITIONS = {
 _FEW = 1000  # ids that a statement may name
 _OPENS = sql.texts(("opened", "reopened"))
 _ON = sql.texts(sorted(set(OF_JOBS) - {"resolved"}))
-# What a kind stated anew is no news once it did so again; one that is open for months states 288 figures a day.
-_LAST_WORDS = """event_id IN (
-    SELECT argMax(event_id, (at, event_id)) FROM problem_events FINAL WHERE event = 'updated'{same}
-    GROUP BY problem_id, episode, kind, notEmpty(examples))"""
 # Every problem with an episode that is not over, and few others: what is long resolved is never read whole.
 UNRESOLVED = f"""problem_id IN (
     SELECT problem_id FROM problem_events FINAL GROUP BY problem_id, episode
@@ -99,7 +95,6 @@ def load_events(
 ) -> list[EventRow]:
     """The events of these problems, in no order; the same choice as `load_problems` has.
 
-    Of each kind's updates of an episode only the last one, and the last one with examples: no other adds anything.
     `unresolved`: of those with an episode that is not over; some that have none may come with them.
     """
     given = {name: value for name, value in (("app", app), ("problem", problem)) if value}
@@ -112,11 +107,10 @@ def load_events(
 
 def _events(database: Database, given: Mapping[str, object], unresolved: bool) -> list[EventRow]:
     conditions = [condition for name, condition in _CONDITIONS.items() if name in given]
-    same = "".join(f" AND {condition}" for condition in conditions)
     conditions += [UNRESOLVED] if unresolved else []
-    conditions.append(f"(event != 'updated' OR {_LAST_WORDS.format(same=same)})")
     rows = database.rows(
-        f"SELECT {', '.join(EventRow._fields)} FROM problem_events FINAL WHERE {' AND '.join(conditions)}",
+        f"SELECT {', '.join(EventRow._fields)} FROM problem_events FINAL"
+        + (f" WHERE {' AND '.join(conditions)}" if conditions else ""),
         given,
     )
     return [EventRow(**row) for row in rows]

@@ -14,7 +14,7 @@ from drift.problems.problem import EventRow, Problem, State
 from drift.problems.raising import Raiser
 from drift.settings import RuleSettings
 from sinks.clickhouse.database import Database
-from tests.dashboards.stored import APP, NOON, event
+from tests.dashboards.stored import NOON, event
 from tests.dashboards.test_problems_view import histories
 from tests.drift.world import World, score_row
 
@@ -58,22 +58,6 @@ def test_what_is_over_is_not_read(database: Database) -> None:
         ],
     )
     assert {one.event_id for one in load_events(database, unresolved=True)} == {"b1", "b2", "b3"}
-
-
-def test_of_months_of_updates_the_last_ones_are_read(database: Database) -> None:
-    """Of each kind, and with the examples that it gave last, though its last words had none."""
-    said = [
-        event("p", f"u{at}{kind}", "updated", 1, NOON + timedelta(minutes=5 * at), kind=kind, examples=examples)
-        for at in range(1, 60)
-        for kind, examples in (("threshold", []), ("drift", [f"t{at}"] if at < 40 else []))
-    ]
-    began = [event("p", f"o{kind}", "opened", 1, NOON, kind=kind) for kind in ("threshold", "drift")]
-    database.insert("problem_events", [*began, *said])
-    read = load_events(database, ids=["p"])
-    assert {one.event_id for one in read} == {"othreshold", "odrift", "u59threshold", "u59drift", "u39drift"}
-    assert fold(read) == fold([*began, *said])
-    (problem,) = load_problems(database, app=APP)
-    assert problem.voices["drift"].examples == ("t39",)
 
 
 def test_more_ids_than_a_statement_names_are_all_read(database: Database) -> None:
