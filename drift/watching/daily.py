@@ -130,7 +130,7 @@ class Daily:
 
     def _pinned(self, batch: Batch) -> dict[int, tuple[Pin, Cells]]:
         """Of the series for which a pin holds, by their place, what it has of them."""
-        found = {}
+        found: dict[int, tuple[Pin, Cells]] = {}
         for pin in {pin for series in batch.series if (pin := self.references.pin_of(series)) is not None}:
             cells = self._cells(batch, self._span(pin))
             places = [at for at, series in enumerate(batch.series) if self.references.pin_of(series) == pin]
