@@ -107,6 +107,12 @@ class EvaluatorSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
         description="Most worker processes on one GPU of a machine; each takes the card with the fewest and sees no "
         "other. Unset: every worker sees all cards and computes on the first, or on that of `device`.",
     )
+    card_bytes: int | None = Field(
+        default=None,
+        ge=1,
+        description="Most memory of each GPU for a worker process, weights and work; where it runs out, fewer tokens "
+        "are read at once. CUDA itself takes some hundred MiB beside it. Unset: all that is free.",
+    )
     encoder: EncoderSettings = Field(default=EncoderSettings(), description="The shared sentence encoder.")
     models: dict[str, ModelSettings] = Field(
         default={}, description="Other models by the name that parameters give them; see `ragwatch models list`."

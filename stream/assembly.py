@@ -10,6 +10,7 @@ from evaluators.errors import Unavailable
 from evaluators.models import load_models
 from evaluators.plan import Plan, prepare, wanted_encoders, wanted_models
 from evaluators.resources import Resources
+from evaluators.runtime.card_memory import bound_cards
 from evaluators.runtime.cards import take_card
 from evaluators.spec import SHARED, Evaluator, Lane
 from evaluators.suited import suited
@@ -50,8 +51,10 @@ def assemble(
     found = suited(registry.load() if evaluators is None else evaluators, settings.evaluators)
     embedding = wanted_encoders(found, settings.evaluators, lane)
     wanted = wanted_models(found, settings.evaluators, lane)
-    if settings.evaluators.workers_per_card and (embedding or wanted):
-        take_card(settings.evaluators.workers_per_card)
+    if embedding or wanted:
+        if settings.evaluators.workers_per_card:
+            take_card(settings.evaluators.workers_per_card)
+        bound_cards(settings.evaluators.card_bytes)
     encoder = None
     if SHARED in embedding:
         try:

@@ -13,7 +13,7 @@ from evaluators.models.prefixes import Reading, Row, Sheet, alone, sharing
 from evaluators.models.torch_files import loaded, most_tokens
 from evaluators.runtime.batches import packed
 from evaluators.runtime.torch_batches import TorchBatches
-from evaluators.runtime.torch_device import device_of, dtype_of, ready
+from evaluators.runtime.torch_device import device_of, dtype_of, moved, ready
 from evaluators.settings import ModelSettings
 from evaluators.spec import Ask, Vectors
 from evaluators.surrogates import replaced
@@ -50,7 +50,7 @@ class CausalModel:
         model.base_model.config.pad_token_id = None  # or it looks for padding in all that it reads, and warns of it
         self.revision = revision
         self._torch = torch
-        self._model = model.to(device).eval()
+        self._model = moved(model, device, files.source.name)
         self._head = model.get_output_embeddings()
         self._context = most_tokens(model.config, tokenizer)
         self._tokenizer = tokenizer.backend_tokenizer
@@ -118,8 +118,17 @@ class CausalModel:
         step = max(1, _LOGITS // self._head.weight.shape[0])
         parts = zip(hidden.split(step), sheet["targets"].split(step), strict=True)
         cross_entropy = torch.nn.functional.cross_entropy
-        losses = [cross_entropy(self._head(some).float(), targets, reduction="none") for some, targets in parts]
+        losses = [cross_entropy(self._logits(some), targets, reduction="none") for some, targets in parts]
         return torch.cat(losses)[:, None]
+
+    def _logits(self, hidden: Any) -> Any:
+        """float32 [tokens, words] also from bfloat16, which would round a logit of -40 by a tenth."""
+        torch, weight, bias = self._torch, self._head.weight, self._head.bias
+        if hidden.is_cuda and hidden.dtype != torch.float32:
+            logits = torch.mm(hidden, weight.t(), out_dtype=torch.float32)
+        else:
+            logits = hidden.float() @ weight.float().t()
+        return logits if bias is None else logits + bias
 
     def _hidden(self, sheet: dict[str, Any]) -> Any:
         """The last layer's output at every place. Where rows are read from left to right without a mask: from no place

@@ -9,7 +9,7 @@ from evaluators.models.pieces import Pieces
 from evaluators.models.torch_files import loaded, most_tokens
 from evaluators.runtime.batches import Padded
 from evaluators.runtime.torch_batches import TorchBatches
-from evaluators.runtime.torch_device import device_of, dtype_of, ready
+from evaluators.runtime.torch_device import device_of, dtype_of, moved, ready
 from evaluators.settings import ModelSettings
 from evaluators.spec import Vectors
 
@@ -23,7 +23,7 @@ class TorchSequence:
         disable_progress_bar()  # a worker's log is no terminal
         device = device_of(settings.device)
         model, tokenizer = loaded("AutoModelForSequenceClassification", files, settings, dtype_of(settings, device))
-        self._model = model.to(device).eval()
+        self._model = moved(model, device, files.source.name)
         takes = inspect.signature(model.forward).parameters
         with_kinds = "token_type_ids" in takes and "token_type_ids" in tokenizer.model_input_names
         pad = tokenizer.pad_token_id or 0

@@ -42,6 +42,20 @@ def dtype_of(settings: EncoderSettings | ModelSettings, device: Any) -> Any:
     return getattr(torch, settings.dtype)
 
 
+def moved(model: Any, device: Any, name: str) -> Any:
+    """The model on the device, to be read and not trained. Raises `ConfigError` where it does not fit there."""
+    import torch
+
+    try:
+        return model.to(device).eval()
+    except torch.OutOfMemoryError as error:
+        said = str(error).partition("\n")[0]
+        raise ConfigError(
+            f"the model {name} does not fit on {device}: {said}; raise evaluators.card_bytes, put fewer workers on the "
+            "card, or name another device for this model"
+        ) from error
+
+
 def blank(rows: int, length: int) -> Batch:
     """Windows of one token over and over."""
     return Padded(np.ones((rows, length), np.int64), np.ones((rows, length), np.int64))

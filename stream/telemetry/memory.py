@@ -1,4 +1,4 @@
-"""What a lane's memory goes to that settings bound: its caches, the work of its models, and their weights."""
+"""What a lane's memory goes to that settings bound: its caches, the work of its models, their weights, and GPUs."""
 
 from functools import partial
 from pathlib import Path
@@ -7,6 +7,7 @@ from evaluators.encoder import beside
 from evaluators.encoder.model import find as find_encoder
 from evaluators.models.files import find
 from evaluators.resources import Resources
+from evaluators.runtime.card_memory import cards_in_use
 from evaluators.runtime.folders import weights_in
 from evaluators.settings import EvaluatorSettings
 from evaluators.spec import Lane
@@ -20,6 +21,9 @@ def show(telemetry: Telemetry, lane: Lane, resources: Resources, settings: Evalu
         telemetry.cache_limit_bytes.labels(lane, name).set(cache.limit_bytes)
     telemetry.portion_bytes.labels(lane).set_function(partial(getattr, resources, "largest_portion_bytes"))
     telemetry.portion_limit_bytes.labels(lane).set(resources.portion_bytes)
+    for card in cards_in_use():
+        telemetry.card_bytes.labels(lane, card.name).set_function(partial(getattr, card, "taken_bytes"))
+        telemetry.card_limit_bytes.labels(lane, card.name).set(card.limit_bytes)
     found = [(resources.encoder, settings.encoder)] if resources.encoder else []
     found += [(encoder, beside(name, settings.encoder)) for name, encoder in resources.encoders.items()]
     for encoder, own in found:

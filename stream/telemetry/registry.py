@@ -125,6 +125,20 @@ class Telemetry:
             "Of each process of the lane: count it once per worker.",
             "lane",
         )
+        self.card_bytes = self._gauge(
+            "card_bytes",
+            "Memory of a GPU that models and their work take, what is kept for the next batch with it.",
+            "At its limit and the log says out of memory: fewer workers on the card, or raise evaluators.card_bytes.",
+            "lane",
+            "card",
+        )
+        self.card_limit_bytes = self._gauge(
+            "card_limit_bytes",
+            "The most that a process may take of a GPU: evaluators.card_bytes, or all that the card has.",
+            "Of each process of the lane: count it once per worker.",
+            "lane",
+            "card",
+        )
         self.model_bytes = self._gauge(
             "model_bytes",
             "Weights of a loaded model, as they are on disk; in bfloat16 or int8 they take a half or a quarter.",

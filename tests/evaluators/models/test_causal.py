@@ -15,25 +15,11 @@ from evaluators.models import load, revision_of
 from evaluators.models.causal import MOST_WINDOWS, CausalModel
 from evaluators.settings import EvaluatorSettings, ModelSettings
 from evaluators.spec import Ask, ModelRef, Need
-from tests.evaluators.models.tiny_causal import CONTEXT, causal
+from tests.evaluators.models.tiny_causal import ASKS, BOTH, CONTEXT, LONG, assert_near, causal
 
 pytestmark = pytest.mark.models
 
 TOLERANCE = 1e-4
-STORY = "Paris is the capital of France; it has two million people. Hold the button for ten seconds."
-BOTH = f"{STORY} Prices rose in May. {STORY}\n"
-LONG = " ".join(f"{i} people and the router has a button." for i in range(60))
-ASKS: list[Ask] = [
-    (STORY,),
-    ("Paris",),
-    (LONG,),
-    (BOTH, "Answer: Yes"),
-    (BOTH + "Question: ", "who?"),
-    (BOTH + "In other words, ", "nobody knows why!"),
-    ("", "The button"),
-    ("漢字 naïve ", "café 漢字"),
-    ("a", "b"),
-]
 
 
 def model(folder: Path, **chosen: Any) -> CausalModel:
@@ -187,11 +173,9 @@ def test_memory_that_runs_out_is_met_with_halves(folders: Folders) -> None:
     assert one._batches.batch_tokens < 1024
 
 
-def test_half_the_digits_move_a_score_by_a_fiftieth_at_most(folders: Folders, gpt2: CausalModel) -> None:
-    short = model(folders("gpt2"), dtype="bfloat16")
-    full, rounded = gpt2.answer(ASKS), short.answer(ASKS)
-    assert np.array_equal(full[:, 1], rounded[:, 1])
-    assert rounded[:, 0] == pytest.approx(full[:, 0], rel=0.02)
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_the_digits_move_an_average_by_a_fiftieth_at_most(folders: Folders, kind: str) -> None:
+    assert_near(model(folders(kind), dtype="bfloat16").answer(ASKS), model(folders(kind)).answer(ASKS))
 
 
 def test_the_revision_is_told_without_loading(folders: Folders, gpt2: CausalModel) -> None:

@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from evaluators.spec import Ask, Vectors
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 WORDS = (
@@ -12,6 +16,20 @@ WORDS = (
 )
 CONTEXT = 128
 BEGIN = "<s>"
+STORY = "Paris is the capital of France; it has two million people. Hold the button for ten seconds."
+BOTH = f"{STORY} Prices rose in May. {STORY}\n"
+LONG = " ".join(f"{i} people and the router has a button." for i in range(60))
+ASKS: list[Ask] = [
+    (STORY,),
+    ("Paris",),
+    (LONG,),
+    (BOTH, "Answer: Yes"),
+    (BOTH + "Question: ", "who?"),
+    (BOTH + "In other words, ", "nobody knows why!"),
+    ("", "The button"),
+    ("漢字 naïve ", "café 漢字"),
+    ("a", "b"),
+]
 
 
 def causal(folder: Path, kind: str = "gpt2", begins: bool = False, context: int = CONTEXT, **config: Any) -> Path:
@@ -61,3 +79,14 @@ def _tokenizer(begins: bool, context: int) -> Any:
         else processors.ByteLevel(trim_offsets=False)
     )
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>", model_max_length=context)
+
+
+def assert_near(rounded: Vectors, full: Vectors) -> None:
+    """Averages over tokens of `ASKS` within a fiftieth of themselves; where they are many, of a nat."""
+    tokens = full[:, 1]
+    assert np.array_equal(rounded[:, 1], tokens)
+    averages, expected = rounded[:, 0] / tokens.clip(1), full[:, 0] / tokens.clip(1)
+    np.testing.assert_allclose(averages, expected, rtol=2e-2, atol=0)
+    many = tokens >= 20
+    assert many.sum() >= 2
+    np.testing.assert_allclose(averages[many], expected[many], rtol=0, atol=2e-2)
