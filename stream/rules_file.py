@@ -4,13 +4,14 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from drift.rules.choose import check
 from drift.settings import RuleSettings
 from evaluators.errors import ConfigError
 from evaluators.spec import Evaluator
 from stream.configuration.toml_lines import lines_of
-from stream.settings import Loaded, load
+from stream.settings import DEFAULT, Loaded, load
 
 log = logging.getLogger(__name__)
 
@@ -47,14 +48,22 @@ class RulesFile:
         return self._rules
 
 
-def rules_in(file: Path, evaluators: Mapping[str, Evaluator], environ: Mapping[str, str]) -> RuleSettings:
-    """The rules that a settings file has, variables over it.
+class Said(NamedTuple):
+    """The rules that a settings file has, and the names of all settings that it says something of."""
+
+    rules: RuleSettings
+    names: frozenset[str]
+
+
+def said_in(file: Path, evaluators: Mapping[str, Evaluator], environ: Mapping[str, str]) -> Said:
+    """What a settings file has, variables over it.
 
     Raises `ConfigError` that names file and line where a setting is wrong or a rule fits no metric.
     """
     loaded = load(file, environ)
     check_rules(loaded, evaluators)
-    return loaded.settings.rules
+    names = frozenset(name for name, origin in loaded.origins.items() if origin != DEFAULT)
+    return Said(loaded.settings.rules, names)
 
 
 def check_rules(loaded: Loaded, evaluators: Mapping[str, Evaluator]) -> None:

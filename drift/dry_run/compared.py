@@ -9,8 +9,8 @@ from drift.problems.folding import load_problems
 from drift.problems.problem import Problem, State, Voice
 from sinks.clickhouse.database import Database
 
-_KINDS = ("threshold", "coverage", "slo_burn", "failure_rate", "evaluator_error", "missing_data")  # that are tried
-_NEVER = ("storage", "jobs", "finding")  # aspects: of kinds that are tried, but not of windows
+_BY_DETECTORS = ("drift", "change_point", "input_drift")  # kinds
+_OF_THE_MOMENT = ("disk", "retention", "job")  # segments of problems of no application that have no past
 
 
 class Compared(NamedTuple):
@@ -21,10 +21,15 @@ class Compared(NamedTuple):
     gone: tuple[Problem, ...]
 
 
-def compared(database: Database, would_be: Iterable[WouldBe], first: datetime, until: datetime) -> Compared:
-    """By problem, whichever its episode; of what was raised only what is tried, in [first, until)."""
+def compared(
+    database: Database, would_be: Iterable[WouldBe], first: datetime, until: datetime, *, detectors: bool
+) -> Compared:
+    """By problem, whichever its episode; of what was raised only what is tried, in [first, until).
+
+    `detectors`: whether they are.
+    """
     tried = tuple(dict.fromkeys(one.problem_id for one in would_be))
-    ran = _raised(database, first, until)
+    ran = _raised(database, first, until, detectors)
     return Compared(
         tuple(id_ for id_ in tried if id_ not in ran),
         tuple(id_ for id_ in tried if id_ in ran),
@@ -32,11 +37,13 @@ def compared(database: Database, would_be: Iterable[WouldBe], first: datetime, u
     )
 
 
-def _raised(database: Database, first: datetime, until: datetime) -> dict[str, Problem]:
+def _raised(database: Database, first: datetime, until: datetime, detectors: bool) -> dict[str, Problem]:
     """By id, the newest episode of those in that time."""
     found: dict[str, Problem] = {}
     for problem in load_problems(database, states=get_args(State), every_episode=True):
-        said = [voice for kind, voice in problem.voices.items() if kind in _KINDS and problem.aspect not in _NEVER]
+        if not problem.app and problem.segment in _OF_THE_MOMENT:
+            continue
+        said = [voice for kind, voice in problem.voices.items() if detectors or kind not in _BY_DETECTORS]
         if any(voice.begun and _touches(voice, first, until) for voice in said):
             found.setdefault(problem.problem_id, problem)
     return found

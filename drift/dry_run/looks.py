@@ -21,12 +21,14 @@ Evidence = TypeVar("Evidence")
 class Looks(Generic[Evidence]):
     """The same events as the job would write; of updates none, as only the last word is ever asked for.
 
-    By episode: `last` is what its last trouble rests on, `bad` at how many looks there was some.
+    `rule` names who sees it where the kind does not. By episode:
+    `last` is what its last trouble rests on, `bad` at how many looks there was some.
     """
 
     place: Place
     kind: Kind
     settings: RuleSettings
+    rule: str = ""
     last: dict[int, Evidence] = field(default_factory=dict)
     bad: dict[int, int] = field(default_factory=dict)
     events: list[EventRow] = field(default_factory=list)
@@ -77,7 +79,7 @@ class Looks(Generic[Evidence]):
                 episode=one.episode,
                 state=one.state,
                 **self.place._asdict(),
-                rule=self.kind,
+                rule=self.rule or self.kind,
                 severity=said.account.severity,
                 description=said.account.description,
                 windows=self.bad[one.episode],

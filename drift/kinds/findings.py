@@ -6,9 +6,9 @@ rule `any`, whose lines and allow-lists hold here too; where texts are allowed, 
 once an hour has half as many.
 """
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 from drift.leadership import Term
 from drift.phrases import moment, percent, whereabouts
@@ -27,35 +27,48 @@ from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
 
 _KIND: Kind = "finding"
-_JUDGED = timedelta(hours=1)
+JUDGED = timedelta(hours=1)
 _EXAMPLES = 10
-_RELIEF = 0.5
+RELIEF = 0.5
+_WHOSE = "app, environment, evaluator"
+_FINDING = f"{_WHOSE}, finding, leaked"
 _LIVE = (
     "run_id = 'live' AND evaluator IN {evaluators} AND time >= {{since:DateTime64(3, 'UTC')}} "
     "AND time < {{until:DateTime64(3, 'UTC')}}"
 )
 
 
-class _Found(NamedTuple):
-    """Of an evaluator's `traces` in the time `marked` have it; `first` is the time of one."""
+class Finding(NamedTuple):
+    """A remark of an evaluator on an application's traces, or a kind of what it `leaked`."""
 
     app: str
     environment: str
     evaluator: str
-    finding: str
+    name: str
     leaked: bool
+
+    @property
+    def place(self) -> Place:
+        """Where its trouble is told."""
+        return Place(self.app, self.environment, "", "finding", self.evaluator, "finding", self.name)
+
+
+class Found(NamedTuple):
+    """Of the evaluator's `traces` in an hour `marked` have it; `first` is the time of one."""
+
+    finding: Finding
     marked: int
     traces: int
     first: datetime
     examples: tuple[str, ...]
 
-    @property
-    def place(self) -> Place:
-        return Place(self.app, self.environment, "", "finding", self.evaluator, "finding", self.finding)
 
-    @property
-    def share(self) -> float:
-        return self.marked / self.traces
+class ByTime(NamedTuple):
+    """How many traces have it, and of how many, by the start of a stretch of time; each in order."""
+
+    finding: Finding
+    marked: Sequence[tuple[int, int]]
+    traces: Sequence[tuple[int, int]]
 
 
 def watch_findings(
@@ -73,31 +86,30 @@ def watch_findings(
         if not known:
             continue
         over = {place for place in before if place.metric in known}
-        for one in _found(database, known, rules, watermark):
+        for one in found_in(database, known, rules, watermark):
             read += one.marked
-            if one.leaked and _is_allowed(one, known[one.evaluator], rules):
-                continue
-            if _is_many(one, rules, 1.0):
-                told.append(_trouble(one, known[one.evaluator], rules, watermark))
-            if _is_many(one, rules, _RELIEF):
-                over.discard(one.place)
+            if is_many(one.finding, one.marked, one.traces, rules, 1.0):
+                told.append(trouble_of(one, known[one.finding.evaluator], rules, watermark))
+            if is_many(one.finding, one.marked, one.traces, rules, RELIEF):
+                over.discard(one.finding.place)
         told += [Over(place, _KIND, watermark) for place in sorted(over)]
     told += [Over(place, _KIND, now) for place in before if place.metric not in evaluators]
     return Watched(read, tell(database, told, rules, term, now))
 
 
-def _is_many(one: _Found, rules: RuleSettings, part: float) -> bool:
-    """Whether it has so much of the limits."""
+def is_many(one: Finding, marked: int, traces: int, rules: RuleSettings, part: float) -> bool:
+    """Whether an hour with it in so many of the traces has this part of the limits."""
     limits = limits_for(one.app, one.evaluator, rules)
-    often = one.marked >= part * limits.finding_traces
+    often = marked >= part * limits.finding_traces
     return often and (
-        one.leaked or (one.traces >= rules.of(one.app).min_sample and one.share > part * limits.finding_limit)
+        one.leaked or (traces >= rules.of(one.app).min_sample and marked / traces > part * limits.finding_limit)
     )
 
 
-def _is_allowed(one: _Found, evaluator: Evaluator, rules: RuleSettings) -> bool:
-    return all(
-        rule is None or rule.kind != "any" or one.finding in rule.allow_kinds or bool(rule.allow_texts)
+def _is_allowed(one: Finding, evaluator: Evaluator, rules: RuleSettings) -> bool:
+    """Whether nothing is said of it: of what may leak."""
+    return one.leaked and all(
+        rule is None or rule.kind != "any" or one.name in rule.allow_kinds or bool(rule.allow_texts)
         for rule in (
             rule_of_app(one.app, watched, rules)
             for watched in (WatchedMetric(evaluator, metric) for metric in evaluator.metrics)
@@ -118,66 +130,88 @@ def _leaks(evaluators: Iterable[Evaluator], rules: RuleSettings) -> str:
     return f"(status = 'scored' AND ({' OR '.join(conditions) or 'false'}))"
 
 
-def _found(database: Database, known: Mapping[str, Evaluator], rules: RuleSettings, until: datetime) -> list[_Found]:
-    """Counts of every remark and of every leaked kind, the examples with most of it first."""
+def _marked(known: Mapping[str, Evaluator], rules: RuleSettings) -> str:
+    """Query: every trace of [since, until) with each remark and each leaked kind that it has, and how many `times`."""
     leaks = _leaks(known.values(), rules)
     kinds = "arrayMap(one -> JSONExtractString(one, 'kind'), JSONExtractArrayRaw(toString(evidence)))"
     has = f"(notEmpty(findings) OR ({leaks} AND evidence NOT IN ('', '[]')))"
-    asked = {"since": until - _JUDGED, "until": until}
-    live = _LIVE.format(evaluators=sql.texts(sorted(known)))
+    return f"""
+        SELECT app, environment, evaluator, time, trace_id, pair.1 AS finding, pair.2 AS leaked,
+            arrayCount(one -> one = pair.1, kinds) AS times
+        FROM (
+            SELECT app, environment, evaluator, time, trace_id, {kinds} AS kinds, arrayConcat(
+                arrayMap(one -> (toString(one), false), arrayDistinct(findings)),
+                if({leaks}, arrayMap(one -> (one, true), arrayDistinct(arrayFilter(one -> one != '', kinds))), [])
+            ) AS pairs
+            FROM scores FINAL WHERE {_LIVE.format(evaluators=sql.texts(sorted(known)))} AND {has}
+        ) ARRAY JOIN pairs AS pair"""
+
+
+def found_in(database: Database, known: Mapping[str, Evaluator], rules: RuleSettings, until: datetime) -> list[Found]:
+    """Every remark and leaked kind of the hour before, but what is allowed; the examples with most of it first."""
+    asked = {"since": until - JUDGED, "until": until}
     rows = database.rows(
         f"""
-        SELECT app, environment, evaluator, pair.1 AS finding, pair.2 AS leaked, count() AS n, min(time) AS first,
+        SELECT {_FINDING}, count() AS n, min(time) AS first,
             arrayMap(one -> one.2, arraySlice(arraySort(groupArray((-times, trace_id))), 1, {_EXAMPLES})) AS examples
-        FROM (
-            SELECT app, environment, evaluator, time, trace_id, pair, arrayCount(one -> one = pair.1, kinds) AS times
-            FROM (
-                SELECT app, environment, evaluator, time, trace_id, {kinds} AS kinds, arrayConcat(
-                    arrayMap(one -> (toString(one), false), arrayDistinct(findings)),
-                    if({leaks}, arrayMap(one -> (one, true), arrayDistinct(arrayFilter(one -> one != '', kinds))), [])
-                ) AS pairs
-                FROM scores FINAL WHERE {live} AND {has}
-            ) ARRAY JOIN pairs AS pair
-        )
-        GROUP BY app, environment, evaluator, finding, leaked
-        ORDER BY app, environment, evaluator, finding, leaked""",
+        FROM ({_marked(known, rules)}) GROUP BY {_FINDING} ORDER BY {_FINDING}""",
         asked,
     )
-    totals = _totals(database, {row["evaluator"] for row in rows}, asked)
-    return [
-        _Found(
-            row["app"],
-            row["environment"],
-            row["evaluator"],
-            row["finding"],
-            bool(row["leaked"]),
-            row["n"],
-            totals[row["app"], row["environment"], row["evaluator"]],
-            row["first"],
-            tuple(row["examples"]),
-        )
-        for row in rows
+    looked_at = _looked_at({row["evaluator"] for row in rows})
+    totals = {
+        (row["app"], row["environment"], row["evaluator"]): row["n"]
+        for row in database.rows(f"SELECT {_WHOSE}, count() AS n {looked_at} GROUP BY {_WHOSE}", asked)
+    }
+    found = [
+        Found(one, row["n"], totals[one[:3]], row["first"], tuple(row["examples"]))
+        for row, one in ((row, _finding(row)) for row in rows)
     ]
+    return [one for one in found if not _is_allowed(one.finding, known[one.finding.evaluator], rules)]
 
 
-def _totals(
-    database: Database, evaluators: Iterable[str], asked: Mapping[str, datetime]
-) -> dict[tuple[str, str, str], int]:
-    """Traces that these evaluators looked at, by application, environment and evaluator."""
+def by_time(
+    database: Database, known: Mapping[str, Evaluator], rules: RuleSettings, first: int, until: int, every_s: int
+) -> Iterator[ByTime]:
+    """The same of each stretch of `every_s` in [first, until), seconds since 1970, that has any."""
+    asked = {"since": datetime.fromtimestamp(first, UTC), "until": datetime.fromtimestamp(until, UTC)}
+    at = f"toUInt32(intDiv(toUnixTimestamp(time), {every_s}) * {every_s})"
+    counted = "arraySort(groupArray((at, n))) AS counts"
     rows = database.rows(
-        "SELECT app, environment, evaluator, count() AS n FROM scores FINAL WHERE "
-        f"{_LIVE.format(evaluators=sql.texts(sorted(evaluators)))} AND status != 'sampled_out' "
-        "GROUP BY app, environment, evaluator",
+        f"SELECT {_FINDING}, {counted} FROM (SELECT {_FINDING}, {at} AS at, count() AS n "
+        f"FROM ({_marked(known, rules)}) GROUP BY {_FINDING}, at) GROUP BY {_FINDING} ORDER BY {_FINDING}",
         asked,
     )
-    return {(row["app"], row["environment"], row["evaluator"]): row["n"] for row in rows}
+    looked_at = _looked_at({row["evaluator"] for row in rows})
+    totals = {
+        (row["app"], row["environment"], row["evaluator"]): row["counts"]
+        for row in database.rows(
+            f"SELECT {_WHOSE}, {counted} FROM (SELECT {_WHOSE}, {at} AS at, count() AS n {looked_at} "
+            f"GROUP BY {_WHOSE}, at) GROUP BY {_WHOSE}",
+            asked,
+        )
+    }
+    for row, one in ((row, _finding(row)) for row in rows):
+        if not _is_allowed(one, known[one.evaluator], rules):
+            yield ByTime(one, row["counts"], totals[one[:3]])
 
 
-def _trouble(one: _Found, evaluator: Evaluator, rules: RuleSettings, until: datetime) -> Trouble:
+def _finding(row: Mapping[str, Any]) -> Finding:
+    return Finding(row["app"], row["environment"], row["evaluator"], row["finding"], bool(row["leaked"]))
+
+
+def _looked_at(evaluators: Iterable[str]) -> str:
+    """From the traces that these evaluators looked at."""
+    live = _LIVE.format(evaluators=sql.texts(sorted(evaluators)))
+    return f"FROM scores FINAL WHERE {live} AND status != 'sampled_out'"
+
+
+def trouble_of(found: Found, evaluator: Evaluator, rules: RuleSettings, until: datetime) -> Trouble:
+    """What is said of a remark or leaked kind that the hour before has too often."""
+    one, share = found.finding, percent(found.marked / found.traces)
     said = (
         f"{whereabouts(one.app, one.environment)}: {one.evaluator} {'found' if one.leaked else 'reports'} "
-        f"{one.finding} in {one.marked} of {one.traces} traces ({percent(one.share)}) of the last hour, "
-        f"since {moment(one.first)}."
+        f"{one.name} in {found.marked} of {found.traces} traces ({share}) of the last hour, "
+        f"since {moment(found.first)}."
     )
     limit = None if one.leaked else limits_for(one.app, one.evaluator, rules).finding_limit
     account = account_of(
@@ -185,11 +219,11 @@ def _trouble(one: _Found, evaluator: Evaluator, rules: RuleSettings, until: date
         one.place,
         WatchedMetric(evaluator, evaluator.metrics[0]),
         said,
-        {**part_wrong(one.marked, one.traces, limit), "finding": one.finding},
+        {**part_wrong(found.marked, found.traces, limit), "finding": one.name},
         rules,
-        wrong=one.marked,
-        traffic=one.traces,
+        wrong=found.marked,
+        traffic=found.traces,
         severity="high" if one.leaked else None,
-        examples=one.examples,
+        examples=found.examples,
     )
-    return Trouble(one.place, account, one.first, until)
+    return Trouble(one.place, account, found.first, until)

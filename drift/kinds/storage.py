@@ -22,14 +22,14 @@ from sinks.clickhouse.disks import disks
 _KIND: Kind = "threshold"
 _ROOM = 0.03  # of the disk: so much less than the limit must be used before it is over
 _NEARLY_ALL = 0.95  # used: high
-_JUDGED = timedelta(hours=1)
-_USUAL = timedelta(days=7)
+JUDGED = timedelta(hours=1)
+USUAL = timedelta(days=7)
 _TIMES = 3.0  # the usual number
-_RELIEF = 0.5
+RELIEF = 0.5
 _REASONS = 5
 
 
-class _Letters(NamedTuple):
+class Letters(NamedTuple):
     """Dead letters of a topic: of the last hour, an hour's mean of the week before, the first of the last hour."""
 
     topic: str
@@ -37,10 +37,6 @@ class _Letters(NamedTuple):
     usual: float
     first: datetime
     reasons: tuple[str, ...]
-
-    def are_many(self, least: int, part: float) -> bool:
-        """Whether they have this part of what is too many."""
-        return self.recent >= part * max(least, _TIMES * self.usual)
 
 
 def watch_disks(database: Database, rules: RuleSettings, term: Term, now: datetime) -> list[EventRow]:
@@ -94,24 +90,40 @@ def _disks(database: Database, rules: RuleSettings, now: datetime) -> Iterator[t
 
 def _dead_letters(database: Database, rules: RuleSettings, now: datetime) -> Iterator[tuple[Place, Trouble | None]]:
     """Topics with many, or that had and have not few enough yet (None)."""
-    for one in _letters(database, now):
-        place = _place("dead_letters", one.topic)
-        if one.are_many(rules.dead_letters, 1.0):
-            said = (
-                f"{one.recent} records of topic {one.topic} became dead letters within an hour, "
-                f"{one.usual:.3g} are usual: {', '.join(one.reasons)}; since {moment(one.first)}."
-            )
-            told = {"value": one.recent, "baseline": one.usual, "wrong": one.recent, "reasons": list(one.reasons)}
-            account = account_of(_KIND, place, None, said, told, rules, severity="medium")
-            yield place, Trouble(place, account, one.first, now)
-        elif one.are_many(rules.dead_letters, _RELIEF):
-            yield place, None
+    for one in letters_of(database, now):
+        if are_many(one.recent, one.usual, rules.dead_letters, 1.0):
+            yield place_of_letters(one.topic), trouble_of(one, rules, now)
+        elif are_many(one.recent, one.usual, rules.dead_letters, RELIEF):
+            yield place_of_letters(one.topic), None
 
 
-def _letters(database: Database, now: datetime) -> list[_Letters]:
+def are_many(recent: int, usual: float, least: int, part: float) -> bool:
+    """Whether an hour's dead letters have this part of what is too many."""
+    return recent >= part * max(least, _TIMES * usual)
+
+
+def place_of_letters(topic: str) -> Place:
+    """Where too many dead letters of a topic are told."""
+    return _place("dead_letters", topic)
+
+
+def trouble_of(one: Letters, rules: RuleSettings, now: datetime) -> Trouble:
+    """What is said of too many dead letters."""
+    place = place_of_letters(one.topic)
+    said = (
+        f"{one.recent} records of topic {one.topic} became dead letters within an hour, "
+        f"{one.usual:.3g} are usual: {', '.join(one.reasons)}; since {moment(one.first)}."
+    )
+    told = {"value": one.recent, "baseline": one.usual, "wrong": one.recent, "reasons": list(one.reasons)}
+    account = account_of(_KIND, place, None, said, told, rules, severity="medium")
+    return Trouble(place, account, one.first, now)
+
+
+def letters_of(database: Database, now: datetime) -> list[Letters]:
+    """Of each topic that had any in the hour before."""
     rows = database.rows(
         f"""
-        SELECT topic, sum(recent) AS count, sum(older) / {_USUAL / _JUDGED} AS usual, minIf(first, recent > 0) AS first,
+        SELECT topic, sum(recent) AS count, sum(older) / {USUAL / JUDGED} AS usual, minIf(first, recent > 0) AS first,
             arrayMap(one -> concat(one.2, ' ', toString(-one.1)), arraySlice(
                 arraySort(groupArrayIf((-toInt64(recent), reason), recent > 0)), 1, {_REASONS})) AS reasons
         FROM (
@@ -124,9 +136,9 @@ def _letters(database: Database, now: datetime) -> list[_Letters]:
             GROUP BY topic, reason
         )
         GROUP BY topic HAVING count > 0 ORDER BY topic""",
-        {"hour": now - _JUDGED, "week": now - _JUDGED - _USUAL, "now": now},
+        {"hour": now - JUDGED, "week": now - JUDGED - USUAL, "now": now},
     )
-    return [_Letters(row["topic"], row["count"], row["usual"], row["first"], tuple(row["reasons"])) for row in rows]
+    return [Letters(row["topic"], row["count"], row["usual"], row["first"], tuple(row["reasons"])) for row in rows]
 
 
 def _place(what: str, name: str) -> Place:

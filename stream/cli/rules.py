@@ -31,12 +31,13 @@ def try_rules(file: Path, first: datetime, until: datetime | None, as_json: bool
     FILE is a settings file whose section [rules] is tried, RAGWATCH_RULES__ variables over it; everything else is as
     in the settings that run. The live windows of that time are judged as they are stored now, each at the moment at
     which it ended: by the rules mean, share, value, any and coverage, by objectives and the budgets that are left of
-    the time before, by the limits of failure rates and of evaluators' errors, and for missing_after_s. A problem is
-    new where the running settings raised none there in that time, and gone where only they did.
+    the time before, by the limits of failure rates and of evaluators' errors, and for missing_after_s. So are stored
+    traces, for findings, and dead letters. A problem is new where the running settings raised none there in that time,
+    and gone where only they did.
 
-    What no window of the past can tell is named as not tried: findings, flips, inconsistency, dead letters, disks and
-    retention, and detectors of drift. Nor is what people said of problems part of it, what rules knew before --from,
-    and lanes that wrote nothing at all.
+    What nothing stored of the past can tell is named as not tried where FILE sets it: flips, inconsistency, disks and
+    retention. Nor are detectors of drift tried, what people said of problems, what rules knew before --from, and lanes
+    that wrote nothing at all.
 
     \b
     Examples:
@@ -44,23 +45,23 @@ def try_rules(file: Path, first: datetime, until: datetime | None, as_json: bool
       ragwatch rules test ragwatch.toml --from 2026-03-01T12:00:00Z --json | jq -r '.problems[].description'
     """
     from drift.dry_run.compared import compared
-    from drift.dry_run.everything import UNTRIED, try_settings
+    from drift.dry_run.everything import try_settings, untried
     from drift.jobs import server_time
     from evaluators import registry
     from evaluators.suited import suited
     from stream.cli.rules_shown import as_object, show
-    from stream.rules_file import rules_in
+    from stream.rules_file import said_in
 
     with reached(config) as (settings, database):
         evaluators = suited(registry.load(), settings.evaluators)
-        rules = rules_in(file, evaluators, variables_of("rules"))
+        said = said_in(file, evaluators, variables_of("rules"))
         now = server_time(database)
         until = min(until or now, now)
         if first >= until:
             raise click.BadParameter("it must be before --to, and before now", param_hint="--from")
-        found = try_settings(database, evaluators, rules, settings.windows, first, until)
-        against = compared(database, found, first, until)
+        found = try_settings(database, evaluators, said.rules, settings.windows, first, until)
+        against = compared(database, found, first, until, detectors=False)
     if as_json:
-        click.echo(as_object(found, against, UNTRIED, first, until))
+        click.echo(as_object(found, against, untried(said.names), first, until))
     else:
-        show(found, against, UNTRIED)
+        show(found, against, untried(said.names))

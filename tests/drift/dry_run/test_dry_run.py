@@ -1,7 +1,7 @@
 """Rules tried on stored windows say what the jobs raised with the same rules, and write nothing, on the real engine."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -9,12 +9,11 @@ from drift.app_rules import AppRules
 from drift.dry_run.compared import compared
 from drift.dry_run.run import dry_run
 from drift.dry_run.would_be import WouldBe
-from drift.problems.problem import Problem
 from drift.settings import RuleOverride, RuleSettings, WindowSettings
 from drift.windows.metrics import metrics_by_name
-from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from sinks.rows import ScoreRow
+from tests.drift.dry_run.contract import counts, raised, would_be
 from tests.drift.test_window_values import RATED, rated
 from tests.drift.world import CHECKED, LEAK, QUALITY, SPEED, World, score_row
 from tests.infra.fresh_database import fresh_database
@@ -27,19 +26,6 @@ RULES = RuleSettings(
     apps={"replaced": AppRules(gone_after_s=240)},
 )  # fmt: skip
 SHOP = [0.9, 0.4, 0.4, 0.9, 0.9, 0.4, 0.4, 0.9, 0.9, 0.9, 0.4, 0.4, 0.3]  # the mean of each minute
-
-
-class Told(NamedTuple):
-    """What can be said alike of a problem that is raised and of one that would be."""
-
-    problem_id: str
-    episode: int
-    state: str
-    place: tuple[str, ...]
-    severity: str
-    description: str
-    resolved_at: object
-    openings: tuple[object, ...]
 
 
 def minute(world: World, number: int) -> list[ScoreRow]:
@@ -94,44 +80,15 @@ def tried(world: World, rules: RuleSettings = RULES, until: int = MINUTES) -> li
     return dry_run(world.database, metrics, rules, world.windows, world.at(0), world.at(until * 60))
 
 
-def raised(world: World) -> set[Told]:
-    rows = world.database.rows(
-        "SELECT problem_id, episode, at FROM problem_events FINAL WHERE event IN ('opened', 'reopened') ORDER BY at"
-    )
-    openings: dict[tuple[str, int], list[object]] = {}
-    for row in rows:
-        openings.setdefault((row["problem_id"], row["episode"]), []).append(row["at"])
-    known = {(one.problem_id, one.episode): one for one in world.problems()}
-    return {told(known[key], openings[key]) for key in openings}
-
-
-def told(one: Problem | WouldBe, openings: list[object]) -> Told:
-    place = (one.app, one.environment, one.model, one.aspect, one.metric, one.segment, one.segment_value)
-    said = (one.severity, one.description, one.resolved_at)
-    return Told(one.problem_id, one.episode, one.state, place, *said, tuple(openings))
-
-
-def counts(database: Database) -> dict[str, int]:
-    tables = database.rows(
-        "SELECT name, engine FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
-    )
-    each = [
-        f"SELECT '{table['name']}' AS name, count() AS n FROM {table['name']}"
-        f"{'' if table['engine'] == 'MergeTree' else ' FINAL'}"
-        for table in tables
-    ]
-    return {row["name"]: row["n"] for row in database.rows(" UNION ALL ".join(each))}
-
-
 def test_the_same_rules_would_have_raised_what_they_raised_and_nothing_is_written(world: World) -> None:
     before = counts(world.database)
     found = tried(world)
-    assert {told(one, list(one.openings)) for one in found} == raised(world)
+    assert would_be(found) == raised(world.database)
     assert counts(world.database) == before
     assert before["verdicts"] > 0
     assert {one.rule for one in found} == {"mean", "share", "any", "value", "coverage"}
     assert {one.app for one in found} == {"shop", "rare", "batch", "leaky", "turned", "tenants", "slow", "replaced"}
-    against = compared(world.database, found, world.at(0), world.at(MINUTES * 60))
+    against = compared(world.database, found, world.at(0), world.at(MINUTES * 60), detectors=False)
     assert (against.new, against.gone) == ((), ())
     assert set(against.same) == {one.problem_id for one in found}
 
@@ -171,10 +128,10 @@ def test_other_rules_are_told_apart_from_what_ran(world: World) -> None:
         }
     )
     found = tried(world, other)
-    against = compared(world.database, found, world.at(0), world.at(MINUTES * 60))
+    against = compared(world.database, found, world.at(0), world.at(MINUTES * 60), detectors=False)
     new = [one for one in found if one.problem_id in against.new]
     assert [(one.app, one.metric, one.aspect) for one in new] == [("slow", "speed.seconds", "level")]
     assert [problem.app for problem in against.gone] == ["leaky"]
     assert {one.app for one in found if one.problem_id in against.same} >= {"shop", "batch", "slow"}
-    later = compared(world.database, [], world.at(MINUTES * 60), world.at(MINUTES * 120))
+    later = compared(world.database, [], world.at(MINUTES * 60), world.at(MINUTES * 120), detectors=False)
     assert later.gone == ()

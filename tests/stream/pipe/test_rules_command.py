@@ -43,9 +43,12 @@ def test_it_tells_what_is_new_and_what_is_gone(database: Database, tmp_path: Pat
     assert (rate["rule"], problem["rule"]) == ("failure_rate", "mean")
     assert (told["new"], told["same"], told["gone"]) == ([problem["problem_id"]], [], [])
     assert rate["problem_id"] == problem["problem_id"]
-    assert "flips are of pairs of traces" in told["untried"].values()
-    assert "not tried: rules.flip_pairs, rules.flip_limit: flips are of pairs of traces" in shown
+    assert told["untried"] == {}
+    assert "not tried" not in shown
     assert (problem["openings"], problem["resolved_at"], problem["windows"]) == ([world.at(60).isoformat()], None, 1)
+    file.write_text("[rules]\ndisk_limit = 0.5\n")
+    shown = run(file, *span, variables=reached(database)).output
+    assert "not tried: rules.disk_limit: disks and brokers are as they are now, and have no past" in shown
     fewer = {**reached(database), "RAGWATCH_RULES__MIN_SAMPLE": "21"}
     assert "0 problems: 0 new, 0 same; 0 gone" in run(file, *span, variables=fewer).output
     assert "before --to" in run(file, "--from", "2298-01-01", variables=reached(database), exit_code=2).output

@@ -1,0 +1,126 @@
+"""Remarks, leaked kinds and dead letters, tried on stored rows, are what the jobs raised, on the real engine."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+import pytest
+
+from drift.dry_run.compared import compared
+from drift.dry_run.everything import try_settings
+from drift.dry_run.would_be import WouldBe
+from drift.kinds.findings import watch_findings
+from drift.kinds.storage import watch_dead_letters
+from drift.settings import LimitOverride, RuleOverride, RuleSettings, WindowSettings
+from drift.windows.watermark import WatermarkRow
+from sinks.clickhouse.embedded import EmbeddedClickHouse
+from sinks.rows import ScoreRow
+from tests.drift.dry_run.contract import counts, raised, would_be
+from tests.drift.world import LEAK, QUALITY, World, score_row
+from tests.infra.fresh_database import fresh_database
+
+pytestmark = pytest.mark.clickhouse
+ALL = {one.id: one for one in (QUALITY, LEAK)}
+RULES = RuleSettings(
+    min_sample=10, finding_traces=4, finding_limit=0.2, dead_letters=20, update_every_s=0, flap_s=0,
+    limits=(LimitOverride(app="strict", finding_limit=0.03),),
+)  # fmt: skip
+OVER = 170  # minutes
+
+
+class Letter(NamedTuple):
+    """A row of `dead_letters`; other columns have their defaults."""
+
+    run_id: str
+    topic: str
+    partition: int
+    offset: int
+    time: datetime
+    reason: str
+    ingested_at: datetime
+
+
+def traces(world: World, minute: int) -> list[ScoreRow]:
+    """Of ten minutes: remarks on some, and addresses that leak."""
+    rows = []
+    remarks = {"shop": {10: 10, 90: 12, 100: 8}, "strict": {10: 4}}
+    for app, several in remarks.items():
+        for i in range(12 if app == "shop" else 60):
+            row = score_row(world.at(60 * minute + i), f"{app}-{minute}-{i}", {"good": 0.9}, app=app)
+            rows.append(row._replace(findings=["too_short"] if i < several.get(minute, 0) else []))
+    for i in range(5 if minute == 20 else 0):
+        evidence = json.dumps([{"field": "answer", "start": 0, "end": 1, "kind": "email"}])
+        at = world.at(60 * minute + i)
+        rows.append(score_row(at, f"l-{minute}-{i}", {"passes": 0.0}, app="leaky", evaluator="leak", evidence=evidence))
+    return rows
+
+
+def letters(world: World, minute: int) -> list[Letter]:
+    at, count = world.at(60 * minute + 1), {10: 15, 20: 9, 90: 60}.get(minute, 0)
+    return [Letter("live", "rag.traces", 0, 1000 * minute + i, at, "not_json", at) for i in range(count)]
+
+
+@pytest.fixture(scope="module")
+def world(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
+    """What the jobs raised, who look when the tenth minute of each ended."""
+    frames = WindowSettings(base_s=600, out_of_orderness_s=0, sizes_s=(3600,))
+    with fresh_database(clickhouse_server) as database:
+        world = World(database, windows=frames, rules=RULES, evaluators=ALL)
+        for minute in range(0, OVER, 10):
+            world.store(traces(world, minute))
+            database.insert("dead_letters", letters(world, minute))
+            now = world.at(60 * (minute + 10))
+            database.insert("watermarks", [WatermarkRow("fast", "rag.traces", now)])
+            watch_findings(database, ALL, RULES, world.term, now)
+            watch_dead_letters(database, RULES, world.term, now)
+        yield world
+
+
+def tried(world: World, rules: RuleSettings = RULES) -> list[WouldBe]:
+    return try_settings(world.database, ALL, rules, world.windows, world.at(0), world.at(OVER * 60))
+
+
+def test_the_same_settings_would_have_raised_what_jobs_raised_and_nothing_is_written(world: World) -> None:
+    before = counts(world.database)
+    found = tried(world)
+    assert would_be(found) == raised(world.database)
+    assert counts(world.database) == before
+    assert {(one.app, one.rule, one.segment_value, one.episode) for one in found} == {
+        ("shop", "finding", "too_short", 1),
+        ("shop", "finding", "too_short", 2),
+        ("strict", "finding", "too_short", 1),
+        ("leaky", "finding", "email", 1),
+        ("", "dead_letters", "rag.traces", 1),
+        ("", "dead_letters", "rag.traces", 2),
+    }
+    against = compared(world.database, found, world.at(0), world.at(OVER * 60), detectors=False)
+    assert (against.new, against.gone) == ((), ())
+
+
+def test_each_opens_when_its_hour_has_too_many_and_ends_when_it_has_half_as_many(world: World) -> None:
+    """By hand: 10 of 24, until they are an hour old; 12 of 72 are too few, 20 of 72 are not."""
+    times = {
+        (one.app, one.episode): tuple(
+            at and (at - world.start).total_seconds() / 60 for at in (*one.openings, one.resolved_at)
+        )
+        for one in tried(world)
+    }
+    assert (times["shop", 1], times["shop", 2]) == ((20, 80), (110, 170))
+    assert times["strict", 1] == (20, 50)  # 4 of 120, until 4 of 300 are less than half of 0.03
+    assert times["leaky", 1] == (30, 90)
+    assert times["", 1] == (30, 80)  # 24 until the first 15 are an hour old: 9 are less than half of 20
+
+
+def test_other_limits_are_told_apart_from_those_that_ran(world: World) -> None:
+    other = RULES.model_copy(
+        update={
+            "limits": (),
+            "dead_letters": 30,
+            "overrides": (RuleOverride(metric="leak.passes", allow_kinds=("email",)),),
+        }
+    )
+    found = tried(world, other)
+    against = compared(world.database, found, world.at(0), world.at(OVER * 60), detectors=False)
+    assert {one.app for one in against.gone} == {"strict", "leaky"}
+    assert [one.episode for one in found if one.rule == "dead_letters"] == [1]
