@@ -6,17 +6,25 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-from benchmarks.drift.ours import OURS
+from benchmarks.drift.ours import FLEET, OURS, Said, alone, said
 from benchmarks.drift.rivals import RIVALS
 from benchmarks.drift.scoring import Judged, judged
 from benchmarks.drift.series import Aggregates, Label
-from benchmarks.drift.shapes import Own, Shapes
+from benchmarks.drift.shapes import Calm, Own, Shapes
 from benchmarks.drift.unseen import Unseen
 
-POPULATIONS: Mapping[str, Callable[[], Shapes]] = {"own": Own, "unseen": Unseen}
-DETECTORS = (*OURS, *RIVALS)
+POPULATIONS: Mapping[str, Callable[[], Shapes]] = {"own": Own, "calm": Calm, "unseen": Unseen}
+DETECTORS = (OURS, FLEET, *RIVALS)
 AT_A_TIME = 40  # series: about 250 MB a process
 Results = Mapping[str, Sequence[Judged]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Detectors that judge each series by itself on some series; and what ours says of these, if it is asked."""
+
+    results: Results
+    said: Sequence[Said]
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class Bench:
             labels[first : first + AT_A_TIME] for labels in kinds.values() for first in range(0, len(labels), AT_A_TIME)
         ]
 
-    def run(self, part: Sequence[Label]) -> Results:
+    def run(self, part: Sequence[Label]) -> Part:
         """Every detector on these series, which are of one kind."""
         population = POPULATIONS[self.shapes]()
         aggregates, found = [], defaultdict[str, list[Judged]](list)
@@ -50,13 +58,13 @@ class Bench:
             for name in self.detectors if label.index < self.rival_series else ():
                 if name in RIVALS and (alarm := RIVALS[name](series)) is not None:
                     found[name].append(judged(label, alarm))
-        for name in set(self.detectors) & set(OURS):
-            alarms = OURS[name](aggregates)
-            found[name] += [judged(label, alarm) for label, alarm in zip(part, alarms, strict=True)]
-        return found
+        ours = said(aggregates) if {OURS, FLEET} & set(self.detectors) else []
+        if OURS in self.detectors:
+            found[OURS] += alone(ours)
+        return Part(found, ours if FLEET in self.detectors else [])
 
 
-def results(bench: Bench, jobs: int) -> Iterator[tuple[int, Results]]:
+def results(bench: Bench, jobs: int) -> Iterator[tuple[int, Part]]:
     """How many series were done, and how the detectors did on them; part by part, as they come."""
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(bench.run, part): len(part) for part in bench.parts()}

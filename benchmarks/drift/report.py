@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from benchmarks.drift.changes import CHANGES
+from benchmarks.drift.clock import PER_DAY
+from benchmarks.drift.ours import FLEET, FLEET_DAYS
 from benchmarks.drift.scoring import Judged, summary
 
 FALSE_PER_DAY = 0.005
@@ -57,6 +59,14 @@ def unmet(judged: Sequence[Judged]) -> list[str]:
         if not delay <= goal:
             short.append(f"{name} at {delay:.0f} min instead of {goal}")
     return short
+
+
+def of_fleet(judged: Sequence[Judged]) -> str:
+    """How many false alarms all series together had, and in how many days of the whole fleet without a change."""
+    false = sum(one.false_episodes for one in judged)
+    days = sum(one.null_windows for one in judged) / PER_DAY / len(judged)
+    expected = days / FLEET_DAYS
+    return f"{FLEET}: {false} false in {days:.1f} days of {len(judged)} series; at most {expected:.1f} expected"
 
 
 def too_many(judged: Sequence[Judged]) -> list[str]:

@@ -1,6 +1,7 @@
 """The benchmark's own series: each is made of its seed and number alone."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -47,6 +48,13 @@ class Own:
         if label.change:
             plan = CHANGES[label.change].apply(plan, label.at, rng)
         return sampled(label, plan, np.random.default_rng([seed, label.index, RECORDS]))
+
+
+class Calm(Own):
+    """The same, but nothing changes: a fleet that is well."""
+
+    def label(self, seed: int, index: int) -> Label:
+        return replace(super().label(seed, index), change=None, at=WINDOWS, until=WINDOWS)
 
 
 def changing(index: int, change: Change, name: str, shape: str, regime: str, rng: np.random.Generator) -> Label:

@@ -33,10 +33,10 @@ def test_unseen_shapes_come_as_often_as_each_other_well_and_changed() -> None:
 
 def test_a_series_is_judged_alike_in_whatever_part_it_is() -> None:
     scores = [label for label in (Own().label(4, index) for index in range(8)) if label.kind == "score"]
-    together = BENCH.run(scores)["3sigma"]
+    together = BENCH.run(scores).results["3sigma"]
     assert len(together) > 1
     assert [one.label.index for one in together] == [label.index for label in scores if label.index < 6]
-    assert together[1] == BENCH.run([scores[1]])["3sigma"][0]
+    assert together[1] == BENCH.run([scores[1]]).results["3sigma"][0]
 
 
 def some(kind: str, change: str | None) -> Label:
@@ -49,7 +49,7 @@ def some(kind: str, change: str | None) -> Label:
 def test_ours_finds_a_large_change_of_each_kind_and_leaves_the_others_alone(change: str) -> None:
     kind = CHANGES[change].kind
     series = [Own().series(4, label) for label in (some(kind, change), some(kind, None))]
-    changed, well = sequential([Aggregates.of(one) for one in series])
+    changed, well = sequential([Aggregates.of(one) for one in series]).alarm
     found = judged(series[0].label, changed)
     assert found.false_episodes == 0
     assert found.delay_min is not None
@@ -59,10 +59,10 @@ def test_ours_finds_a_large_change_of_each_kind_and_leaves_the_others_alone(chan
 
 def test_labels_of_series_with_fewer_categories_are_filled_up() -> None:
     three, forty = (Unseen().series(1, label_of(shape)) for shape in ("3 labels", "40 labels"))
-    alone = sequential([Aggregates.of(three)])
-    together = sequential([Aggregates.of(one) for one in (three, forty)])
-    assert together.shape == (2, 2_016)
-    assert np.array_equal(together[0], alone[0])
+    alone = sequential([Aggregates.of(three)]).alarm
+    both = sequential([Aggregates.of(one) for one in (three, forty)]).alarm
+    assert both.shape == (2, 2_016)
+    assert np.array_equal(both[0], alone[0])
 
 
 def label_of(shape: str) -> Label:
