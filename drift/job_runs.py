@@ -14,17 +14,17 @@ class Stopped(Exception):
 
 
 class Done(NamedTuple):
-    """What a run read (windows, series, records, runs, problems, messages) and raised (events, insights, messages).
+    """How much a run read (windows, series, records, runs, disks …) and raised (events, insights, messages)."""
 
-    None: it does not count.
-    """
-
-    read: int | None = None
-    raised: int | None = None
+    read: int
+    raised: int
 
 
 class JobRun(NamedTuple):
-    """Table `job_history`. `started_at` by the server's clock; `failed` says why it did, empty where it did not."""
+    """Table `job_history`. `started_at` by the server's clock; `failed` says why it did, empty where it did not.
+
+    `read` and `raised` are of runs that did not fail.
+    """
 
     job: str
     epoch: int

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from drift.job_runs import Done, Stopped, record_failure, record_run
+from drift.job_runs import Stopped, record_failure, record_run
 from drift.jobs import Jobs, server_time
 from drift.leadership import Leadership, Term
 from drift.settings import RuleSettings
@@ -102,7 +102,7 @@ class Scheduled:
                 took_s = time.monotonic() - began
                 record_failure(self._database, name, term, started, took_s, why or type(error).__name__)
             raise
-        record_run(self._database, name, term, started, time.monotonic() - began, done or Done())
+        record_run(self._database, name, term, started, time.monotonic() - began, done)
 
     def _failed(self, name: str, why: str) -> None:
         self._telemetry.job_runs.labels(name, "failed").inc()

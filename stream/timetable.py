@@ -35,7 +35,7 @@ from stream.telemetry.registry import Telemetry
 
 log = logging.getLogger(__name__)
 
-Job = Callable[[Jobs, datetime], Done | None]
+Job = Callable[[Jobs, datetime], Done]
 
 _LOOK_S = 60.0  # how often a new leader may find that something slow is due
 _LONGEST_PAUSE_S = 300.0  # between two looks whether Grafana is back
@@ -129,11 +129,11 @@ def _watching_inconsistency(jobs: Jobs, now: datetime) -> Done:
 
 
 def _watching_disks(jobs: Jobs, now: datetime) -> Done:
-    return Done(raised=len(watch_disks(jobs.database, jobs.rules, jobs.term, now)))
+    return _done(watch_disks(jobs.database, jobs.rules, jobs.term, now))
 
 
 def _watching_dead_letters(jobs: Jobs, now: datetime) -> Done:
-    return Done(raised=len(watch_dead_letters(jobs.database, jobs.rules, jobs.term, now)))
+    return _done(watch_dead_letters(jobs.database, jobs.rules, jobs.term, now))
 
 
 def _watching_retention(settings: Settings) -> Job:
@@ -161,7 +161,12 @@ def _looking(stopped: Callable[[], bool]) -> Job:
 def _joining(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
     kafka = settings.kafka
     labels = LabelJob(database, kafka, settings.ingest.max_bytes, telemetry, partial(send, kafka))
-    return lambda _, now: Done(read=sum(labels.run(now).values()))
+
+    def job(jobs: Jobs, now: datetime) -> Done:
+        found = labels.run(now)
+        return Done(read=sum(found.values()), raised=found.get("sent", 0))
+
+    return job
 
 
 def _warned_of_a_lack() -> bool:

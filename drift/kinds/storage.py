@@ -13,11 +13,11 @@ from drift.leadership import Term
 from drift.phrases import moment, percent
 from drift.problems.accounts import account_of
 from drift.problems.events import Place, place_of_none
-from drift.problems.problem import EventRow, Kind
-from drift.problems.troubles import Over, Trouble, standing, tell
+from drift.problems.problem import Kind
+from drift.problems.troubles import Over, Trouble, Watched, standing, tell
 from drift.settings import RuleSettings, Severity
 from sinks.clickhouse.database import Database
-from sinks.clickhouse.disks import disks
+from sinks.clickhouse.disks import Disk, disks
 
 _KIND: Kind = "threshold"
 _ROOM = 0.03  # of the disk: so much less than the limit must be used before it is over
@@ -39,27 +39,31 @@ class Letters(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def watch_disks(database: Database, rules: RuleSettings, term: Term, now: datetime) -> list[EventRow]:
+def watch_disks(database: Database, rules: RuleSettings, term: Term, now: datetime) -> Watched:
     """What disks say is told when this returns; raises `ConfigError` where the user may not read how full they are.
 
     `now` is the server's time.
     """
-    return _tell(database, "disk", _disks(database, rules, now), rules, term, now)
+    found = disks(database)
+    return _told(database, "disk", len(found), _full(found, rules, now), rules, term, now)
 
 
-def watch_dead_letters(database: Database, rules: RuleSettings, term: Term, now: datetime) -> list[EventRow]:
+def watch_dead_letters(database: Database, rules: RuleSettings, term: Term, now: datetime) -> Watched:
     """What dead letters say is told when this returns; `now` is the server's time."""
-    return _tell(database, "dead_letters", _dead_letters(database, rules, now), rules, term, now)
+    found = letters_of(database, now)
+    read = sum(one.recent for one in found)
+    return _told(database, "dead_letters", read, _many(found, rules, now), rules, term, now)
 
 
-def _tell(
+def _told(
     database: Database,
     segment: str,
+    read: int,
     found: Iterable[tuple[Place, Trouble | None]],
     rules: RuleSettings,
     term: Term,
     now: datetime,
-) -> list[EventRow]:
+) -> Watched:
     told = {
         place: Over(place, _KIND, now)
         for place in standing(database, _KIND)
@@ -70,12 +74,12 @@ def _tell(
         told.pop(place, None)
         if trouble is not None:
             troubles.append(trouble)
-    return tell(database, [*troubles, *told.values()], rules, term, now)
+    return Watched(read, tell(database, [*troubles, *told.values()], rules, term, now))
 
 
-def _disks(database: Database, rules: RuleSettings, now: datetime) -> Iterator[tuple[Place, Trouble | None]]:
+def _full(found: Iterable[Disk], rules: RuleSettings, now: datetime) -> Iterator[tuple[Place, Trouble | None]]:
     """Those that are nearly full, or were and have not enough room yet (None)."""
-    for disk in disks(database):
+    for disk in found:
         place, used = _place("disk", disk.name), disk.used
         if used > rules.disk_limit:
             left = f"{disk.free_bytes / 2**30:.3g} GiB are free"
@@ -88,9 +92,9 @@ def _disks(database: Database, rules: RuleSettings, now: datetime) -> Iterator[t
             yield place, None
 
 
-def _dead_letters(database: Database, rules: RuleSettings, now: datetime) -> Iterator[tuple[Place, Trouble | None]]:
+def _many(found: Iterable[Letters], rules: RuleSettings, now: datetime) -> Iterator[tuple[Place, Trouble | None]]:
     """Topics with many, or that had and have not few enough yet (None)."""
-    for one in letters_of(database, now):
+    for one in found:
         if are_many(one.recent, one.usual, rules.dead_letters, 1.0):
             yield place_of_letters(one.topic), trouble_of(one, rules, now)
         elif are_many(one.recent, one.usual, rules.dead_letters, RELIEF):

@@ -121,9 +121,9 @@ def test_it_fires_where_the_jobs_are_silent_and_not_where_they_work(database: Da
     term, now = elect(database, "me"), server_time(database)
     database.insert("job_runs", [OldRun("watch", term.epoch, now - timedelta(hours=1))])
     assert fires(database, rule)
-    record_run(database, "insights", term, term.elected_at, 1.0, Done())
+    record_run(database, "insights", term, term.elected_at, 1.0, Done(0, 0))
     assert fires(database, rule), "another job is no sign that windows are judged"
-    record_run(database, "watch", term, term.elected_at, 1.0, Done())
+    record_run(database, "watch", term, term.elected_at, 1.0, Done(0, 0))
     assert not fires(database, rule)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from drift.job_runs import Done
 from drift.settings import RuleSettings
 from evaluators.errors import ConfigError
 from sinks.clickhouse.database import Database
@@ -16,6 +15,7 @@ from stream.scheduler import Scheduled
 from stream.settings import load
 from stream.telemetry.health import JobHealth
 from stream.telemetry.registry import Telemetry
+from stream.timetable import watching
 from tests.drift.test_scheduler import Leads
 from tests.drift.world import EVALUATORS, World
 
@@ -92,7 +92,7 @@ def test_the_next_look_judges_by_the_new_rules(database: Database) -> None:
     def look(second: float) -> None:
         world.progress(second)
         clock.append(world.at(second))
-        assert jobs.run("watch", lambda jobs, now: Done(raised=jobs.watch(now).events))
+        assert jobs.run("watch", watching(telemetry))
 
     world.scores(0, [0.2] * 8)
     look(60)

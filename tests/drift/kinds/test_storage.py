@@ -38,11 +38,10 @@ def letters(
 
 def look(world: World, second: float, rules: RuleSettings = ROOM) -> list[str]:
     now = world.at(second)
-    events = [
-        *watch_disks(world.database, rules, world.term, now),
-        *watch_dead_letters(world.database, rules, world.term, now),
-    ]
-    return [f"{event.event} {event.segment} {event.segment_value}" for event in events]
+    disks = watch_disks(world.database, rules, world.term, now)
+    letters = watch_dead_letters(world.database, rules, world.term, now)
+    assert disks.read > 0
+    return [f"{event.event} {event.segment} {event.segment_value}" for event in (*disks.events, *letters.events)]
 
 
 def test_a_disk_that_is_nearly_full_is_a_problem_until_there_is_room(database: Database) -> None:
@@ -82,7 +81,8 @@ def test_who_may_not_read_disks_is_told_of_dead_letters(database: Database) -> N
     unprivileged = WithoutTheRight(database.settings)
     with pytest.raises(ConfigError, match=r"fills up until .*: GRANT SELECT ON system\.disks TO .*Not enough priv"):
         watch_disks(unprivileged, ROOM, world.term, world.at(0))
-    (event,) = watch_dead_letters(unprivileged, ROOM, world.term, world.at(0))
+    read, (event,) = watch_dead_letters(unprivileged, ROOM, world.term, world.at(0))
+    assert read == 40
     assert (event.event, event.segment) == ("opened", "dead_letters")
     unprivileged.close()
 
