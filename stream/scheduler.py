@@ -22,6 +22,7 @@ from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings
 from evaluators.spec import Evaluator
 from evaluators.suited import suited
 from sinks.clickhouse.database import Database
+from stream.job_errors import JobErrors
 from stream.kafka.leader import KafkaLeadership
 from stream.labels.reader import LabelReader
 from stream.lanes.worker import CRASHED, STOPPED, WRONG_SETTINGS
@@ -39,7 +40,10 @@ _MISFIRE_S = 3600  # a job that could not start in time starts late rather than 
 
 
 class Scheduled:
-    """Runs jobs for whoever leads: a job that raises is counted and logged, and the next one runs."""
+    """Runs jobs for whoever leads: a job that raises is counted and logged, and the next one runs.
+
+    `now` is the server's time, `clock` monotonic, in seconds.
+    """
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class Scheduled:
         telemetry: Telemetry,
         health: JobHealth,
         now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._rules = rules
@@ -60,6 +65,7 @@ class Scheduled:
         self._telemetry = telemetry
         self._health = health
         self._now = now
+        self._errors = JobErrors(clock)
         self._jobs: Jobs | None = None
         self._lock = threading.Lock()
 
@@ -76,13 +82,14 @@ class Scheduled:
             log.info("job %s leaves off: %s; its next run goes on", name, where)
             return False
         except RagwatchError as error:
-            log.error("job %s: %s", name, error)
+            self._errors.failed(name, str(error))
             self._failed(name, str(error))
             return False
         except Exception as error:  # a scheduled job: the next run may do better
             log.exception("job %s failed", name)
             self._failed(name, type(error).__name__)
             return False
+        self._errors.done(name)
         self._telemetry.job_runs.labels(name, "done").inc()
         self._telemetry.job_success_time.labels(name).set_to_current_time()
         self._health.moved()

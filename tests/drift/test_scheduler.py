@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import logging
 import signal
 import threading
 import uuid
@@ -25,6 +26,7 @@ from stream.telemetry.registry import Telemetry
 from stream.timetable import Job, schedule, watching
 from tests.contracts.grafana_server import TOKEN, serving
 from tests.drift.jobs_process import jobs_process
+from tests.drift.kinds.test_storage import WithoutTheRight
 from tests.drift.watching.planted import DAY, START, Planted, window
 from tests.drift.world import EVALUATORS, World
 from tests.infra.kafka_node import KafkaNode
@@ -68,6 +70,7 @@ def scheduled(world: World, leads: Leads, clock: Clock) -> tuple[Scheduled, Tele
         telemetry,
         health,
         lambda: world.at(next(looks)),
+        clock,
     )
     return made, telemetry, health
 
@@ -128,6 +131,27 @@ def test_every_job_of_the_schedule_does_its_work_and_is_recorded(database: Datab
     assert [name for name in names if recorded[name].read is None or recorded[name].raised is None] == []
     assert (recorded["watch"].read, recorded["failure_rates"].read, recorded["findings"].read) == (1, 1, 0)
     assert recorded["jobs"].read == names.index("jobs")  # the runs before its own
+
+
+def test_a_right_that_is_missing_is_said_once_an_hour_and_is_a_problem(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    world, clock = World(WithoutTheRight(database.settings)), Clock()
+    jobs, telemetry, _ = scheduled(world, Leads(world.term), clock)
+    planned = {name: job for name, _, job in schedule(Settings(), database, telemetry, threading.Event().is_set)}
+    caplog.set_level(logging.ERROR)
+    for minute in (0, 1, 2, 59, 61):
+        clock.seconds = 60 * minute
+        assert not jobs.run("storage", planned["storage"])
+    first, again = caplog.messages
+    assert "GRANT SELECT ON system.disks" in first
+    assert again == f"{first} (5 runs in a row failed)"
+    assert count(telemetry, "storage", "failed") == 5
+    assert jobs.run("jobs", planned["jobs"])
+    (problem,) = world.open()
+    assert (problem.aspect, problem.segment_value) == ("jobs", "storage")
+    assert "GRANT SELECT ON system.disks" in problem.attributes["reasons"][0]
+    world.database.close()
 
 
 def test_a_job_that_leaves_off_when_the_process_ends_is_neither_done_nor_failed(database: Database) -> None:
