@@ -36,7 +36,7 @@ class TopicModels:
         return self._models
 
     def refresh(self) -> None:
-        """Read what is new; what cannot be read now is logged, and the next look may do better."""
+        """Read what is new. Never raises: a look that fails is logged and counted, and the next one may do better."""
         try:
             version = stored.newest_version(self._database, self._encoder)
             if version == self._version:
@@ -45,6 +45,10 @@ class TopicModels:
             self._version = version
         except RagwatchError as error:
             log.warning("topic models were not read, the last ones hold: %s", error)
+            self._failed()
+            return
+        except Exception:  # as a job: a bug, or a row that is not sound, must not end the thread that looks
+            log.exception("topic models were not read, the last ones hold")
             self._failed()
             return
         log.info("topic models of %d applications, the newest of version %d", len(self._models), version)

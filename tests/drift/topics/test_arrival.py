@@ -1,6 +1,6 @@
 """A trace gets its topic where its question is embedded: on that lane's scores, and beside its vector."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -106,6 +106,14 @@ def test_however_cut_and_however_often_read_the_topics_are_the_same(size: int) -
     assert repr(process(records, {"docs": model()})) == repr(whole)
 
 
+def await_that(holds: Callable[[], bool], database: Database) -> None:
+    for _ in range(1_000):
+        if holds():
+            return
+        database.rows("SELECT sleep(0.01)")
+    raise AssertionError("it never held")
+
+
 @pytest.mark.clickhouse
 def test_a_worker_takes_a_newer_model_without_a_restart(database: Database) -> None:
     holding = TopicModels(database, ENCODER.revision, refresh_s=0.01)
@@ -118,11 +126,7 @@ def test_a_worker_takes_a_newer_model_without_a_restart(database: Database) -> N
     assert np.array_equal(holding.now()["docs"].topics[0].centroid, model().topics[0].centroid)
     stored.store(database, model(version=2 << 32), epoch=2)
     with holding.kept_fresh():
-        for _ in range(1_000):
-            if holding.now()["docs"].version == 2 << 32:
-                break
-            database.rows("SELECT sleep(0.01)")
-    assert holding.now()["docs"].version == 2 << 32
+        await_that(lambda: holding.now()["docs"].version == 2 << 32, database)
 
 
 def test_while_the_database_is_away_the_last_models_hold(caplog: pytest.LogCaptureFixture) -> None:
@@ -136,6 +140,28 @@ def test_while_the_database_is_away_the_last_models_hold(caplog: pytest.LogCaptu
     holding.refresh()
     told = telemetry.registry.get_sample_value("ragwatch_topic_model_failures_total", {"lane": "model"})
     assert told == 2, "the one before anybody counted too"
+
+
+@pytest.mark.clickhouse
+def test_a_row_that_is_not_sound_ends_no_look_for_newer_models(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    holding, telemetry = TopicModels(database, ENCODER.revision, refresh_s=0.01), Telemetry()
+    holding.count_failures(telemetry.topic_model_failures.labels("model"))
+    stored.store(database, model(version=1 << 32), epoch=1)
+    holding.refresh()
+    unsound = stored.TopicModelRow("docs", ENCODER.revision, 2 << 32, 2, AT, 9, [1, 2], ["json"], [], [], [])
+    database.insert("topic_models", [unsound])
+
+    def failures() -> float | None:
+        return telemetry.registry.get_sample_value("ragwatch_topic_model_failures_total", {"lane": "model"})
+
+    with holding.kept_fresh():
+        await_that(lambda: (failures() or 0) >= 2, database)
+        assert holding.now()["docs"].version == 1 << 32
+        assert "ValueError" in caplog.text
+        stored.store(database, model(version=3 << 32), epoch=3)
+        await_that(lambda: holding.now()["docs"].version == 3 << 32, database)
 
 
 @pytest.mark.clickhouse
