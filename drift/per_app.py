@@ -37,5 +37,6 @@ class AppDrift(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     margin: Factor = Field(
         default=1.0,
         description="A change is told only where it is so many times as great as what is nobody's business: of 1: 1 % "
-        "of a score's range, a tenth of its variance, a tenth of the records of a day. The same detectors see less.",
+        "of a score's range, a tenth of its variance, a tenth of the records of a day, a fifth of the odds of a label "
+        "or of a group of questions, 2 % of the pairs that tell days of questions apart. The same detectors see less.",
     )

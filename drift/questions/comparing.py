@@ -72,8 +72,8 @@ def is_weekend(starts: Integers) -> Flags:
     return found
 
 
-def is_unlike(told: Apart | None, usual: Floats, already: bool = False) -> bool | None:
-    """Whether a day differs, for sure by more than the margin and more than days like it do; None: cannot be told.
+def is_unlike(told: Apart | None, usual: Floats, margin: float, already: bool = False) -> bool | None:
+    """Whether a day differs, for sure by more than the `margin` and more than days like it do; None: cannot be told.
 
     Where the day before was unlike `already`, one in twenty is sure enough: a kind of day of which there are few tells
     less, and would end what is not over.
@@ -84,7 +84,7 @@ def is_unlike(told: Apart | None, usual: Floats, already: bool = False) -> bool 
     known = usual[np.isfinite(usual)]
     if told is None or len(known) < LEAST_DAYS:
         return None
-    beyond = told.area - 0.5 - MARGIN
+    beyond = told.area - 0.5 - margin
     if beyond < -float(ndtri(level)) * told.error:
         return False
     spread = max(float(known.std(ddof=1)), _LEAST_SPREAD) * math.sqrt(1 + 1 / len(known))

@@ -4,13 +4,14 @@ References are learned when a day begins, of what was known then: at first every
 something is amiss, so that no trouble becomes what is usual unless a person says so.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from drift.detectors import categories, watching
+from drift.detectors.baseline import Baseline
 from drift.detectors.series import Integers
-from drift.questions.comparing import Compared, alike, compared, is_unlike
+from drift.questions.comparing import MARGIN, Compared, alike, compared, is_unlike
 from drift.questions.learning import DAY_QUESTIONS, TICK_QUESTIONS, TICK_S, Learner, counted
 from drift.questions.lots import Asked, Lot
 from drift.questions.memory import Memory
@@ -24,12 +25,16 @@ FORGOTTEN_S = 7 * grid.DAY_S  # after which nobody makes up for what was not loo
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Runs for one application; `pin` and `basis` are what people said its reference rests on."""
+    """Runs for one application; `pin` and `basis` are what people said its reference rests on.
+
+    `margin`: so many times as great as what is nobody's business must a change be.
+    """
 
     learner: Learner
     asked: Asked
     pin: Pin | None
     basis: int
+    margin: float = 1.0
 
     def advance(self, memory: Memory | None, end: int) -> Memory | None:
         """As it is once all ticks before `end` were looked at; None where there is nothing to compare with yet."""
@@ -80,7 +85,8 @@ class Runner:
     def _look(self, memory: Memory, stop: int) -> None:
         some = self.learner.questions.lot(self.asked, memory.until, stop, TICK_S, TICK_QUESTIONS)
         start = np.arange(memory.until, stop, TICK_S)
-        seen = categories.run(memory.reference.baseline, memory.state, counted(some, memory.reference.groups, start))
+        ticks = counted(some, memory.reference.groups, start)
+        seen = categories.run(self._judging(memory), memory.state, ticks)
         memory.until = stop
         _note(memory, start[seen.alarm[0]])
 
@@ -91,25 +97,29 @@ class Runner:
             return
         usual = reference.usual[alike(reference.days, day)] if reference.rhythm else reference.usual
         found = compared(asked, self.learner.example(self.asked, reference, day), reference.rhythm)
-        memory.unlike = bool(is_unlike(found.apart, usual, memory.unlike))
+        memory.unlike = bool(is_unlike(found.apart, usual, self.margin * MARGIN, memory.unlike))
         if memory.unlike:
             _note(memory, np.array([day]))
-        if memory.alarm and _is_over(memory, asked, day):
+        if memory.alarm and _is_over(memory, self._judging(memory), asked, day):
             memory.restart()
 
+    def _judging(self, memory: Memory) -> Baseline:
+        """The reference's baseline with the margin that settings ask for; it is learned, and stored, with its own."""
+        found = memory.reference.baseline
+        return replace(found, margin=found.margin * self.margin, near=found.near * self.margin)
 
-def _is_over(memory: Memory, asked: Lot, day: int) -> bool:
+
+def _is_over(memory: Memory, baseline: Baseline, asked: Lot, day: int) -> bool:
     """Whether the group in alarm had its usual share, or nearly, on a whole day after the alarm's onset.
 
     The detector itself wants two dozen means that say something: of a group of 1 in 100, of thousands of questions.
     """
-    reference = memory.reference
-    reading = watching.read(reference.baseline, memory.state)
+    reading, groups = watching.read(baseline, memory.state), memory.reference.groups
     channel, shift = int(reading.channel[0]), float(reading.shift[0])
-    if reading.onset[0] > day or channel > reference.groups.none:
+    if reading.onset[0] > day or channel > groups.none:
         return False
-    share = float((reference.groups.of(asked.vectors) == channel).mean())
-    allowed = max(float(reference.baseline.near[0, channel]), abs(shift) / 2)
+    share = float((groups.of(asked.vectors) == channel).mean())
+    allowed = max(float(baseline.near[0, channel]), abs(shift) / 2)
     return int(reading.direction[0]) * (share - float(reading.expected[0])) <= allowed
 
 

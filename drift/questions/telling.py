@@ -36,15 +36,17 @@ def onset(memory: Memory) -> int:
     return min(began, day) if memory.unlike else began
 
 
-def account(asked: Asked, memory: Memory, found: Compared, since: datetime, rules: RuleSettings) -> Account:
-    """Of trouble since then. It quotes no question."""
+def account(
+    asked: Asked, memory: Memory, found: Compared, since: datetime, rules: RuleSettings, margin: float
+) -> Account:
+    """Of trouble since then, `margin` times what is nobody's business or more. It quotes no question."""
     groups, place, number = moved(memory, found), place_of(asked), len(found.new.at)
     return account_of(
         "input_drift",
         place,
         None,
         _describe(place, memory, found, groups, since),
-        _attributes(asked, memory, found, groups),
+        _attributes(asked, memory, found, groups) | {"margin": margin * MARGIN},
         rules,
         wrong=round(_elsewhere(found, groups) * number),
         traffic=number,
@@ -75,7 +77,6 @@ def _attributes(asked: Asked, memory: Memory, found: Compared, groups: list[Move
     told: dict[str, Any] = {
         "encoder": asked.encoder,
         "groups": [one._asdict() for one in groups],
-        "margin": MARGIN,
         "moved_share": _elsewhere(found, groups),
         "reference": reference.run_id,
         "reference_since": grid.time(reference.since).isoformat(),

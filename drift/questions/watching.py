@@ -95,7 +95,7 @@ class QuestionWatch:
         place = place_of(asked)
         series = Series(*(getattr(place, name) for name in Series._fields))
         learner = Learner(StoredQuestions(self.database), self.settings.history_days)
-        return Runner(learner, asked, said.pin_of(series), said.basis(series))
+        return Runner(learner, asked, said.pin_of(series), said.basis(series), self.settings.of(asked.app).margin)
 
     def _told(
         self, runner: Runner, memory: Memory | None, before: Problem | None, end: int, now: datetime
@@ -111,7 +111,7 @@ class QuestionWatch:
         since = grid.time(began)
         if before is not None:
             since = min(since, datetime.fromisoformat(before.voices[_KIND].attributes["since"]))
-        said = account(runner.asked, memory, found, since, self.rules)
+        said = account(runner.asked, memory, found, since, self.rules, runner.margin)
         return [Trouble(place, said, since, grid.time(memory.until))]
 
 

@@ -67,16 +67,22 @@ def test_weekends_are_days_of_their_own_kind() -> None:
     ],
 )
 def test_a_day_is_unlike_for_sure_or_not(area: float, error: float, usual: list[float], unlike: bool | None) -> None:
-    assert is_unlike(Apart(area, error, np.zeros(0)), np.array(usual)) is unlike
+    assert is_unlike(Apart(area, error, np.zeros(0)), np.array(usual), 0.02) is unlike
+
+
+def test_a_wider_margin_is_nobodys_business_either() -> None:
+    told, usual = Apart(0.58, 0.013, np.zeros(0)), np.array([0.50, 0.49, 0.51, 0.50, 0.50])
+    assert is_unlike(told, usual, 0.039), "0.041 beyond it are 3.15 errors, 3.09 are asked for"
+    assert not is_unlike(told, usual, 0.041), "3.0 errors"
 
 
 def test_what_was_unlike_stays_so_while_one_in_twenty_is_sure() -> None:
     told, usual = Apart(0.58, 0.02, np.zeros(0)), np.array([0.50, 0.46, 0.54, 0.50, 0.50])
-    assert not is_unlike(told, usual)
-    assert is_unlike(told, usual, already=True), (
+    assert not is_unlike(told, usual, 0.02)
+    assert is_unlike(told, usual, 0.02, already=True), (
         "3.0 errors beyond the margin, and t = 2.6, of which 3 in 100 days have more"
     )
 
 
 def test_nothing_asked_is_nothing_told() -> None:
-    assert is_unlike(None, np.full(LEAST_DAYS, 0.5)) is None
+    assert is_unlike(None, np.full(LEAST_DAYS, 0.5), 0.02) is None

@@ -31,7 +31,7 @@ FIRST = START - 8 * DAY_S
 CHANGED = START + DAY_S
 BACK = CHANGED + DAY_S
 NOON = CHANGED + DAY_S // 2
-SETTINGS = DriftSettings(history_days=8)
+SETTINGS = DriftSettings(history_days=8, apps={"calm": AppDrift(margin=30)})
 RULES = RuleSettings(update_every_s=0)
 
 
@@ -87,17 +87,19 @@ def problems(database: Database) -> dict[str, Problem]:
 
 def test_a_problem_opens_says_what_is_asked_and_ends(database: Database) -> None:
     comes_and_goes, stays = world(1, BACK), world(2, START + 99 * DAY_S)
-    for app, one in (("bank", stays), ("shop", comes_and_goes)):
+    for app, one in (("bank", stays), ("calm", stays), ("shop", comes_and_goes)):
         store(database, app, one, FIRST, START + 3 * DAY_S + HOUR_S)
     store(database, "shop", world(3, FIRST), FIRST, START, run_id="replay")
     store(database, "young", World(4, steady, an_hour=25, dimension=16), START - HOUR_S, START + DAY_S)
 
     first = look(database, START + 6 * HOUR_S)
-    assert (first.applications, told(first)) == (3, [])
+    assert (first.applications, told(first)) == (4, [])
     assert first.warming == {"young": "less than a day of history: the hours of the day are not known"}
     assert told(look(database, CHANGED)) == []
 
-    assert told(look(database, NOON)) == ["opened bank", "opened shop"]
+    assert told(look(database, NOON)) == ["opened bank", "opened shop"], (
+        "so large a change is nobody's business of calm"
+    )
     shop = problems(database)["shop"]
     assert (shop.aspect, shop.metric, shop.kinds) == ("inputs", "inputs.question_meaning", ("input_drift",))
     assert (shop.type, shop.code, shop.severity) == ("data_quality", "P0101 Data drift", "high")
@@ -108,7 +110,7 @@ def test_a_problem_opens_says_what_is_asked_and_ends(database: Database) -> None
     assert all(id_.startswith("new") for id_ in shop.examples)
     said = shop.attributes
     assert 0.55 < said["low"] < said["value"] < said["high"] < 1
-    assert said["encoder"] == "e@1"
+    assert (said["encoder"], said["margin"]) == ("e@1", 0.02)
     assert any(one["name"] in ("questions about refunds", "questions unlike all before") for one in said["groups"])
     assert all(one["now"] > one["before"] or "refunds" not in one["name"] for one in said["groups"])
     assert datetime.fromisoformat(said["since"]) - grid.time(CHANGED) < timedelta(hours=2)
