@@ -5,11 +5,12 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
 from sinks.clickhouse.database import Database
 from tests.chaos.ledger import Ledger, Sent
 from tests.failures.site import Place
+from tests.infra.kafka_clients import consumer_of
 from tests.stream.core.traffic import Broker
 
 Rows = Counter[tuple[Any, ...]]
@@ -50,9 +51,7 @@ def sent_dead_letters(broker: Broker, topic: str) -> dict[Place, bytes]:
     """What the dead-letter topic (of one partition) holds; where one was sent twice, it is the same one."""
 
     async def consume() -> dict[Place, bytes]:
-        consumer = AIOKafkaConsumer(bootstrap_servers=broker.bootstrap, enable_auto_commit=False)
-        await consumer.start()
-        try:
+        async with consumer_of(broker.bootstrap, enable_auto_commit=False) as consumer:
             only = TopicPartition(topic, 0)
             consumer.assign([only])
             await consumer.seek_to_beginning(only)
@@ -63,8 +62,6 @@ def sent_dead_letters(broker: Broker, topic: str) -> dict[Place, bytes]:
                     said = dict(record.headers)
                     found[Place(int(said["dlq.partition"]), int(said["dlq.offset"]))] = record.value
             return found
-        finally:
-            await consumer.stop()
 
     return asyncio.run(consume())
 

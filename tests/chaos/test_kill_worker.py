@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.chaos.ledger import Ledger, make
 from tests.chaos.processes import Ragwatch, wait_until, write_settings
 from tests.chaos.windows import stored_windows
+from tests.infra.kafka_clients import producer_of
 from tests.infra.kafka_node import KafkaNode
+from tests.stream.core.traffic import make_topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(300)]
 
@@ -22,16 +22,9 @@ COUNT = 20_000
 
 
 async def _produce(bootstrap: str, topic: str, ledger: Ledger) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    topics = [NewTopic(topic, 4, 1), NewTopic(f"{topic}.dead", 1, 1), NewTopic(f"{topic}.jobs", 1, 1)]
-    await admin.create_topics(topics)
-    await admin.close()
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, enable_idempotence=True)
-    await producer.start()
-    for sent in ledger.messages:
-        await producer.send(topic, sent.message(), key=sent.trace_id.encode())
-    await producer.stop()
+    async with producer_of(bootstrap, linger_ms=20, enable_idempotence=True) as producer:
+        for sent in ledger.messages:
+            await producer.send(topic, sent.message(), key=sent.trace_id.encode())
 
 
 def _distinct(database: Database) -> int:
@@ -43,6 +36,7 @@ def test_kill_9_leaves_every_trace_once_and_right_windows(
 ) -> None:
     topic = f"chaos-{uuid.uuid4().hex[:8]}"
     ledger = make(COUNT, seed=11, now=datetime.now(UTC))
+    make_topics(kafka, {topic: 4, f"{topic}.dead": 1, f"{topic}.jobs": 1})
     asyncio.run(_produce(kafka.bootstrap, topic, ledger))
     settings = clickhouse_server.settings.model_copy(update={"database": database.settings.database})
     config = write_settings(tmp_path / "ragwatch.toml", kafka.bootstrap, topic, settings)

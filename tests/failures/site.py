@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aiokafka import AIOKafkaProducer
-
 from sinks.clickhouse.database import Database
 from sinks.settings import ClickHouseSettings
 from tests.chaos.processes import RAGWATCH, Ragwatch, wait_until
+from tests.infra.kafka_clients import producer_of
 from tests.infra.settings_file import settings_file
 from tests.stream.core.traffic import QUICK, Broker, committed, make_topics
 
@@ -78,16 +77,12 @@ class Site:
         """Where each message went, in order."""
 
         async def send() -> list[Place]:
-            producer = AIOKafkaProducer(bootstrap_servers=self.broker.bootstrap, max_request_size=16 << 20)
-            await producer.start()
-            try:
+            async with producer_of(self.broker.bootstrap, max_request_size=16 << 20) as producer:
                 sent = [
                     await producer.send(self.topic, message.value, key=message.key, headers=list(message.headers))
                     for message in messages
                 ]
                 return [Place(found.partition, found.offset) for found in await asyncio.gather(*sent)]
-            finally:
-                await producer.stop()
 
         return asyncio.run(send())
 

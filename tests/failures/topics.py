@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
+from tests.infra.kafka_clients import admin_of, consumer_of, producer_of
 from tests.stream.core.traffic import Broker
 
 Values = Sequence[tuple[bytes, bytes]]
@@ -42,7 +43,7 @@ def send_to(broker: Broker, topic: str, partition: int, values: Values, timestam
     """(key, value) pairs into one partition, in order; `timestamp_ms` is what the producer's clock says."""
 
     async def send() -> None:
-        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap) as producer:
+        async with producer_of(broker.bootstrap) as producer:
             sent = [
                 await producer.send(topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms)
                 for key, value in values
@@ -56,7 +57,7 @@ def send_as_one(broker: Broker, topic: str, values: Values, *, keep: bool) -> No
     """In one transaction, committed or aborted."""
 
     async def send() -> None:
-        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=topic) as producer:
+        async with producer_of(broker.bootstrap, transactional_id=topic) as producer:
             with suppress(_Aborted):
                 async with producer.transaction():
                     await asyncio.gather(*[await producer.send(topic, value, key=key) for key, value in values])
@@ -70,7 +71,7 @@ def end_of(broker: Broker, topic: str, partition: int = 0) -> int:
     """The offset that its next record will have."""
 
     async def ask() -> int:
-        async with AIOKafkaConsumer(bootstrap_servers=broker.bootstrap) as consumer:
+        async with consumer_of(broker.bootstrap) as consumer:
             at = TopicPartition(topic, partition)
             return int((await consumer.end_offsets([at]))[at])
 
@@ -82,7 +83,7 @@ def offsets_in(broker: Broker, topic: str, end: int) -> list[int]:
 
     async def read() -> list[int]:
         at, found = TopicPartition(topic, 0), []
-        async with AIOKafkaConsumer(bootstrap_servers=broker.bootstrap) as consumer:
+        async with consumer_of(broker.bootstrap) as consumer:
             consumer.assign([at])
             await consumer.seek_to_beginning(at)
             while await consumer.position(at) < end:
@@ -97,9 +98,7 @@ def reset(broker: Broker, group: str, partitions: Sequence[TopicPartition]) -> N
     """Have a group without members begin at the earliest record of each partition."""
 
     async def commit() -> None:
-        async with AIOKafkaConsumer(
-            bootstrap_servers=broker.bootstrap, group_id=group, enable_auto_commit=False
-        ) as consumer:
+        async with consumer_of(broker.bootstrap, group_id=group, enable_auto_commit=False) as consumer:
             consumer.assign(partitions)
             await consumer.commit(dict(await consumer.beginning_offsets(partitions)))
 
@@ -112,11 +111,7 @@ class _Aborted(Exception):
 
 def _administer(broker: Broker, what: Callable[[AIOKafkaAdminClient], Awaitable[object]]) -> None:
     async def act() -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
-        await admin.start()
-        try:
+        async with admin_of(broker.bootstrap) as admin:
             await what(admin)
-        finally:
-            await admin.close()
 
     asyncio.run(act())

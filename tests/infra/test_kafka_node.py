@@ -1,55 +1,30 @@
 """The test node itself: what was written is there after a kill -9, it listens on loopback, and runs no foreign jar."""
 
-import asyncio
 import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from tests.infra.kafka_node import SCRIPT, KafkaNode
 from tests.infra.ports import listening
+from tests.stream.core.traffic import make_topics, read, send
 
 pytestmark = pytest.mark.kafka
 LIBS = SCRIPT.parent / "libs"
 
 
-async def _write(bootstrap: str, topic: str, count: int) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    await admin.create_topics([NewTopic(topic, 2, 1)])
-    await admin.close()
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
-    await producer.start()
-    for number in range(count):
-        await producer.send(topic, str(number).encode())
-    await producer.stop()
-
-
-async def _read(bootstrap: str, topic: str, count: int) -> set[int]:
-    consumer = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest")
-    await consumer.start()
-    seen: set[int] = set()
-    try:
-        async with asyncio.timeout(60):
-            while len(seen) < count:
-                for records in (await consumer.getmany(timeout_ms=500)).values():
-                    seen |= {int(record.value) for record in records}
-    finally:
-        await consumer.stop()
-    return seen
-
-
-def test_log_survives_kill_and_restart(tmp_path: Path) -> None:
-    with KafkaNode(tmp_path / "node") as node:
-        asyncio.run(_write(node.bootstrap, "kept", 100))
+def test_log_survives_kill_and_restart_which_a_reader_waits_for(tmp_path: Path) -> None:
+    with KafkaNode(tmp_path / "node") as node, ThreadPoolExecutor(1) as pool:
+        make_topics(node, {"kept": 2})
+        send(node, "kept", [(None, b"%d" % number) for number in range(100)])
         node.kill()
+        reading = pool.submit(read, node, "kept", 100, 60)
         node.restart()
-        assert asyncio.run(_read(node.bootstrap, "kept", 100)) == set(range(100))
+        assert {int(record.value) for record in reading.result()} == set(range(100))
 
 
 def test_listens_on_loopback_only_and_keeps_its_data_in_its_folder(kafka: KafkaNode) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from sinks.clickhouse.database import Database
@@ -23,6 +23,7 @@ from tests.chaos.harness.verdict import Verdict, judge
 from tests.chaos.processes import RAGWATCH
 from tests.failures.site import Sections, Site
 from tests.infra.fresh_database import fresh_database
+from tests.infra.kafka_clients import consumer_of, producer_of
 from tests.infra.kafka_node import KafkaNode
 
 MESSAGES_A_SECOND = 150
@@ -120,24 +121,18 @@ def run_seed(stage: Stage, seed: int, seconds: float) -> Verdict:
 
 
 async def _send(bootstrap: str, topic: str, messages: Sequence[Sent | Poison], seconds: float) -> None:
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, request_timeout_ms=120_000)
-    await producer.start()
-    try:
+    async with producer_of(bootstrap, enable_idempotence=True, request_timeout_ms=120_000) as producer:
         began, waiting = time.monotonic(), []
         for number, message in enumerate(messages):
             if number % _CHUNK == 0:
                 await asyncio.sleep(max(0.0, began + seconds * number / len(messages) - time.monotonic()))
             waiting.append(await producer.send(topic, message.message(), key=message.key))
         await asyncio.gather(*waiting)
-    finally:
-        await producer.stop()
 
 
 async def _values(bootstrap: str, topic: str) -> set[bytes]:
     """Of every record that its one partition holds now."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False)
-    await consumer.start()
-    try:
+    async with consumer_of(bootstrap, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
         partition = TopicPartition(topic, 0)
         consumer.assign([partition])
         end = (await consumer.end_offsets([partition]))[partition]
@@ -146,8 +141,6 @@ async def _values(bootstrap: str, topic: str) -> set[bytes]:
             for records in (await consumer.getmany(timeout_ms=500)).values():
                 found.update(record.value for record in records)
         return found
-    finally:
-        await consumer.stop()
 
 
 def until(done: Callable[[], bool], timeout_s: float) -> bool:

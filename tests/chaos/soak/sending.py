@@ -8,6 +8,7 @@ from aiokafka import AIOKafkaProducer
 
 from tests.chaos.soak.verdicts import RATE
 from tests.failures.site import Site
+from tests.infra.kafka_clients import producer_of
 from tests.stream.core.traffic import trace
 
 _WORDS = "the parcel left the house yesterday and will arrive tomorrow "
@@ -24,7 +25,7 @@ class Sender:
 
     async def steadily(self, seconds: float, rate: float = RATE) -> None:
         """`rate` traces a second; what one second could not send, the next does."""
-        async with self._producer() as producer:
+        async with producer_of(self.site.broker.bootstrap) as producer:
             began, before = time.monotonic(), self.sent
             while (passed_s := time.monotonic() - began) < seconds:
                 while self.sent < before + int(passed_s * rate):
@@ -33,14 +34,10 @@ class Sender:
 
     async def in_full(self, seconds: float, most_bytes: int) -> None:
         """As fast as the broker takes them, until so many bytes wait there: a disk is not without end either."""
-        async with self._producer() as producer:
+        async with producer_of(self.site.broker.bootstrap) as producer:
             ends, most = time.monotonic() + seconds, self.sent_bytes + most_bytes
             while self.sent_bytes < most and time.monotonic() < ends:
                 await self._send(producer)
-
-    def _producer(self) -> AIOKafkaProducer:
-        """Everything has arrived at the broker when it ends."""
-        return AIOKafkaProducer(bootstrap_servers=self.site.broker.bootstrap)
 
     async def _send(self, producer: AIOKafkaProducer) -> None:
         message = _message(self.sent)

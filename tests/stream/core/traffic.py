@@ -5,20 +5,20 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import GroupCoordinatorNotAvailableError
+from aiokafka import TopicPartition
+from aiokafka.admin import NewTopic
+from aiokafka.errors import GroupLoadInProgressError, TopicAlreadyExistsError, for_code
 
 from evaluators.spec import Lane as LaneName
 from tests.infra import telemetry
 from tests.infra.forked import Forked
+from tests.infra.kafka_clients import admin_of, consumer_of, patiently, producer_of
 from tests.infra.settings_file import settings_file
 from tests.stream.core import lane_process
 from tests.stream.core.line_sink import rows_in
@@ -38,15 +38,18 @@ def trace(trace_id: str, **fields: Any) -> bytes:
 
 
 def make_topics(broker: Broker, topics: Mapping[str, int], configs: Mapping[str, str] | None = None) -> None:
+    """They are there when this returns; those that were there stay as they are."""
+    wanted = [NewTopic(name, count, 1, topic_configs=dict(configs or {})) for name, count in topics.items()]
+
     async def make() -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
-        await admin.start()
-        try:
-            await admin.create_topics(
-                [NewTopic(name, count, 1, topic_configs=dict(configs or {})) for name, count in topics.items()]
-            )
-        finally:
-            await admin.close()
+        async with admin_of(broker.bootstrap) as admin:
+
+            async def made() -> None:
+                for name, code, *_ in (await admin.create_topics(wanted)).topic_errors:
+                    if code and for_code(code) is not TopicAlreadyExistsError:
+                        raise for_code(code)(f"topic {name} is not made")
+
+            await patiently(made)
 
     asyncio.run(make())
 
@@ -55,13 +58,9 @@ def send(broker: Broker, topic: str, values: Sequence[tuple[bytes | None, bytes 
     """Send (key, value) pairs, round robin over the partitions where the key is None."""
 
     async def produce() -> None:
-        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, max_request_size=16 << 20, **options)
-        await producer.start()
-        try:
+        async with producer_of(broker.bootstrap, max_request_size=16 << 20, **options) as producer:
             for future in [await producer.send(topic, value, key=key) for key, value in values]:
                 await future
-        finally:
-            await producer.stop()
 
     asyncio.run(produce())
 
@@ -70,41 +69,32 @@ def read(broker: Broker, topic: str, count: int, timeout_s: float = 20.0) -> lis
     """The first `count` records of a topic, or as many as came in time."""
 
     async def consume() -> list[Any]:
-        consumer = AIOKafkaConsumer(
-            topic,
-            bootstrap_servers=broker.bootstrap,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            max_partition_fetch_bytes=16 << 20,
-        )
-        await consumer.start()
+        options = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_partition_fetch_bytes": 16 << 20}
         found: list[Any] = []
-        deadline = time.monotonic() + timeout_s
-        try:
+        async with consumer_of(broker.bootstrap, topic, **options) as consumer:
+            deadline = time.monotonic() + timeout_s
             while len(found) < count and time.monotonic() < deadline:
                 for records in (await consumer.getmany(timeout_ms=500)).values():
                     found += records
-        finally:
-            await consumer.stop()
         return found
 
     return asyncio.run(consume())
 
 
 def committed(broker: Broker, group: str, topic: str, partitions: int) -> dict[int, int]:
+    """Of every partition, 0 where nothing was; waited for while brokers make, load or move what they know of groups."""
+    wanted = [TopicPartition(topic, number) for number in range(partitions)]
+
     async def ask() -> dict[int, int]:
-        admin = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
-        await admin.start()
-        try:
-            wanted = [TopicPartition(topic, number) for number in range(partitions)]
-            for _ in range(50):  # a fresh node makes its offsets topic when first asked
-                with suppress(GroupCoordinatorNotAvailableError):
-                    offsets = await admin.list_consumer_group_offsets(group, partitions=wanted)
-                    break
-                await asyncio.sleep(0.2)
-            return {tp.partition: max(0, found.offset) for tp, found in offsets.items()}
-        finally:
-            await admin.close()
+        async with admin_of(broker.bootstrap) as admin:
+
+            async def told() -> dict[int, int]:
+                offsets = await admin.list_consumer_group_offsets(group, partitions=wanted)
+                if len(offsets) < len(wanted):  # aiokafka tells of no error then
+                    raise GroupLoadInProgressError
+                return {at.partition: max(0, found.offset) for at, found in offsets.items()}
+
+            return await patiently(told)
 
     return asyncio.run(ask())
 

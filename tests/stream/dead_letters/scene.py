@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from aiokafka import AIOKafkaProducer
 from click.testing import CliRunner, Result
 
 from sinks.clickhouse.database import Database
@@ -20,6 +19,7 @@ from stream.lanes.dead_letters import DeadLetters
 from stream.replay.topic import TopicSource
 from stream.settings import Settings
 from tests.infra.fresh_database import reached
+from tests.infra.kafka_clients import producer_of
 from tests.stream.core.traffic import Broker, make_topics
 
 SMALL = 2000  # ingest.max_bytes of live traffic
@@ -65,15 +65,11 @@ class Scene:
         """In order, one a second by their timestamps."""
 
         async def produce() -> None:
-            producer = AIOKafkaProducer(bootstrap_servers=self.broker.bootstrap)
-            await producer.start()
-            try:
+            async with producer_of(self.broker.bootstrap) as producer:
                 for sent in messages:
                     self.sent_ms += 1000
                     where = {"partition": sent.partition, "timestamp_ms": self.sent_ms, "headers": list(sent.headers)}
                     await producer.send_and_wait(topic or self.topic, sent.value, sent.key, **where)
-            finally:
-                await producer.stop()
 
         asyncio.run(produce())
 
