@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -44,15 +45,22 @@ def dtype_of(settings: EncoderSettings | ModelSettings, device: Any) -> Any:
 
 def moved(model: Any, device: Any, name: str) -> Any:
     """The model on the device, to be read and not trained. Raises `ConfigError` where it does not fit there."""
+    with _fitting(f"the model {name}", device):
+        return model.to(device).eval()
+
+
+@contextmanager
+def _fitting(what: str, device: Any) -> Iterator[None]:
+    """`ConfigError` where the device has no memory left for it."""
     import torch
 
     try:
-        return model.to(device).eval()
+        yield
     except torch.OutOfMemoryError as error:
         said = str(error).partition("\n")[0]
         raise ConfigError(
-            f"the model {name} does not fit on {device}: {said}; raise evaluators.card_bytes, put fewer workers on the "
-            "card, or name another device for this model"
+            f"{what} does not fit on {device}: {said} Raise evaluators.card_bytes, put fewer workers on the card, or "
+            "name another device for this model"
         ) from error
 
 
@@ -71,19 +79,21 @@ def ready(
     """Warm the model up and find how many tokens a forward pass takes best, unless that is set; how many outputs it
     has. `example` makes a batch of so many rows of such a length.
 
-    On a GPU that is measured: twice as many tokens, for as long as they are faster and fit.
+    On a GPU that is measured: twice as many tokens, for as long as they are faster and fit. Raises `ConfigError` where
+    not one row fits.
     """
     from torch.cuda import empty_cache
 
     length = min(max_tokens, _TYPICAL)
-    if device.type == "cuda" and batch_tokens is None:
-        batches.batch_tokens = fitting(_timed(batches, length, example))
-        empty_cache()  # what the largest of them took; other processes may share the card
-        _log.info("on %s %d tokens at once", device, batches.batch_tokens)
-    elif batch_tokens is not None:
-        batches.batch_tokens = batch_tokens
-    warm = (max(1, batches.batch_tokens // max_tokens), max_tokens) if device.type == "cuda" else (1, length)
-    return int(batches.run(iter([example(*warm)])).shape[1])
+    with _fitting(f"a model's work on a text of {length} tokens", device):
+        if device.type == "cuda" and batch_tokens is None:
+            batches.batch_tokens = fitting(_timed(batches, length, example))
+            empty_cache()  # what the largest of them took; other processes may share the card
+            _log.info("on %s %d tokens at once", device, batches.batch_tokens)
+        elif batch_tokens is not None:
+            batches.batch_tokens = batch_tokens
+        warm = (max(1, batches.batch_tokens // max_tokens), max_tokens) if device.type == "cuda" else (1, length)
+        return int(batches.run(iter([example(*warm)])).shape[1])
 
 
 def _timed(batches: TorchBatches, length: int, example: Callable[[int, int], Batch]) -> Callable[[int], float]:

@@ -3,6 +3,7 @@
 `pytest -m gpu` runs it; every other run of tests sees no card.
 """
 
+import gc
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,6 +62,7 @@ def bounded(room_bytes: int) -> Iterator[None]:
     """So much beyond what is taken now, and no more, until it ends."""
     import torch
 
+    gc.collect()  # the models of tests before
     torch.cuda.empty_cache()
     bound_cards(torch.cuda.memory_reserved() + room_bytes)
     try:
@@ -116,17 +118,15 @@ def test_where_the_cards_memory_ends_less_is_read_at_once(tmp_path: Path, caplog
     with bounded(ROOM_BYTES), caplog.at_level(logging.WARNING):
         given = model.answer(ASKS * 20)
         [card] = cards_in_use()
-        assert ROOM_BYTES / 2 < card.taken_bytes <= card.limit_bytes < 2 * ROOM_BYTES
+        assert ROOM_BYTES / 4 < card.taken_bytes <= card.limit_bytes < 2 * ROOM_BYTES
     np.testing.assert_allclose(given, np.tile(expected, (20, 1)), rtol=0, atol=1e-4)
     assert "out of memory" in caplog.text
 
 
 def test_a_model_that_does_not_fit_is_refused_in_words(tmp_path: Path) -> None:
     folder = classifier(tmp_path / "bert", "bert", intermediate_size=1 << 18)
-    with (
-        bounded(ROOM_BYTES),
-        pytest.raises(ConfigError, match=r"does not fit on cuda:0: .*raise evaluators.card_bytes"),
-    ):
+    refused = pytest.raises(ConfigError, match=r"the model .* does not fit on cuda:0: .*aise evaluators.card_bytes")
+    with bounded(ROOM_BYTES), refused:
         made(folder, "cuda", dtype="float32")
 
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.errors import DeviceLost
+from evaluators.errors import ConfigError, DeviceLost
 from evaluators.runtime.batches import Window, in_batches, packed, padded, shared_evenly
 from evaluators.runtime.torch_batches import TorchBatches, fitting
+from evaluators.runtime.torch_device import ready
 
 
 class Limit:
@@ -91,6 +92,14 @@ class TestTorch:
             f"out of memory with {tokens} tokens on cpu: {tokens // 2} at once from now on"
             for tokens in (1024, 512, 256, 128)
         ]
+
+    def test_a_device_without_room_for_one_text_is_refused_at_the_start(self) -> None:
+        import torch
+
+        said = r"a text of 90 tokens does not fit on cpu: .*evaluators.card_bytes, put fewer workers on the card"
+        assert ready(self.made(90, []), torch.device("cpu"), None, 90) == 2
+        with pytest.raises(ConfigError, match=said):
+            ready(self.made(89, []), torch.device("cpu"), None, 90)
 
     def test_each_model_has_its_own_threads_whichever_was_made_last(self) -> None:
         import torch
