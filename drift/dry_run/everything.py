@@ -1,26 +1,28 @@
 """Tries settings of rules on past windows: rules themselves, and what jobs look for by the same settings."""
 
+import math
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from drift.dry_run.dead_letters import try_dead_letters
 from drift.dry_run.failing import try_errors, try_failure_rates
 from drift.dry_run.findings import try_findings
+from drift.dry_run.flips import try_flips
 from drift.dry_run.objectives import try_objectives
+from drift.dry_run.repeats import try_repeats
 from drift.dry_run.run import dry_run
 from drift.dry_run.silences import try_silences
 from drift.dry_run.would_be import WouldBe
-from drift.settings import RuleSettings, WindowSettings
+from drift.settings import JobSettings, RuleSettings, WindowSettings
 from drift.windows.metrics import metrics_by_name
 from drift.windows.segments import known_segment_values
 from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
 
+_LOOKS = 1000  # of a kind that is read anew at each: a week and a half, at the defaults
 UNTRIED: Mapping[str, str] = {
-    "rules.flip_pairs, rules.flip_limit": "flips are of pairs of traces",
-    "rules.inconsistency_askings, rules.inconsistency_limit, rules.disagreement_limit": "they are of questions",
     "rules.disk_limit, rules.retention_share": "disks and brokers are as they are now, and have no past",
-}  # what nothing stored of the past can tell, and why
+}  # and why
 
 
 def untried(said: Collection[str]) -> dict[str, str]:
@@ -34,14 +36,14 @@ def try_settings(
     evaluators: Mapping[str, Evaluator],
     rules: RuleSettings,
     windows: WindowSettings,
+    jobs: JobSettings,
     first: datetime,
     until: datetime,
 ) -> list[WouldBe]:
     """What they would have raised on windows inside [first, until), in order of opening; nothing is written.
 
-    Rules as `dry_run`. Of jobs each looks whenever a base window ended: objectives by what was spent before, too, and
-    silences by the habits of the two weeks before, findings by the hour before, dead letters by the week before; of
-    failures nothing is known of the time before.
+    Rules as `dry_run`. Of jobs each looks whenever a base window ended, of the one that looks at questions see
+    `looks_of`. Each knows what it looks at of the time before, but those of failures.
     """
     base_s, metrics = windows.base_s, metrics_by_name(evaluators)
     start = max(-(-int(first.timestamp()) // base_s) * base_s, 0)
@@ -55,5 +57,13 @@ def try_settings(
         *try_silences(database, evaluators, rules, base_s, start, end),
         *try_findings(database, evaluators, rules, base_s, start, end),
         *try_dead_letters(database, rules, base_s, start, end),
+        *try_flips(database, metrics, rules, base_s, start, end),
+        *try_repeats(database, metrics, rules, looks_of(start, end, base_s, jobs.repeats_every_s)),
     ]
     return sorted(found, key=lambda one: (one.openings[0], one.problem_id, one.rule))
+
+
+def looks_of(first: int, until: int, base_s: int, every_s: float) -> range:
+    """Ends of base windows in (first, until], seconds since 1970, about so far apart, but no more than `_LOOKS`."""
+    step = math.ceil(max(every_s, (until - first) / _LOOKS) / base_s) * base_s
+    return range(first + step, until + 1, step)

@@ -17,7 +17,10 @@ from sinks.clickhouse.database import Database
 ANSWERS = 10  # of a question, the last ones: of hundreds one differs by chance
 TRACES = 20_000  # of an application, about; where more asked again, questions are drawn by lot
 _REFUSALS = "unsuccessful_requests"  # evaluator; where its metric `unsuccessful` is 1, the answer is none
-_WITHIN = f"{STREAM} AND app = {{app:String}} AND time >= {{since:DateTime64(3, 'UTC')}}"
+_WITHIN = (
+    f"{STREAM} AND app = {{app:String}} AND time >= {{since:DateTime64(3, 'UTC')}} "
+    "AND time < {until:DateTime64(3, 'UTC')}"
+)
 _NUMBERS = "arrayStringConcat(arrayMap(number -> hex(number), answer))"  # a tenth of the memory of lists
 
 _Row = Mapping[str, Any]
@@ -35,9 +38,9 @@ class Asked(NamedTuple):
     answers: Sequence[Answer]
 
 
-def asked_again(database: Database, app: str, askings: int, since: datetime) -> Iterator[Asked]:
+def asked_again(database: Database, app: str, askings: int, since: datetime, until: datetime) -> Iterator[Asked]:
     """Questions of which so many of the last answers are known, in one order for the same rows."""
-    within = {"app": app, "since": since}
+    within = {"app": app, "since": since, "until": until}
     rows = _traces(database, within, askings)
     ids = {row["trace_id"] for row in rows}
     said, refusals = _said(database, within, ids), _refusals(database, within, ids)

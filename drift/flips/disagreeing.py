@@ -1,29 +1,27 @@
 """The same question asked again and answered otherwise: a problem where the answers to many questions disagree."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from drift.flips.answers import Asked, asked_again
+from drift.flips.asked import KIND, Seen, asked_since, asking, told
 from drift.flips.disagreement import By, Disagreement, disagreement
 from drift.flips.judging import attributes_of, in_words, judged
-from drift.flips.links import STREAM
 from drift.insights.shares import Share
 from drift.leadership import Term
 from drift.phrases import moment, percent, whereabouts
 from drift.problems.accounts import account_of
 from drift.problems.events import Account, Place
-from drift.problems.problem import Kind
-from drift.problems.troubles import Over, Trouble, Watched, standing, tell
+from drift.problems.troubles import Trouble, Watched, standing
 from drift.settings import RuleSettings
 from evaluators.encoder.thresholds import LINES, Lines
 from sinks.clickhouse.database import Database
 
 METRIC = "answers.agreement"
 RULE = "answers"
-_KIND: Kind = "inconsistency"
 _EXAMPLES = 5  # questions
 _WORDS: Mapping[By, str] = {  # the plainest first
     "stance": "in yes or no",
@@ -51,31 +49,22 @@ class _Found:
 
 def watch_answers(database: Database, rules: RuleSettings, term: Term, now: datetime) -> Watched:
     """What answers to questions asked again in the last day or so say is told on return; `now` is the server's time."""
-    since = (now - timedelta(seconds=rules.asked_within_s)).replace(second=0, microsecond=0)
-    told: dict[Place, Trouble | Over] = {
-        place: Over(place, _KIND, now) for place in standing(database, _KIND) if place.metric == METRIC
-    }
-    read = 0
-    for app in _apps(database, since):
+    since = asked_since(rules, now)
+    before = [place for place in standing(database, KIND) if place.metric == METRIC]
+    return told(database, seen(database, rules, asking(database, since, now), since, now), before, rules, term, now)
+
+
+def seen(
+    database: Database, rules: RuleSettings, apps: Iterable[str], since: datetime, until: datetime
+) -> Iterator[Seen]:
+    """What these applications answered in that time."""
+    for app in apps:
         own = rules.of(app)
-        compared = asked_again(database, app, own.inconsistency_askings, since) if own.compare_answers else ()
+        compared = asked_again(database, app, own.inconsistency_askings, since, until) if own.compare_answers else ()
         for one in _found(app, compared):
-            read += one.answers
             state = judged(one.share, own.disagreement_limit) if one.answers >= own.min_sample else "unclear"
-            if state == "bad":
-                told[one.place] = Trouble(one.place, _account(one, own), one.first, one.last)
-            elif state == "unclear":
-                told.pop(one.place, None)
-    return Watched(read, tell(database, list(told.values()), rules, term, now))
-
-
-def _apps(database: Database, since: datetime) -> list[str]:
-    rows = database.rows(
-        f"SELECT DISTINCT app FROM traces WHERE {STREAM} AND time >= {{since:DateTime64(3, 'UTC')}} "
-        "AND question_hash != '' ORDER BY app",
-        {"since": since},
-    )
-    return [row["app"] for row in rows]
+            trouble = Trouble(one.place, _account(one, own), one.first, one.last) if state == "bad" else None
+            yield Seen(one.place, one.answers, state, trouble)
 
 
 def _found(app: str, asked: Iterable[Asked]) -> Iterable[_Found]:
@@ -114,7 +103,7 @@ def _account(one: _Found, rules: RuleSettings) -> Account:
         "pairs": [apart._asdict() for apart in shown],
     }
     return account_of(
-        _KIND,
+        KIND,
         place,
         None,
         said,

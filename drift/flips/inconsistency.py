@@ -6,10 +6,11 @@ not, under one version of the evaluator. What answers say is compared by `drift.
 """
 
 import math
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import NamedTuple
 
+from drift.flips.asked import KIND, Seen, asked_since, asking, told
 from drift.flips.disagreeing import METRIC
 from drift.flips.judging import attributes_of, in_words, judged
 from drift.flips.links import STREAM
@@ -19,8 +20,7 @@ from drift.leadership import Term
 from drift.phrases import moment, percent, whereabouts
 from drift.problems.accounts import account_of
 from drift.problems.events import Place
-from drift.problems.problem import Kind
-from drift.problems.troubles import Over, Trouble, Watched, standing, tell
+from drift.problems.troubles import Trouble, Watched, standing
 from drift.rules.choose import rule_of_app
 from drift.rules.series import Rule
 from drift.settings import RuleSettings
@@ -28,7 +28,6 @@ from drift.windows import sql
 from drift.windows.metrics import WatchedMetric
 from sinks.clickhouse.database import Database
 
-_KIND: Kind = "inconsistency"
 _ANSWERS = 10  # of a question, the last ones: of hundreds one is bad by chance
 _QUESTIONS = 1_000_000  # traces of an application beyond which questions are drawn by lot
 _EXAMPLES = 5  # questions
@@ -57,31 +56,27 @@ def watch_inconsistency(
     database: Database, metrics: Mapping[str, WatchedMetric], rules: RuleSettings, term: Term, now: datetime
 ) -> Watched:
     """What questions asked again in the last day or so say is told when this returns; `now` is the server's time."""
-    since = (now - timedelta(seconds=rules.asked_within_s)).replace(second=0, microsecond=0)
-    told: dict[Place, Trouble | Over] = {
-        place: Over(place, _KIND, now) for place in standing(database, _KIND) if place.metric != METRIC
-    }
-    read = 0
-    for app, traces in _apps(database, since).items():
+    since = asked_since(rules, now)
+    before = [place for place in standing(database, KIND) if place.metric != METRIC]
+    found = seen(database, metrics, rules, asking(database, since, now), since, now)
+    return told(database, found, before, rules, term, now)
+
+
+def seen(
+    database: Database,
+    metrics: Mapping[str, WatchedMetric],
+    rules: RuleSettings,
+    apps: Mapping[str, int],
+    since: datetime,
+    until: datetime,
+) -> Iterator[Seen]:
+    """What questions of that time say of these applications, of which so many traces ask some."""
+    for app, traces in apps.items():
         watched, own = _rules(app, metrics, rules), rules.of(app)
-        for one in _asked(database, app, watched, own, since, traces) if watched else ():
-            read += one.answers
+        for one in _asked(database, app, watched, own, since, until, traces) if watched else ():
             state = judged(one.share, own.inconsistency_limit) if one.answers >= own.min_sample else "unclear"
-            if state == "bad":
-                told[one.place] = _trouble(one, metrics[one.place.metric], own)
-            elif state == "unclear":
-                told.pop(one.place, None)
-    return Watched(read, tell(database, list(told.values()), rules, term, now))
-
-
-def _apps(database: Database, since: datetime) -> dict[str, int]:
-    """Applications with questions, and how many traces."""
-    rows = database.rows(
-        f"SELECT app, count() AS n FROM traces WHERE {STREAM} AND time >= {{since:DateTime64(3, 'UTC')}} "
-        "AND question_hash != '' GROUP BY app ORDER BY app",
-        {"since": since},
-    )
-    return {row["app"]: row["n"] for row in rows}
+            trouble = _trouble(one, metrics[one.place.metric], own) if state == "bad" else None
+            yield Seen(one.place, one.answers, state, trouble)
 
 
 def _rules(app: str, metrics: Mapping[str, WatchedMetric], settings: RuleSettings) -> dict[str, Rule]:
@@ -91,9 +86,18 @@ def _rules(app: str, metrics: Mapping[str, WatchedMetric], settings: RuleSetting
 
 
 def _asked(
-    database: Database, app: str, watched: Mapping[str, Rule], rules: RuleSettings, since: datetime, traces: int
+    database: Database,
+    app: str,
+    watched: Mapping[str, Rule],
+    rules: RuleSettings,
+    since: datetime,
+    until: datetime,
+    traces: int,
 ) -> list[_Asked]:
-    within = f"{STREAM} AND app = {{app:String}} AND time >= {{since:DateTime64(3, 'UTC')}}"
+    within = (
+        f"{STREAM} AND app = {{app:String}} AND time >= {{since:DateTime64(3, 'UTC')}} "
+        "AND time < {until:DateTime64(3, 'UTC')}"
+    )
     drawn = f"question_hash != '' AND cityHash64(question_hash) % {math.ceil(traces / _QUESTIONS)} = 0"
     evaluators = sql.texts(sorted({name.split(".")[0] for name in watched}))
     rows = database.rows(
@@ -129,7 +133,7 @@ def _asked(
             HAVING n >= {rules.inconsistency_askings}
         )
         GROUP BY environment, model, metric ORDER BY environment, model, metric""",
-        {"app": app, "since": since},
+        {"app": app, "since": since, "until": until},
     )
     return [
         _Asked(
@@ -159,7 +163,7 @@ def _trouble(one: _Asked, metric: WatchedMetric, rules: RuleSettings) -> Trouble
         "pairs": [{"worst": worst, "best": best} for worst, best in one.examples],
     }
     account = account_of(
-        _KIND,
+        KIND,
         place,
         metric,
         said,

@@ -23,7 +23,7 @@ from drift.windows import sql
 from drift.windows.metrics import WatchedMetric
 from sinks.clickhouse.database import Database
 
-_TOGETHER = 500  # pairs whose scores are in memory together
+TOGETHER = 500  # pairs whose scores are in memory together
 Scores = Mapping[str, Mapping[str, Score]]  # by trace and evaluator
 
 
@@ -72,8 +72,8 @@ def store_pairs(
     stored = _stored(database, since)
     changed = _changed(database, found, stored, looked)
     version = term.next_version()
-    for at in range(0, len(changed), _TOGETHER):
-        some = changed[at : at + _TOGETHER]
+    for at in range(0, len(changed), TOGETHER):
+        some = changed[at : at + TOGETHER]
         database.insert("flips", list(_rows(database, some, stored, metrics, rules, since, version)))
     linked = {link.trace_id for link in found}
     gone = {trace_id: one for trace_id, one in stored.items() if trace_id not in linked}
@@ -136,16 +136,27 @@ def _rows(
     version: int,
 ) -> Iterator[FlipRow]:
     """Of each link what its scores tell, and the end of what is stored of it and is so no more."""
+    for link, told in flips_of(database, some, metrics, rules, version):
+        yield from told
+        over = set(stored[link.trace_id].metrics if link.trace_id in stored else ()) - {row.metric for row in told}
+        yield from (_gone(metric, link.trace_id, since, version) for metric in sorted(over))
+
+
+def flips_of(
+    database: Database,
+    some: Sequence[Link],
+    metrics: Mapping[str, WatchedMetric],
+    rules: RuleSettings,
+    version: int,
+) -> Iterator[tuple[Link, list[FlipRow]]]:
+    """Each link with a row for each metric that rules watch there; `TOGETHER` of them at most."""
     known = _scores(database, {one for link in some for one in (link.trace_id, link.original_id) if one})
     watched: dict[tuple[str, str, str], dict[str, Lines]] = {}
     for link in some:
         where = (link.app, link.environment, link.model)
         if where not in watched:
             watched[where] = _lines(where, metrics, rules)
-        told = list(_compared(link, known, watched[where], version))
-        yield from told
-        over = set(stored[link.trace_id].metrics if link.trace_id in stored else ()) - {row.metric for row in told}
-        yield from (_gone(metric, link.trace_id, since, version) for metric in sorted(over))
+        yield link, list(_compared(link, known, watched[where], version))
 
 
 def _lines(where: tuple[str, str, str], metrics: Mapping[str, WatchedMetric], rules: RuleSettings) -> dict[str, Lines]:

@@ -1,12 +1,13 @@
 """How often metrics flip under each sequence of techniques, from table `flips`."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from drift.flips.links import Link
+from drift.flips.pairs import FlipRow
 from drift.insights.shares import Share
 from drift.problems.events import Place
 from sinks.clickhouse.database import Database
@@ -77,6 +78,20 @@ def rates(database: Database, found: Iterable[Link], since: datetime) -> dict[Pl
     return made
 
 
+def rate_of(place: Place, rows: Sequence[FlipRow]) -> Rate:
+    """Of rows of one place, at least one; as `rates` makes it of the table. Of what is unpaired it says nothing."""
+    made = Rate(place, rows[0].time, rows[0].time)
+    for row in rows:
+        is_flip = row.outcome in ("worse", "better")
+        nearness = -abs((row.value or 0.0) - (row.original_value or 0.0))
+        worst = [(row.outcome == "better", nearness, row.trace_id, row.original_id)] if is_flip else []
+        counted = {f"n_{outcome}": int(row.outcome == outcome) for outcome in ("worse", "better", "unknown")}
+        span = {"first": row.time, "last": row.time}
+        _add(made, {**span, **counted, "pairs": int(row.outcome != "unknown"), "topic": row.topic, "worst": worst})
+    made.examples = sorted(made.examples)[:_EXAMPLES]
+    return made
+
+
 def _add(rate: Rate, row: Mapping[str, Any]) -> None:
     rate.first, rate.last = min(rate.first, row["first"]), max(rate.last, row["last"])
     rate.pairs += row["pairs"]
@@ -85,7 +100,9 @@ def _add(rate: Rate, row: Mapping[str, Any]) -> None:
     rate.unknown += row["n_unknown"]
     rate.examples += [Pair(*one) for one in row["worst"]]
     if row["topic"] and row["pairs"]:
-        rate.by_topic[row["topic"]] = Share(row["n_worse"] + row["n_better"], row["pairs"])
+        known = rate.by_topic.get(row["topic"], Share(0, 0))
+        flipped = row["n_worse"] + row["n_better"]
+        rate.by_topic[row["topic"]] = Share(known.hits + flipped, known.n + row["pairs"])
 
 
 def _paired(database: Database, since: datetime) -> set[str]:

@@ -12,7 +12,8 @@ from drift.flips.judging import attributes_of, in_words, judged
 from drift.flips.links import links
 from drift.flips.pairs import store_pairs
 from drift.flips.rates import Rate, rates
-from drift.insights.shares import wilson
+from drift.insights.shares import Share, wilson
+from drift.kinds.recent import Health
 from drift.leadership import Term
 from drift.phrases import moment, percent, whereabouts
 from drift.problems.accounts import account_of
@@ -48,15 +49,21 @@ def watch_flips(
     told: dict[Place, Trouble | Over] = {place: Over(place, _KIND, now) for place in standing(database, _KIND)}
     for place, rate in rates(database, found, since).items():
         own = rules.of(place.app)
-        state = judged(rate.share, own.flip_limit) if rate.pairs >= own.flip_pairs else "unclear"
+        state = health(rate.share, own)
         if state == "bad":
-            told[place] = _trouble(rate, metrics[place.metric], own)
+            told[place] = trouble_of(rate, metrics[place.metric], own)
         elif state == "unclear":
             told.pop(place, None)
     return FlipsSeen(pairs, tell(database, list(told.values()), rules, term, now))
 
 
-def _trouble(rate: Rate, metric: WatchedMetric, rules: RuleSettings) -> Trouble:
+def health(flipped: Share, rules: RuleSettings) -> Health:
+    """Of pairs of which so many flipped."""
+    return judged(flipped, rules.flip_limit) if flipped.n >= rules.flip_pairs else "unclear"
+
+
+def trouble_of(rate: Rate, metric: WatchedMetric, rules: RuleSettings) -> Trouble:
+    """What is said of a metric that flips too often."""
     place, share = rate.place, rate.share
     said = (
         f"{whereabouts(place.app, place.environment)}: {place.metric} flips in {share.hits} of {share.n} pairs "

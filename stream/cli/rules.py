@@ -32,12 +32,12 @@ def try_rules(file: Path, first: datetime, until: datetime | None, as_json: bool
     in the settings that run. The live windows of that time are judged as they are stored now, each at the moment at
     which it ended: by the rules mean, share, value, any and coverage, by objectives and the budgets that are left of
     the time before, by the limits of failure rates and of evaluators' errors, and for missing_after_s. So are stored
-    traces, for findings, and dead letters. A problem is new where the running settings raised none there in that time,
-    and gone where only they did.
+    traces, for findings, flips and inconsistency, and dead letters. A problem is new where the running settings raised
+    none there in that time, and gone where only they did.
 
-    What nothing stored of the past can tell is named as not tried where FILE sets it: flips, inconsistency, disks and
-    retention. Nor are detectors of drift tried, what people said of problems, what rules knew before --from, and lanes
-    that wrote nothing at all.
+    What has no past is named as not tried where FILE sets it: how full disks are, and what brokers keep. Nor
+    are detectors of drift tried, what people said of problems, what rules knew before --from, and lanes that wrote
+    nothing at all.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def try_rules(file: Path, first: datetime, until: datetime | None, as_json: bool
         until = min(until or now, now)
         if first >= until:
             raise click.BadParameter("it must be before --to, and before now", param_hint="--from")
-        found = try_settings(database, evaluators, said.rules, settings.windows, first, until)
+        found = try_settings(database, evaluators, said.rules, settings.windows, settings.jobs, first, until)
         against = compared(database, found, first, until, detectors=False)
     if as_json:
         click.echo(as_object(found, against, untried(said.names), first, until))

@@ -12,7 +12,7 @@ from drift.dry_run.everything import try_settings
 from drift.dry_run.would_be import WouldBe
 from drift.kinds.findings import watch_findings
 from drift.kinds.storage import watch_dead_letters
-from drift.settings import LimitOverride, RuleOverride, RuleSettings, WindowSettings
+from drift.settings import JobSettings, LimitOverride, RuleOverride, RuleSettings, WindowSettings
 from drift.windows.watermark import WatermarkRow
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from sinks.rows import ScoreRow
@@ -27,6 +27,7 @@ RULES = RuleSettings(
     limits=(LimitOverride(app="strict", finding_limit=0.03),),
 )  # fmt: skip
 OVER = 170  # minutes
+JOBS = JobSettings()
 
 
 class Letter(NamedTuple):
@@ -78,7 +79,7 @@ def world(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
 
 
 def tried(world: World, rules: RuleSettings = RULES) -> list[WouldBe]:
-    return try_settings(world.database, ALL, rules, world.windows, world.at(0), world.at(OVER * 60))
+    return try_settings(world.database, ALL, rules, world.windows, JOBS, world.at(0), world.at(OVER * 60))
 
 
 def test_the_same_settings_would_have_raised_what_jobs_raised_and_nothing_is_written(world: World) -> None:

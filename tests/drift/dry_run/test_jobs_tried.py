@@ -13,7 +13,7 @@ from drift.kinds.evaluator_errors import watch_errors
 from drift.kinds.failure_rates import watch_failure_rates
 from drift.kinds.silence import LastSeen, watch_silence
 from drift.kinds.slo_burn import watch_objectives
-from drift.settings import Objective, RuleSettings, WindowSettings
+from drift.settings import JobSettings, Objective, RuleSettings, WindowSettings
 from drift.windows.bins import Scale
 from drift.windows.metrics import metrics_by_name
 from drift.windows.segments import SegmentValues
@@ -32,6 +32,7 @@ RULES = RuleSettings(
 )  # fmt: skip
 LOOKS = (4, 5, 6, 7, 8, 10, 11)  # minutes: before something happens, and then
 OVER = 12
+JOBS = JobSettings()
 Values = list[float | None]  # None: the evaluator failed
 
 
@@ -101,7 +102,7 @@ def world(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
 
 
 def tried(world: World, rules: RuleSettings = RULES) -> list[WouldBe]:
-    return try_settings(world.database, ALL, rules, world.windows, world.at(0), world.at(OVER * 60))
+    return try_settings(world.database, ALL, rules, world.windows, JOBS, world.at(0), world.at(OVER * 60))
 
 
 def test_the_same_settings_would_have_raised_what_jobs_raised(world: World) -> None:

@@ -28,13 +28,18 @@ NEAR, FAR = [127, 0], [0, 127]
 
 
 def ask(
-    world: World, questions: Iterable[Sequence[Sequence[Any]]], name: str = "q", encoder: str = MINILM, **fields: Any
+    world: World,
+    questions: Iterable[Sequence[Sequence[Any]]],
+    name: str = "q",
+    encoder: str = MINILM,
+    second: float = 0,
+    **fields: Any,
 ) -> None:
     """Each question's answers, a second apart, live and by probes by turns; an answer is claims, a vector or both."""
     traces, embeddings = [], []
     for number, answers in enumerate(questions):
         for i, answer in enumerate(answers):
-            scored = score_row(world.at(i), f"{name}{number}-{i}", {}, run_id=(LIVE, PROBE)[i % 2], **fields)
+            scored = score_row(world.at(second + i), f"{name}{number}-{i}", {}, run_id=(LIVE, PROBE)[i % 2], **fields)
             trace = trace_row(scored)._replace(question_hash=f"{name}{number}")
             claims = [one for one in answer if isinstance(one, str)]
             vector = [one for one in answer if isinstance(one, int)]
@@ -74,7 +79,8 @@ def test_many_questions_whose_answers_disagree_are_one_problem_until_they_are_fe
 
 def test_answers_of_other_prompts_models_and_encoders_never_compare(database: Database) -> None:
     world = World(database)
-    for fields in ({"prompt_version": "p2"}, {"model": "m2"}):
+    changes: tuple[dict[str, Any], ...] = ({"prompt_version": "p2"}, {"model": "m2"})
+    for fields in changes:
         name = next(iter(fields))
         ask(world, [[SAME] * 4] * 20, name=name)
         ask(world, [[OTHER] * 4] * 20, name=name, **fields)
