@@ -22,6 +22,7 @@ from drift.rules.judging import judge
 from drift.rules.missing import SilentLanes
 from drift.rules.open_windows import OpenWindows
 from drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
+from drift.watching.bearings import Running
 from drift.watching.daily import Daily
 from drift.watching.daily_told import DailyTeller
 from drift.watching.look import Look, Looked
@@ -123,7 +124,8 @@ class Jobs:
 
         Raises `Stopped` soon after `stopped` says so; nothing is told then, and the next look goes on.
         """
-        look = Look(self.database, self.evaluators, self.windows, self.drift, self.term.next_version)
+        bearings = Running(self.database, self.windows, self.term.next_version)
+        look = Look(self.database, self.evaluators, self.windows, self.drift, bearings)
         looked = look.run(now, stopped=stopped)
         segments = segment_values(self.database, self.windows, self.term, now)
         teller = Teller(self.database, self.rules, self.drift, look.watched, segments, self.term)

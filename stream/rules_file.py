@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from drift.rules.choose import check
-from drift.settings import RuleSettings
+from drift.settings import DriftSettings, RuleSettings
 from evaluators.errors import ConfigError
 from evaluators.spec import Evaluator
 from stream.configuration.toml_lines import lines_of
@@ -49,9 +49,10 @@ class RulesFile:
 
 
 class Said(NamedTuple):
-    """The rules that a settings file has, and the names of all settings that it says something of."""
+    """The rules that a settings file has, detectors' settings where it has any, and the names of all that it says."""
 
     rules: RuleSettings
+    drift: DriftSettings | None
     names: frozenset[str]
 
 
@@ -63,7 +64,8 @@ def said_in(file: Path, evaluators: Mapping[str, Evaluator], environ: Mapping[st
     loaded = load(file, environ)
     check_rules(loaded, evaluators)
     names = frozenset(name for name, origin in loaded.origins.items() if origin != DEFAULT)
-    return Said(loaded.settings.rules, names)
+    changes = any(name.startswith("drift.") for name in names)
+    return Said(loaded.settings.rules, loaded.settings.drift if changes else None, names)
 
 
 def check_rules(loaded: Loaded, evaluators: Mapping[str, Evaluator]) -> None:

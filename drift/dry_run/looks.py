@@ -39,10 +39,15 @@ class Looks(Generic[Evidence]):
         """Whether a look without trouble may change something."""
         return bool(self.episodes) and self.episodes[-1].state == "open"
 
+    @property
+    def stands(self) -> bool:
+        """Whether there was trouble at the last look."""
+        return self.is_going and self.kind in self.episodes[-1].holding
+
     def sees(self, at: int, evidence: Evidence) -> None:
         """Trouble, at that second since 1970; looks come in order of time."""
         now = datetime.fromtimestamp(at, UTC)
-        if not self.is_going or self.kind not in self.episodes[-1].holding:
+        if not self.stands:
             said = account_of(self.kind, self.place, None, "", {}, self.settings, severity="low")
             self._hear(Trouble(self.place, said, now, now), now)
         episode = self.episodes[-1].episode
@@ -52,7 +57,7 @@ class Looks(Generic[Evidence]):
     def sees_none(self, at: int) -> None:
         """It is over, at that second since 1970."""
         now = datetime.fromtimestamp(at, UTC)
-        if self.is_going and self.kind in self.episodes[-1].holding:
+        if self.stands:
             self._hear(Over(self.place, self.kind, now), now)
         self.waits(at)
 

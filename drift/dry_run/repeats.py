@@ -10,12 +10,13 @@ from drift.flips.asked import KIND, Seen, asked_since, asking
 from drift.problems.events import Place
 from drift.problems.troubles import Trouble
 from drift.settings import RuleSettings
+from drift.watching.look import Progress
 from drift.windows.metrics import WatchedMetric
 from sinks.clickhouse.database import Database
 
 
 def try_repeats(
-    database: Database, metrics: Mapping[str, WatchedMetric], rules: RuleSettings, moments: range
+    database: Database, metrics: Mapping[str, WatchedMetric], rules: RuleSettings, moments: range, progress: Progress
 ) -> Iterator[WouldBe]:
     """What would have been raised at these moments, seconds since 1970; answers of the time before count too.
 
@@ -28,12 +29,13 @@ def try_repeats(
     if not asking(database, asked_since(rules, first), last, askings):
         return
     looks: dict[Place, Looks[Trouble]] = {}
-    for at in moments:
+    for done, at in enumerate(moments, start=1):
         now = datetime.fromtimestamp(at, UTC)
         since = asked_since(rules, now)
         apps = asking(database, since, now, askings)
         scores = inconsistency.seen(database, metrics, rules, apps, since, now)
         _hear(looks, at, (*scores, *disagreeing.seen(database, rules, apps, since, now)), rules)
+        progress(done, len(moments))
     for one in looks.values():
         yield from one.would_be(lambda trouble: trouble)
 

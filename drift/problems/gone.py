@@ -24,7 +24,7 @@ def gone(
     silent = {series: until for series, until in told.items() if closed - until >= after(series.app)}
     if not silent:
         return set()
-    of_series = newest(database, silent, closed - forgotten)
+    of_series = newest(database, silent, closed - forgotten, closed)
     of_app: dict[tuple[str, str], datetime] = {}
     for series, at in of_series.items():
         of_app[series.app, series.metric] = max(at, of_app.get((series.app, series.metric), at))
@@ -42,14 +42,15 @@ def is_gone(own: datetime, goes_on: datetime, closed: datetime, after: timedelta
     return goes_on - own >= after or closed - own >= forgotten
 
 
-def newest(database: Database, some: Iterable[Series], since: datetime) -> dict[Series, datetime]:
-    """Of all series of these applications' metrics when the last window with records began."""
+def newest(database: Database, some: Iterable[Series], since: datetime, until: datetime) -> dict[Series, datetime]:
+    """Of all series of these applications' metrics when the last window with records began, in [since, until)."""
     pairs = sorted({(series.app, series.metric) for series in some})
     listed = ", ".join(f"({sql.text(app)}, {sql.text(metric)})" for app, metric in pairs)
     rows = database.rows(
         f"SELECT {', '.join(Series._fields)}, max(start) AS newest FROM windows "
         f"WHERE run_id = 'live' AND (app, metric) IN ({listed}) AND applicable > 0 "
-        f"AND start >= {{since:DateTime64(3, 'UTC')}} GROUP BY {', '.join(Series._fields)}",
-        {"since": since},
+        f"AND start >= {{since:DateTime64(3, 'UTC')}} AND start < {{until:DateTime64(3, 'UTC')}} "
+        f"GROUP BY {', '.join(Series._fields)}",
+        {"since": since, "until": until},
     )
     return {Series(*(row[name] for name in Series._fields)): row["newest"] for row in rows}

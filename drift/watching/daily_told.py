@@ -13,7 +13,7 @@ from drift.leadership import Term
 from drift.phrases import percent
 from drift.problems.accounts import account_of
 from drift.problems.events import Account, Place
-from drift.problems.problem import EventRow
+from drift.problems.problem import EventRow, Kind
 from drift.problems.troubles import Over, Trouble, standing, tell
 from drift.rules.series import Series
 from drift.settings import RuleSettings
@@ -27,6 +27,7 @@ from drift.watching.words import Moved, number
 from drift.windows.segments import SegmentValues
 from sinks.clickhouse.database import Database
 
+KIND: Kind = "drift"
 _CURSOR = "drift_daily"
 _RULE = "daily"
 
@@ -45,28 +46,40 @@ class DailyTeller:
 
     def tell(self, looked: Looked, now: datetime) -> list[EventRow]:
         """The events that follow from the last whole day, once a day; stored when this returns."""
-        closed = min((one.batch.until for one in looked.seen), default=0) - self.lateness_s
-        day = grid.floor(closed, grid.DAY_S) - grid.DAY_S
+        day = self.last_day(looked)
         if day <= cursors.position(self.database, _CURSOR):
             return []
-        told: dict[Place, Trouble | Over] = {}
-        until = grid.time(day + grid.DAY_S)
         found = self.daily.compared(looked.seen, day)
-        for one in found.unlike:
-            watch = self.watched[one.series.metric]
-            if watch.aspect == "level":  # what users ask is watched window by window, labels and all
-                place = Place(aspect="level", **one.series._asdict())
-                told[place] = Trouble(place, self._account(place, watch, one, day), grid.time(day), until)
+        unlike = self.unlike(found)
         ended = [
-            Over(place, "drift", until)
-            for place in standing(self.database, "drift")
-            if place not in told and self._is_over(place, looked, found)
+            Over(place, KIND, grid.time(day + grid.DAY_S))
+            for place in standing(self.database, KIND)
+            if place not in unlike and self.is_over(place, looked, found)
         ]
-        events = tell(self.database, [*told.values(), *ended], self.rules, self.term, now)
+        troubles = [self.trouble(place, one, day) for place, one in unlike.items()]
+        events = tell(self.database, [*troubles, *ended], self.rules, self.term, now)
         cursors.keep(self.database, _CURSOR, day)
         return events
 
-    def _is_over(self, place: Place, looked: Looked, found: Compared) -> bool:
+    def last_day(self, looked: Looked) -> int:
+        """The start of the last whole day of everything that was looked at; before 1970 where nothing was."""
+        closed = min((one.batch.until for one in looked.seen), default=0) - self.lateness_s
+        return grid.floor(closed, grid.DAY_S) - grid.DAY_S
+
+    def unlike(self, found: Compared) -> dict[Place, Drifted]:
+        """Where a day is told that is unlike the others: what users ask is watched window by window, labels and all."""
+        return {
+            Place(aspect="level", **one.series._asdict()): one
+            for one in found.unlike
+            if self.watched[one.series.metric].aspect == "level"
+        }
+
+    def trouble(self, place: Place, one: Drifted, day: int) -> Trouble:
+        """What is said of that day."""
+        account = self._account(place, self.watched[one.series.metric], one, day)
+        return Trouble(place, account, grid.time(day), grid.time(day + grid.DAY_S))
+
+    def is_over(self, place: Place, looked: Looked, found: Compared) -> bool:
         """Whether its day is like the others again, or nobody watches it any more; not where nobody can tell."""
         series = Series(*(getattr(place, name) for name in Series._fields))
         if series in found.alike or place.metric not in self.watched:
@@ -78,7 +91,7 @@ class DailyTeller:
     def _account(self, place: Place, watch: Watch, one: Drifted, day: int) -> Account:
         found, span = _moved(watch, one), (grid.time(day), grid.time(day + grid.DAY_S))
         return account_of(
-            "drift",
+            KIND,
             place,
             watch.metric,
             _describe(watch, one, found, span[0]),

@@ -1,9 +1,10 @@
 """Batches and baselines in the database: the newest, and some to go back to."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def batches(database: Database, watched: Mapping[str, Watch]) -> list[Batch]:
 
     What another release wrote is left out: its series begin anew.
     """
-    found = (_readable(row, watched, "begin anew") for row in _states(database, f"slot = {NEWEST}"))
+    found = (readable(row, watched, "begin anew") for row in _states(database, f"slot = {NEWEST}"))
     return [batch for batch in found if batch is not None]
 
 
@@ -61,7 +62,7 @@ def checkpoint(database: Database, key: BatchKey, late: int, watched: Mapping[st
     """The newest state that has not looked at a tick yet, None where none goes so far back."""
     rows = _states(database, f"{_OF_BATCH} AND slot != {NEWEST}", key._asdict())
     fits = [row for row in rows if row["until"].timestamp() <= late]
-    return _readable(max(fits, key=lambda row: row["until"]), watched, "are not gone back to") if fits else None
+    return readable(max(fits, key=lambda row: row["until"]), watched, "are not gone back to") if fits else None
 
 
 def baselines(database: Database, key: BatchKey, until: int) -> list[Held]:
@@ -85,22 +86,69 @@ def baselines(database: Database, key: BatchKey, until: int) -> list[Held]:
     return found
 
 
+class Kept(Protocol):
+    """Where a look keeps its batches and baselines; each as the functions of this name say."""
+
+    def batches(self, watched: Mapping[str, Watch]) -> list[Batch]:
+        """The newest of each, in order."""
+        ...
+
+    def checkpoint(self, key: BatchKey, late: int, watched: Mapping[str, Watch]) -> Batch | None:
+        """The newest state that has not looked at a tick yet, None where none goes so far back."""
+        ...
+
+    def baselines(self, key: BatchKey, until: int) -> list[Held]:
+        """Those that held at that tick or hold later, the oldest first."""
+        ...
+
+    def keep(self, batch: Batch, slot: int) -> None:
+        """The batch as it is now is kept when this returns."""
+        ...
+
+    def keep_baseline(self, key: BatchKey, held: Held) -> None:
+        """A baseline in the place of the oldest one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """In the database, each with the `version()` of who says so."""
+
+    database: Database
+    version: Callable[[], int]
+
+    def batches(self, watched: Mapping[str, Watch]) -> list[Batch]:
+        """As `batches`."""
+        return batches(self.database, watched)
+
+    def checkpoint(self, key: BatchKey, late: int, watched: Mapping[str, Watch]) -> Batch | None:
+        """As `checkpoint`."""
+        return checkpoint(self.database, key, late, watched)
+
+    def baselines(self, key: BatchKey, until: int) -> list[Held]:
+        """As `baselines`."""
+        return baselines(self.database, key, until)
+
+    def keep(self, batch: Batch, slot: int) -> None:
+        """The batch as it is now is stored when this returns."""
+        until, position = grid.time(batch.until), batch.position
+        row = _StateRow(*batch.key, slot, until, position, batch.names(), batch.text(), self.version())
+        self.database.insert("detector_states", [row])
+
+    def keep_baseline(self, key: BatchKey, held: Held) -> None:
+        """A baseline in the place of the oldest one."""
+        row = _BaselineRow(*key, slot_of_baseline(held), grid.time(held.holds_from), held.fitted.text(), self.version())
+        self.database.insert("detector_baselines", [row])
+
+
+def slot_of_baseline(held: Held) -> int:
+    """Where a baseline is kept: of daily ones there are the last five."""
+    return held.holds_from // grid.HOUR_S % _BASELINES
+
+
 def slot_of(until: int, span_s: int) -> int:
     """Where the checkpoint of a state is kept that has just looked at a whole multiple of the span."""
     return 1 + until // span_s % _CHECKPOINTS
-
-
-def keep(database: Database, batch: Batch, slot: int, version: int) -> None:
-    """The batch as it is now is stored when this returns."""
-    row = _StateRow(*batch.key, slot, grid.time(batch.until), batch.position, batch.names(), batch.text(), version)
-    database.insert("detector_states", [row])
-
-
-def keep_baseline(database: Database, key: BatchKey, held: Held, version: int) -> None:
-    """A baseline in the place of the oldest one."""
-    slot = held.holds_from // grid.HOUR_S % _BASELINES
-    row = _BaselineRow(*key, slot, grid.time(held.holds_from), held.fitted.text(), version)
-    database.insert("detector_baselines", [row])
 
 
 def _states(database: Database, where: str, bound: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -111,7 +159,7 @@ def _states(database: Database, where: str, bound: Mapping[str, Any] | None = No
     )
 
 
-def _readable(row: dict[str, Any], watched: Mapping[str, Watch], else_they: str) -> Batch | None:
+def readable(row: dict[str, Any], watched: Mapping[str, Watch], else_they: str) -> Batch | None:
     """The batch; None, and said, where another release wrote it."""
     try:
         return _batch(row, watched)

@@ -10,17 +10,17 @@ import numpy as np
 from drift.detectors.baseline import Warming
 from drift.job_runs import Stopped
 from drift.settings import DriftSettings, WindowSettings
-from drift.watching import grid, kept, reading
+from drift.watching import grid, reading
 from drift.watching.batch import MOST_SERIES, Batch, BatchKey
+from drift.watching.bearings import Bearings
 from drift.watching.fitting import Fitter
 from drift.watching.kept import NEWEST
 from drift.watching.kinds import Watch, by_group, watches
 from drift.watching.reading import Cells, Newcomer, Span
-from drift.watching.reference import References, in_trouble, references
+from drift.watching.reference import References, in_trouble
 from drift.watching.running import Runner
 from drift.watching.seen import Seen
 from drift.watching.successors import Successors, again
-from drift.windows import watermark
 from evaluators.spec import Evaluator, Lane
 from sinks.clickhouse.database import Database
 
@@ -58,13 +58,13 @@ class Looked:
 
 @dataclass(slots=True)
 class Look:
-    """Looks, and keeps what it has seen under `version()`, which says whose word it is (see `Term.next_version`)."""
+    """Looks, and keeps what it has seen where its bearings say."""
 
     database: Database
     evaluators: Mapping[str, Evaluator]
     windows: WindowSettings
     settings: DriftSettings
-    version: Callable[[], int]
+    bearings: Bearings
     watched: Mapping[str, Watch] = field(init=False)
     tick_s: int = field(init=False)
     span_s: int = field(init=False)
@@ -83,14 +83,14 @@ class Look:
         asked between the hours of a batch: once it says so, raises `Stopped` with the batch stored as far as it is.
         """
         ends = self._ends(now)
-        stored = kept.batches(self.database, self.watched)
+        stored = self.bearings.kept.batches(self.watched)
         for batch in stored:
             self._keep_watched(batch)
         batches = [batch for batch in stored if batch.key.lane in ends and batch.series]
         position = reading.newest_version(
             self.database, self.windows.base_s, min((batch.position for batch in batches), default=0)
         )
-        said = references(self.database)
+        said = self.bearings.references(now)
         runner, successors = self._runner(said, stopped), self._successors(said)
         changed = self._changed(batches)
         batches, late, left = self._gone_back(batches, changed)
@@ -115,7 +115,7 @@ class Look:
                 fitted = runner.advance(batch, ends[batch.key.lane])
                 batch.position = position
                 if behind or batch.key in touched:
-                    kept.keep(self.database, batch, NEWEST, self.version())
+                    self.bearings.kept.keep(batch, NEWEST)
                 if batch.series:  # all of them may be gone, or too new for their first baselines
                     yield Seen(batch, runner.fitter.judging(fitted, batch))
                 progress(done, before + len(some))
@@ -139,7 +139,7 @@ class Look:
             lateness_s=self.span_s,
             settings=self.settings,
         )
-        return Runner(self.database, fitter, self.span_s, self.version, stopped)
+        return Runner(self.database, fitter, self.span_s, self.bearings.kept, self.bearings.saw, stopped)
 
     def _successors(self, said: References) -> Successors:
         return Successors(
@@ -148,13 +148,13 @@ class Look:
             accepted=said.accepted.keys(),
             base_s=self.windows.base_s,
             history_s=self.settings.history_days * grid.DAY_S,
-            version=self.version,
+            kept=self.bearings.kept,
         )
 
     def _ends(self, now: datetime) -> dict[Lane, int]:
         """Up to which tick each lane is closed, of those that somebody runs."""
         lanes = {watch.lane for watch in self.watched.values()}
-        closed = watermark.closed(self.database, self.windows, now)
+        closed = self.bearings.closed(now)
         ends = {lane: grid.floor(closed[lane].timestamp(), self.tick_s) for lane in lanes if lane in closed}
         return {lane: end for lane, end in ends.items() if end > grid.DAY_S}
 
@@ -186,7 +186,7 @@ class Look:
             mine = changed[batch.key]
             alive = mine[(mine["alive"] == 1) & (mine["at"] >= batch.until - 2 * self.span_s)]
             past = (
-                kept.checkpoint(self.database, batch.key, int(alive["at"].min()), self.watched) if len(alive) else None
+                self.bearings.kept.checkpoint(batch.key, int(alive["at"].min()), self.watched) if len(alive) else None
             )
             if past is not None:
                 self._keep_watched(past)

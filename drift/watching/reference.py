@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from drift.problems.marks import Acceptance, acceptances
@@ -15,6 +15,7 @@ from drift.rules.series import Series
 from sinks.clickhouse.database import Database
 
 HISTORY = 0  # basis of a series of which nobody said anything
+_ALWAYS = datetime(2299, 12, 31, tzinfo=UTC)  # the last that the table can say
 _COMPLETE = timedelta(days=8)  # for late records, a replay that still runs, and hours that history does not have yet
 
 
@@ -64,17 +65,17 @@ class References:
         return HISTORY if accepted is None else int(accepted.since.timestamp())
 
 
-def references(database: Database) -> References:
-    """All that people said."""
-    return References(pins(database), accepted(database))
+def references(database: Database, by: datetime | None = None) -> References:
+    """All that people said, up to then where that is told."""
+    return References(pins(database, by), accepted(database, by))
 
 
-def accepted(database: Database) -> dict[Series, Acceptance]:
+def accepted(database: Database, by: datetime | None = None) -> dict[Series, Acceptance]:
     """Of each series of which people accepted a problem; of several the last one."""
     return {
         Series(*(getattr(one.place, name) for name in Series._fields)): one
         for one in acceptances(database)
-        if one.place.aspect in ("level", "inputs")
+        if one.place.aspect in ("level", "inputs") and (by is None or one.at <= by)
     }
 
 
@@ -98,10 +99,12 @@ def _series(row: Mapping[str, str]) -> Series:
     return Series(*(row[name] for name in Series._fields))
 
 
-def pins(database: Database) -> dict[tuple[str, str], Pin]:
+def pins(database: Database, by: datetime | None = None) -> dict[tuple[str, str], Pin]:
     """Those in force, by app and metric: the last word on each, where it is not that it holds no more."""
     rows = database.rows(
-        f"SELECT {', '.join(Pin._fields)} FROM baseline_pins ORDER BY app, metric, at DESC LIMIT 1 BY app, metric"
+        f"SELECT {', '.join(Pin._fields)} FROM baseline_pins WHERE at <= {{by:DateTime64(3, 'UTC')}} "
+        "ORDER BY app, metric, at DESC LIMIT 1 BY app, metric",
+        {"by": by or _ALWAYS},
     )
     found = [Pin(*(row[name] for name in Pin._fields)) for row in rows]
     return {(pin.app, pin.metric): pin for pin in found if not pin.removed}

@@ -11,11 +11,12 @@ import numpy as np
 
 from drift.detectors.baseline import Baseline, Warming
 from drift.detectors.series import Integers
-from drift.watching import detecting, grid, kept, reading
+from drift.watching import detecting, grid, reading
 from drift.watching.batch import Batch, Fitted
 from drift.watching.fitting import Fitter
-from drift.watching.kept import Held
+from drift.watching.kept import Held, Kept, slot_of
 from drift.watching.reading import Cells, Span
+from drift.watching.seen import Seen
 from sinks.clickhouse.database import Database
 
 _WAITING_S = 2 * grid.DAY_S  # a baseline is learned anew each day anyway
@@ -24,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Runs batches for one leader; `span_s`: how often a state is kept to go back to.
+    """Runs batches; `span_s`: how often a state is kept to go back to. `saw` hears of each tick that was looked at.
 
     `stopped`: whether to leave off after the hour that a batch is at.
     """
@@ -32,7 +33,8 @@ class Runner:
     database: Database
     fitter: Fitter
     span_s: int
-    version: Callable[[], int]
+    kept: Kept
+    saw: Callable[[Seen], None]
     stopped: Callable[[], bool]
 
     def advance(self, batch: Batch, end: int) -> Fitted:
@@ -40,7 +42,7 @@ class Runner:
 
         Once `stopped`, at least its baselines are there, and `batch.until` says how far it is.
         """
-        held = kept.baselines(self.database, batch.key, batch.until)
+        held = self.kept.baselines(batch.key, batch.until)
         while True:
             now = self._held_at(batch, held)
             if batch.until >= end or self.stopped():
@@ -49,7 +51,7 @@ class Runner:
 
     def rest_anew(self, batch: Batch, places: Integers) -> None:
         """Series of which people said what theirs rests on have baselines of that at once, and start anew."""
-        held = kept.baselines(self.database, batch.key, batch.until)
+        held = self.kept.baselines(batch.key, batch.until)
         if not held:
             return
         last = held[-1].fitted
@@ -58,7 +60,7 @@ class Runner:
         mixed, basis[places] = detecting.replaced(mixed, places, fresh), rests_on
         batch.restart(places, mixed)
         fitted = Fitted(batch.rows.ids.copy(), batch.rows.fingerprint.copy(), basis, mixed)
-        kept.keep_baseline(self.database, batch.key, Held(held[-1].holds_from, fitted), self.version())
+        self.kept.keep_baseline(batch.key, Held(held[-1].holds_from, fitted))
 
     def waiting(self, batch: Batch) -> Integers:
         """Series of which a change was accepted in the last days that have no baseline of it yet: at whole hours."""
@@ -66,7 +68,7 @@ class Runner:
         young = (basis > 0) & (basis > batch.until - _WAITING_S)
         if not young.any() or batch.until % grid.HOUR_S >= self.fitter.tick_s:
             return np.empty(0, np.int64)
-        held = kept.baselines(self.database, batch.key, batch.until)
+        held = self.kept.baselines(batch.key, batch.until)
         warming = held[-1].fitted.matched(batch.rows, batch.key.kind).warming if held else np.zeros(len(basis))
         return np.flatnonzero(young & (warming != Warming.WATCHED))
 
@@ -97,7 +99,7 @@ class Runner:
         made = Held(batch.until, fitted)
         kind, lane, number = batch.key
         logger.info("baselines of %d series are learned (%s, lane %s, batch %d)", len(batch.series), kind, lane, number)
-        kept.keep_baseline(self.database, batch.key, made, self.version())
+        self.kept.keep_baseline(batch.key, made)
         return made
 
     def _judge_anew(self, batch: Batch, before: Held | None, now: Held) -> None:
@@ -126,8 +128,8 @@ class Runner:
             baseline = self._tick(batch, fitted, baseline, int(tick), cells[first:last])
             batch.until = int(tick) + fitter.tick_s
             if batch.until // self.span_s != int(tick) // self.span_s:
-                slot = kept.slot_of(batch.until, self.span_s)
-                kept.keep(self.database, batch, slot, self.version())
+                self.kept.keep(batch, slot_of(batch.until, self.span_s))
+            self.saw(Seen(batch, baseline))
 
     def _tick(self, batch: Batch, fitted: Fitted, baseline: Baseline, tick: int, cells: Cells) -> Baseline:
         fitter, kind = self.fitter, batch.key.kind

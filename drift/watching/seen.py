@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift.detectors import watching
+from drift.detectors import stored, watching
 from drift.detectors.baseline import Baseline
-from drift.detectors.series import Floats
+from drift.detectors.series import Floats, Integers
 from drift.rules.series import Series
 from drift.watching.batch import Batch
 
@@ -36,6 +36,13 @@ class Seen:
 
     batch: Batch
     baseline: Baseline
+
+    def copy(self, places: Integers) -> "Seen":
+        """Some of its series as they are now, whatever becomes of them."""
+        batch, rows = self.batch, stored.take(self.batch.rows, places)
+        series, labels = [batch.series[at] for at in places], [batch.labels[at] for at in places]
+        named = Batch(batch.key, series, labels, [], rows, batch.until, batch.position, list(batch.successions))
+        return Seen(named, stored.take(self.baseline, places))
 
     @property
     def log_e(self) -> Floats:

@@ -6,7 +6,7 @@ same season, margin and noise, the same detector, and so the same run length to 
 the one before did. What is better is no trouble: only a worsening is evidence.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,9 +15,9 @@ import numpy as np
 from drift.detectors import scores, stored
 from drift.detectors.baseline import Baseline, Warming
 from drift.rules.series import Series
-from drift.watching import grid, kept, reading
+from drift.watching import grid, reading
 from drift.watching.batch import MOST_SERIES, Batch, BatchKey, Fitted, Succession
-from drift.watching.kept import Held
+from drift.watching.kept import Held, Kept
 from drift.watching.kinds import Watch
 from drift.watching.reading import Cells, Newcomer, Span
 from drift.watching.reference import HISTORY
@@ -71,7 +71,7 @@ class Successors:
     accepted: Collection[Series]
     base_s: int
     history_s: int
-    version: Callable[[], int]
+    kept: Kept
 
     def ended(self, batch: Batch) -> bool:
         """Series whose comparison is over are in the batch no more; whether there was one."""
@@ -163,7 +163,7 @@ class Successors:
         )
         batch = next(fits, None) or Batch.empty(key.next_of_successors(taken), tick_s, begin, 0)
         made = _fitted(pairs, self.watched)
-        for held in kept.baselines(self.database, batch.key, batch.until) if batch.series else ():
+        for held in self.kept.baselines(batch.key, batch.until) if batch.series else ():
             made = stored.join([held.fitted, made])
         new = {one.new.id: Newcomer(one.new.series, one.new.fingerprint) for one in pairs}
         batch.add(new, tick_s, known_before=True)
@@ -171,7 +171,7 @@ class Successors:
             *batch.successions,
             *(Succession(one.new.id, one.before.series.model, one.since) for one in pairs),
         ]
-        kept.keep_baseline(self.database, batch.key, Held(_FOR_EVER, made), self.version())
+        self.kept.keep_baseline(batch.key, Held(_FOR_EVER, made))
         return batch
 
 

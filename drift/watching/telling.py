@@ -1,6 +1,6 @@
 """Alarms become problems, as any job's troubles do; one whose alarm is over is resolved."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -27,7 +27,7 @@ from drift.watching.words import Moved, attributes, describe, describe_successor
 from drift.windows.segments import SegmentValues
 from sinks.clickhouse.database import Database
 
-_KINDS: tuple[Kind, ...] = ("change_point", "input_drift")
+KINDS: tuple[Kind, ...] = ("change_point", "input_drift")
 _RULE = "detector"
 _SUCCESSORS_RUN_DAYS = 140.0  # to a false problem of all that are compared with other models: 1 in 20 weeks
 
@@ -48,30 +48,44 @@ class Teller:
 
         Problems of series that were not looked at stay as they are: a lane that nobody runs says nothing.
         """
-        known = {kind: self._standing(kind) for kind in _KINDS}
+        known = {kind: self._standing(kind) for kind in KINDS}
+        found = self.alarms(looked, known)
         told: list[Trouble | Over] = []
-        heard: set[Place] = set()
-        for seen, alarm in self._alarms(looked, known):
-            watch = self.watched[alarm.series.metric]
-            place = _place(watch, alarm.series)
-            if place in heard:  # by the days of the model before, and by its own
-                continue
-            heard.add(place)
-            before = known[_kind(watch)].get(place)
+        for place, (seen, alarm) in found.items():
+            before = known[self.kind_at(place)].get(place)
             if before is None or now - before.last_seen_at >= timedelta(
                 seconds=self.rules.of(place.app).update_every_s
             ):
-                until = grid.time(seen.batch.until)
-                told.append(Trouble(place, self._account(watch, seen, alarm), grid.time(alarm.onset), until))
-        told += _over(looked, known, heard, self.watched)
+                told.append(self.trouble(seen, alarm))
+        told += _over(looked, known, found, self.watched)
         return tell(self.database, told, self.rules, self.term, now)
+
+    def alarms(self, looked: Looked, known: Mapping[Kind, Container[Place]]) -> dict[Place, tuple[Seen, Alarm]]:
+        """Those that are told, `known` being where there is trouble already.
+
+        Where a model is judged by the days of the one before and by its own, the former.
+        """
+        found: dict[Place, tuple[Seen, Alarm]] = {}
+        for seen, alarm in self._alarms(looked, known):
+            found.setdefault(_place(self.watched[alarm.series.metric], alarm.series), (seen, alarm))
+        return found
+
+    def kind_at(self, place: Place) -> Kind:
+        """By which kind an alarm is told there."""
+        return _kind(self.watched[place.metric])
+
+    def trouble(self, seen: Seen, alarm: Alarm) -> Trouble:
+        """What is said of an alarm."""
+        watch, until = self.watched[alarm.series.metric], grid.time(seen.batch.until)
+        account = self._account(watch, seen, alarm)
+        return Trouble(_place(watch, alarm.series), account, grid.time(alarm.onset), until)
 
     def _standing(self, kind: Kind) -> Mapping[Place, Problem]:
         """Those that detectors of series told: another job may see the same kind of trouble by other means."""
         found = standing(self.database, kind)
         return {place: one for place, one in found.items() if one.voices[kind].rule_id.startswith(f"{_RULE}:")}
 
-    def _alarms(self, looked: Looked, known: Mapping[Kind, Mapping[Place, Problem]]) -> Iterator[tuple[Seen, Alarm]]:
+    def _alarms(self, looked: Looked, known: Mapping[Kind, Container[Place]]) -> Iterator[tuple[Seen, Alarm]]:
         """Those that are told; the ones of models that are judged by another's days first."""
         days, given_up = self.settings.fleet_run_days, self._given_up(looked.compared)
         some = looked.compared if days is None else (*looked.compared, *looked.seen)
@@ -93,7 +107,7 @@ class Teller:
         return timedelta(seconds=self.rules.of(app).gone_after_s)
 
     def _believed(
-        self, some: Sequence[Seen], known: Mapping[Kind, Mapping[Place, Problem]], run_days: float
+        self, some: Sequence[Seen], known: Mapping[Kind, Container[Place]], run_days: float
     ) -> Iterator[tuple[Seen, Alarm]]:
         """Alarms that stand already, or are enough for a run length of all these series together."""
         size_s = some[0].baseline.size_s if some else grid.HOUR_S
@@ -126,7 +140,7 @@ class Teller:
         """The sentence; the model before was replaced where it has no more records."""
         other = alarm.series._replace(model=before.model)
         lately = grid.time(max(before.since, seen.batch.until - grid.HOUR_S))
-        took_over = other not in newest(self.database, [other], lately)
+        took_over = other not in newest(self.database, [other], lately, grid.time(seen.batch.until))
         return describe_successor(alarm.series, self.watched[other.metric], found, alarm, before, took_over)
 
 
@@ -151,7 +165,7 @@ def severity(
 def _over(
     looked: Looked,
     known: Mapping[Kind, Mapping[Place, Problem]],
-    heard: set[Place],
+    heard: Container[Place],
     watched: Mapping[str, Watch],
 ) -> Sequence[Over]:
     """Standing problems of series that are in alarm no more, or that nobody watches any more."""

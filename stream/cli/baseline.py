@@ -1,8 +1,9 @@
 """`ragwatch baseline`."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,16 +49,19 @@ def learn(config: Path | None) -> None:
     settings = settings_from(config).settings
     from drift.jobs import server_time
     from drift.leadership import least_version
+    from drift.watching.bearings import Running
     from drift.watching.look import Look
     from evaluators import registry
     from evaluators.suited import suited
+    from stream.cli.bar import bar
 
-    with _database(settings) as database, _bar() as progress:
+    with _database(settings) as database, bar() as tell:
         epoch = int(database.rows("SELECT max(epoch) AS epoch FROM leaders")[0]["epoch"])
         # Whatever the leader of this epoch wrote, or writes, wins.
         evaluators = suited(registry.load(), settings.evaluators)
-        look = Look(database, evaluators, settings.windows, settings.drift, lambda: least_version(epoch))
-        looked = look.run(server_time(database), progress)
+        bearings = Running(database, settings.windows, lambda: least_version(epoch))
+        look = Look(database, evaluators, settings.windows, settings.drift, bearings)
+        looked = look.run(server_time(database), partial(tell, "baselines"))
     click.echo(f"{looked.series} series, {looked.warming} of them with too little history, {looked.alarms} in alarm")
 
 
@@ -128,18 +132,3 @@ def _database(settings: "Settings") -> "Iterator[Database]":
         yield database
     finally:
         database.close()
-
-
-@contextmanager
-def _bar() -> "Iterator[Callable[[int, int], None]]":
-    """Batches done, on standard error, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("baselines", total=None)
-
-        def tell(done: int, of: int) -> None:
-            bar.update(task, completed=done, total=of)
-
-        yield tell

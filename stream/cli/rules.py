@@ -28,16 +28,17 @@ def command() -> None:
 def try_rules(file: Path, first: datetime, until: datetime | None, as_json: bool, config: Path | None) -> None:
     """What the rules of FILE would have raised, and how that differs from what was raised; nothing is written.
 
-    FILE is a settings file whose section [rules] is tried, RAGWATCH_RULES__ variables over it; everything else is as
-    in the settings that run. The live windows of that time are judged as they are stored now, each at the moment at
-    which it ended: by the rules mean, share, value, any and coverage, by objectives and the budgets that are left of
-    the time before, by the limits of failure rates and of evaluators' errors, and for missing_after_s. So are stored
-    traces, for findings, flips and inconsistency, and dead letters. A problem is new where the running settings raised
-    none there in that time, and gone where only they did.
+    FILE is a settings file whose section [rules] is tried, and [drift] where it sets something there, with the
+    variables RAGWATCH_RULES__ and RAGWATCH_DRIFT__ over them; everything else is as in the settings that run. The live
+    windows of that time are judged as they are stored now, each at the moment at which it ended: by the rules mean,
+    share, value, any and coverage, by objectives and the budgets that are left of the time before, by the limits of
+    failure rates and of evaluators' errors, and for missing_after_s. So are stored traces, for findings, flips and
+    inconsistency, and dead letters. Detectors of changes begin at --from, with baselines of the days before. A problem
+    is new where the running settings raised none there in that time, and gone where only they did.
 
-    What has no past is named as not tried where FILE sets it: how full disks are, and what brokers keep. Nor
-    are detectors of drift tried, what people said of problems, what rules knew before --from, and lanes that wrote
-    nothing at all.
+    What has no past is named as not tried where FILE sets it: how full disks are, and what brokers keep. Nor are what
+    users ask by its vectors, what people said of problems, what rules knew before --from, and lanes that wrote nothing
+    at all.
 
     \b
     Examples:
@@ -49,18 +50,21 @@ def try_rules(file: Path, first: datetime, until: datetime | None, as_json: bool
     from drift.jobs import server_time
     from evaluators import registry
     from evaluators.suited import suited
+    from stream.cli.bar import bar
     from stream.cli.rules_shown import as_object, show
     from stream.rules_file import said_in
 
     with reached(config) as (settings, database):
         evaluators = suited(registry.load(), settings.evaluators)
-        said = said_in(file, evaluators, variables_of("rules"))
+        said = said_in(file, evaluators, variables_of("rules") | variables_of("drift"))
         now = server_time(database)
         until = min(until or now, now)
         if first >= until:
             raise click.BadParameter("it must be before --to, and before now", param_hint="--from")
-        found = try_settings(database, evaluators, said.rules, settings.windows, settings.jobs, first, until)
-        against = compared(database, found, first, until, detectors=False)
+        with bar() as progress:
+            tried = (said.rules, settings.windows, settings.jobs, first, until, said.drift)
+            found = try_settings(database, evaluators, *tried, progress)
+        against = compared(database, found, first, until, detectors=said.drift is not None)
     if as_json:
         click.echo(as_object(found, against, untried(said.names), first, until))
     else:

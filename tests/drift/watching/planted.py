@@ -14,6 +14,7 @@ from drift.detectors.season import weekday_of
 from drift.problems.events import Place
 from drift.problems.problem import EventRow, problem_id
 from drift.settings import DriftSettings, WindowSettings
+from drift.watching.bearings import Running
 from drift.watching.look import Look, Looked
 from drift.windows.bins import Scale
 from drift.windows.watermark import WatermarkRow
@@ -144,6 +145,10 @@ class Planted:
     def version(self) -> int:
         return self.epoch << 32 | next(self._versions)
 
+    @property
+    def bearings(self) -> Running:
+        return Running(self.database, self.windows, self.version)
+
     def store(self, rows: Iterable[WindowRow]) -> None:
         version = self.version()
         self.database.insert("windows", [row._replace(version=version) for row in rows])
@@ -157,5 +162,5 @@ class Planted:
     def look(self, until: int) -> Looked:
         """By a process that knows nothing but what is stored."""
         self.close(until)
-        look = Look(self.database, EVALUATORS, self.windows, self.settings, self.version)
+        look = Look(self.database, EVALUATORS, self.windows, self.settings, self.bearings)
         return look.run(datetime.now(UTC))

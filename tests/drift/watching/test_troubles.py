@@ -165,7 +165,7 @@ def test_a_first_look_that_was_cut_short_goes_on(
                 raise KeyboardInterrupt
 
         again.close(FIRST)
-        look = Look(database, EVALUATORS, again.windows, again.settings, again.version)
+        look = Look(database, EVALUATORS, again.windows, again.settings, again.bearings)
         with pytest.raises(KeyboardInterrupt):
             look.run(datetime.now(UTC), dies)
         looked = again.look(FIRST + BASE)
@@ -183,7 +183,7 @@ def test_a_first_look_that_is_asked_to_stop_keeps_what_it_has_and_the_next_one_g
         again.windows = again.windows.model_copy(update={"allowed_lateness_s": 7200})
         again.store(windows(START + DAY // 2, FIRST + BASE))
         again.close(FIRST)
-        look = Look(database, EVALUATORS, again.windows, again.settings, again.version)
+        look = Look(database, EVALUATORS, again.windows, again.settings, again.bearings)
         with pytest.raises(Stopped, match="1 of 3 batches"):
             look.run(datetime.now(UTC), stopped=lambda: next(asked) >= 2)
         (batch,) = kept.batches(database, watches(EVALUATORS.values()))

@@ -49,6 +49,9 @@ def test_it_tells_what_is_new_and_what_is_gone(database: Database, tmp_path: Pat
     file.write_text("[rules]\ndisk_limit = 0.5\n")
     shown = run(file, *span, variables=reached(database)).output
     assert "not tried: rules.disk_limit: disks and brokers are as they are now, and have no past" in shown
+    file.write_text("[drift]\nmargin = 2.0\n")
+    assert "0 problems: 0 new, 0 same; 0 gone" in run(file, *span, variables=reached(database)).output
+    file.write_text(f"[rules]\nmin_sample = 10\nk = 1\nm = 1\n{SLOW}")
     fewer = {**reached(database), "RAGWATCH_RULES__MIN_SAMPLE": "21"}
     assert "0 problems: 0 new, 0 same; 0 gone" in run(file, *span, variables=fewer).output
     assert "before --to" in run(file, "--from", "2298-01-01", variables=reached(database), exit_code=2).output

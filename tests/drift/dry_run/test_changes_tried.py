@@ -1,0 +1,98 @@
+"""Settings of detectors, tried on past windows, tell what the job told as it went along, on the real engine."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from drift.dry_run.changes import try_changes
+from drift.dry_run.compared import compared
+from drift.dry_run.would_be import WouldBe
+from drift.jobs import Jobs
+from drift.leadership import Term
+from drift.per_app import AppDrift
+from drift.settings import DriftSettings, JobSettings, RuleSettings
+from drift.watching import grid
+from drift.windows.segments import SegmentValues
+from sinks.clickhouse.embedded import EmbeddedClickHouse
+from tests.drift.dry_run.contract import counts, raised, would_be
+from tests.drift.watching.planted import BASE, DAY, EVALUATORS, Planted, WindowRow, window
+from tests.drift.watching.test_daily import HISTORY, LAST, METRIC, SHARES
+from tests.drift.watching.test_daily import rows as days
+from tests.infra.fresh_database import fresh_database
+
+pytestmark = pytest.mark.clickhouse
+MIDNIGHT = LAST + DAY
+FIRST = MIDNIGHT - 2 * 3600
+ONSET = FIRST + 3600
+BACK = MIDNIGHT
+UNTIL = MIDNIGHT + 3 * 3600
+TICKS = [*range(ONSET, ONSET + 1800, BASE), BACK, MIDNIGHT + 3600, *range(BACK + 4800, BACK + 7200, BASE), UNTIL]
+LOOKS = [FIRST, FIRST, *TICKS]  # at every tick where something may be told
+RULES = RuleSettings(update_every_s=0)
+SETTINGS = DriftSettings(history_days=HISTORY)
+
+
+def windows(first: int, end: int) -> Iterator[WindowRow]:
+    """Scores of apps that stay, or fall for an hour; languages of questions; a day is told of `drifts`."""
+    for at in range(first, end, BASE):
+        rng = np.random.default_rng(at - LAST + 2 * DAY)
+        bad = ONSET <= at < BACK
+        for app, mean in {"stays": 0.8, "drifts": 0.8, "falls": 0.65 if bad else 0.8}.items():
+            yield window(METRIC, at, np.clip(rng.normal(mean, 0.1, 40), 0, 1), version=0, app=app)
+        german = 24 if bad else 6
+        yield window("inputs.question_language", at, {"en": 60 - german, "de": german}, version=0, app="falls")
+
+
+@pytest.fixture(scope="module")
+def planted(clickhouse_server: EmbeddedClickHouse) -> Iterator[Planted]:
+    """What the job told, that began to look at `FIRST`."""
+    with fresh_database(clickhouse_server) as database:
+        planted = Planted(database, settings=SETTINGS)
+        starts = [LAST - (HISTORY - index) * DAY for index in range(HISTORY + 1)]
+        shares = dict(zip(starts, SHARES["drifts"], strict=True))
+        planted.store(row for row in days("drifts", shares) if row.size_s == DAY)
+        planted.store(windows(FIRST - DAY - 12 * 3600, FIRST))
+        term = Term(1, grid.time(FIRST))
+        jobs = Jobs(database, EVALUATORS, planted.windows, RULES, JobSettings(), term, drift=SETTINGS)
+        for before, at in pairwise(LOOKS):
+            planted.store(windows(before, at))
+            planted.close(at)
+            jobs.look_for_changes(grid.time(at))
+        yield planted
+
+
+def tried(planted: Planted, settings: DriftSettings = SETTINGS, first: int = FIRST) -> list[WouldBe]:
+    none, hours = SegmentValues({}), list[tuple[int, int]]()
+    args = (planted.database, EVALUATORS, settings, RULES, planted.windows, none, first, UNTIL)
+    found = list(try_changes(*args, lambda *done: hours.append(done)))
+    assert hours[-1][0] == hours[-1][1] > 0
+    return found
+
+
+def test_the_same_settings_would_have_told_what_the_job_told_and_nothing_is_written(planted: Planted) -> None:
+    before = counts(planted.database)
+    found = tried(planted)
+    assert would_be(found) == raised(planted.database)
+    assert counts(planted.database) == before
+    assert {(one.app, one.metric, one.rule, one.state) for one in found} == {
+        ("falls", METRIC, "change_point", "resolved"),
+        ("falls", "inputs.question_language", "input_drift", "resolved"),
+        ("drifts", METRIC, "drift", "open"),
+    }
+    against = compared(planted.database, found, grid.time(FIRST), grid.time(UNTIL), detectors=True)
+    assert (against.new, against.gone) == ((), ())
+    (day,) = (one for one in found if one.rule == "drift")
+    assert day.openings == [grid.time(MIDNIGHT + 3600)], "once no late window changes it any more"
+
+
+def test_other_settings_and_other_times_tell_otherwise(planted: Planted) -> None:
+    wide = SETTINGS.model_copy(update={"apps": {"falls": AppDrift(margin=20.0), "drifts": AppDrift(enabled=False)}})
+    assert tried(planted, wide) == []
+    for detectors, gone in ((True, ["drift", "change_point", "input_drift"]), (False, [])):
+        against = compared(planted.database, [], grid.time(FIRST), grid.time(UNTIL), detectors=detectors)
+        assert sorted(one.kinds[0] for one in against.gone) == sorted(gone)
+    fleet = SETTINGS.model_copy(update={"fleet_run_days": 1.0, "ignore": ("inputs.question_language",)})
+    assert {(one.app, one.rule) for one in tried(planted, fleet)} == {("falls", "change_point"), ("drifts", "drift")}
+    assert [one.rule for one in tried(planted, first=UNTIL - 600)] == [], "what was over by then"
