@@ -26,7 +26,7 @@ from drift.windows.segments import SegmentValues
 from evaluators.spec import Evaluator
 from sinks.clickhouse.database import Database
 
-_NOBODY = Term(0, grid.time(0))  # nothing that is told here is stored
+NOBODY = Term(0, grid.time(0))  # nothing that is told here is stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,14 @@ def try_changes(
     lanes = frozenset(one.lane for one in evaluators.values())
     past = _Past(database, lanes, settings.fleet_run_days is not None)
     look = Look(database, evaluators, windows, settings, past)
-    teller = Teller(database, rules, settings, look.watched, segments, _NOBODY)
+    teller = Teller(database, rules, settings, look.watched, segments, NOBODY)
     alarms, days = Alarms(teller), Days()
 
     def daily(at: int) -> DailyTeller:
         known = Daily(database, in_trouble(database), past.references(grid.time(at)), windows, settings)
-        return DailyTeller(database, known, rules, look.watched, segments, _NOBODY, look.span_s)
+        return DailyTeller(database, known, rules, look.watched, segments, NOBODY, look.span_s)
 
-    stops = _stops(first, until, look.tick_s)
+    stops = stops_of(first, until, look.tick_s)
     for done, (before, stop) in enumerate(pairwise(stops)):
         looked = look.run(grid.time(stop))
         told = past.told(before, stop)
@@ -107,8 +107,10 @@ def try_changes(
     yield from days.would_be(daily(until))
 
 
-def _stops(first: int, until: int, tick_s: int) -> Sequence[int]:
-    """The ends of whole hours, and both ends: the first look has the hours before it as well."""
+def stops_of(first: int, until: int, tick_s: int) -> Sequence[int]:
+    """The ends of whole hours in (first, until], seconds since 1970, and both ends, the first one twice: that look has
+    all before it.
+    """
     begin, end = grid.floor(first, tick_s), grid.floor(until, tick_s)
     hours = range(grid.ceiling(begin + 1, grid.HOUR_S), end, grid.HOUR_S)
     return [begin, begin, *hours, end] if begin < end else []

@@ -7,7 +7,6 @@ from typing import NamedTuple, get_args
 from drift.dry_run.would_be import WouldBe
 from drift.problems.folding import load_problems
 from drift.problems.problem import Problem, State, Voice
-from drift.questions.telling import METRIC as QUESTIONS
 from sinks.clickhouse.database import Database
 
 _BY_DETECTORS = ("drift", "change_point", "input_drift")  # kinds
@@ -43,8 +42,6 @@ def _raised(database: Database, first: datetime, until: datetime, detectors: boo
     found: dict[str, Problem] = {}
     for problem in load_problems(database, states=get_args(State), every_episode=True):
         if not problem.app and problem.segment in _OF_THE_MOMENT:
-            continue
-        if problem.metric == QUESTIONS:
             continue
         said = [voice for kind, voice in problem.voices.items() if detectors or kind not in _BY_DETECTORS]
         if any(voice.begun and _touches(voice, first, until) for voice in said):

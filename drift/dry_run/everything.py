@@ -11,6 +11,7 @@ from drift.dry_run.failing import try_errors, try_failure_rates
 from drift.dry_run.findings import try_findings
 from drift.dry_run.flips import try_flips
 from drift.dry_run.objectives import try_objectives
+from drift.dry_run.questions import try_questions
 from drift.dry_run.repeats import try_repeats
 from drift.dry_run.run import dry_run
 from drift.dry_run.silences import try_silences
@@ -69,9 +70,11 @@ def try_settings(
         *try_repeats(database, metrics, rules, moments, partial(progress, "looks at questions")),
     ]
     if drift is not None:
-        found += try_changes(
-            database, evaluators, drift, rules, windows, segments, start, end, partial(progress, "hours of detectors")
-        )
+        span = (start, end)
+        told = partial(progress, "hours of questions")
+        found += try_questions(database, drift, rules, windows, *span, told)
+        told = partial(progress, "hours of detectors")
+        found += try_changes(database, evaluators, drift, rules, windows, segments, *span, told)
     return sorted(found, key=lambda one: (one.openings[0], one.problem_id, one.rule))
 
 

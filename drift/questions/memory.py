@@ -74,6 +74,11 @@ class Memory:
         self.state.until[:] = until
 
     @property
+    def amiss(self) -> bool:
+        """Whether there is anything to tell."""
+        return self.alarm or self.unlike
+
+    @property
     def alarm(self) -> bool:
         """Whether the shares of groups are in alarm."""
         return bool(self.state.alarms.on[0])

@@ -77,7 +77,7 @@ class Runner:
         age = memory.until - reference.learned
         young = reference.learned - reference.since < _RENEWED_DAYS * grid.DAY_S
         due = age >= (1 if young else _RENEWED_DAYS) * grid.DAY_S and memory.until % grid.DAY_S == 0
-        if self.pin is not None or not due or memory.alarm or memory.unlike:
+        if self.pin is not None or not due or memory.amiss:
             return memory
         oldest = memory.until - self.learner.history_days * grid.DAY_S
         return self._learned(memory.until, memory.troubled[memory.troubled >= oldest]) or memory

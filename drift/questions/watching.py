@@ -25,7 +25,7 @@ from drift.windows import watermark
 from sinks.clickhouse.database import Database
 
 logger = logging.getLogger(__name__)
-_KIND: Kind = "input_drift"
+KIND: Kind = "input_drift"
 _LANE = "model"  # which stores the vectors
 
 
@@ -58,14 +58,14 @@ class QuestionWatch:
             return Watched(0, {}, [])
         end = grid.floor(closed.timestamp(), TICK_S)
         known, said = memories.read(self.database), references(self.database)
-        before = {place: one for place, one in standing(self.database, _KIND).items() if place.metric == METRIC}
+        before = {place: one for place, one in standing(self.database, KIND).items() if place.metric == METRIC}
         told: list[Trouble | Over] = []
         warming = {}
         found = asked_lately(self.database, grid.time(end - grid.DAY_S), grid.time(end))
-        lately = [asked for asked in found if self._watches(asked)]
-        known = {asked: memory for asked, memory in known.items() if self._watches(asked)}
+        lately = [asked for asked in found if self.watches(asked)]
+        known = {asked: memory for asked, memory in known.items() if self.watches(asked)}
         for done, asked in enumerate(lately, start=1):
-            runner = self._runner(asked, said)
+            runner = self.runner(asked, said)
             memory = self._advanced(runner, known.get(asked), end)
             if why := Warming.NO_RECORDS.why if memory is None else memory.reference.baseline.reasons()[0]:
                 warming[asked.app] = why
@@ -80,7 +80,8 @@ class QuestionWatch:
             logger.debug("questions of %s are not watched yet: %s", app, why)
         return Watched(len(lately), warming, events)
 
-    def _watches(self, asked: Asked) -> bool:
+    def watches(self, asked: Asked) -> bool:
+        """Whether questions of this application are looked at."""
         return self.settings.watches(asked.app, METRIC)
 
     def _advanced(self, runner: Runner, before: Memory | None, end: int) -> Memory | None:
@@ -91,7 +92,8 @@ class QuestionWatch:
             memories.keep(self.database, runner.asked, memory, self.term.next_version())
         return memory
 
-    def _runner(self, asked: Asked, said: References) -> Runner:
+    def runner(self, asked: Asked, said: References) -> Runner:
+        """What looks at them, where people said that."""
         place = place_of(asked)
         series = Series(*(getattr(place, name) for name in Series._fields))
         learner = Learner(StoredQuestions(self.database), self.settings.history_days)
@@ -102,17 +104,22 @@ class QuestionWatch:
     ) -> Sequence[Trouble | Over]:
         """One of them, or nothing where nothing is new."""
         place = place_of(runner.asked)
-        if memory is None or not (memory.alarm or memory.unlike):
-            return [] if before is None else [Over(place, _KIND, grid.time(end))]
+        if memory is None or not memory.amiss:
+            return [] if before is None else [Over(place, KIND, grid.time(end))]
         if before is not None and now - before.last_seen_at < timedelta(seconds=self.rules.update_every_s):
             return []
-        began = onset(memory)
-        found = runner.lately(memory, began) if memory.alarm else runner.day(memory, began)
-        since = grid.time(began)
+        since = grid.time(onset(memory))
         if before is not None:
-            since = min(since, datetime.fromisoformat(before.voices[_KIND].attributes["since"]))
-        said = account(runner.asked, memory, found, since, self.rules, runner.margin)
-        return [Trouble(place, said, since, grid.time(memory.until))]
+            since = min(since, datetime.fromisoformat(before.voices[KIND].attributes["since"]))
+        return [trouble_of(runner, memory, since, self.rules)]
+
+
+def trouble_of(runner: Runner, memory: Memory, since: datetime, rules: RuleSettings) -> Trouble:
+    """What is said of questions with which something is amiss, since then."""
+    began = onset(memory)
+    found = runner.lately(memory, began) if memory.alarm else runner.day(memory, began)
+    said = account(runner.asked, memory, found, since, rules, runner.margin)
+    return Trouble(place_of(runner.asked), said, since, grid.time(memory.until))
 
 
 def _forgotten(
@@ -121,4 +128,4 @@ def _forgotten(
     """Problems of who asks nothing for so long that nothing is remembered."""
     remembered = {place_of(asked) for asked in lately}
     remembered |= {place_of(asked) for asked, memory in known.items() if end - memory.until < FORGOTTEN_S}
-    return [Over(place, _KIND, grid.time(end)) for place in before if place not in remembered]
+    return [Over(place, KIND, grid.time(end)) for place in before if place not in remembered]

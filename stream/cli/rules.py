@@ -33,12 +33,12 @@ def try_rules(file: Path, first: datetime, until: datetime | None, as_json: bool
     windows of that time are judged as they are stored now, each at the moment at which it ended: by the rules mean,
     share, value, any and coverage, by objectives and the budgets that are left of the time before, by the limits of
     failure rates and of evaluators' errors, and for missing_after_s. So are stored traces, for findings, flips and
-    inconsistency, and dead letters. Detectors of changes begin at --from, with baselines of the days before. A problem
-    is new where the running settings raised none there in that time, and gone where only they did.
+    inconsistency, and dead letters. Detectors of changes in windows and in what users ask begin at --from, with
+    baselines of the days before. A problem is new where the running settings raised none there in that time, and gone
+    where only they did.
 
-    What has no past is named as not tried where FILE sets it: how full disks are, and what brokers keep. Nor are what
-    users ask by its vectors, what people said of problems, what rules knew before --from, and lanes that wrote nothing
-    at all.
+    What has no past is named as not tried where FILE sets it: how full disks are, and what brokers keep. Nor is what
+    people said of problems part of it, what rules knew before --from, and lanes that wrote nothing at all.
 
     \b
     Examples:
