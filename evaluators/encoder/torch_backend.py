@@ -9,7 +9,7 @@ from evaluators.encoder.windows import Frame
 from evaluators.errors import ConfigError
 from evaluators.runtime.batches import Padded
 from evaluators.runtime.torch_batches import TorchBatches
-from evaluators.runtime.torch_device import device_of, dtype_of, ready
+from evaluators.runtime.torch_device import device_of, dtype_of, moved, ready
 from evaluators.settings import EncoderSettings
 from evaluators.spec import Vectors
 
@@ -30,8 +30,8 @@ class TorchBackend:
         self._torch = torch
         try:
             self._model = SentenceTransformer(
-                str(folder), device=str(device), local_files_only=True, model_kwargs={"use_safetensors": True}
-            ).eval()
+                str(folder), device="cpu", local_files_only=True, model_kwargs={"use_safetensors": True}
+            )
         except (OSError, ValueError, RuntimeError) as error:
             raise ConfigError(
                 f"sentence-transformers cannot load the model in {folder}: {type(error).__name__}: {error}; "
@@ -43,7 +43,7 @@ class TorchBackend:
         at = framed.index(plain[0])
         before, after = tuple(framed[:at]), tuple(framed[at + len(plain) :])
         self.frame = Frame(before, after, int(self._model.max_seq_length))
-        self._model.to(dtype_of(settings, device))
+        moved(self._model.to(dtype_of(settings, device)), device, settings.model)
         self._batches = TorchBatches(self._unit_vectors, device, settings.threads)
         self.dimension = ready(self._batches, device, settings.batch_tokens, self.frame.max_tokens)
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,28 @@ class CardMemory:
         return int(torch.cuda.memory_reserved(self.number))
 
 
-def bound_cards(most_bytes: int | None) -> None:
-    """From now on torch takes so much of each GPU at most, for weights and work; more is out of memory to it.
+@dataclass(slots=True)
+class _Bound:
+    most_bytes: int | None = None
 
-    To be called before models are loaded. None: all that is free.
-    """
-    if most_bytes is None or find_spec("torch") is None:
+
+_bound = _Bound()  # a process has one, whatever it loads
+
+
+def bound_cards(most_bytes: int | None) -> None:
+    """Of each GPU that is chosen from now on torch takes so much at most; None: all that is free. Touches no card."""
+    _bound.most_bytes = most_bytes
+
+
+def within_bound(device: Any) -> None:
+    """From now on more than the bound is out of memory to torch on this card; no other card is touched."""
+    if _bound.most_bytes is None:
         return
     import torch
 
-    for number in range(torch.cuda.device_count()):
-        share = most_bytes / torch.cuda.get_device_properties(number).total_memory
-        torch.cuda.set_per_process_memory_fraction(min(1.0, share), number)
+    share = _bound.most_bytes / torch.cuda.get_device_properties(device).total_memory
+    with torch.cuda.device(device):  # setting it would leave it the current one
+        torch.cuda.set_per_process_memory_fraction(min(1.0, share), device)
 
 
 def cards_in_use() -> Iterator[CardMemory]:

@@ -69,7 +69,7 @@ class TorchBatches:
                 rows = [given for batch in batches for given in self._given(batch)]
                 return np.asarray(self._torch.cat(rows).float().cpu().numpy(), np.float32)
         except RuntimeError as error:
-            if self._out_of_memory(error) or not self._of_the_device(error):
+            if out_of_memory(error) or not _of_the_device(error):
                 raise
             said = str(error).partition("\n")[0]
             raise DeviceLost(f"{self._device} computes no more in this process: {said}") from error
@@ -80,7 +80,7 @@ class TorchBatches:
         try:
             return [self._forward(self._on_device(batch))]
         except RuntimeError as error:
-            if count == 1 or not self._out_of_memory(error):
+            if count == 1 or not out_of_memory(error):
                 raise
         self._shrink(batch.tokens)
         rows, start = [], 0
@@ -89,16 +89,6 @@ class TorchBatches:
             rows += self._given(batch.rows(start, min(end, count)))
             start = end
         return rows
-
-    def _out_of_memory(self, error: RuntimeError) -> bool:
-        """Also where CUDA or one of its libraries says so and not torch's own allocator."""
-        said = str(error)
-        return isinstance(error, self._torch.OutOfMemoryError) or (
-            self._of_the_device(error) and any(sign in said for sign in _NO_MEMORY)
-        )
-
-    def _of_the_device(self, error: RuntimeError) -> bool:
-        return isinstance(error, self._torch.AcceleratorError) or "CUDA error" in str(error)
 
     def _shrink(self, tokens: int) -> None:
         smaller = max(1, tokens // 2)
@@ -122,6 +112,22 @@ class TorchBatches:
         for tensor in copied.values():
             tensor.record_stream(computes)  # or its memory is given to the next copy while it is still read
         return copied
+
+
+def out_of_memory(error: RuntimeError) -> bool:
+    """Also where CUDA or one of its libraries says so and not torch's own allocator."""
+    import torch
+
+    said = str(error)
+    return isinstance(error, torch.OutOfMemoryError) or (
+        _of_the_device(error) and any(sign in said for sign in _NO_MEMORY)
+    )
+
+
+def _of_the_device(error: RuntimeError) -> bool:
+    import torch
+
+    return isinstance(error, torch.AcceleratorError) or "CUDA error" in str(error)
 
 
 def fitting(seconds_of: Callable[[int], float], first: int = FIRST_TOKENS, most: int = MOST_TOKENS) -> int:

@@ -10,7 +10,8 @@ import numpy as np
 
 from evaluators.errors import ConfigError
 from evaluators.runtime.batches import Padded
-from evaluators.runtime.torch_batches import Batch, TorchBatches, fitting
+from evaluators.runtime.card_memory import within_bound
+from evaluators.runtime.torch_batches import Batch, TorchBatches, fitting, out_of_memory
 from evaluators.settings import EncoderSettings, ModelSettings
 
 _log = logging.getLogger(__name__)
@@ -31,6 +32,8 @@ def device_of(name: str | None) -> Any:
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         cards = ", ".join(f"cuda:{number}" for number in range(torch.cuda.device_count())) or "no GPU"
         raise ConfigError(f"there is no torch device {name!r} here; there is cpu, and {cards}") from error
+    if device.type == "cuda":
+        within_bound(device)
     return device
 
 
@@ -45,18 +48,18 @@ def dtype_of(settings: EncoderSettings | ModelSettings, device: Any) -> Any:
 
 def moved(model: Any, device: Any, name: str) -> Any:
     """The model on the device, to be read and not trained. Raises `ConfigError` where it does not fit there."""
-    with _fitting(f"the model {name}", device):
+    with fitted(f"the model {name}", device):
         return model.to(device).eval()
 
 
 @contextmanager
-def _fitting(what: str, device: Any) -> Iterator[None]:
+def fitted(what: str, device: Any) -> Iterator[None]:
     """`ConfigError` where the device has no memory left for it."""
-    import torch
-
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except RuntimeError as error:
+        if not out_of_memory(error):
+            raise
         said = str(error).partition("\n")[0]
         raise ConfigError(
             f"{what} does not fit on {device}: {said} Raise evaluators.card_bytes, put fewer workers on the card, or "
@@ -85,7 +88,7 @@ def ready(
     from torch.cuda import empty_cache
 
     length = min(max_tokens, _TYPICAL)
-    with _fitting(f"a model's work on a text of {length} tokens", device):
+    with fitted(f"a model's work on a text of {max_tokens if device.type == 'cuda' else length} tokens", device):
         if device.type == "cuda" and batch_tokens is None:
             batches.batch_tokens = fitting(_timed(batches, length, example))
             empty_cache()  # what the largest of them took; other processes may share the card

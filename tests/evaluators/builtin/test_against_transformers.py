@@ -106,6 +106,18 @@ def test_fairness_bias(tmp_path: Path) -> None:
     assert given == expected
 
 
+def test_a_cross_encoder_gives_what_sentence_transformers_gives(tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder
+
+    folder = classifier(tmp_path / "similarity", "roberta", ("similarity",))
+    fields = [{"answer": text, "expected": SENTENCES} for text in TEXTS]
+    given = metrics("answer_semantic_similarity", folder, fields, cross_encoder="similarity")
+    theirs = CrossEncoder(str(folder)).predict([(text, sentence) for text in TEXTS for sentence in SENTENCES])
+    best = theirs.reshape(len(TEXTS), -1).max(1)
+    assert [one["answer_similarity"] for one in given] == pytest.approx(best, abs=TOLERANCE)
+    assert np.ptp(best) > 0.01, "answers that are all alike would show nothing"
+
+
 def test_hallucination(tmp_path: Path) -> None:
     folder = classifier(tmp_path, "deberta-v2", ("consistent",))
     plain = Plain(folder)

@@ -1,5 +1,6 @@
 """Language models: what a plain loop over transformers gives, in fewer and larger forward passes."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -176,6 +177,25 @@ def test_memory_that_runs_out_is_met_with_halves(folders: Folders) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_the_digits_move_an_average_by_a_fiftieth_at_most(folders: Folders, kind: str) -> None:
     assert_near(model(folders(kind), dtype="bfloat16").answer(ASKS), model(folders(kind)).answer(ASKS))
+
+
+def test_logits_as_far_from_zero_as_real_ones_are_taken_and_keep_their_digits(tmp_path: Path) -> None:
+    """Those of GPT-2 lie around -50 to -100, where bfloat16 knows quarters and halves."""
+    from safetensors.torch import load_file, save_file
+
+    folder = causal(tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    weights["transformer.wte.weight"][:, 0] = 1.0
+    weights["transformer.ln_f.weight"][0] = 0.0
+    weights["transformer.ln_f.bias"][0] = 0.0
+    near_zero, far = tmp_path / "near", tmp_path / "far"
+    for made, shift in ((near_zero, 0.0), (far, -100.0)):
+        shutil.copytree(folder, made)
+        weights["transformer.ln_f.bias"][0] = shift
+        save_file(weights, made / "model.safetensors", metadata={"format": "pt"})
+    full, rounded = model(far), model(far, dtype="bfloat16")
+    assert full.answer(ASKS) == pytest.approx(model(near_zero).answer(ASKS), rel=TOLERANCE)
+    assert_near(rounded.answer(ASKS), full.answer(ASKS))
 
 
 def test_the_revision_is_told_without_loading(folders: Folders, gpt2: CausalModel) -> None:

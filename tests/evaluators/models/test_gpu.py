@@ -19,6 +19,7 @@ from evaluators.models import Model, load
 from evaluators.models.causal import CausalModel
 from evaluators.resources import Resources
 from evaluators.runtime.card_memory import bound_cards, cards_in_use
+from evaluators.runtime.torch_device import device_of
 from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
 from evaluators.spec import ModelRef, Need, Vectors
 from stream.telemetry.memory import show
@@ -65,9 +66,11 @@ def bounded(room_bytes: int) -> Iterator[None]:
     gc.collect()  # the models of tests before
     torch.cuda.empty_cache()
     bound_cards(torch.cuda.memory_reserved() + room_bytes)
+    device_of("cuda")
     try:
         yield
     finally:
+        bound_cards(None)
         torch.cuda.set_per_process_memory_fraction(1.0)
 
 
