@@ -14,17 +14,19 @@ def gone(
     closed: datetime,
     after: Callable[[str], timedelta],
     forgotten: timedelta,
+    known_until: datetime | None = None,
 ) -> set[Series]:
     """Those without a record for `after` that their application had on the same metric, or any for `forgotten`.
 
     `after` depends on the application. `told` says until when trouble of each was told; only of those that were told
     nothing for as long anything is read.
-    `closed` is the watermark: where workers stand still nothing is gone.
+    `closed` is the watermark: where workers stand still nothing is gone. Of windows from `known_until` on nothing is
+    known yet.
     """
     silent = {series: until for series, until in told.items() if closed - until >= after(series.app)}
     if not silent:
         return set()
-    of_series = newest(database, silent, closed - forgotten, closed)
+    of_series = newest(database, silent, closed - forgotten, known_until)
     of_app: dict[tuple[str, str], datetime] = {}
     for series, at in of_series.items():
         of_app[series.app, series.metric] = max(at, of_app.get((series.app, series.metric), at))
@@ -42,14 +44,17 @@ def is_gone(own: datetime, goes_on: datetime, closed: datetime, after: timedelta
     return goes_on - own >= after or closed - own >= forgotten
 
 
-def newest(database: Database, some: Iterable[Series], since: datetime, until: datetime) -> dict[Series, datetime]:
+def newest(
+    database: Database, some: Iterable[Series], since: datetime, until: datetime | None = None
+) -> dict[Series, datetime]:
     """Of all series of these applications' metrics when the last window with records began, in [since, until)."""
     pairs = sorted({(series.app, series.metric) for series in some})
     listed = ", ".join(f"({sql.text(app)}, {sql.text(metric)})" for app, metric in pairs)
+    before = "" if until is None else " AND start < {until:DateTime64(3, 'UTC')}"
     rows = database.rows(
         f"SELECT {', '.join(Series._fields)}, max(start) AS newest FROM windows "
         f"WHERE run_id = 'live' AND (app, metric) IN ({listed}) AND applicable > 0 "
-        f"AND start >= {{since:DateTime64(3, 'UTC')}} AND start < {{until:DateTime64(3, 'UTC')}} "
+        f"AND start >= {{since:DateTime64(3, 'UTC')}}{before} "
         f"GROUP BY {', '.join(Series._fields)}",
         {"since": since, "until": until},
     )

@@ -101,7 +101,7 @@ class Teller:
         if not told:
             return set()
         closed = grid.time(max(seen.batch.until for seen in compared))
-        return gone(self.database, told, closed, self._gone_after, REMEMBERED)
+        return gone(self.database, told, closed, self._gone_after, REMEMBERED, closed)
 
     def _gone_after(self, app: str) -> timedelta:
         return timedelta(seconds=self.rules.of(app).gone_after_s)

@@ -35,12 +35,16 @@ SETTINGS = DriftSettings(history_days=HISTORY)
 
 
 def windows(first: int, end: int) -> Iterator[WindowRow]:
-    """Scores of apps that stay, or fall for an hour; languages of questions; a day is told of `drifts`."""
+    """Scores of apps that stay, fall for an hour, or get another model; languages; a day is told of `drifts`."""
     for at in range(first, end, BASE):
         rng = np.random.default_rng(at - LAST + 2 * DAY)
         bad = ONSET <= at < BACK
         for app, mean in {"stays": 0.8, "drifts": 0.8, "falls": 0.65 if bad else 0.8}.items():
             yield window(METRIC, at, np.clip(rng.normal(mean, 0.1, 40), 0, 1), version=0, app=app)
+        came, mean = ("m2", 0.65) if at >= ONSET else ("m1", 0.8)
+        yield window(METRIC, at, np.clip(rng.normal(mean, 0.1, 40), 0, 1), version=0, app="switches")._replace(
+            model=came
+        )
         german = 24 if bad else 6
         yield window("inputs.question_language", at, {"en": 60 - german, "de": german}, version=0, app="falls")
 
@@ -79,6 +83,7 @@ def test_the_same_settings_would_have_told_what_the_job_told_and_nothing_is_writ
     assert {(one.app, one.metric, one.rule, one.state) for one in found} == {
         ("falls", METRIC, "change_point", "resolved"),
         ("falls", "inputs.question_language", "input_drift", "resolved"),
+        ("switches", METRIC, "change_point", "open"),
         ("drifts", METRIC, "drift", "open"),
     }
     against = compared(planted.database, found, grid.time(FIRST), grid.time(UNTIL), detectors=True)
@@ -88,11 +93,17 @@ def test_the_same_settings_would_have_told_what_the_job_told_and_nothing_is_writ
 
 
 def test_other_settings_and_other_times_tell_otherwise(planted: Planted) -> None:
-    wide = SETTINGS.model_copy(update={"apps": {"falls": AppDrift(margin=20.0), "drifts": AppDrift(enabled=False)}})
+    off = AppDrift(enabled=False)
+    own = {"falls": AppDrift(margin=20.0), "drifts": off, "switches": off}
+    wide = SETTINGS.model_copy(update={"apps": own})
     assert tried(planted, wide) == []
-    for detectors, gone in ((True, ["drift", "change_point", "input_drift"]), (False, [])):
+    for detectors, gone in ((True, ["drift", "change_point", "change_point", "input_drift"]), (False, [])):
         against = compared(planted.database, [], grid.time(FIRST), grid.time(UNTIL), detectors=detectors)
         assert sorted(one.kinds[0] for one in against.gone) == sorted(gone)
     fleet = SETTINGS.model_copy(update={"fleet_run_days": 1.0, "ignore": ("inputs.question_language",)})
-    assert {(one.app, one.rule) for one in tried(planted, fleet)} == {("falls", "change_point"), ("drifts", "drift")}
-    assert [one.rule for one in tried(planted, first=UNTIL - 600)] == [], "what was over by then"
+    assert {(one.app, one.rule) for one in tried(planted, fleet)} == {
+        ("falls", "change_point"),
+        ("switches", "change_point"),
+        ("drifts", "drift"),
+    }
+    assert [one.app for one in tried(planted, first=UNTIL - 600)] == ["switches"], "the others were over by then"
