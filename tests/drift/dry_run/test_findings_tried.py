@@ -12,8 +12,12 @@ from drift.dry_run.everything import try_settings
 from drift.dry_run.would_be import WouldBe
 from drift.kinds.findings import watch_findings
 from drift.kinds.storage import watch_dead_letters
+from drift.problems.accounts import account_of
+from drift.problems.events import place_of_none
+from drift.problems.troubles import Trouble, tell
 from drift.settings import JobSettings, LimitOverride, RuleOverride, RuleSettings, WindowSettings
 from drift.windows.watermark import WatermarkRow
+from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
 from sinks.rows import ScoreRow
 from tests.drift.dry_run.contract import counts, raised, would_be
@@ -125,3 +129,21 @@ def test_other_limits_are_told_apart_from_those_that_ran(world: World) -> None:
     against = compared(world.database, found, world.at(0), world.at(OVER * 60), detectors=False)
     assert {one.app for one in against.gone} == {"strict", "leaky"}
     assert [one.episode for one in found if one.rule == "dead_letters"] == [1]
+
+
+def test_what_has_no_past_is_not_said_to_be_gone(database: Database) -> None:
+    world = World(database)
+    places = [
+        place_of_none("storage", "disk", "default"),
+        place_of_none("storage", "retention", "ragwatch-fast rag.traces"),
+        place_of_none("storage", "dead_letters", "rag.traces"),
+        place_of_none("jobs", "job", "drift"),
+    ]
+    now = world.at(60)
+    told = [
+        Trouble(place, account_of("threshold", place, None, "it is so", {}, RULES, severity="low"), world.at(0), now)
+        for place in places
+    ]
+    tell(database, told, RULES, world.term, now)
+    against = compared(database, [], world.at(0), world.at(120), detectors=True)
+    assert [one.segment for one in against.gone] == ["dead_letters"]
