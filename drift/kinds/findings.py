@@ -6,7 +6,7 @@ rule `any`, whose lines and allow-lists hold here too; where texts are allowed, 
 once an hour has half as many.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ JUDGED = timedelta(hours=1)
 _EXAMPLES = 10
 RELIEF = 0.5
 _WHOSE = "app, environment, evaluator"
+ByTime = Sequence[tuple[int, int]]  # starts of stretches of time, in order, and how many traces
 _FINDING = f"{_WHOSE}, finding, leaked"
 _LIVE = (
     "run_id = 'live' AND evaluator IN {evaluators} AND time >= {{since:DateTime64(3, 'UTC')}} "
@@ -61,14 +62,6 @@ class Found(NamedTuple):
     traces: int
     first: datetime
     examples: tuple[str, ...]
-
-
-class ByTime(NamedTuple):
-    """How many traces have it, and of how many, by the start of a stretch of time; each in order."""
-
-    finding: Finding
-    marked: Sequence[tuple[int, int]]
-    traces: Sequence[tuple[int, int]]
 
 
 def watch_findings(
@@ -169,30 +162,33 @@ def found_in(database: Database, known: Mapping[str, Evaluator], rules: RuleSett
     return [one for one in found if not _is_allowed(one.finding, known[one.finding.evaluator], rules)]
 
 
-def by_time(
+def marked_by_time(
     database: Database, known: Mapping[str, Evaluator], rules: RuleSettings, first: int, until: int, every_s: int
-) -> Iterator[ByTime]:
-    """The same of each stretch of `every_s` in [first, until), seconds since 1970, that has any."""
-    asked = {"since": datetime.fromtimestamp(first, UTC), "until": datetime.fromtimestamp(until, UTC)}
-    at = f"toUInt32(intDiv(toUnixTimestamp(time), {every_s}) * {every_s})"
-    counted = "arraySort(groupArray((at, n))) AS counts"
-    rows = database.rows(
-        f"SELECT {_FINDING}, {counted} FROM (SELECT {_FINDING}, {at} AS at, count() AS n "
-        f"FROM ({_marked(known, rules)}) GROUP BY {_FINDING}, at) GROUP BY {_FINDING} ORDER BY {_FINDING}",
-        asked,
-    )
-    looked_at = _looked_at({row["evaluator"] for row in rows})
-    totals = {
-        (row["app"], row["environment"], row["evaluator"]): row["counts"]
-        for row in database.rows(
-            f"SELECT {_WHOSE}, {counted} FROM (SELECT {_WHOSE}, {at} AS at, count() AS n {looked_at} "
-            f"GROUP BY {_WHOSE}, at) GROUP BY {_WHOSE}",
-            asked,
-        )
-    }
-    for row, one in ((row, _finding(row)) for row in rows):
-        if not _is_allowed(one, known[one.evaluator], rules):
-            yield ByTime(one, row["counts"], totals[one[:3]])
+) -> dict[Finding, ByTime]:
+    """The same of [first, until), seconds since 1970: how many traces of each stretch of `every_s` have it."""
+    rows = database.rows(_counted(_FINDING, f"FROM ({_marked(known, rules)})", every_s), _span(first, until))
+    found = {_finding(row): row["counts"] for row in rows}
+    return {one: counts for one, counts in found.items() if not _is_allowed(one, known[one.evaluator], rules)}
+
+
+def looked_at_by_time(
+    database: Database, evaluators: Iterable[str], first: int, until: int, every_s: int
+) -> dict[tuple[str, str, str], ByTime]:
+    """How many traces these evaluators looked at, likewise; by application, environment and evaluator."""
+    rows = database.rows(_counted(_WHOSE, _looked_at(evaluators), every_s), _span(first, until))
+    return {(row["app"], row["environment"], row["evaluator"]): row["counts"] for row in rows}
+
+
+def _counted(keys: str, traces: str, every_s: int) -> str:
+    return f"""
+        SELECT {keys}, arraySort(groupArray((at, n))) AS counts FROM (
+            SELECT {keys}, toUInt32(intDiv(toUnixTimestamp(time), {every_s}) * {every_s}) AS at, count() AS n
+            {traces} GROUP BY {keys}, at
+        ) GROUP BY {keys} ORDER BY {keys}"""
+
+
+def _span(first: int, until: int) -> dict[str, datetime]:
+    return {"since": datetime.fromtimestamp(first, UTC), "until": datetime.fromtimestamp(until, UTC)}
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:

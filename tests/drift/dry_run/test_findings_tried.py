@@ -86,7 +86,11 @@ def tried(world: World, rules: RuleSettings = RULES) -> list[WouldBe]:
     return try_settings(world.database, ALL, rules, world.windows, JOBS, world.at(0), world.at(OVER * 60))
 
 
-def test_the_same_settings_would_have_raised_what_jobs_raised_and_nothing_is_written(world: World) -> None:
+@pytest.mark.parametrize("portion_s", [6 * 3600, 3600])
+def test_the_same_settings_would_have_raised_what_jobs_raised_and_nothing_is_written(
+    world: World, portion_s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("drift.dry_run.findings._PORTION_S", portion_s)
     before = counts(world.database)
     found = tried(world)
     assert would_be(found) == raised(world.database)
