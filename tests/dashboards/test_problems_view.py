@@ -1,6 +1,7 @@
 """The view `problems` says of any events what `drift.problems.fold` says of them."""
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -22,8 +23,10 @@ COMPARED = (
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[EventRow]:
-    """Events of a dozen episodes, at few moments, in any order."""
+def histories(
+    draw: st.DrawFn, names: Sequence[str] = EVENTS, problems: str = "pqrstu", kinds: Sequence[str] = ("", "a", "b")
+) -> list[EventRow]:
+    """Events of these names, of two episodes of each problem, at few moments, in any order."""
     words = st.sampled_from(["", "a", "b"])
     severities = st.sampled_from(["", "low", "medium", "high"])
     attributes = st.sampled_from(
@@ -32,9 +35,10 @@ def histories(draw: st.DrawFn) -> list[EventRow]:
     lists = st.lists(words, max_size=2)
     return [
         EventRow(
-            problem_id=draw(st.sampled_from("pqrstu")), event_id=f"e{number:02d}", event=draw(st.sampled_from(EVENTS)),
+            problem_id=draw(st.sampled_from(problems)), event_id=f"e{number:02d}", event=draw(st.sampled_from(names)),
             episode=draw(st.integers(1, 2)), at=NOON + timedelta(milliseconds=draw(st.integers(0, 4))), app="app",
-            environment="", model="", aspect="level", metric="", segment="", segment_value="", kind=draw(words),
+            environment="", model="", aspect="level", metric="", segment="", segment_value="",
+            kind=draw(st.sampled_from(kinds)),
             type=draw(words), severity=draw(severities), code="", standards=draw(lists), description=draw(words),
             attributes=draw(attributes), examples=draw(lists), actions=draw(lists), rule_id=draw(words),
             actor=draw(words), epoch=1,

@@ -14,7 +14,7 @@ from drift.problems.problem import EventRow, Problem, State
 from drift.problems.raising import Raiser
 from drift.settings import RuleSettings
 from sinks.clickhouse.database import Database
-from tests.dashboards.stored import NOON, event
+from tests.dashboards.stored import APP, NOON, event
 from tests.dashboards.test_problems_view import histories
 from tests.drift.world import World, score_row
 
@@ -27,15 +27,19 @@ def whole(events: Iterable[EventRow], states: Collection[State], every_episode: 
     return sorted((one for one in chosen if one.state in states), key=lambda one: (one.problem_id, one.episode))
 
 
+UPDATES = ("pending", "opened", "joined", "resolved", "accepted", "acked", *["withdrawn"] * 3, *["updated"] * 9)
+
+
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-@given(history=histories())
+@given(history=histories() | histories(UPDATES, "p", "ab"))
 def test_of_any_events_the_problems_that_go_on_are_those_of_the_whole(
     database: Database, history: list[EventRow]
 ) -> None:
     database.command("TRUNCATE TABLE problem_events")
     database.insert("problem_events", history)
+    assert fold(load_events(database)) == fold(history)
     asked: tuple[tuple[State, ...], ...] = (("open",), ("pending", "open"))
     for states in asked:
         for every in (True, False):
@@ -58,6 +62,23 @@ def test_what_is_over_is_not_read(database: Database) -> None:
         ],
     )
     assert {one.event_id for one in load_events(database, unresolved=True)} == {"b1", "b2", "b3"}
+
+
+def test_of_months_of_updates_those_that_change_anything_are_read(database: Database) -> None:
+    """Of each kind the first and the last, of those with examples and of those without."""
+    said = [
+        event("p", f"u{at}{kind}", "updated", 1, NOON + timedelta(minutes=5 * at), kind=kind, examples=examples)
+        for at in range(1, 60)
+        for kind, examples in (("threshold", []), ("drift", [f"t{at}"] if at < 40 else []))
+    ]
+    began = [event("p", f"o{kind}", "opened", 1, NOON, kind=kind) for kind in ("threshold", "drift")]
+    database.insert("problem_events", [*began, *said])
+    for read in (load_events(database, ids=["p"]), load_events(database, unresolved=True)):
+        of_drift = {"odrift", "u1drift", "u39drift", "u40drift", "u59drift"}
+        assert {one.event_id for one in read} == {"othreshold", "u1threshold", "u59threshold", *of_drift}
+        assert fold(read) == fold([*began, *said])
+    (problem,) = load_problems(database, app=APP)
+    assert problem.voices["drift"].examples == ("t39",)
 
 
 def test_more_ids_than_a_statement_names_are_all_read(database: Database) -> None:
