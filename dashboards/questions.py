@@ -1,4 +1,4 @@
-"""The panels of questions: what is asked about, and what becomes of an answer when a question is worded otherwise."""
+"""The panels of questions: what is asked about, and what becomes of answers to one reworded or asked again."""
 
 from collections.abc import Iterator
 
@@ -7,11 +7,11 @@ from dashboards.panels import rows, stacked
 from dashboards.sdk import table, timeseries
 from dashboards.sql import Tables
 
-TITLE = "Questions: topics and perturbations"
+TITLE = "Questions: topics, perturbations and repetitions"
 
 
 def questions(tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
-    """Topics over time; flip rates of what was perturbed, and the pairs behind them. Empty where there is none."""
+    """Topics over time; of what was perturbed, and of what was asked again, rates and pairs. Empty where none was."""
     says = "By the topic that each was placed in on arrival, of the model that held then: the 20 that most are of. "
     says += "Other: of no topic. Questions from before there was a model, and without embeddings, are not shown."
     yield stacked("Questions by topic", says, ask.by_topic(tables), "short", 24).display_name("${__field.labels.name}")
@@ -22,3 +22,19 @@ def questions(tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
     yield rows("Flips by technique", says, ask.flip_rates(tables), 24, shares)
     says = "The newest pairs that flipped, with the ids of both traces."
     yield rows("Flipped pairs", says, ask.flipped(tables), 24)
+    says = (
+        "The share of questions asked again, word for word, that are inconsistent; at least and at most: its interval "
+    )
+    says += (
+        "of 95 %. By metric: good on the mean of the last answers and bad at least once. answers.agreement: what the "
+    )
+    says += "answers say disagrees. Of the newest look in the time range, which speaks of about a day before it; a "
+    says += "problem where at least is above the limit."
+    shares = dict.fromkeys(("inconsistent", "at least", "at most", "limit"), "percentunit")
+    yield rows("Questions asked again", says, ask.asked_again(tables), 24, shares)
+    says = (
+        "Some of the inconsistent questions, by the trace ids of two of their answers: the one at odds with others, or "
+    )
+    says += "with the worst score, and another, or that with the best. By score, refusal, stance (yes or no), claims "
+    says += "(figures) or meaning."
+    yield rows("Answers that disagree", says, ask.at_odds(tables), 24)

@@ -1,4 +1,4 @@
-"""SQL of questions: what they are about, and how often a metric flips when one is only worded otherwise."""
+"""SQL of questions: what they are about, how often a metric flips when one is only worded otherwise, or asked again."""
 
 from dashboards.sql import Tables, chosen
 from drift.insights.shares import CONFIDENCE, reach_of
@@ -29,13 +29,8 @@ def flip_rates(tables: Tables) -> str:
         "countIf(outcome = 'better') AS better, countIf(outcome = 'unknown') AS unknown, "
         f"(worse + better) / nullIf(n, 0) AS rate {_flips(tables)} GROUP BY metric, techniques"
     )
-    z = reach_of(CONFIDENCE)
-    middle = f"(rate + {z**2!r} / (2 * n)) / (1 + {z**2!r} / n)"
-    reach = f"{z!r} / (1 + {z**2!r} / n) * sqrt(rate * (1 - rate) / n + {z**2!r} / (4 * n * n))"
-    low, high = f"greatest(0, {middle} - {reach})", f"least(1, {middle} + {reach})"  # of nothing they would be 0 and 1
     return (
-        "SELECT metric, techniques, n AS pairs, rate AS `flip rate`, "
-        f"if(isNull(rate), NULL, {low}) AS `at least`, if(isNull(rate), NULL, {high}) AS `at most`, "
+        f"SELECT metric, techniques, n AS pairs, rate AS `flip rate`, {_interval()}, "
         f"worse AS `pass to fail`, better AS `fail to pass`, unknown AS `not comparable` FROM ({counted}) "
         "ORDER BY `at least` DESC NULLS LAST, metric, techniques LIMIT 500"
     )
@@ -51,7 +46,43 @@ def flipped(tables: Tables) -> str:
     )
 
 
+def asked_again(tables: Tables) -> str:
+    """By metric, model and environment the share of inconsistent questions at the newest look; surest first."""
+    newest = f"SELECT *, questions AS n, inconsistent / nullIf(n, 0) AS rate FROM ({_newest_looks(tables)})"
+    return (
+        f"SELECT metric, model, environment, questions, answers, rate AS inconsistent, {_interval()}, "
+        f"allowed AS limit, time AS `looked at` FROM ({newest}) "
+        "ORDER BY `at least` DESC NULLS LAST, metric, model, environment LIMIT 500"
+    )
+
+
+def at_odds(tables: Tables) -> str:
+    """Answers to the same question that differ, of the newest looks: by what, and the ids of both traces."""
+    return (
+        "SELECT time AS `looked at`, metric, model, environment, pair.1 AS `differ by`, pair.2 AS `at odds`, "
+        f"pair.3 AS other FROM ({_newest_looks(tables)}) ARRAY JOIN pairs AS pair "
+        "ORDER BY metric, model, environment, `at odds` LIMIT 200"
+    )
+
+
+def _newest_looks(tables: Tables) -> str:
+    return f"SELECT * {_streamed(tables, 'asked_again')} ORDER BY time DESC LIMIT 1 BY environment, model, metric"
+
+
 def _flips(tables: Tables) -> str:
-    """FROM and WHERE; the table is of live traces and probes."""
+    return _streamed(tables, "flips")
+
+
+def _streamed(tables: Tables, table: str) -> str:
+    """FROM and WHERE, of a table that is of live traces and probes."""
     streamed = f"${{run:singlequote}} IN {sql.texts(STREAMED)}"
-    return f"FROM {tables.name('flips')} FINAL WHERE {streamed} AND {_HERE} AND {chosen('model')}"
+    return f"FROM {tables.name(table)} FINAL WHERE {streamed} AND {_HERE} AND {chosen('model')}"
+
+
+def _interval() -> str:
+    """Two columns: the interval of a `rate` of `n` (Wilson), NULL where nothing was counted."""
+    z = reach_of(CONFIDENCE)
+    middle = f"(rate + {z**2!r} / (2 * n)) / (1 + {z**2!r} / n)"
+    reach = f"{z!r} / (1 + {z**2!r} / n) * sqrt(rate * (1 - rate) / n + {z**2!r} / (4 * n * n))"
+    low, high = f"greatest(0, {middle} - {reach})", f"least(1, {middle} + {reach})"  # of nothing they would be 0 and 1
+    return f"if(isNull(rate), NULL, {low}) AS `at least`, if(isNull(rate), NULL, {high}) AS `at most`"

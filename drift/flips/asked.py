@@ -1,10 +1,11 @@
 """Questions that were asked again lately: who asks any, and what follows from what a look saw of their answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from drift.flips.links import STREAM
+from drift.insights.shares import Share
 from drift.kinds.recent import Health
 from drift.leadership import Term
 from drift.problems.events import Place
@@ -16,13 +17,43 @@ from sinks.clickhouse.database import Database
 KIND: Kind = "inconsistency"
 
 
+class Pair(NamedTuple):
+    """By what two answers to a question differ, and their trace ids: of the one at odds, or worse, and of another."""
+
+    by: str
+    odd: str
+    other: str
+
+
 class Seen(NamedTuple):
-    """What a look says of one place, by so many answers; `trouble` where it is bad."""
+    """What a look says of one place, by so many answers; `trouble` where it is bad.
+
+    `share` of the questions is inconsistent, more than `limit` are too many; `pairs` are of some of them.
+    """
 
     place: Place
     answers: int
+    share: Share
+    limit: float
+    pairs: Sequence[Pair]
     health: Health
     trouble: Trouble | None
+
+
+class AskedAgainRow(NamedTuple):
+    """Table `asked_again`."""
+
+    app: str
+    environment: str
+    model: str
+    metric: str
+    time: datetime
+    questions: int
+    inconsistent: int
+    answers: int
+    allowed: float
+    pairs: Sequence[Pair]
+    version: int
 
 
 def asked_since(rules: RuleSettings, now: datetime) -> datetime:
@@ -45,13 +76,20 @@ def asking(database: Database, since: datetime, until: datetime, askings: int = 
 def told(
     database: Database, seen: Iterable[Seen], before: Iterable[Place], rules: RuleSettings, term: Term, now: datetime
 ) -> Watched:
-    """What was seen is told when this returns; trouble at the places `before` is over where none is seen any more."""
+    """What was seen is stored and told when this returns; trouble at the places `before` is over where it is gone."""
     found: dict[Place, Trouble | Over] = {place: Over(place, KIND, now) for place in before}
-    read = 0
+    rows = []
     for one in seen:
-        read += one.answers
+        rows.append(_row(one, now.replace(second=0, microsecond=0), term.next_version()))
         if one.trouble is not None:
             found[one.place] = one.trouble
         elif one.health == "unclear":
             found.pop(one.place, None)
-    return Watched(read, tell(database, list(found.values()), rules, term, now))
+    database.insert("asked_again", rows)
+    return Watched(sum(row.answers for row in rows), tell(database, list(found.values()), rules, term, now))
+
+
+def _row(one: Seen, at: datetime, version: int) -> AskedAgainRow:
+    place, share = one.place, one.share
+    where = (place.app, place.environment, place.model, place.metric)
+    return AskedAgainRow(*where, at, share.n, share.hits, one.answers, one.limit, one.pairs, version)

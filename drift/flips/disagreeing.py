@@ -1,13 +1,13 @@
 """The same question asked again and answered otherwise: a problem where the answers to many questions disagree."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from drift.flips.answers import Asked, asked_again
-from drift.flips.asked import KIND, Seen, asked_since, asking, told
+from drift.flips.asked import KIND, Pair, Seen, asked_since, asking, told
 from drift.flips.disagreement import By, Disagreement, disagreement
 from drift.flips.judging import attributes_of, in_words, judged
 from drift.insights.shares import Share
@@ -46,6 +46,11 @@ class _Found:
     def share(self) -> Share:
         return Share(len(self.apart), self.questions)
 
+    @property
+    def shown(self) -> Sequence[Disagreement]:
+        """Some, the plainest first."""
+        return sorted(self.apart, key=lambda apart: (list(_WORDS).index(apart.by), apart))[:_EXAMPLES]
+
 
 def watch_answers(database: Database, rules: RuleSettings, term: Term, now: datetime) -> Watched:
     """What answers to questions asked again in the last day or so say is told on return; `now` is the server's time."""
@@ -64,7 +69,8 @@ def seen(
         for one in _found(app, compared):
             state = judged(one.share, own.disagreement_limit) if one.answers >= own.min_sample else "unclear"
             trouble = Trouble(one.place, _account(one, own), one.first, one.last) if state == "bad" else None
-            yield Seen(one.place, one.answers, state, trouble)
+            pairs = [Pair(*apart) for apart in one.shown]
+            yield Seen(one.place, one.answers, one.share, own.disagreement_limit, pairs, state, trouble)
 
 
 def _found(app: str, asked: Iterable[Asked]) -> Iterable[_Found]:
@@ -94,13 +100,12 @@ def _account(one: _Found, rules: RuleSettings) -> Account:
         f"{', '.join(f'{by[name]} {words}' for name, words in _WORDS.items() if by[name])}; "
         f"{one.answers} answers since {moment(one.first)}."
     )
-    shown = sorted(one.apart, key=lambda apart: (list(_WORDS).index(apart.by), apart))[:_EXAMPLES]
     attributes: dict[str, Any] = {
         **attributes_of(share, rules.disagreement_limit),
         "answers": one.answers,
         "compared": "answers",
         "by": dict(by),
-        "pairs": [apart._asdict() for apart in shown],
+        "pairs": [apart._asdict() for apart in one.shown],
     }
     return account_of(
         KIND,
@@ -111,6 +116,6 @@ def _account(one: _Found, rules: RuleSettings) -> Account:
         rules,
         wrong=share.hits,
         traffic=share.n,
-        examples=[trace_id for apart in shown for trace_id in (apart.odd, apart.other)],
+        examples=[trace_id for apart in one.shown for trace_id in (apart.odd, apart.other)],
         rule_id=RULE,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from drift.flips.asked import KIND, Seen, asked_since, asking, told
+from drift.flips.asked import KIND, Pair, Seen, asked_since, asking, told
 from drift.flips.disagreeing import METRIC
 from drift.flips.judging import attributes_of, in_words, judged
 from drift.flips.links import STREAM
@@ -76,7 +76,8 @@ def seen(
         for one in _asked(database, app, watched, own, since, until, traces) if watched else ():
             state = judged(one.share, own.inconsistency_limit) if one.answers >= own.min_sample else "unclear"
             trouble = _trouble(one, metrics[one.place.metric], own) if state == "bad" else None
-            yield Seen(one.place, one.answers, state, trouble)
+            pairs = [Pair("score", worst, best) for worst, best in one.examples]
+            yield Seen(one.place, one.answers, one.share, own.inconsistency_limit, pairs, state, trouble)
 
 
 def _rules(app: str, metrics: Mapping[str, WatchedMetric], settings: RuleSettings) -> dict[str, Rule]:

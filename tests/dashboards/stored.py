@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from drift.flips.asked import AskedAgainRow, Pair
 from drift.flips.pairs import FlipRow
 from drift.insights.insight import InsightRow
 from drift.problems.problem import EventRow
@@ -102,6 +103,16 @@ def flip(metric: str, number: int, techniques: str, outcome: str, **other: Any) 
         metric=metric, trace_id=f"p{number}", app=APP, environment="prod", model="m1",
         time=NOON + timedelta(seconds=number), original_id=f"o{number}", techniques=techniques, topic="csv",
         outcome=outcome, value=0.2, original_value=0.8, is_deleted=0, version=1,
+    )  # fmt: skip
+    return made._replace(**other)
+
+
+def asked_again(metric: str, minute: int, questions: int, inconsistent: int, **other: Any) -> AskedAgainRow:
+    """A look of that minute, with a pair of answers."""
+    made = AskedAgainRow(
+        app=APP, environment="prod", model="m1", metric=metric, time=NOON + timedelta(minutes=minute),
+        questions=questions, inconsistent=inconsistent, answers=3 * questions, allowed=0.1,
+        pairs=[Pair("claims", f"odd{minute}", f"other{minute}")], version=1,
     )  # fmt: skip
     return made._replace(**other)
 

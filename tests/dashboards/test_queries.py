@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from dashboards.build import build
+from drift.flips.asked import AskedAgainRow
 from drift.flips.pairs import FlipRow
 from evaluators.registry import load
 from sinks.clickhouse.database import Database
@@ -16,7 +17,7 @@ from sinks.clickhouse.embedded import EmbeddedClickHouse
 from sinks.rows import EmbeddingRow
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
-from tests.dashboards.stored import APP, NOON, asked, event, flip, insight, ordinary, problems, window
+from tests.dashboards.stored import APP, NOON, asked, asked_again, event, flip, insight, ordinary, problems, window
 from tests.infra.fresh_database import fresh_database
 
 pytestmark = pytest.mark.clickhouse
@@ -61,6 +62,15 @@ def perturbed() -> Iterator[FlipRow]:
     yield flip("answer.good", 201, "typo 0.1", "worse", time=NOON - timedelta(hours=1))
 
 
+def repeated() -> Iterator[AskedAgainRow]:
+    """Two looks at what answers say and one at their scores; and what is of no look of this application and time."""
+    yield asked_again("answers.agreement", 1, 30, 3)
+    yield asked_again("answers.agreement", 5, 40, 8)
+    yield asked_again("groundedness.groundedness", 5, 0, 0, pairs=[])
+    yield asked_again("answers.agreement", 6, 50, 50, app="another")
+    yield asked_again("answers.agreement", -60, 50, 50, model="m2")
+
+
 def placed() -> Iterator[EmbeddingRow]:
     """Two topics in two minutes, one question placed by nobody; and what is not of this run or application."""
     for number, (minute, topic) in enumerate([(0, "csv"), (0, "csv"), (0, "other"), (1, "csv"), (1, "json"), (1, "")]):
@@ -82,6 +92,7 @@ def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
             "insights", [insight(), insight()._replace(insight_id="gone", description="nothing fails", withdrawn=1)]
         )
         database.insert("flips", list(perturbed()))
+        database.insert("asked_again", list(repeated()))
         database.insert("embeddings", list(placed()))
         yield Shown(database)
 
@@ -171,6 +182,28 @@ def test_flip_rates_have_their_intervals(shown: Shown) -> None:
         ("p5", "o5", "pass to fail"),
     ]
     assert len(newest) == 8
+
+
+def test_questions_asked_again_are_shown_as_the_newest_look_found_them(shown: Shown) -> None:
+    said, scored = shown.rows("table Questions asked again A")
+    interval = binomtest(8, 40).proportion_ci(0.95, method="wilson")
+    assert (said["metric"], said["questions"], said["answers"], said["inconsistent"]) == (
+        "answers.agreement",
+        40,
+        120,
+        0.2,
+    )
+    assert [said["at least"], said["at most"]] == pytest.approx([interval.low, interval.high], abs=1e-12)
+    assert (said["limit"], said["looked at"]) == (0.1, NOON + timedelta(minutes=5))
+    assert scored["inconsistent"] is scored["at least"] is scored["at most"] is None
+    (pair,) = shown.rows("table Answers that disagree A")
+    assert (pair["metric"], pair["differ by"], pair["at odds"], pair["other"]) == (
+        "answers.agreement",
+        "claims",
+        "odd5",
+        "other5",
+    )
+    assert shown.rows("table Questions asked again A", {"run": "replayed"}) == []
 
 
 def test_no_traffic_is_no_data(shown: Shown) -> None:

@@ -54,6 +54,14 @@ def look(world: World, ahead: timedelta = timedelta(), rules: RuleSettings = RUL
     return [f"{event.event} {event.model}" for event in events]
 
 
+def newest_look(world: World, metric: str) -> dict[str, Any]:
+    """As the dashboard has it."""
+    row: dict[str, Any] = world.database.rows(
+        "SELECT * FROM asked_again FINAL WHERE metric = {metric:String} ORDER BY time DESC LIMIT 1", {"metric": metric}
+    )[0]
+    return row
+
+
 def test_many_questions_whose_answers_disagree_are_one_problem_until_they_are_few(database: Database) -> None:
     world = World(database)
     ask(world, [[SAME, SAME, OTHER]] * 4)
@@ -73,6 +81,9 @@ def test_many_questions_whose_answers_disagree_are_one_problem_until_they_are_fe
     assert problem.examples[:2] == ("q0-2", "q0-1")
     assert "the answers to 10 of 20 questions" in problem.description
     assert "10 in figures" in problem.description
+    row = newest_look(world, "answers.agreement")
+    assert (row["questions"], row["inconsistent"], row["answers"], row["allowed"]) == (20, 10, 70, 0.2)
+    assert row["pairs"][0] == {"by": "claims", "odd": "q0-2", "other": "q0-1"}
     ask(world, [[SAME] * 3] * 40, name="u")
     assert look(world) == ["resolved m1"], "10 of 60 are not above the limit"
 

@@ -11,6 +11,7 @@ from drift.settings import RuleSettings
 from evaluators.spec import Metric
 from sinks.clickhouse.database import Database
 from sinks.rows import LIVE, PROBE
+from tests.drift.flips.test_disagreeing import newest_look
 from tests.drift.world import EVALUATORS, World, made, score_row, trace_row
 
 pytestmark = pytest.mark.clickhouse
@@ -51,6 +52,9 @@ def test_many_inconsistent_questions_are_one_problem_until_they_are_few(database
     known = problem.attributes
     assert (known["wrong"], known["sample_size"], known["answers"], known["compared"]) == (20, 40, 120, "scores")
     assert set(problem.examples[0::2]) < {f"{name}{i}-2" for name in "qr" for i in range(20)}, "the worst answers"
+    row = newest_look(world, "quality.good")
+    assert (row["questions"], row["inconsistent"], row["answers"]) == (40, 20, 120)
+    assert {one["by"] for one in row["pairs"]} == {"score"}
     ask(world, [GOOD] * 60, name="s")
     assert look(world) == ["resolved quality.good"], "20 of 100 are not above the limit"
 
