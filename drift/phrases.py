@@ -1,5 +1,6 @@
-"""The phrases that sentences about problems and insights share: where, how large a share, when. Pure."""
+"""The phrases that sentences about problems and insights share: where, how much, how large a share, when. Pure."""
 
+import math
 from datetime import datetime
 
 
@@ -8,6 +9,18 @@ def whereabouts(app: str, environment: str, model: str = "", segment: str = "", 
     known = [environment, f"model {model}" if model else "", f"{segment} {segment_value}" if segment else ""]
     inside = ", ".join(filter(None, known))
     return f"{app} ({inside})" if inside else app
+
+
+def number(value: float, unit: str = "") -> str:
+    """To three digits, or to the whole one from 1,000 on: nobody reads powers of ten."""
+    size = abs(value)
+    if not math.isfinite(value) or size == 0 or 1e-4 <= size < 999.5:
+        said = f"{value:.3g}"
+    elif size < 1:
+        said = f"{value:.{2 - math.floor(math.log10(size))}f}".rstrip("0")
+    else:
+        said = f"{value:,.0f}"
+    return f"{said} {unit}".rstrip()
 
 
 def percent(share: float) -> str:

@@ -5,6 +5,7 @@ from drift.causes.decomposition import Contribution
 from drift.causes.stage import Stage
 from drift.causes.traffic import Traffic
 from drift.causes.versions import VersionChange
+from drift.phrases import number
 from drift.windows.contents import OTHER
 
 _WHOLLY = 0.95  # of the traffic
@@ -69,7 +70,7 @@ def _beyond(cause: Cause) -> str:
 def _number(cause: Cause, mean: float | None) -> str:
     if mean is None:
         return "none"
-    return f"{mean:.3g}" if cause.measure and cause.measure.kind == "mean" else _percent(mean)
+    return number(mean) if cause.measure and cause.measure.kind == "mean" else _percent(mean)
 
 
 def _group(one: Contribution) -> str:

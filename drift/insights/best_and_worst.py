@@ -11,7 +11,7 @@ from drift.compare.difference import Difference, adjusted, unpaired
 from drift.insights.insight import Finding
 from drift.insights.measured import Group, Measured, together
 from drift.insights.shares import difference, more_often
-from drift.phrases import whereabouts
+from drift.phrases import number, whereabouts
 from drift.problems.taxonomy import type_of
 from drift.windows.metrics import WatchedMetric
 
@@ -102,8 +102,8 @@ def _finding(one: Extremes, p: float) -> Finding:
         identity=("best_and_worst", one.by, metric, one.best.model if one.by == "prompt_version" else ""),
         description=(
             f"{where}: of {one.compared} {noun}s{of}, {best} does best in {metric} "
-            f"and {worst} worst: {share} {one.of_best.mean:.3g} on {one.of_best.n} traces against "
-            f"{one.of_worst.mean:.3g} on {one.of_worst.n}; {better.low:.3g} to {better.high:.3g} apart."
+            f"and {worst} worst: {share} {number(one.of_best.mean)} on {one.of_best.n} traces against "
+            f"{number(one.of_worst.mean)} on {one.of_worst.n}; {better.low:.3g} to {better.high:.3g} apart."
         ),
         attributes={
             "kind": "best_and_worst",

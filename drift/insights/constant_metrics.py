@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from drift.insights.insight import Finding
 from drift.insights.measured import Group, Measured
 from drift.insights.shares import Share, wilson
-from drift.phrases import percent, whereabouts
+from drift.phrases import number, percent, whereabouts
 from drift.problems.taxonomy import type_of
 from drift.windows.metrics import WatchedMetric
 
@@ -44,7 +44,7 @@ def _finding(app: str, environment: str, watched: WatchedMetric, own: Measured) 
         environment=environment,
         identity=("constant", watched.name),
         description=(
-            f"{whereabouts(app, environment)}: {watched.name} was {own.least:.3g} on all of {own.n} traces, so it "
+            f"{whereabouts(app, environment)}: {watched.name} was {number(own.least)} on all of {own.n} traces, so it "
             f"does not tell them apart; at most {percent(others.high)} of answers would have another value."
         ),
         attributes={

@@ -14,7 +14,7 @@ from drift.causes.rows import kept
 from drift.insights.extremes import Apart, Costs, Estimate, apart, confidence_of_each, per_good, quantile
 from drift.insights.insight import Finding, Period
 from drift.insights.shares import Interval
-from drift.phrases import whereabouts
+from drift.phrases import number, whereabouts
 from drift.windows.bins import LOG_ORIGIN, LOG_STEP
 from sinks.clickhouse.database import Database
 
@@ -133,7 +133,7 @@ def _finding(type_: str, by: str, figure: str, unit: str, told: Apart, environme
         identity=("per_answer", by, figure),
         description=(
             f"{where}: of {told.compared} {by}s {least.name} is {best} and {greatest.name} {worst}: {figure} "
-            f"{least.value:.3g} {unit} on {least.n} successful answers against {greatest.value:.3g} {unit} on "
+            f"{number(least.value, unit)} on {least.n} successful answers against {number(greatest.value, unit)} on "
             f"{greatest.n}, {told.ratio.low:.3g} to {told.ratio.high:.3g} times as much."
         ),
         attributes={

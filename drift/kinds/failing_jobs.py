@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from drift.job_runs import JobRun, runs
 from drift.leadership import Term
-from drift.phrases import moment
+from drift.phrases import moment, number
 from drift.problems.accounts import account_of
 from drift.problems.events import Place, place_of_none
 from drift.problems.problem import Kind
@@ -67,7 +67,10 @@ def _failing(
     if not any(run.failed for run in newest):
         yield Over(_place(job), _FAILS, until)
     elif all(run.failed for run in newest):
-        said = f"Job {job} of `ragwatch jobs` fails: its last {len(newest)} runs did, since {moment(since)}."
+        said = (
+            f"Job {job} of `ragwatch jobs` fails: its last {len(newest)} runs did, since {moment(since)}; "
+            f"the newest of: {newest[0].failed.rstrip('.')}."
+        )
         reasons = Counter(run.failed for run in newest)
         told = {
             "value": 1.0,
@@ -96,10 +99,10 @@ def _behind(
         yield Over(_place(job), _BEHIND, now)
     elif share < settings.behind_share:
         took_s = max((run.took_s for run in ended), default=None)
-        longest = "" if took_s is None else f", the longest took {took_s:.3g} s"
+        longest = "" if took_s is None else f"; the longest took {number(took_s, 's')}"
         said = (
-            f"Job {job} of `ragwatch jobs` falls behind: {len(ended)} of {asked:.0f} runs since "
-            f"{moment(since)}, one is due every {interval_s:g} s{longest}."
+            f"Job {job} of `ragwatch jobs` falls behind: only {len(ended)} of {asked:.0f} runs have ended since "
+            f"{moment(since)}, where one is due every {number(interval_s, 's')}{longest}."
         )
         told = {
             "value": share,

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from drift.leadership import Term
-from drift.phrases import moment, percent
+from drift.phrases import moment, number, percent
 from drift.problems.accounts import account_of
 from drift.problems.events import Place, place_of_none
 from drift.problems.problem import Kind
@@ -82,7 +82,7 @@ def _full(found: Iterable[Disk], rules: RuleSettings, now: datetime) -> Iterator
     for disk in found:
         place, used = _place("disk", disk.name), disk.used
         if used > rules.disk_limit:
-            left = f"{disk.free_bytes / 2**30:.3g} GiB are free"
+            left = f"{number(disk.free_bytes / 2**30)} GiB are free"
             said = f"Disk {disk.name} of ClickHouse is {percent(used)} full: {left}."
             told = {"value": used, "limit": rules.disk_limit, "free_bytes": disk.free_bytes}
             severity: Severity = "high" if used >= _NEARLY_ALL else "medium"
@@ -114,9 +114,10 @@ def place_of_letters(topic: str) -> Place:
 def trouble_of(one: Letters, rules: RuleSettings, now: datetime) -> Trouble:
     """What is said of too many dead letters."""
     place = place_of_letters(one.topic)
+    usual = f"{number(one.usual)} are usual" if one.usual >= 1 else "hardly any are usual"
     said = (
-        f"{one.recent} records of topic {one.topic} became dead letters within an hour, "
-        f"{one.usual:.3g} are usual: {', '.join(one.reasons)}; since {moment(one.first)}."
+        f"{one.recent} records of topic {one.topic} became dead letters within an hour, {usual}: "
+        f"{', '.join(one.reasons)}; since {moment(one.first)}."
     )
     told = {"value": one.recent, "baseline": one.usual, "wrong": one.recent, "reasons": list(one.reasons)}
     account = account_of(_KIND, place, None, said, told, rules, severity="medium")

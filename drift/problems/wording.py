@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from drift.phrases import moment, percent
+from drift.phrases import moment, number, percent
 from drift.rules.series import Rule, Series
 
 
@@ -26,7 +26,7 @@ def describe(series: Series, rule: Rule, figures: Figures, since: datetime) -> s
     match rule.kind:
         case "any":
             said = f"{_traces(figures.wrong)} of {figures.samples} did not pass {series.metric}"
-            said += "; one is enough"
+            said += "; one is too many"
         case "share":
             said = f"{percent(figures.value)} of the traces did not pass {series.metric}"
             said += f", {_moved(figures)}above the limit of {percent(rule.limit)}"
@@ -40,7 +40,7 @@ def describe(series: Series, rule: Rule, figures: Figures, since: datetime) -> s
             below = rule.least is not None and figures.threshold == rule.least
             said = f"{'the mean of ' if rule.kind == 'mean' else ''}{series.metric} {_change(figures, unit)}, "
             said += "below " if below else "above "
-            said += f"{_number(figures.threshold, unit)}, on {_traces(figures.samples)}"
+            said += f"{number(figures.threshold, unit)}, on {_traces(figures.samples)}"
             # Of a class of a window it is not known which records are wrong.
             said += "" if rule.watched.metric.per else f", {figures.wrong} of them on the wrong side"
     return f"{series.whereabouts}: {said}; since {moment(since)}."
@@ -48,9 +48,9 @@ def describe(series: Series, rule: Rule, figures: Figures, since: datetime) -> s
 
 def _change(figures: Figures, unit: str) -> str:
     if figures.baseline is None:
-        return f"is {_number(figures.value, unit)}"
+        return f"is {number(figures.value, unit)}"
     went = "fell" if figures.value < figures.baseline else "rose"
-    return f"{went} from {_number(figures.baseline, unit)} to {_number(figures.value, unit)}"
+    return f"{went} from {number(figures.baseline, unit)} to {number(figures.value, unit)}"
 
 
 def _moved(figures: Figures) -> str:
@@ -62,7 +62,3 @@ def _moved(figures: Figures) -> str:
 
 def _traces(count: int) -> str:
     return f"{count} trace" if count == 1 else f"{count} traces"
-
-
-def _number(value: float, unit: str) -> str:
-    return f"{value:.3g} {unit}".rstrip()

@@ -10,7 +10,7 @@ from drift import cursors
 from drift.detectors.season import SATURDAY
 from drift.detectors.series import level_values
 from drift.leadership import Term
-from drift.phrases import percent
+from drift.phrases import number, percent
 from drift.problems.accounts import account_of
 from drift.problems.events import Account, Place
 from drift.problems.problem import EventRow, Kind
@@ -23,7 +23,7 @@ from drift.watching.examples import examples
 from drift.watching.kinds import Watch
 from drift.watching.look import Looked
 from drift.watching.telling import severity
-from drift.watching.words import Moved, number
+from drift.watching.words import Moved
 from drift.windows.segments import SegmentValues
 from sinks.clickhouse.database import Database
 
@@ -135,10 +135,12 @@ def _moved(watch: Watch, one: Drifted) -> Moved:
 def _describe(watch: Watch, one: Drifted, found: Moved, day: datetime) -> str:
     assert watch.metric is not None
     unit = watch.metric.metric.unit or ""
-    kind = "days of weekends" if day.weekday() >= SATURDAY else "weekdays"
+    kind = "weekend days" if day.weekday() >= SATURDAY else "weekdays"
     before = "what was pinned" if one.pinned else f"that of the {one.days} {kind} before"
+    usual = f"{percent(one.usual)} were in what was pinned"
+    if not one.pinned:
+        usual = f"{percent(one.usual)} are usual ({percent(one.low)} to {percent(one.high)})"
     return (
         f"{one.series.whereabouts}: {found.what} on {day:%Y-%m-%d} was unlike {before}: "
-        f"{percent(one.share)} of the traces above {number(found.line, unit)}, usually {percent(one.usual)} "
-        f"({percent(one.low)} to {percent(one.high)}), on {one.records:,} traces."
+        f"{percent(one.share)} of the traces were above {number(found.line, unit)}, {usual}; on {one.records:,} traces."
     )

@@ -13,6 +13,7 @@ from drift.detectors.baseline import Baseline, Warming
 from drift.detectors.recurring import A_DAY, MOMENT_S, Recurring
 from drift.detectors.season import HOURS, WEEKDAYS
 from drift.detectors.series import Categories, Floats, Positives, Rates, Scores, level_values
+from drift.phrases import number
 from drift.rules.series import Series
 from drift.settings import DriftSettings, WindowSettings
 from drift.watching import detecting, grid, kept, reading
@@ -275,7 +276,7 @@ def _names(watch: Watch, labels: Sequence[str], baseline: Baseline) -> Sequence[
             unit = "" if watch.metric is None else watch.metric.metric.unit or ""
             values = level_values(baseline.bins[0])
             names = zip(positives.CHANNELS, values, strict=True)
-            return [f"share above the usual {name}, {value:.3g} {unit}".rstrip() for name, value in names]
+            return [f"share above the usual {name}, {number(value, unit)}" for name, value in names]
         case _:
             return [f"share of {label}" for label in labels]
 

@@ -7,7 +7,7 @@ from typing import Literal
 from drift.detectors import positives, scores
 from drift.detectors.baseline import FALSE_ALARMS_A_DAY
 from drift.detectors.series import LEVELS, level_values
-from drift.phrases import percent
+from drift.phrases import number, percent
 from drift.rules.series import Series
 from drift.watching import grid
 from drift.watching.batch import Succession
@@ -83,11 +83,6 @@ def _minute(at: int) -> str:
 
 def _on(alarm: Alarm) -> str:
     return f"on {alarm.records:,} trace{'' if alarm.records == 1 else 's'}"
-
-
-def number(value: float, unit: str) -> str:
-    """To three digits."""
-    return f"{value:.3g} {unit}".rstrip()
 
 
 def attributes(watch: Watch, found: Moved, alarm: Alarm) -> dict[str, object]:

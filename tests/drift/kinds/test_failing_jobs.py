@@ -44,6 +44,7 @@ def test_runs_in_a_row_that_failed_are_a_problem_until_as_many_went_well(databas
     assert problem.code == "P0203 Scaling"
     assert problem.attributes["reasons"] == ["no answer (2 of them)", "ValueError (1 of them)"]
     assert "Job watch of `ragwatch jobs` fails: its last 3 runs did, since" in problem.description
+    assert problem.description.endswith("; the newest of: ValueError.")
     assert "ragwatch jobs runs --failed" in problem.actions[0]
     ran(world, "watch", [30, 40])
     assert look(world, 45) == [], "one of the last three failed"
