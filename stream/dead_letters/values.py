@@ -16,6 +16,7 @@ from stream.dead_letters.letters import Letter, Place, place_of
 from stream.ingest.records import Record, StoredRecord
 from stream.kafka.brokers import no_answer, partitions
 from stream.kafka.client import client_options
+from stream.kafka.ending import end
 from stream.replay.topic import TopicSource
 
 _POLL_MS = 1000
@@ -75,7 +76,7 @@ class Values:
         except KafkaError as error:
             raise Transient(f"{no_answer(self._kafka, error)}; the same command goes on where it was") from None
         finally:
-            await consumer.stop()
+            await end(consumer)
 
     async def _at(self, consumer: AIOKafkaConsumer, at: TopicPartition, offset: int) -> Sequence[Record]:
         """The record at `offset` or, where it is gone, another one or none."""

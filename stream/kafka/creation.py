@@ -43,7 +43,7 @@ async def create(kafka: KafkaSettings, wanted: Mapping[str, Shape]) -> list[Made
             Made(name, name in made, () if name in made else await _differing(admin, name, shape, there[name]))
             for name, shape in wanted.items()
         ]
-    except KafkaError as error:
+    except (KafkaError, TimeoutError) as error:
         raise Transient(no_answer(kafka, error)) from None
     finally:
         await admin.close()

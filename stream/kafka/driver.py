@@ -9,41 +9,26 @@ types are of records, so that mypy reads none and knows no base class and no dec
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 import faust
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import (
-    GroupAuthorizationFailedError,
-    KafkaError,
-    TopicAuthorizationFailedError,
-    UnknownMemberIdError,
-    UnsupportedCodecError,
-    kafka_errors,
-)
+from aiokafka import TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
-from mode import Service
 
-from evaluators.errors import ConfigError
 from stream.configuration.topics import TopicPattern
 from stream.ingest.records import Record
-from stream.kafka.ends import ISOLATION, readable_end
+from stream.kafka.consumer_thread import SliceConsumerThread, assignment_of
+from stream.kafka.ends import readable_end
 from stream.kafka.offsets import Lag, OffsetTracker, Partition, Ticket
 
 log = logging.getLogger(__name__)
 
 _RECORD_OVERHEAD_BYTES = 400  # of a ConsumerRecord, key and headers aside
-_KEEP_POLLING_S = 1.0
 _HANDOVER_COMMIT_S = 3.0
 _SILENT_S = 10.0  # less than windows wait for what is out of order
-_ENDS_S = 5.0
-
-# aiokafka takes FENCED_INSTANCE_ID for an unknown error, of which a lane would die (its issue 1186): whether a member
-# that lost its name meets this or UNKNOWN_MEMBER_ID, whose answer is to join anew, depends on which request came first.
-kafka_errors[82] = UnknownMemberIdError
 
 
 class Slice:
@@ -56,14 +41,6 @@ class Slice:
         self.ticket = ticket
 
 
-class _Fetched(NamedTuple):
-    """What a poll brought, where reading goes on after it, and the assignment that it was read under."""
-
-    assignment: object
-    records: Mapping[TopicPartition, list[Record]]
-    following: Mapping[TopicPartition, int]
-
-
 class SliceSchema(faust.Schema):  # type: ignore[misc]  # see above
     """Hands the slice on as it is: records are decoded in the pipeline, where bad ones have a place to go."""
 
@@ -73,74 +50,6 @@ class SliceSchema(faust.Schema):  # type: ignore[misc]  # see above
     def loads_value(self, app: Any, message: Any, *, loads: Any = None, serializer: Any = None) -> Any:
         """The slice."""
         return message.value
-
-
-class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  # see above
-    """aiokafka's side, in a thread and loop of its own."""
-
-    def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
-        """Reads what is committed: Faust does so only where it commits offsets by transactions of its own.
-
-        What an answer of a broker brings is bounded over all partitions: Faust bounds it for each of them.
-        """
-        consumer = super()._create_worker_consumer(transport)
-        consumer._isolation_level = ISOLATION
-        consumer._fetch_max_bytes = self.app.conf.consumer_max_fetch_size
-        return consumer
-
-    async def subscribe(self, topics: Iterable[str]) -> None:
-        """By pattern where there is one: aiokafka looks for new topics that match whenever it reads the metadata."""
-        pattern = self.consumer.pattern
-        if pattern is None:
-            await super().subscribe(topics)
-        else:
-            listener = self._rebalance_listener
-            await self.call_thread(_subscribe_by, self._ensure_consumer(), pattern, listener)
-
-    @Service.task  # type: ignore[untyped-decorator]  # see above
-    async def _keep_polling(self) -> None:
-        """The poll interval never runs out while this thread lives, however long the sink is away.
-
-        aiokafka leaves the group for good after max.poll.interval without a poll, and Faust polls neither while its
-        buffers are full nor while no partition is assigned or a rebalance takes long. Whether work goes on is for
-        /live to judge, by commit progress.
-        """
-        interval = min(_KEEP_POLLING_S, self.app.conf.broker_max_poll_interval / 5)
-        while not self.should_stop:
-            consumer = self._ensure_consumer()
-            with consumer._subscription.fetch_context():
-                pass
-            with _said_to_a_person():
-                _look_for_errors(consumer)
-            await self.sleep(interval)
-
-    @Service.task  # type: ignore[untyped-decorator]  # see above
-    async def _ask_for_ends(self) -> None:
-        """While nothing is fetched for want of room no fetch tells what came since, and lag would stand still."""
-        while not self.should_stop:
-            await self.sleep(_ENDS_S)
-            assignment = _assignment(self._ensure_consumer())
-            asked = list(assignment.tps) if assignment is not None and self.consumer.full else []
-            with suppress(KafkaError):
-                self.consumer.ends = await self._ensure_consumer().end_offsets(asked) if asked else {}
-
-    async def _fetch_records(
-        self,
-        consumer: AIOKafkaConsumer,
-        active_partitions: set[TP],
-        timeout: float | None = None,
-        max_records: int | None = None,
-    ) -> _Fetched:
-        # A copy, since Faust empties this very set in a rebalance, and aiokafka takes an empty one for "all".
-        wanted = frozenset(active_partitions)
-        with _said_to_a_person():
-            records = await super()._fetch_records(consumer, wanted, timeout=timeout, max_records=max_records)
-        assignment = _assignment(consumer)
-        if not self.consumer.flow_active:
-            for partition, taken in records.items():  # read under an assignment whose flow has not begun: put back
-                consumer.seek(partition, taken[0].offset)
-            return _Fetched(assignment, {}, {})
-        return _Fetched(assignment, records, _positions(assignment))
 
 
 class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
@@ -164,7 +73,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
     def lags(self) -> dict[Partition, Lag]:
         """Where each assigned partition stands, once the broker has said where it ends; safe before the start."""
         consumer = self._thread._consumer
-        assignment = _assignment(consumer) if consumer else None
+        assignment = assignment_of(consumer) if consumer else None
         found = ((partition, self.lag(partition)) for partition in (assignment.tps if assignment else ()))
         return {(partition.topic, partition.partition): lag for partition, lag in found if lag is not None}
 
@@ -174,7 +83,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         What was the end before it fell silent is still lag, but no lag would be a guess: windows closed by it.
         """
         partition = TopicPartition(*at)
-        assignment = _assignment(self._thread._consumer)
+        assignment = assignment_of(self._thread._consumer)
         state = assignment.state_value(partition) if assignment else None
         if state is None or not state.has_valid_position or state.highwater is None:
             return None
@@ -189,7 +98,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         """Whether the broker that coordinates the group is there; while none answers, it is not. True at the start."""
         consumer = self._thread._consumer
         coordinator = consumer._coordinator if consumer else None
-        return coordinator is None or coordinator.coordinator_id is not None
+        return self._thread.reached and (coordinator is None or coordinator.coordinator_id is not None)
 
     @property
     def full(self) -> bool:
@@ -213,7 +122,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
             await self._wait_for_room(timeout)
             return {}
         fetched = await self._thread.getmany(active_partitions, timeout)
-        assignment = _assignment(self._thread._consumer)
+        assignment = assignment_of(self._thread._consumer)
         if fetched.assignment is not assignment or not self.flow_active:
             return {}  # read under an assignment that is gone; the next one begins at what is committed
         slices = {}
@@ -317,47 +226,6 @@ class SliceTransport(driver.Transport):  # type: ignore[misc]  # see above
     Consumer = SliceConsumer
 
 
-def _subscribe_by(consumer: AIOKafkaConsumer, pattern: TopicPattern, listener: Any) -> None:
-    """As its `subscribe` does, which takes patterns of Python's own engine alone."""
-    consumer._subscription.subscribe_pattern(pattern=pattern, listener=listener)
-    consumer._client.set_topics([])
-
-
-def _assignment(consumer: AIOKafkaConsumer) -> Any:
-    """The object that stands for the current assignment of partitions: a new one after every rebalance."""
-    subscription = consumer._subscription.subscription
-    return subscription.assignment if subscription is not None else None
-
-
-def _positions(assignment: Any) -> dict[TopicPartition, int]:
-    """Where reading goes on in each partition: past marks of transactions, aborted and compacted records."""
-    states = {partition: assignment.state_value(partition) for partition in (assignment.tps if assignment else ())}
-    return {partition: state.position for partition, state in states.items() if state and state.has_valid_position}
-
-
 def _answered_lately(state: Any) -> bool:
     """aiokafka asks of every partition that has nothing left to hand over, in turns of a second or two."""
     return time.time() - (state.timestamp or 0) / 1000 < _SILENT_S
-
-
-def _look_for_errors(consumer: AIOKafkaConsumer) -> None:
-    """aiokafka keeps what befell the group for the next poll, and waits for that; Faust may never come to one."""
-    try:
-        consumer._coordinator.check_errors()
-    except KafkaError as error:
-        if not error.retriable:
-            raise
-        log.warning("the group, which is tried again: %s", error)
-
-
-@contextmanager
-def _said_to_a_person() -> Iterator[None]:
-    """What a user of Kafka may not do, and what cannot be decompressed here, is a `ConfigError`."""
-    try:
-        yield
-    except UnsupportedCodecError as error:
-        raise ConfigError(f"records cannot be decompressed ({error}): pip install cramjam") from None
-    except (GroupAuthorizationFailedError, TopicAuthorizationFailedError) as error:
-        what = "group" if isinstance(error, GroupAuthorizationFailedError) else "topic"
-        named = ", ".join(map(str, error.args))
-        raise ConfigError(f"the brokers do not let this user read as {what} {named}: give it the right Read") from None

@@ -1,7 +1,6 @@
 """Kafka decides who leads the jobs: the owner of the one partition of `rag.jobs` in the group of the jobs."""
 
 import asyncio
-import contextlib
 import logging
 import os
 import socket
@@ -19,8 +18,9 @@ from drift.leadership import Term, elect
 from evaluators.errors import Transient
 from sinks.clickhouse.database import Database
 from stream.configuration.sections import KafkaSettings
-from stream.kafka.brokers import check_jobs_topic, no_answer, partitions
+from stream.kafka.brokers import check_jobs_topic, no_answer, partitions, unanswered
 from stream.kafka.client import client_options
+from stream.kafka.ending import end
 
 logger = logging.getLogger(__name__)
 _POLL_MS = 500
@@ -48,7 +48,7 @@ class KafkaLeadership:
         self._ownership = 0  # grows with every gain and loss, so that a term never outlives the ownership it began in
         self._owns = False
         self._term: Term | None = None
-        self._trouble = "Kafka has not answered yet"
+        self._trouble = f"{unanswered(kafka)} yet"
         self._ended = ended
         self.failure: BaseException | None = None
         self._stopping = threading.Event()
@@ -134,8 +134,7 @@ class KafkaLeadership:
                     looked_at = time.monotonic()
         finally:
             self.set_owner(False)
-            with contextlib.suppress(KafkaError, asyncio.CancelledError):  # of its fetcher, where the brokers are away
-                await consumer.stop()
+            await end(consumer)
 
     async def _look(self, consumer: AIOKafkaConsumer) -> None:
         try:

@@ -16,6 +16,7 @@ from evaluators.spec import Lane
 from stream.configuration.sections import KafkaSettings
 from stream.kafka.brokers import no_answer, partitions, topics_read
 from stream.kafka.client import client_options
+from stream.kafka.ending import end
 from stream.kafka.ends import end_offsets
 from stream.kafka.waiting import waiting_since
 
@@ -97,7 +98,7 @@ async def standings(
     except KafkaError as error:
         raise Transient(no_answer(kafka, error)) from None
     finally:
-        await consumer.stop()
+        await end(consumer)
 
 
 def _standing(group: str, at: TopicPartition, begin: int, end: int, known: _Group) -> Standing:

@@ -4,7 +4,6 @@ Whatever fails, the reader begins anew at what is committed; a label that is rea
 """
 
 import asyncio
-import contextlib
 import logging
 import random
 from collections import Counter
@@ -20,6 +19,7 @@ from stream.ingest.records import DeadLetter, Record
 from stream.ingest.rows import dead_letter_row
 from stream.kafka.brokers import no_answer, partitions
 from stream.kafka.client import client_options
+from stream.kafka.ending import end
 from stream.kafka.ends import ISOLATION
 from stream.labels.decoding import decode
 from stream.labels.label import Label
@@ -93,14 +93,13 @@ class LabelReader:
             max_partition_fetch_bytes=kafka.max_record_bytes,
             **client_options(kafka),
         )
-        await letters.start()
         try:
+            await letters.start()
             await consumer.start()
             await self._read(consumer, letters)
         finally:
-            with contextlib.suppress(KafkaError):
-                await consumer.stop()
             await letters.stop()
+            await end(consumer)
 
     async def _read(self, consumer: AIOKafkaConsumer, letters: DeadLetters) -> None:
         self._trouble = ""

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
-from evaluators.errors import ConfigError
+from evaluators.errors import ConfigError, Transient
 from stream.configuration.sections import KafkaSettings
 from stream.ingest.records import DeadLetter, Record
+from stream.kafka.brokers import no_answer
 from stream.kafka.client import client_options
+from stream.kafka.refusal import refusal
 from stream.lanes.backoff import delays
 
 log = logging.getLogger(__name__)
@@ -30,17 +32,22 @@ class DeadLetters:
     """
 
     def __init__(self, kafka: KafkaSettings, lane: str, rng: random.Random) -> None:
+        self._kafka = kafka
         self._topic = kafka.dead_letter_topic
         self._lane = lane
         self._rng = rng
         self._producer = AIOKafkaProducer(acks="all", max_request_size=kafka.largest_request, **client_options(kafka))
 
-    async def start(self) -> None:
-        """Connect."""
-        await self._producer.start()
+    async def start(self) -> str:
+        """Connect; what is said of it. `Transient` while no broker answers: it may be called again then."""
+        try:
+            await self._producer.start()
+        except KafkaError as error:
+            raise await refusal(self._kafka, ()) or Transient(no_answer(self._kafka, error)) from None
+        return f"dead letters go to topic {self._topic}"
 
     async def stop(self) -> None:
-        """Send what is buffered and disconnect."""
+        """Send what is buffered and disconnect, if it ever was connected."""
         await self._producer.stop()
 
     async def send(self, letters: Sequence[DeadLetter]) -> None:

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _WATCH_S = 1.0
 _WAITING_BLOCKS = 4  # enough that none is missed; what waits beyond them waits as records, which are smaller
+_COMMIT_S = 5.0  # longest that the last commit may take, and the last dead letters
 _STOP_S = 10.0  # longest that leaving the group may take
 
 Task = asyncio.Task[None]
@@ -138,14 +139,15 @@ class LaneParts:
             if ended:
                 raise _why(ended)
         if consumer.started:
-            await consumer.commit()
+            unheard = "the brokers take no commit: what was not committed is read again"
+            await self._bounded(consumer.commit(), _COMMIT_S, unheard)
         log.info("lane %s: stopped in order%s", self._lane, "" if self._work.idle else ", with work left unfinished")
 
     async def _consume(self) -> None:
         await self._reach("brokers", partial(check_topics, self._settings.kafka))
         await self._reach("sink", partial(asyncio.to_thread, self._sink.check), once=True)
         if self._dead_letters is not None:
-            await self._dead_letters.start()
+            await self._reach("brokers", self._dead_letters.start)
         self.health.waits_for("start", "waiting for partitions")
         await self._app.start()
         self.health.waits_for("start", None)
@@ -198,13 +200,21 @@ class LaneParts:
         return lag
 
     async def _stop(self) -> None:
-        try:
-            await asyncio.wait_for(self._app.stop(), _STOP_S)
-        except TimeoutError:
-            log.warning("lane %s: the group was not left in order; its session runs out", self._lane)
+        unheard = "the group was not left in order; its session runs out"
+        await self._bounded(self._app.stop(), _STOP_S, unheard)
         if self._dead_letters is not None:
-            await self._dead_letters.stop()
+            unheard = "the brokers take no dead letters: their records are read again"
+            await self._bounded(self._dead_letters.stop(), _COMMIT_S, unheard)
         await self._server.stop()
+
+    async def _bounded(self, ending: Coroutine[Any, Any, object], seconds: float, unheard: str) -> None:
+        """Waits so long for it, and leaves it then: Faust takes cancelling for the end of another commit, and waits."""
+        task = asyncio.create_task(ending)
+        await asyncio.wait({task}, timeout=seconds)
+        if task.done():
+            task.result()
+        else:
+            log.warning("lane %s: %s", self._lane, unheard)
 
 
 def show_lags(telemetry: Telemetry, lane: Lane, lags: Mapping[Partition, Lag], progress: LaneProgress) -> None:

@@ -24,8 +24,9 @@ log = logging.getLogger(__name__)
 STOPPED = 0
 CRASHED = 1
 WRONG_SETTINGS = 2
-_CHILD_GRACE_S = 15.0  # on top of worker.drain_s, before a child that does not end is killed
+_CHILD_GRACE_S = 25.0  # on top of worker.drain_s, before a child that does not end is killed
 _THREAD_GRACE_S = 1.0
+_CANCELS, _CANCEL_S = 10, 0.2
 
 
 def run(settings: Settings, lanes: Sequence[Lane]) -> int:
@@ -88,6 +89,7 @@ async def _until_signal(settings: Settings, lane: Lane, port: int) -> None:
             resources, topics = assembled.resources, assembled.topics
             await serve(settings, lane, assembled.pipeline, sink, stop, port=port, resources=resources, topics=topics)
     finally:
+        await _end_tasks()
         sink.close()
 
 
@@ -95,6 +97,20 @@ def _orphaned(loop: asyncio.AbstractEventLoop, sentinel: int, stop: asyncio.Even
     """The parent is gone: nobody is left to stop this process."""
     loop.remove_reader(sentinel)
     stop.set()
+
+
+async def _end_tasks() -> None:
+    """What still waits for brokers that are away is cancelled, more than once.
+
+    A commit of Faust's takes that for the end of the commit before it, and begins anew.
+    """
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for _ in range(_CANCELS):
+        if not left:
+            return
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=_CANCEL_S)
 
 
 def _end_threads(status: int) -> None:

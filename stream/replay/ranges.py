@@ -18,6 +18,7 @@ from stream.configuration.sections import KafkaSettings
 from stream.ingest.records import Record
 from stream.kafka.brokers import partitions, topics_read
 from stream.kafka.client import client_options
+from stream.kafka.ending import end
 from stream.kafka.ends import ISOLATION
 from stream.replay.loop import RecordBatch
 from stream.replay.runs import Position
@@ -91,7 +92,7 @@ async def read_range(
         servers, kind = kafka.bootstrap_servers, type(error).__name__
         raise Transient(f"Kafka at {servers}: {kind}; once it is back, the same command goes on") from None
     finally:
-        await consumer.stop()
+        await end(consumer)
 
 
 async def _read(consumer: AIOKafkaConsumer, asked: Range, batch_records: int) -> AsyncGenerator[RecordBatch, None]:

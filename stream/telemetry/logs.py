@@ -9,7 +9,8 @@ from typing import TextIO
 from stream.configuration.sections import TelemetrySettings
 
 _OURS = ("evaluators", "sinks", "drift", "dashboards", "stream")
-_LOUD = ("stream.kafka.app", "stream.kafka.driver")  # Faust's services log as the module of their subclass
+# Faust's services log as the module of their subclass.
+_LOUD = ("stream.kafka.app", "stream.kafka.consumer_thread", "stream.kafka.driver")
 
 
 class JsonFormatter(logging.Formatter):

@@ -21,7 +21,9 @@ from drift.windows import dirty, watermark
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.sink import ClickHouseSink
 from sinks.rows import DirtyRow
+from stream.kafka.consumer_thread import SliceConsumerThread
 from stream.kafka.driver import SliceConsumer
+from stream.labels.reader import LabelReader
 from stream.lanes.dead_letters import DeadLetters
 from stream.pipeline import Pipeline
 
@@ -97,7 +99,13 @@ JOBS = {
     "judged, no problem raised": CrashPoint(Database, "insert", counts=_into("problem_events")),
     "problem raised, cursor not moved": CrashPoint(stored, "finish", counts=lambda database, position: position > 0),
 }
-POINTS = WORKER | JOBS
+# Brokers were found, and are asked again by the next step.
+START = {
+    "sink looked for, no client of Kafka begun": CrashPoint(ClickHouseSink, "check", after=True),
+    "consumer begun, no group joined": CrashPoint(SliceConsumerThread, "on_start", after=True),
+    "topic of labels found, no client begun": CrashPoint(LabelReader, "_wait_for_topic", after=True),
+}
+POINTS = WORKER | JOBS | START
 
 
 def arm(name: str, number: signal.Signals) -> None:

@@ -4,6 +4,7 @@ import signal
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from evaluators.spec import Lane
 from stream.lanes.worker import run_lane
 from stream.scheduler import run as run_jobs
 from stream.settings import load
@@ -20,13 +21,13 @@ class Ending(NamedTuple):
     number: signal.Signals
 
 
-def forked(part: Part, config: Path, log: Path, ending: Ending | None = None) -> Forked:
-    """A worker of lane `fast`, or the jobs."""
-    return Forked(log, _work, part, config, ending)
+def forked(part: Part, config: Path, log: Path, ending: Ending | None = None, lane: Lane = "fast") -> Forked:
+    """A worker of that lane, or the jobs."""
+    return Forked(log, _work, part, config, ending, lane)
 
 
-def _work(part: Part, config: Path, ending: Ending | None) -> int:
+def _work(part: Part, config: Path, ending: Ending | None, lane: Lane) -> int:
     loaded = load(config, {})
     if ending is not None:
         arm(*ending)
-    return run_lane(loaded.settings, "fast", 0) if part == "worker" else run_jobs(loaded)
+    return run_lane(loaded.settings, lane, 0) if part == "worker" else run_jobs(loaded)

@@ -1,25 +1,44 @@
 """A broker that answers nobody for longer than a session lasts, and one that is killed and has its log afterwards."""
 
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import get_args
 
+import psutil
 import pytest
 
+from evaluators.spec import Lane
 from sinks.clickhouse.database import Database
 from sinks.clickhouse.embedded import EmbeddedClickHouse
+from tests.chaos.crash_points_process import Ending, Part, forked
 from tests.chaos.harness.scene import frozen
 from tests.chaos.processes import Ragwatch
 from tests.failures.site import Message, Sections, Site, of
+from tests.infra import telemetry
+from tests.infra.forked import Forked
 from tests.infra.fresh_database import fresh_database
 from tests.infra.kafka_node import KafkaNode
-from tests.stream.core.traffic import trace
+from tests.stream.core.traffic import make_topics, read, send, trace
 
 pytestmark = [pytest.mark.kafka, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(240)]
 
 COUNT = 4000
 LONGER_THAN_A_SESSION_S = 8
+LABELS = "rag.labels"
+_BEFORE, _WITHIN = "sink looked for, no client of Kafka begun", "consumer begun, no group joined"
+TOLD_TO_END = "told to end"
+# Which process goes on from where, once no broker is there.
+IN_A_START: Mapping[str, tuple[Part, Lane, str]] = {
+    "fast": ("worker", "fast", _BEFORE),
+    "model": ("worker", "model", _BEFORE),
+    "judge": ("worker", "judge", _WITHIN),
+    "jobs": ("jobs", "fast", "topic of labels found, no client begun"),
+    TOLD_TO_END: ("worker", "fast", _BEFORE),
+}
 SMALL: Sections = {
     "kafka": {"request_timeout_s": 7.0},
     "worker": {
@@ -80,12 +99,85 @@ def scene(clickhouse_server: EmbeddedClickHouse, tmp_path_factory: pytest.TempPa
             yield Scene(node, site, database, site.worker())
 
 
+@dataclass
+class Starting:
+    """Processes by lane, or as jobs, which stand still in their start."""
+
+    site: Site
+    processes: dict[str, Forked]
+
+    def stand_still(self) -> bool:
+        found = {psutil.Process(process.pid).status() for process in self.processes.values()}
+        return found == {psutil.STATUS_STOPPED}
+
+    def go_on(self) -> None:
+        for process in self.processes.values():
+            process.send_signal(signal.SIGCONT)
+
+    def ready(self) -> dict[str, str]:
+        """What each says of itself."""
+        return {name: telemetry.asked(process.log.read_text(), "/ready") for name, process in self.processes.items()}
+
+    def all_wait_for_a_broker(self) -> bool:
+        return all("no broker answers" in said for said in self.ready().values())
+
+    def none_waits(self) -> bool:
+        return set(self.ready().values()) == {"ok\n"}
+
+
+@contextmanager
+def _starting(site: Site) -> Iterator[Starting]:
+    """Each up to its crash point."""
+    processes = {}
+    try:
+        for name, (part, lane, point) in IN_A_START.items():
+            log = site.directory / f"starting-{name}.log"
+            processes[name] = forked(part, site.config, log, Ending(point, signal.SIGSTOP), lane)
+        found = Starting(site, processes)
+        site.until(found.stand_still, "processes that stand still in their start")
+        yield found
+    finally:
+        for process in processes.values():
+            process.kill()
+
+
 def test_a_stalled_broker_is_waited_for(scene: Scene) -> None:
     scene.suffers("stalled", frozen(scene.node.pid))
 
 
 def test_a_broker_that_was_killed_has_its_log_and_the_rest_of_it_is_read(scene: Scene) -> None:
     scene.suffers("killed", _killed(scene.node))
+
+
+def test_a_broker_that_goes_within_a_start_is_waited_for(scene: Scene) -> None:
+    """After it was looked for: before a client has begun, or before a group is joined. Who is told to end, ends."""
+    site, node = scene.site, scene.node
+    make_topics(node, {LABELS: 1})
+    with _starting(site) as starting:
+        scene.send("start")
+        site.until(lambda: scene.stored("start")[1] > 0, "the first traces stored")
+        with _killed(node):
+            scene.worker.process.terminate()  # with work that no broker takes the commit of
+            starting.go_on()
+            site.until(starting.all_wait_for_a_broker, "said by each /ready")
+            assert [starting.processes.pop(TOLD_TO_END).stop(), scene.worker.stop()] == [0, 0], site.logs()
+            assert scene.stored("start")[1] < COUNT, "too late to prove anything"
+        site.produce([Message(b"{", b"broken")])
+        send(node, LABELS, [(b"of none", b'{"trace_id": "of none", "expected": ["yes"]}'), (None, b"[")])
+        for lane in get_args(Lane):
+            site.until(
+                partial(lambda lane: site.committed(lane) == scene.sent + 1, lane), f"all committed by {lane}", 120
+            )
+        site.until(lambda: scene.database.rows("SELECT trace_id FROM labels FINAL") != [], "the label stored")
+        assert scene.stored("start") == (COUNT, COUNT)
+        assert {letter.value for letter in read(node, site.dead_topic, 2)} == {b"{", b"["}
+        site.until(starting.none_waits, "said by each /ready that nothing stands in the way")
+        assert {process.stop() for process in starting.processes.values()} == {0}, site.logs()
+
+
+def _committed(scene: Scene, lane: Lane) -> bool:
+    """All that was sent, and the broken one."""
+    return scene.site.committed(lane) == scene.sent + 1
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream.ingest.records import Record
-from stream.kafka.driver import Slice, SliceConsumer, SliceConsumerThread, _Fetched
+from stream.kafka.consumer_thread import Fetched, SliceConsumerThread
+from stream.kafka.driver import Slice, SliceConsumer
 from stream.kafka.offsets import Lag, OffsetTracker
 from tests.stream.core.loop import in_loop
 from tests.stream.core.rows import record
@@ -67,12 +68,12 @@ class Message:
 class Polled:
     """A consumer thread whose next polls bring `answers`."""
 
-    def __init__(self, kafka: Kafka, *answers: _Fetched) -> None:
+    def __init__(self, kafka: Kafka, *answers: Fetched) -> None:
         self._consumer = kafka
-        self._answers: Iterator[_Fetched] = iter(answers)
+        self._answers: Iterator[Fetched] = iter(answers)
         self.polls = 0
 
-    async def getmany(self, partitions: object, timeout: float) -> _Fetched:
+    async def getmany(self, partitions: object, timeout: float) -> Fetched:
         self.polls += 1
         return next(self._answers)
 
@@ -99,7 +100,7 @@ def consumer(thread: Any = None, **limits: int) -> Any:
 async def test_a_poll_becomes_slices_that_hold_the_commit_back() -> None:
     assignment = Assignment()
     records: list[Record] = [record(n) for n in range(5)]
-    made = consumer(Polled(Kafka(assignment), _Fetched(assignment, {AT: records}, {})), slice_records=2)
+    made = consumer(Polled(Kafka(assignment), Fetched(assignment, {AT: records}, {})), slice_records=2)
     slices = (await made._getmany({AT}, 1.0))[AT]
     assert [[found.offset for found in part.records] for part in slices] == [[0, 1], [2, 3], [4]]
     assert made._new_offset(AT) is None
@@ -110,7 +111,7 @@ async def test_a_poll_becomes_slices_that_hold_the_commit_back() -> None:
 @in_loop
 async def test_a_commit_passes_what_is_not_delivered_once_all_before_it_is_done() -> None:
     assignment = Assignment()
-    polls = [_Fetched(assignment, {AT: [record(3)]}, {AT: 9}), _Fetched(assignment, {}, {AT: 12})]
+    polls = [Fetched(assignment, {AT: [record(3)]}, {AT: 9}), Fetched(assignment, {}, {AT: 12})]
     made = consumer(Polled(Kafka(assignment), *polls))
     (only,) = (await made._getmany({AT}, 1.0))[AT]
     assert made._new_offset(AT) is None
@@ -123,7 +124,7 @@ async def test_a_commit_passes_what_is_not_delivered_once_all_before_it_is_done(
 @in_loop
 async def test_a_topic_made_anew_is_read_and_committed_from_where_it_begins() -> None:
     assignment = Assignment()
-    made = consumer(Polled(Kafka(assignment), _Fetched(assignment, {AT: [record(0)]}, {})))
+    made = consumer(Polled(Kafka(assignment), Fetched(assignment, {AT: [record(0)]}, {})))
     made._read_offset[AT] = made._committed_offset[AT] = 1000
     (again,) = (await made._getmany({AT}, 1.0))[AT]
     assert made._read_offset[AT] is None, "Faust drops what lies before it"
@@ -135,7 +136,7 @@ async def test_a_topic_made_anew_is_read_and_committed_from_where_it_begins() ->
 @in_loop
 async def test_what_was_read_under_an_assignment_that_is_gone_is_dropped() -> None:
     old, new = Assignment(), Assignment()
-    made = consumer(Polled(Kafka(new), _Fetched(old, {AT: [record(100)]}, {AT: 101})))
+    made = consumer(Polled(Kafka(new), Fetched(old, {AT: [record(100)]}, {AT: 101})))
     assert await made._getmany({AT}, 1.0) == {}
     assert made.offsets.partitions() == []
 
@@ -161,7 +162,7 @@ async def test_what_cannot_be_delivered_yet_is_put_back(monkeypatch: pytest.Monk
 @in_loop
 async def test_fetching_waits_while_too_much_is_in_flight_and_goes_on_after_an_acknowledgement() -> None:
     assignment = Assignment()
-    answers = [_Fetched(assignment, {AT: [record(number)]}, {}) for number in range(2)]
+    answers = [Fetched(assignment, {AT: [record(number)]}, {}) for number in range(2)]
     thread = Polled(Kafka(assignment), *answers)
     made = consumer(thread, in_flight_bytes=100)
     (first,) = (await made._getmany({AT}, 1.0))[AT]

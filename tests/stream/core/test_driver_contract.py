@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
+from aiokafka.client import AIOKafkaClient
+from aiokafka.cluster import ClusterMetadata
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import BaseCoordinator, GroupCoordinator
 from aiokafka.consumer.subscription_state import Assignment, Subscription, SubscriptionState, TopicPartitionState
@@ -21,7 +23,8 @@ from faust.types.app import AppT
 from faust.types.tuples import ConsumerMessage, Message
 
 from stream.kafka.app import ConsumerOnly, LaneApp
-from stream.kafka.driver import SliceConsumer, SliceConsumerThread, SliceSchema, SliceTransport
+from stream.kafka.consumer_thread import SliceConsumerThread
+from stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
 
 
 def names(function: Callable[..., Any]) -> list[str]:
@@ -43,6 +46,8 @@ OVERRIDDEN = [
     (SliceConsumer, BaseConsumer, "_add_gap", ["self", "tp", "offset_from", "offset_to"]),
     (SliceConsumer, BaseConsumer, "on_partitions_revoked", ["self", "revoked"]),
     (SliceConsumer, BaseConsumer, "on_partitions_assigned", ["self", "assigned", "generation_id"]),
+    (SliceConsumerThread, driver.AIOKafkaConsumerThread, "on_start", ["self"]),
+    (SliceConsumerThread, driver.AIOKafkaConsumerThread, "on_thread_stop", ["self"]),
     (SliceConsumerThread, driver.AIOKafkaConsumerThread, "subscribe", ["self", "topics"]),
     (SliceConsumerThread, driver.AIOKafkaConsumerThread, "_create_worker_consumer", ["self", "transport"]),
     (
@@ -151,6 +156,15 @@ def test_a_coordinator_that_does_not_answer_is_forgotten() -> None:
     assert "self._coordinator = " in inspect.getsource(AIOKafkaConsumer)
     assert "self.coordinator_id = None" in inspect.getsource(GroupCoordinator.coordinator_dead)
     assert "self.coordinator_dead()" in inspect.getsource(GroupCoordinator._send_req)
+
+
+def test_what_is_known_of_topics_is_where_we_look_for_it() -> None:
+    assert "self._topics = set(topics)" in inspect.getsource(AIOKafkaClient.set_topics)
+    for how in (ClusterMetadata.failed_update, ClusterMetadata.update_metadata):
+        assert "self._last_refresh_ms = " in inspect.getsource(how)
+    assert "self._last_successful_refresh_ms = now" in inspect.getsource(ClusterMetadata.update_metadata)
+    assert names(ClusterMetadata.partitions_for_topic) == ["self", "topic"]
+    assert names(AIOKafkaClient.force_metadata_update) == ["self"]
 
 
 def test_a_new_assignment_is_a_new_object() -> None:

@@ -62,7 +62,8 @@ def test_the_level_is_the_settings() -> None:
 def test_libraries_speak_from_warning_up() -> None:
     out = io.StringIO()
     configure(TelemetrySettings(log_format="text"), out)
-    for name in ("sentence_transformers.base.model", "aiokafka.consumer", "stream.kafka.driver", "some_plugin"):
+    faust = ("stream.kafka.consumer_thread", "stream.kafka.driver")
+    for name in ("sentence_transformers.base.model", "aiokafka.consumer", *faust, "some_plugin"):
         logging.getLogger(name).info("not this")
         logging.getLogger(name).warning("%s warns", name)
     logging.getLogger("drift.jobs").info("this")
@@ -70,6 +71,7 @@ def test_libraries_speak_from_warning_up() -> None:
     assert [line.split(": ")[1] for line in out.getvalue().splitlines()] == [
         "sentence_transformers.base.model warns",
         "aiokafka.consumer warns",
+        "stream.kafka.consumer_thread warns",
         "stream.kafka.driver warns",
         "some_plugin warns",
         "this",

@@ -14,7 +14,7 @@ from faust.transport.drivers import aiokafka as faust_driver
 
 from evaluators.errors import ConfigError
 from stream.configuration.sections import IngestSettings, KafkaSettings
-from stream.kafka.driver import SliceConsumerThread
+from stream.kafka.consumer_thread import SliceConsumerThread
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.core.loop import in_loop
 from tests.stream.core.traffic import Lane, committed, eventually, make_topics, read, send, trace

@@ -97,8 +97,9 @@ def test_secrets_are_masked() -> None:
 def test_the_password_is_not_in_the_log_at_its_loudest() -> None:
     """aiokafka writes every request at DEBUG, that of the password among them."""
     root, out = logging.getLogger(), StringIO()
-    names = ("aiokafka.conn", "evaluators", "sinks", "drift", "dashboards", "stream", "stream.kafka.app")
-    before = [(logger, logger.level) for logger in map(logging.getLogger, (None, *names, "stream.kafka.driver"))]
+    names = ("aiokafka.conn", "evaluators", "sinks", "drift", "dashboards", "stream")
+    loud = ("stream.kafka.app", "stream.kafka.consumer_thread", "stream.kafka.driver")
+    before = [(logger, logger.level) for logger in map(logging.getLogger, (None, *names, *loud))]
     handlers = list(root.handlers)
     try:
         logs.configure(TelemetrySettings(log_level="DEBUG"), out)

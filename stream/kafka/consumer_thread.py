@@ -1,0 +1,199 @@
+"""aiokafka's side of a lane: one consumer in a thread and loop of its own, which outlives whatever the brokers do.
+
+The overridden names are private to Faust and aiokafka, as in `stream.kafka.driver`, and held by the same test.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    UnknownMemberIdError,
+    UnsupportedCodecError,
+    kafka_errors,
+)
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+from mode import Service
+
+from evaluators.errors import ConfigError
+from stream.configuration.topics import TopicPattern
+from stream.ingest.records import Record
+from stream.kafka.ends import ISOLATION
+
+log = logging.getLogger(__name__)
+
+_KEEP_POLLING_S = 1.0
+_ENDS_S = 5.0
+_LOOK_S = 3.0
+_AGAIN_S = 1.0  # before a broker that did not answer is asked again
+
+# aiokafka takes FENCED_INSTANCE_ID for an unknown error, of which a lane would die (its issue 1186): whether a member
+# that lost its name meets this or UNKNOWN_MEMBER_ID, whose answer is to join anew, depends on which request came first.
+kafka_errors[82] = UnknownMemberIdError
+
+
+class Fetched(NamedTuple):
+    """What a poll brought, where reading goes on after it, and the assignment that it was read under."""
+
+    assignment: object
+    records: Mapping[TopicPartition, list[Record]]
+    following: Mapping[TopicPartition, int]
+
+
+class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust's types are of records
+    """aiokafka's side, in a thread and loop of its own."""
+
+    reached = True  # by a broker at the last attempt to begin; True before the first
+
+    async def on_start(self) -> None:
+        """Tried until a broker answers: one that was there when it was looked for may be gone since."""
+        while not self.should_stop:
+            try:
+                await super().on_start()
+            except KafkaError as error:
+                await self._consumer.stop()
+                if not error.retriable:
+                    raise
+                self.reached = False
+                log.warning("no broker answers (kafka.bootstrap_servers), trying again in %g s: %s", _AGAIN_S, error)
+                await self.sleep(_AGAIN_S)
+            else:
+                self.reached = True
+                return
+
+    async def on_thread_stop(self) -> None:
+        """As Faust does it, which is not told of the end where the brokers are away."""
+        with suppress(asyncio.CancelledError):  # see stream.kafka.ending
+            await super().on_thread_stop()
+
+    def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
+        """Reads what is committed: Faust does so only where it commits offsets by transactions of its own.
+
+        What an answer of a broker brings is bounded over all partitions: Faust bounds it for each of them.
+        """
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = ISOLATION
+        consumer._fetch_max_bytes = self.app.conf.consumer_max_fetch_size
+        return consumer
+
+    async def subscribe(self, topics: Iterable[str]) -> None:
+        """By pattern where there is one: aiokafka looks for new topics that match whenever it reads the metadata."""
+        pattern = self.consumer.pattern
+        if pattern is None:
+            await super().subscribe(topics)
+        else:
+            listener = self._rebalance_listener
+            await self.call_thread(_subscribe_by, self._ensure_consumer(), pattern, listener)
+
+    @Service.task  # type: ignore[untyped-decorator]  # Faust's types are of records
+    async def _keep_polling(self) -> None:
+        """The poll interval never runs out while this thread lives, however long the sink is away.
+
+        aiokafka leaves the group for good after max.poll.interval without a poll, and Faust polls neither while its
+        buffers are full nor while no partition is assigned or a rebalance takes long. Whether work goes on is for
+        /live to judge, by commit progress.
+        """
+        interval = min(_KEEP_POLLING_S, self.app.conf.broker_max_poll_interval / 5)
+        while not self.should_stop:
+            consumer = self._ensure_consumer()
+            with consumer._subscription.fetch_context():
+                pass
+            with _said_to_a_person():
+                _look_for_errors(consumer)
+            await self.sleep(interval)
+
+    @Service.task  # type: ignore[untyped-decorator]  # Faust's types are of records
+    async def _ask_for_ends(self) -> None:
+        """While nothing is fetched for want of room no fetch tells what came since, and lag would stand still."""
+        while not self.should_stop:
+            await self.sleep(_ENDS_S)
+            assignment = assignment_of(self._ensure_consumer())
+            asked = list(assignment.tps) if assignment is not None and self.consumer.full else []
+            with suppress(KafkaError):
+                self.consumer.ends = await self._ensure_consumer().end_offsets(asked) if asked else {}
+
+    @Service.task  # type: ignore[untyped-decorator]  # Faust's types are of records
+    async def _look_for_topics(self) -> None:
+        """While it is not known what partitions there are, brokers are asked again.
+
+        aiokafka asks before it joins the group and, where none answers just then, not again for `metadata_max_age_s`:
+        a lane that was assigned nothing stood idle for so long.
+        """
+        while not self.should_stop:
+            await self.sleep(_LOOK_S)
+            client = self._ensure_consumer()._client
+            if not _topics_known(client):
+                await client.force_metadata_update()
+
+    async def _fetch_records(
+        self,
+        consumer: AIOKafkaConsumer,
+        active_partitions: set[TP],
+        timeout: float | None = None,
+        max_records: int | None = None,
+    ) -> Fetched:
+        # A copy, since Faust empties this very set in a rebalance, and aiokafka takes an empty one for "all".
+        wanted = frozenset(active_partitions)
+        with _said_to_a_person():
+            records = await super()._fetch_records(consumer, wanted, timeout=timeout, max_records=max_records)
+        assignment = assignment_of(consumer)
+        if not self.consumer.flow_active:
+            for partition, taken in records.items():  # read under an assignment whose flow has not begun: put back
+                consumer.seek(partition, taken[0].offset)
+            return Fetched(assignment, {}, {})
+        return Fetched(assignment, records, _positions(assignment))
+
+
+def _subscribe_by(consumer: AIOKafkaConsumer, pattern: TopicPattern, listener: Any) -> None:
+    """As its `subscribe` does, which takes patterns of Python's own engine alone."""
+    consumer._subscription.subscribe_pattern(pattern=pattern, listener=listener)
+    consumer._client.set_topics([])
+
+
+def _topics_known(client: Any) -> bool:
+    """Whether the brokers told of every topic that is read, and answered when they were last asked."""
+    cluster = client.cluster
+    answered = cluster._last_refresh_ms == cluster._last_successful_refresh_ms
+    return answered and all(cluster.partitions_for_topic(topic) is not None for topic in client._topics)
+
+
+def assignment_of(consumer: AIOKafkaConsumer) -> Any:
+    """The object that stands for the current assignment of partitions: a new one after every rebalance."""
+    subscription = consumer._subscription.subscription
+    return subscription.assignment if subscription is not None else None
+
+
+def _positions(assignment: Any) -> dict[TopicPartition, int]:
+    """Where reading goes on in each partition: past marks of transactions, aborted and compacted records."""
+    states = {partition: assignment.state_value(partition) for partition in (assignment.tps if assignment else ())}
+    return {partition: state.position for partition, state in states.items() if state and state.has_valid_position}
+
+
+def _look_for_errors(consumer: AIOKafkaConsumer) -> None:
+    """aiokafka keeps what befell the group for the next poll, and waits for that; Faust may never come to one."""
+    try:
+        consumer._coordinator.check_errors()
+    except KafkaError as error:
+        if not error.retriable:
+            raise
+        log.warning("the group, which is tried again: %s", error)
+
+
+@contextmanager
+def _said_to_a_person() -> Iterator[None]:
+    """What a user of Kafka may not do, and what cannot be decompressed here, is a `ConfigError`."""
+    try:
+        yield
+    except UnsupportedCodecError as error:
+        raise ConfigError(f"records cannot be decompressed ({error}): pip install cramjam") from None
+    except (GroupAuthorizationFailedError, TopicAuthorizationFailedError) as error:
+        what = "group" if isinstance(error, GroupAuthorizationFailedError) else "topic"
+        named = ", ".join(map(str, error.args))
+        raise ConfigError(f"the brokers do not let this user read as {what} {named}: give it the right Read") from None
