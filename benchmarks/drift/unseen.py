@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.drift import unseen_counts as counts
+from benchmarks.drift import unseen_days as days
 from benchmarks.drift import unseen_scores as scores
 from benchmarks.drift.changes import CHANGES, Change, begins, new_label, odds
 from benchmarks.drift.plans import Plan
@@ -79,6 +80,14 @@ SHAPES: dict[str, Shape] = {
     "failing bursts": Shape(counts.failing_bursts, ("1 to 3 %",)),
     "slow bursts": Shape(counts.slow_bursts, ("latency x 1.3",)),
     "short campaigns": Shape(counts.short_campaigns, ("8 % of mix",)),
+    "stormy days": Shape(days.stormy_days, STEPS),
+    "days of any noise": Shape(days.days_of_any_noise, STEPS),
+    "daily blocks": Shape(days.daily_blocks, STEPS),
+    "daily slow blocks": Shape(days.daily_slow_blocks, ("latency x 1.3",)),
+    "three slow a day": Shape(days.three_slow_a_day, ("latency x 1.3",)),
+    "seldom failing": Shape(days.seldom_failing, ("1 to 3 %",)),
+    "seldom slow": Shape(days.seldom_slow, ("latency x 1.3",)),
+    "seldom worse": Shape(days.seldom_worse, STEPS),
     "first weekend": Shape(scores.first_weekend, STEPS),
     "first weekend, latency": Shape(counts.first_weekend, ("latency x 1.3",)),
 }

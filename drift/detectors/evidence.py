@@ -14,6 +14,7 @@ from drift.detectors.series import Flags, Floats, Numbers
 
 NOTHING = -700.0  # log M of what has not begun; exp of it is 0 beside 1
 DIRECTIONS = 2
+MOST = 10.0  # of an update: what one window did, however clearly, is hardly ever enough for an alarm
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def add(evidence: Evidence, update: Update) -> None:
     ):
         held[anew] = 0.0
         held += np.where(there, more[:, :, None, None], 0.0).astype(np.float32)
-    np.copyto(evidence.log_m, np.logaddexp(0.0, evidence.log_m) + update.increments, where=there)
+    np.copyto(evidence.log_m, np.logaddexp(0.0, evidence.log_m) + np.minimum(update.increments, MOST), where=there)
 
 
 def restart(evidence: Evidence, series: Flags) -> None:
@@ -79,21 +80,20 @@ def log_e(evidence: Evidence, active: Flags) -> Floats:
 
 
 def poisson_increments(x: Floats, variance: Floats, third: Floats, shift: Floats) -> Floats:
-    """Log likelihood ratios [S, C, 2, K] for a mean that rose by `shift` [S, C, K] against one that did not.
+    """Log likelihood ratios for a mean that rose by `shift` against one that did not; all of one shape, or broadcast.
 
-    `x` [S, C, 2]: how far the mean lies beyond the margin; of `variance` [S, C] and third moment [S, C, 2], as jumps of
-    size c = third / variance would make it. With u = c shift / variance the ratio is
+    `x`: how far the mean lies beyond the margin; of `variance` and third moment `third`, as jumps of size
+    c = third / variance would make it. With u = c shift / variance the ratio is
     log(1 + u) x / c - variance (u - log(1 + u)) / c^2, which for c -> 0 is that of Gaussian errors,
     shift x / variance - shift^2 / (2 variance): these would take the skewed errors of a few records for a change.
     """
-    jump = third / variance[:, :, None]
-    u = (jump / variance[:, :, None])[..., None] * shift[:, :, None]
+    u = third / variance / variance * shift
     small = u < 1e-4
     safe = np.where(small, 1.0, u)
     log = np.log1p(safe)
     slope = np.where(small, 1 - u / 2, log / safe)
     curve = np.where(small, 0.5 - u / 3, (safe - log) / safe**2)
-    found: Floats = (shift / variance[:, :, None])[:, :, None] * (slope * x[..., None] - curve * shift[:, :, None])
+    found: Floats = shift / variance * (slope * x - curve * shift)
     return found
 
 

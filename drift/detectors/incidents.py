@@ -12,7 +12,7 @@ import numpy as np
 
 from drift.detectors import season
 from drift.detectors.season import HOURS, WEEKDAYS, Cells
-from drift.detectors.series import Flags, Floats
+from drift.detectors.series import Flags, Floats, Integers
 
 INCIDENT_SIGMAS = 6.0
 MOST_INCIDENTS = 0.15  # share of hours; beyond it they are how the series is
@@ -43,7 +43,10 @@ def odd_hours(cells: Cells, seasonal: bool, swing: Floats) -> Odd:
     for _ in range(2):
         rest = _rest(cells, cells.less(odd.incidents | odd.weekly[:, cells.weekdays]), seasonal)
         noise = _noise(rest, cells.records, swing)
-        weekly = _weekly(rest, _WEEKLY_SIGMAS * noise, there, cells) if seasonal else odd.weekly
+        weekly = odd.weekly
+        if seasonal:
+            least = _WEEKLY_SIGMAS * noise
+            weekly = _beyond_chance(_weekly(rest, least, there, cells), rest, least, there, cells)
         usual = _nearest(rest, weekly, there, cells)
         far = np.abs(rest - usual) > np.maximum(INCIDENT_SIGMAS * noise, np.abs(usual))
         off = (far & there[:, None]).any(axis=1)
@@ -92,6 +95,34 @@ def _weekly(rest: Floats, least: Floats, there: Flags, cells: Cells) -> Flags:
         up, down = (((way * of_day > far) | ~seen).all(axis=2) for way in (1, -1))
         found[:, weekday] = ((up | down) & (seen.sum(axis=2) >= _LEAST_WEEKS)).any(axis=1)
     return found
+
+
+def _beyond_chance(weekly: Flags, rest: Floats, least: Floats, there: Flags, cells: Cells) -> Flags:
+    """Those of `weekly` [S, 7, 24] whose nearest week went farther than any other hour of most days: where hours are as
+    far off at any time of a fifth of the days, two weeks meet by chance.
+    """
+    far = np.abs(rest) / least * there[:, None]
+    other = np.where(weekly[:, None, cells.weekdays], 0.0, far).max(axis=(1, 3))
+    usual = nth_largest(other, habit_days(np.asarray(there.any(axis=2))))
+    found = weekly.copy()
+    for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
+        days = cells.weekdays == weekday
+        nearest = np.where(there[:, None, days], far[:, :, days], np.inf).min(axis=2).max(axis=1)
+        found[:, weekday] &= nearest > usual[:, None]
+    return found
+
+
+def habit_days(seen: Flags) -> Integers:
+    """On how many of the days [S, D] that were seen what happens at any time is how a series is."""
+    found: Integers = np.maximum(np.ceil(_HABIT_AT_ANY_HOUR * seen.sum(axis=-1)), _HABIT_DAYS).astype(np.int64)
+    return found
+
+
+def nth_largest(values: Floats, n: Integers) -> Floats:
+    """Along the last axis; 0 where there are fewer."""
+    ordered = -np.sort(-values, axis=-1)
+    found = np.take_along_axis(ordered, np.minimum(n, values.shape[-1])[..., None] - 1, axis=-1)[..., 0]
+    return np.where(n <= values.shape[-1], found, 0.0)
 
 
 def _nearest(rest: Floats, weekly: Flags, there: Flags, cells: Cells) -> Floats:

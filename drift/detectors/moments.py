@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from drift.detectors import incidents
 from drift.detectors.recurring import A_DAY, GROUPS, KINDS, MOMENT_S, MOST, Recurring
 from drift.detectors.season import DAY_S, SATURDAY, WEEKDAYS, Cells
 from drift.detectors.series import Flags, Floats, Integers, Numbers
@@ -142,10 +143,24 @@ def _clear(days: _Days, variance: Floats, swing: Floats) -> Floats:
         alike = ((off > 0) | ~seen).all(axis=2) | ((off < 0) | ~seen).all(axis=2)
         alike &= found[:, :, int(group - KINDS >= SATURDAY)] == 0
         found[:, :, group] = _far(more[:, :, of] * alike[:, :, None], seen, _HABIT, _MOST_DAYS)
+    found[:, :, KINDS:] *= _beyond_chance(days, found > 0, more)
     for kind, of in enumerate(members[:KINDS]):
         one_day = (found[:, :, KINDS + np.unique(days.weekdays[of])] > 0).any(axis=2)
         often = _far(more[:, :, of], days.seen[:, :, of], _OFTEN, _ALL_DAYS)
         found[:, :, kind] = np.maximum(found[:, :, kind], np.where(one_day, 0.0, often))
+    return found
+
+
+def _beyond_chance(days: _Days, own: Flags, square: Floats) -> Flags:
+    """Moments of single days of the week [S, C, 7, M] whose nearest day went farther than all others of most days do:
+    where bursts come at any time of a fifth of the days, two weeks meet by chance.
+    """
+    other = np.where(days.of(own, own) | ~days.seen, 0.0, square).max(axis=3)
+    usual = incidents.nth_largest(other, incidents.habit_days(np.asarray(days.seen.any(axis=3))))
+    found = np.zeros((*own.shape[:2], WEEKDAYS, A_DAY), bool)
+    for weekday, of in enumerate(days.members()[KINDS:]):
+        nearest = np.where(days.seen[:, :, of], square[:, :, of], np.inf).min(axis=2, initial=np.inf)
+        found[:, :, weekday] = nearest > usual[:, :, None]
     return found
 
 

@@ -15,6 +15,7 @@ from drift.detectors.series import Flags, Floats, Integers
 class Updates:
     """Of each update [R, U]: whether it is there, its records N and their sum, 1/N and Q/N^2. Q is the sum of the
     squared records of its windows: Q/N^2 is 1 for an update of one window, less for one of many. 0 where none is.
+    `window`: which one completes it.
     """
 
     there: Flags
@@ -22,11 +23,19 @@ class Updates:
     total: Floats
     share: Floats
     lump: Floats
+    window: Integers
 
     @property
     def count(self) -> Integers:
         """Updates of each channel [R]."""
         found: Integers = self.there.sum(axis=1)
+        return found
+
+    def at_windows(self, values: Floats, windows: int) -> Floats:
+        """What is of updates [R, U], at the windows [R, T] that complete them; 0 at all others."""
+        found = np.zeros((len(values), windows))
+        row, update = np.nonzero(self.there)
+        found[row, self.window[row, update]] = values[row, update]
         return found
 
 
@@ -47,7 +56,9 @@ def pooled(n: Floats, total: Floats, least: Floats) -> Updates:
     records = held(n)
     there = records > 0
     share = there / np.where(there, records, 1.0)
-    return Updates(there, records, held(total), share, held(n**2) * share**2)
+    at = np.zeros(shape, np.int64)
+    at[channel, update] = window
+    return Updates(there, records, held(total), share, held(n**2) * share**2, at)
 
 
 def _complete(n: Floats, least: Floats) -> Flags:

@@ -6,15 +6,20 @@ margin. Windows are joined until 30 records (degrees of freedom) are in hand. Wh
 6 standard deviations, or at what one record can do.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from drift.detectors import baseline as fits
-from drift.detectors import evidence, stored, watching
+from drift.detectors import evidence, stored, tempering, watching
 from drift.detectors.baseline import Baseline, Learned
 from drift.detectors.evidence import Update
 from drift.detectors.noise import CLIPPED_SIGMAS, Noise
+from drift.detectors.pooling import pooled
 from drift.detectors.recurring import Usual
+from drift.detectors.season import DAY_S
 from drift.detectors.series import Flags, Floats, Numbers, Scores, Watched, cut, size_s
+from drift.detectors.tempering import Increments
 from drift.detectors.watching import State
 
 CHANNELS = ("mean", "spread")
@@ -22,6 +27,7 @@ LEAST_RECORDS = 30
 MARGIN = 0.01  # of the range
 SPREAD_MARGIN = 0.1
 SHIFTS = np.array([0.1, 0.2, 0.4, 0.8, 1.6])
+_DIRECTIONS = np.array([1.0, -1.0])
 _MOST = 1e9  # a window of more records, or with a mean beyond it, is none
 
 
@@ -63,18 +69,18 @@ def _fit(history: Scores, span: float, seasonal: bool) -> Baseline:
     rare = 1 / np.maximum(mean.n.sum(axis=1), 1.0)[:, None]
     floor = rare * swing**2
     floor[:, 0] += variance
-    found = fits.noise_of(
-        np.stack([mean.n, spread.n], axis=1),
-        np.stack([total, scatter], axis=1),
-        learned,
-        np.full(swing.shape, LEAST_RECORDS),
-        floor,
-    )
+    records, sums = np.stack([mean.n, spread.n], axis=1), np.stack([total, scatter], axis=1)
+    found = fits.noise_of(records, sums, learned, np.full(swing.shape, LEAST_RECORDS), floor)
     third = np.maximum(found.third[:, :, None] * [1.0, -1.0], 0.0) + (rare * swing**3)[:, :, None]
     warming = fits.warming(n, found.updates[:, 0], size, seasonal)
     margin = np.stack([np.full(len(n), MARGIN * span), np.maximum(SPREAD_MARGIN * variance, (MARGIN * span) ** 2)], 1)
     known = fits.known_days(start, n, size, seasonal)
-    return _baseline(found, warming, known, learned, margin, third, floor, size)
+    baseline = _baseline(found, warming, known, learned, margin, third, floor, size)
+    every = np.stack([n, _freedom(n)], axis=1)
+    scattered = np.stack([total, _scatter(n, total, squares)], axis=1)
+    said = _said(baseline, every, np.where(every > 0, scattered - every * learned.unseen, 0.0), learned.variance)
+    divisor = tempering.tempered(baseline.divisor, said, every > records, max(DAY_S // size, 1))
+    return replace(baseline, divisor=divisor)
 
 
 def _baseline(
@@ -114,6 +120,36 @@ def _baseline(
     )
 
 
+def _said(baseline: Baseline, n: Floats, residual: Floats, stray: Floats) -> Increments:
+    """What history's windows [S, C, T] would have said, which stray from what other days expected of them."""
+    windows, (n, residual, stray) = n.shape[2], (array.reshape(-1, n.shape[2]) for array in (n, residual, stray))
+    a, b = (array.reshape(-1, 1) for array in (baseline.a, baseline.b))
+    least = np.full(len(n), float(LEAST_RECORDS))
+    updates = pooled(n, residual, least)
+    mean, skewed = updates.total * updates.share, updates.share**2
+    mean, skewed, variance, times = (
+        updates.at_windows(array, windows)
+        for array in (mean, skewed, a * updates.share + b * updates.lump, updates.there.astype(np.float64))
+    )
+    if len(far := np.flatnonzero((stray != 1).any(axis=1))):
+        straying = pooled(n[far], n[far] * stray[far], least[far])
+        times[far] = straying.at_windows(straying.total * straying.share, windows)
+    third, margin, shifts = (array.reshape(len(n), -1) for array in (baseline.third, baseline.margin, baseline.shifts))
+
+    def of(some: slice, direction: int, alternative: int) -> Floats:
+        there = times[some] > 0
+        found = _increments(
+            _DIRECTIONS[direction] * mean[some],
+            np.where(there, variance[some], 1.0),
+            third[some, direction, None] * skewed[some],
+            margin[some, direction, None],
+            shifts[some, alternative, None, None],
+        )
+        return np.where(there, found[..., 0] / np.where(there, times[some], 1.0), 0.0)
+
+    return of
+
+
 def _freedom(n: Floats) -> Floats:
     return np.maximum(n - 1, 0.0)
 
@@ -150,14 +186,19 @@ def _update(baseline: Baseline, state: State) -> Update:
     pool = state.pool
     there = pool.records >= LEAST_RECORDS
     records = np.where(there, pool.records, 1.0)
-    variance = baseline.a / records + baseline.b * np.where(there, pool.squares, 1.0) / records**2
-    residual = np.where(there, pool.residual / records, 0.0)
+    variance = (baseline.a / records + baseline.b * np.where(there, pool.squares, 1.0) / records**2)[:, :, None]
+    residual = np.where(there, pool.residual / records, 0.0)[:, :, None] * _DIRECTIONS
     third = baseline.third / records[:, :, None] ** 2
-    most = np.maximum(CLIPPED_SIGMAS * np.sqrt(variance)[:, :, None], third / variance[:, :, None])
-    beyond = np.clip(np.stack([residual, -residual], axis=2) - baseline.margin, -most, most)
-    stray = np.where(there, pool.variance / records, 1.0)[:, :, None, None]
-    increments = evidence.poisson_increments(beyond, variance, third, baseline.shifts) / (baseline.divisor * stray)
+    increments = _increments(residual, variance, third, baseline.margin, baseline.shifts[:, :, None])
+    increments /= baseline.divisor * np.where(there, pool.variance / records, 1.0)[:, :, None, None]
     update = Update(there, pool.first.copy(), records, pool.residual.copy(), pool.expected.copy(), increments)
     for array in (pool.records, pool.squares, pool.residual, pool.expected, pool.variance):
         array[there] = 0.0
     return update
+
+
+def _increments(residual: Floats, variance: Floats, third: Floats, margin: Floats, shift: Floats) -> Floats:
+    """Log likelihood ratios of residuals, with a last axis for alternatives; undivided."""
+    most = np.maximum(CLIPPED_SIGMAS * np.sqrt(variance), third / variance)
+    beyond = np.clip(residual - margin, -most, most)
+    return evidence.poisson_increments(beyond[..., None], variance[..., None], third[..., None], shift)

@@ -54,10 +54,9 @@ def fit(
     threshold, a_day = fits.log_threshold(size_s), max(DAY_S // size_s, 1)
     spread = ((a + b * found.records) / found.records)[:, :, None, None]
     divisor = fits.divisors(found, threshold * spread / _information(usual, log_margin))
-    varying = (a[:, :, None] + b[:, :, None] * np.maximum(of_channel, found.records[:, :, None])) * learned.variance
-    said = _said(
-        of_channel, np.where(of_channel > 0, hits, 0.0), _shares(learned.unseen, least_share), log_margin, varying
-    )
+    every = np.broadcast_to(n[:, None], hits.shape)
+    varying = (a[:, :, None] + b[:, :, None] * np.maximum(every, found.records[:, :, None])) * learned.variance
+    said = _said(every, hits, _shares(learned.unseen, least_share), log_margin, varying)
     warming = fits.warming(n, found.updates.min(axis=1), size_s, seasonal)
     return Baseline(
         warming=warming,
@@ -75,7 +74,7 @@ def fit(
         third=np.zeros(log_margin.shape),
         records=found.records,
         shifts=np.tile(np.log(RATIOS), (*usual.shape, 1)),
-        divisor=tempering.tempered(divisor, said, a_day),
+        divisor=tempering.tempered(divisor, said, every > of_channel, a_day),
         size_s=size_s,
         threshold=threshold,
     )
@@ -119,12 +118,14 @@ def _update(baseline: Baseline, window: int, n: Floats, hits: Floats, usual: Usu
 
 def _said(n: Floats, hits: Floats, level: Floats, log_margin: Floats, varying: Floats) -> Increments:
     """What history's windows [S, C, T] would have said, had these levels been expected of them."""
-    odds = level / (1 - level)
+    rows = (-1, n.shape[2])
+    n, hits, odds, varying = (array.reshape(rows) for array in (n, hits, level / (1 - level), varying))
+    times = np.exp(log_margin * _DIRECTIONS).reshape(len(n), -1)
 
-    def of(direction: int, alternative: int) -> Floats:
-        at_margin = odds * np.exp(log_margin[:, :, direction, None] * _DIRECTIONS[direction])
+    def of(some: slice, direction: int, alternative: int) -> Floats:
+        at_margin = odds[some] * times[some, direction, None]
         ratio = _EITHER_WAY[direction, alternative]
-        return evidence.bernoulli_increments(n, hits, at_margin, ratio) / varying
+        return evidence.bernoulli_increments(n[some], hits[some], at_margin, ratio) / varying[some]
 
     return of
 

@@ -1,65 +1,95 @@
-"""Divisors of increments under which history itself would have been no evidence: how large rare bursts may be.
+"""Divisors of increments under which history itself would have been no evidence: how far bursts and storms may go.
 
-While nothing changed, E exp(sum of L increments) <= 1 for every L, or the run length does not stand. A likelihood ratio
-has that of coins alone: where a burst comes every day, at whatever minute, its one window outweighs all calm ones. So
-the power of each alternative is lowered until the mean over history's stretches of L windows is at most 1; where
-history is calm it stays. What a single day of many did is an incident, and no reason to look away.
+While nothing changed, evidence climbs to x about once in exp(x) windows at most, or the run length does not stand. A
+likelihood ratio keeps to that where errors are what noise is taken for; where bursts come at whatever minute, or hours
+that are worse at whatever hour, it climbs higher. So the power of each alternative is lowered until the days of history
+climb no higher than they may: the k-th highest of N windows to 0.6 log(N / k), since history is one draw and the next
+goes further; where history is calm it stays. Incidents are no reason to look away: hours that are left out count only
+where the day went both ways, as storms do, or for bursts of a quarter of an hour, and one burst of many days is none.
 Shapes: S series, C channels, R of all series, T windows, D days of W windows, 2 directions, K alternatives.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from drift.detectors.series import Flags, Floats
+from drift.detectors.series import Flags, Floats, Integers, Numbers
 
-Increments = Callable[[int, int], Floats]  # of a direction and an alternative [S, C, T], undivided; 0 without an update
-LENGTHS = (1, 3, 6, 12)  # windows
-_MANY_DAYS = 4  # of which the worst one is forgiven
+# Of some channels [R, T], a direction and an alternative: undivided; 0 without an update.
+Increments = Callable[[slice, int, int], Floats]
+_RESERVE = 0.6
+_MANY_DAYS = 4  # of which one may have a burst
+_SHORT, _NEARLY_ALL = 3, 0.75  # windows in which a burst climbs so much of the way
 _LEAST_POWER = 1e-3
-_ROUNDS = 8
-_MOST = 50.0  # exp of it is beyond any count of windows
+_AT_ONCE = 8  # channels: their windows fit a processor's cache
 
 
-def tempered(divisor: Floats, said: Increments, a_day: int) -> Floats:
-    """Divisors [S, C, 2, K], raised where history asks for it."""
+def tempered(divisor: Floats, said: Increments, left_out: Flags, a_day: int) -> Floats:
+    """Divisors [S, C, 2, K], raised where history asks for it; `left_out` [S, C, T]: windows of incidents."""
     power = 1 / divisor.reshape(-1, *divisor.shape[2:])
-    for direction, alternative in np.ndindex(power.shape[1:]):
-        increments = said(direction, alternative)
-        running = np.cumsum(_by_day(increments.reshape(len(power), -1), a_day), axis=2)
-        for length in LENGTHS[: np.searchsorted(LENGTHS, a_day, side="right")]:
-            sums = running[:, :, length - 1 :].copy()
-            sums[:, :, 1:] -= running[:, :, :-length]
-            one = power[:, direction, alternative]
-            if len(loud := np.flatnonzero(_loud(sums, one))):
-                one[loud] = _lowered(sums[loud], one[loud])
+    out = _by_day(left_out.reshape(len(power), -1), a_day)
+    for first in range(0, len(power), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        for alternative in range(power.shape[2]):
+            ways = [_by_day(said(some, way, alternative), a_day) for way in (0, 1)]
+            power[some, :, alternative] = np.minimum(power[some, :, alternative], _of_both(ways, out[some]))
     return 1 / power.reshape(divisor.shape)
 
 
-def _by_day(values: Floats, a_day: int) -> Floats:
+def _of_both(ways: Sequence[Floats], left_out: Flags) -> Floats:
+    """The highest powers [R, 2] that days of two directions [R, D, W] allow."""
+    up, down = (_climbs(way) for way in ways)
+    counted = _counted(ways[0], up, down, left_out), _counted(ways[1], down, up, left_out)
+    windows = (ways[0] != 0).sum(axis=(1, 2))
+    return np.stack([_allowed(one, windows) for one in counted], axis=1)
+
+
+def _by_day(values: Numbers, a_day: int) -> Numbers:
     """Windows [R, T] as [R, D, W], counted back from the last; zeros before the first."""
     missing = -values.shape[1] % a_day
-    return np.pad(values, ((0, 0), (missing, 0))).reshape(len(values), -1, a_day)
-
-
-def _loud(sums: Floats, power: Floats) -> Flags:
-    """Whether channels [R] have to lower their power, whatever the worst of many days did."""
-    excess = np.expm1(np.minimum(sums * power[:, None, None], _MOST)).sum(axis=2)
-    many = (sums != 0).any(axis=2).sum(axis=1) >= _MANY_DAYS
-    found: Flags = excess.sum(axis=1) > np.where(many, excess.max(axis=1), 0.0)
+    found: Numbers = np.pad(values, ((0, 0), (missing, 0))).reshape(len(values), -1, a_day)
     return found
 
 
-def _lowered(sums: Floats, power: Floats) -> Floats:
-    """The powers [R] at which exp(power * sum) averages 1 over history: by Newton's method, on the logarithm of the
-    average, which is convex in the power, and 0 at 0.
-    """
-    for _ in range(_ROUNDS):
-        log = sums * power[:, None, None]
-        top = log.max(axis=(1, 2))
-        weight = np.exp(log - top[:, None, None])
-        total = weight.sum(axis=(1, 2))
-        mean = top + np.log(total / sums[0].size)
-        slope = (weight * sums).sum(axis=(1, 2)) / total
-        power = np.maximum(power - mean / np.where(slope > 0, slope, np.inf), _LEAST_POWER)
-    return power
+def _counted(said: Floats, climbs: Floats, others: Floats, left_out: Flags) -> Floats:
+    """The `climbs` of days [R, D] without those of incidents; `others` are the climbs of the opposite direction."""
+    bursts, counted = _bursts(said, climbs), climbs.copy()
+    some = np.flatnonzero(left_out.any(axis=(1, 2)))
+    if len(some):
+        kept = _climbs(np.where(left_out[some], 0.0, said[some]))
+        both_ways = np.minimum(climbs[some], others[some])
+        counted[some] = np.maximum(kept, np.maximum(both_ways, bursts[some]))
+    worst = counted.argmax(axis=1)
+    rows = np.arange(len(said))
+    many = (said != 0).any(axis=2).sum(axis=1) >= _MANY_DAYS
+    forgiven = np.flatnonzero(many & (bursts[rows, worst] == counted[rows, worst]))
+    counted[forgiven, worst[forgiven]] = 0.0
+    return counted
+
+
+def _allowed(counted: Floats, windows: Integers) -> Floats:
+    """The highest power [R] by which climbs of days [R, D], of so many `windows`, go no higher than they may."""
+    highest = -np.sort(-counted, axis=1)
+    rank = np.arange(1, highest.shape[1] + 1)
+    may = _RESERVE * np.log(np.maximum(windows[:, None] / rank, 1.0))
+    power = np.where(highest > 0, may / np.where(highest > 0, highest, 1.0), np.inf)
+    found: Floats = np.maximum(power.min(axis=1), _LEAST_POWER)
+    return found
+
+
+def _climbs(said: Floats) -> Floats:
+    """How far the sum of each day [R, D] climbs at most above where it was earlier in that day."""
+    level = np.cumsum(said, axis=2)
+    lowest = np.minimum.accumulate(np.minimum(level, 0.0), axis=2)
+    level[:, :, 1:] -= lowest[:, :, :-1]
+    found: Floats = level.max(axis=2)
+    return found
+
+
+def _bursts(said: Floats, climbs: Floats) -> Floats:
+    """The climbs [R, D] that were nearly all made within a few windows; 0 for others."""
+    short, summed = said.max(axis=2), said.copy()
+    for length in range(1, min(_SHORT, said.shape[2])):
+        summed[:, :, length:] += said[:, :, :-length]
+        short = np.maximum(short, summed[:, :, length:].max(axis=2))
+    return np.where(short >= _NEARLY_ALL * climbs, climbs, 0.0)

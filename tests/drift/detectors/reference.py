@@ -108,7 +108,7 @@ class Reference:
                 one.onset, one.records, one.residual = updates[c].onset, 0.0, 0.0
             one.records += updates[c].records
             one.residual += updates[c].residual
-            one.m = (1 + one.m) * math.exp(increment(c, d, k))
+            one.m = (1 + one.m) * math.exp(min(increment(c, d, k), 10.0))
         if self.alarm is not None and self.alarm[0] in updates:
             self._follow(updates[self.alarm[0]])
         mean = math.fsum(one.m for one in self.components.values()) / len(self.components)

@@ -55,9 +55,9 @@ TOLD: dict[str, tuple[Callable[..., Iterator[Told]], Callable[..., list[Any]]]] 
 }
 # Windows from the change to the first in alarm, and from the change back to the last; of either series.
 GOLDEN = {
-    "scores": [(5, 19), (2, 25)],
-    "rates": [(34, 82), (13, 70)],
-    "positives": [(7, 18), (7, 37)],
+    "scores": [(5, 19), (4, 25)],
+    "rates": [(34, 82), (14, 70)],
+    "positives": [(7, 18), (8, 37)],
     "categories": [(3, 19), (5, 24)],
 }
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from drift.detectors import evidence
+from drift.detectors.baseline import log_threshold
 from drift.detectors.evidence import Evidence, Update
 from drift.detectors.series import Floats
 
@@ -45,9 +46,7 @@ def test_skewed_increments_are_likelihood_ratios_of_poisson_jumps(
     count = max(x / jump + before, 0.0)
     known = log_pmf(count, before + shift / jump) - log_pmf(count, before)
     at = np.full((1, 1, 1), (count - before) * jump)
-    found = evidence.poisson_increments(
-        at, one(variance), np.full((1, 1, 1), jump * variance), np.full((1, 1, 1), shift)
-    )
+    found = evidence.poisson_increments(at, one(variance), one(jump * variance), one(shift))
     assert found.item() == pytest.approx(known, rel=1e-6, abs=1e-6)
 
 
@@ -91,6 +90,14 @@ def test_by_hand() -> None:
     assert state.onset.ravel().tolist() == [2, 2]
     assert state.records.ravel().tolist() == [2.0, 2.0]
     assert state.residual.ravel().tolist() == [0.5, 0.5]
+
+
+def test_no_update_says_more_than_what_two_have_to_say() -> None:
+    state = Evidence.none(1, 1, 1)
+    [update] = updates([700.0])
+    evidence.add(state, update)
+    assert state.log_m.ravel().tolist() == [evidence.MOST] * 2
+    assert evidence.MOST < log_threshold(300) < 2 * evidence.MOST
 
 
 def test_the_mean_is_over_channels_that_are_watched() -> None:

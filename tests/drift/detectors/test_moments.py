@@ -80,6 +80,14 @@ def test_a_job_of_one_day_of_the_week_is_its_own() -> None:
     assert (float(monday.level[0, 0]), float(monday.variance[0, 0])) == (0, 1)
 
 
+def test_where_bursts_come_at_any_minute_two_weeks_meet_by_chance() -> None:
+    """One of every day, on both Wednesdays at the same minute."""
+    bursts = np.zeros(len(AT))
+    for day in range(14):
+        bursts[day * DAY + (100 if day % 7 == 2 else 17 * day)] = 0.2
+    assert not [group for group, _ in own(learned(bursts).recurring) if group >= SINGLE]
+
+
 def test_where_days_stray_so_they_may_before_and_after() -> None:
     """The job is one of three, at this moment."""
     found = own(learned(job(100, 101, on=AT // DAY % 3 == 0)).recurring)
