@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.infra.fresh_database import fresh_database
 from tests.infra.kafka_node import KafkaNode
@@ -24,6 +25,9 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ["HF_HUB_CACHE"] = os.devnull  # what was fetched to this machine moves no test
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job, and so would be all that tests start
     signal.signal(signal.SIGINT, signal.default_int_handler)
+settings.register_profile("repeatable", deadline=None, derandomize=True)  # a busy machine fails no property
+settings.register_profile("searching", deadline=None)  # pytest --hypothesis-profile searching: other examples each time
+settings.load_profile("repeatable")
 
 
 def pytest_configure(config: pytest.Config) -> None:
