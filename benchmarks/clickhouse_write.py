@@ -19,14 +19,14 @@ from typing import TypeVar
 
 import psutil
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.rows import Block, ScoreRow
-from sinks.sample import NOON, score
-from sinks.settings import ClickHouseSettings, RetentionSettings
-from sinks.version import pack
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.rows import Block, ScoreRow
+from ragtide.sinks.sample import NOON, score
+from ragtide.sinks.settings import ClickHouseSettings, RetentionSettings
+from ragtide.sinks.version import pack
 
 GOAL = 100_000  # values a second of wall time: the client's CPU is in it
 ROWS_PER_BLOCK = 10_000

@@ -1,4 +1,4 @@
-"""How long `ragwatch --help` takes, beside Python with click alone.
+"""How long `ragtide --help` takes, beside Python with click alone.
 
 `python -m benchmarks.command_help`: the quickest of twenty starts each, in turn, since whatever else runs only makes
 one slower; a process that imports click is the least that a command line on click can take.
@@ -10,7 +10,7 @@ import time
 
 STARTS = 20
 LIMIT_S = 0.3
-OURS = ["-c", "import sys; sys.argv = ['ragwatch', '--help']; from stream.cli import main; main()"]
+OURS = ["-c", "import sys; sys.argv = ['ragtide', '--help']; from ragtide.stream.cli import main; main()"]
 RIVAL = ["-c", "import click"]
 
 
@@ -24,7 +24,7 @@ def main() -> int:
     seconds(OURS)  # the first one compiles
     took = [(seconds(OURS), seconds(RIVAL)) for _ in range(STARTS)]
     ours_s, rival_s = map(min, zip(*took, strict=True))
-    print(f"ragwatch --help {ours_s:.3f} s (limit {LIMIT_S} s), import click {rival_s:.3f} s: {ours_s / rival_s:.2f}")
+    print(f"ragtide --help {ours_s:.3f} s (limit {LIMIT_S} s), import click {rival_s:.3f} s: {ours_s / rival_s:.2f}")
     return int(ours_s > LIMIT_S)
 
 

@@ -16,23 +16,24 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluators import registry, sentences
-from evaluators.encoder import Encoder, load_encoder
-from evaluators.outcome import Scored
-from evaluators.plan import Plan, prepare
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.spec import Vectors
-from evaluators.suited import suited
-from evaluators.trace import Trace
-from stream.demo import corpus
-from stream.demo.application import Application
-from stream.demo.corpus import Passage
-from stream.demo.faults import FAULTS, Fault
-from stream.demo.index import Index
-from stream.demo.questions import ask_about
-from stream.demo.watched import Watched, watched
-from stream.settings import Settings, load
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import Encoder, load_encoder
+from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.plan import Plan, prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.spec import Vectors
+from ragtide.evaluators.text import sentences
+from ragtide.evaluators.trace import Trace
+from ragtide.stream.demo import corpus
+from ragtide.stream.demo.application import Application
+from ragtide.stream.demo.corpus import Passage
+from ragtide.stream.demo.faults import FAULTS, Fault
+from ragtide.stream.demo.index import Index
+from ragtide.stream.demo.questions import ask_about
+from ragtide.stream.demo.watched import Watched, watched
+from ragtide.stream.settings.loader import Settings, load
 
 WINDOW = 200  # traces: 20 a second for 10 seconds
 SHOWN = tuple(dict.fromkeys(metric for fault in FAULTS.values() for metric in fault.moves))
@@ -61,7 +62,7 @@ class Bench:
         self.encoder = Remembering(load_encoder(self.settings.evaluators.encoder))
         self.passages = corpus.read(lambda text: [sentence.text for sentence in sentences.split(text)])
         self.index = Index(self.passages, self.encoder)
-        evaluators = suited(registry.load(), self.settings.evaluators)
+        evaluators = with_encoder_thresholds(registry.load(), self.settings.evaluators)
         self.plan: Plan = prepare(evaluators, self.settings.evaluators, None, self.encoder)
         self.watched: tuple[Watched, ...] = watched(evaluators.values(), self.settings.rules, SHOWN)
         self._resources = Resources(self.encoder)

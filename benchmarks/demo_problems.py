@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.demo_faults import Bench
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.demo.faults import FAULTS
-from stream.demo.run import DemoOptions
-from stream.demo.schedule import HEALTHY_S
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.stream.demo.faults import FAULTS
+from ragtide.stream.demo.run import DemoOptions
+from ragtide.stream.demo.schedule import HEALTHY_S
 from tests.infra.fresh_database import fresh_database
 from tests.stream.demo.simulated import Played, play
 

@@ -29,19 +29,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from drift.jobs import Jobs
-from drift.leadership import elect
-from drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
-from drift.watching import grid
-from drift.watching.batch import Batch
-from drift.watching.kinds import Watch, watches
-from drift.windows.watermark import WatermarkRow
-from evaluators import registry
-from sinks.clickhouse.database import Database, Row
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.rows import ProgressRow
-from sinks.settings import RetentionSettings
+from ragtide.drift.anomalies.batch import Batch
+from ragtide.drift.anomalies.metrics import MonitoredMetric, monitored_metrics
+from ragtide.drift.jobs import JobContext
+from ragtide.drift.leadership import elect
+from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
+from ragtide.drift.stats import calendar
+from ragtide.drift.windows.watermark import WatermarkRow
+from ragtide.evaluators import registry
+from ragtide.sinks.clickhouse.database import Database, Row
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.rows import ProgressRow
+from ragtide.sinks.settings import RetentionSettings
 
 SERIES, METRICS, APPS = 10_000, 40, 25
 BASE_S, DAY_S = 300, 86_400
@@ -54,7 +54,7 @@ _FIGURES = {
     "rate": "toFloat64(rand(2) % 4), toFloat64(rand(2) % 4), "
     "map(toInt32(0), n - rand(2) % 4, toInt32(100), toUInt64(rand(2) % 4))",
     "positive": "n * 1., n * 1.5, mapFromArrays(arrayMap(k -> toInt32(99900 + k * 7), range(25)), "
-    "arrayMap(k -> toUInt64(1 + (rand(3) + k) % 7), range(25)))",
+    "arrayMap(k -> intDiv(n + (rand(3) + k) % 25, 25), range(25)))",
 }
 
 
@@ -123,7 +123,7 @@ class Runs:
 
 def plant(
     database: Database,
-    chosen: Mapping[Watch, Sequence[int]],
+    chosen: Mapping[MonitoredMetric, Sequence[int]],
     first: int,
     ticks: int,
     version: int,
@@ -145,12 +145,12 @@ def plant(
             )
 
 
-def evenly(chosen: Sequence[Watch], series: int) -> dict[Watch, Sequence[int]]:
+def evenly(chosen: Sequence[MonitoredMetric], series: int) -> dict[MonitoredMetric, Sequence[int]]:
     """So many series, as many of each metric."""
     return dict.fromkeys(chosen, range(series // len(chosen)))
 
 
-def of_batches(chosen: Sequence[Watch], batches: Sequence[Batch]) -> dict[Watch, Sequence[int]]:
+def of_batches(chosen: Sequence[MonitoredMetric], batches: Sequence[Batch]) -> dict[MonitoredMetric, Sequence[int]]:
     """The series of some batches, by the numbers that they were planted with."""
     found: dict[str, list[int]] = {}
     for series in (one for batch in batches for one in batch.series):
@@ -183,12 +183,15 @@ def cpu_s() -> float:
 
 
 @contextmanager
-def jobs_on(server: EmbeddedClickHouse, name: str) -> Iterator[tuple[Timed, Jobs]]:
+def jobs_on(server: EmbeddedClickHouse, name: str) -> Iterator[tuple[Timed, JobContext]]:
     """A database of its own, and the jobs of its leader."""
     database = Timed(server.settings.model_copy(update={"database": name, "timeout_s": 600}))
     migrate(database, RetentionSettings())
     term = elect(database, name)
-    yield database, Jobs(database, registry.load(), WINDOWS, RuleSettings(), JobSettings(), term, drift=DriftSettings())
+    yield (
+        database,
+        JobContext(database, registry.load(), WINDOWS, RuleSettings(), JobSettings(), term, drift=DriftSettings()),
+    )
     database.close()
 
 
@@ -200,29 +203,31 @@ def told(what: str, one: Measured, share: float = 1.0) -> None:
     )
 
 
-def cold_start(server: EmbeddedClickHouse, chosen: Sequence[Watch], series: int, days: int, end: int) -> Measured:
+def cold_start(
+    server: EmbeddedClickHouse, chosen: Sequence[MonitoredMetric], series: int, days: int, end: int
+) -> Measured:
     """The first look over so many days of so many series."""
     with jobs_on(server, "cold") as (database, jobs):
         ticks = days * DAY_S // BASE_S
         plant(database, evenly(chosen, series), end - ticks * BASE_S, ticks, jobs.term.next_version())
         now = close(database, end)
-        found = measured(database, partial(jobs.look_for_changes, now))
+        found = measured(database, partial(jobs.scan_for_changes, now))
         database.command("TRUNCATE TABLE windows")
     return found
 
 
 def scheduled_runs(
-    server: EmbeddedClickHouse, chosen: Sequence[Watch], series: int, days: int, hours: int, end: int
+    server: EmbeddedClickHouse, chosen: Sequence[MonitoredMetric], series: int, days: int, hours: int, end: int
 ) -> Runs:
     """All runs of some hours; series that learn in them have so many days of history."""
     everyone, few_days = evenly(chosen, series), FEW_DAYS * DAY_S // BASE_S
     with jobs_on(server, "scheduled") as (database, jobs):
         version = jobs.term.next_version()
         plant(database, everyone, end - few_days * BASE_S, few_days, version)
-        looked = jobs.look_for_changes(close(database, end)).looked
+        looked = jobs.scan_for_changes(close(database, end)).scan
         until = end + hours * 3600
-        batches = [one.batch for one in looked.seen]
-        learning = {batch.key: grid.learning(batch.key.number, end + BASE_S, BASE_S) for batch in batches}
+        batches = [one.batch for one in looked.snapshots]
+        learning = {batch.key: calendar.next_fit(batch.key.number, end + BASE_S, BASE_S) for batch in batches}
         learn = [batch for batch in batches if learning[batch.key] <= until]
         ticks = (days - FEW_DAYS) * DAY_S // BASE_S
         plant(database, of_batches(chosen, learn), end - days * DAY_S, ticks, version)
@@ -234,7 +239,7 @@ def scheduled_runs(
         for at in range(end + BASE_S, until + 1, BASE_S):
             plant(database, everyone, at - BASE_S, 1, jobs.term.next_version())
             now = close(database, at) + timedelta(seconds=1)
-            runs.append((measured(database, partial(jobs.look_for_changes, now)), at_once[at]))
+            runs.append((measured(database, partial(jobs.scan_for_changes, now)), at_once[at]))
     return Runs(runs, max(at_once.values()), looked.series)
 
 
@@ -247,7 +252,7 @@ def main() -> int:
     parser.add_argument("--cold-series", type=int, default=1_000)
     options = parser.parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    chosen = [one for one in watches(registry.load().values()).values() if one.kind != "category"][:METRICS]
+    chosen = [one for one in monitored_metrics(registry.load().values()).values() if one.kind != "category"][:METRICS]
     end = int(datetime.now(UTC).timestamp()) // 3600 * 3600 - (options.hours + 2) * 3600
     with tempfile.TemporaryDirectory() as folder, EmbeddedClickHouse(Path(folder)) as server:
         cold = cold_start(server, chosen, options.cold_series, options.days, end)

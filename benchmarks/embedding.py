@@ -13,15 +13,15 @@ from functools import partial
 
 from benchmarks.model_lane import Recorder, Spent, timed
 from benchmarks.prose_traces import prose_traces
-from evaluators import registry
-from evaluators.encoder import Encoder, load_encoder, what_is_missing
-from evaluators.encoder.model import find
-from evaluators.outcome import Scored
-from evaluators.plan import prepare
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
-from evaluators.trace import Trace
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import Encoder, load_encoder, what_is_missing
+from ragtide.evaluators.encoder.model import find
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.trace import Trace
 from tests.evaluators.builtin.naive_embedding import Encode, naive
 
 OF_THE_ENCODER, OF_THE_NAIVE_WAY = 0.9, 6.0

@@ -15,19 +15,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from benchmarks.demo_faults import answered, values_of
-from evaluators import registry, sentences
-from evaluators.encoder import load_encoder
-from evaluators.encoder.model import chosen, name_of
-from evaluators.encoder.thresholds import LINES, Lines
-from evaluators.outcome import NotApplicable
-from evaluators.plan import prepare
-from evaluators.relevance import relevances
-from evaluators.resources import Resources
-from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
-from evaluators.trace import Trace
-from stream.demo import corpus
-from stream.demo.faults import INVENTED, WRONG_CHUNKS, Fault
-from stream.demo.index import Index
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import load_encoder
+from ragtide.evaluators.encoder.model import model_of, name_of
+from ragtide.evaluators.encoder.thresholds import ENCODER_THRESHOLDS, EncoderThresholds
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.text import sentences
+from ragtide.evaluators.text.relevance import relevances
+from ragtide.evaluators.trace import Trace
+from ragtide.stream.demo import corpus
+from ragtide.stream.demo.faults import INVENTED, WRONG_CHUNKS, Fault
+from ragtide.stream.demo.index import Index
 
 CHUNKS = "context_mrr.relevant_chunk_threshold"
 BROKEN_BY = {"groundedness.groundedness": INVENTED} | dict.fromkeys(
@@ -65,7 +66,7 @@ def line_between(good: Sequence[float], bad: Sequence[float]) -> float:
     return round(round(middle / 0.05) * 0.05, 2)
 
 
-def line_of(metric: str, lines: Lines) -> float:
+def line_of(metric: str, lines: EncoderThresholds) -> float:
     """What the table, else the catalogue, says."""
     id, _, name = metric.partition(".")
     evaluator = registry.load()[id]
@@ -85,7 +86,7 @@ def main() -> int:
         enabled=tuple(sorted({metric.partition(".")[0] for metric in BROKEN_BY})),
         encoder=EncoderSettings(model=options.model),
     )
-    lines = LINES.get(name_of(chosen(settings.encoder)), Lines())
+    lines = ENCODER_THRESHOLDS.get(name_of(model_of(settings.encoder)), EncoderThresholds())
     encoder = load_encoder(settings.encoder)
     plan, resources = prepare(registry.load(), settings, None, encoder), Resources(encoder)
     passages = corpus.read(lambda text: [sentence.text for sentence in sentences.split(text)])

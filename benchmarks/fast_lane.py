@@ -15,9 +15,9 @@ from itertools import count
 import msgspec
 
 from benchmarks.ngrams import cpu_s, ours, traces
-from evaluators import registry
-from evaluators.plan import Prepared, prepare
-from evaluators.settings import EvaluatorSettings
+from ragtide.evaluators import registry
+from ragtide.evaluators.plan import PreparedEvaluator, prepare
+from ragtide.evaluators.settings import EvaluatorSettings
 
 LIMIT_MS, LIMIT_WITH_REFERENCE_MS = 2.0, 4.0
 METHODS = ("rule", "ngram", "judge")  # in the fast lane without a judge: by rule
@@ -31,11 +31,11 @@ class Bench:
         self._records, self._rounds = records, rounds
         self._seeds = count()
 
-    def ms(self, prepared: Sequence[Prepared], with_reference: bool) -> float:
+    def ms(self, prepared: Sequence[PreparedEvaluator], with_reference: bool) -> float:
         """Milliseconds of CPU a record."""
         return min(self._round(prepared, with_reference) for _ in range(self._rounds)) / self._records * 1e3
 
-    def _round(self, prepared: Sequence[Prepared], with_reference: bool) -> float:
+    def _round(self, prepared: Sequence[PreparedEvaluator], with_reference: bool) -> float:
         changes: dict[str, None] = {"task": None} if with_reference else {"task": None, "expected": None}
         made = traces(self._records, next(self._seeds))
         records = [msgspec.structs.replace(trace, **changes) for trace in made]

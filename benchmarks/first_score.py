@@ -24,9 +24,9 @@ def checkout(folder: Path) -> Path:
     """The tracked files, as a clone has them."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy(ROOT / name, folder / name, follow_symlinks=False)
     return folder
 
 
@@ -65,7 +65,7 @@ def main() -> int:
     """0 where install and start stay within `GOAL_S` on a line of `MEGABYTES_S`."""
     with tempfile.TemporaryDirectory() as place:
         folder = checkout(Path(place) / "checkout")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("RAGWATCH_", "VENV"))}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("RAGTIDE_", "VENV"))}
         environment |= {"UV_CACHE_DIR": f"{place}/cache"}
         fetched_s = installed_s(folder, environment)
         cached_s = installed_s(folder, environment)

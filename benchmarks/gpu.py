@@ -21,10 +21,10 @@ from typing import Any
 from benchmarks.gpu_lane import Lane, Passes, at_once, load_lane, recorded, write_models
 from benchmarks.model_lane import timed
 from benchmarks.prose_traces import prose_traces
-from evaluators.resources import Resources
-from evaluators.runtime.torch_device import device_of
-from evaluators.trace import Trace
-from stream.lanes.worker import collect_garbage_seldom
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.runtime.torch_device import device_of
+from ragtide.evaluators.trace import Trace
+from ragtide.stream.worker.process import collect_garbage_seldom
 
 NAIVE_TRACES = 8
 SIDE = 8_192  # of the matrices whose product is the peak

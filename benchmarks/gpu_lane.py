@@ -14,17 +14,17 @@ from unittest.mock import patch
 from benchmarks.classifiers import ENCODER, EVALUATORS, bert_base
 from benchmarks.language_models import written
 from benchmarks.prose_traces import prose_traces
-from evaluators import registry
-from evaluators.encoder import Encoder, load_encoder
-from evaluators.models import Models, load_models
-from evaluators.plan import Prepared, prepare, wanted_models
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.runtime.torch_batches import Batch, TorchBatches
-from evaluators.settings import EvaluatorSettings, ModelSettings
-from evaluators.spec import Need, Vectors
-from evaluators.trace import Trace
-from stream.lanes.worker import collect_garbage_seldom
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import Encoder, load_encoder
+from ragtide.evaluators.models import Models, load_models
+from ragtide.evaluators.plan import PreparedEvaluator, prepare, wanted_models
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.runtime.torch_batches import Batch, TorchBatches
+from ragtide.evaluators.settings import EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import Need, Vectors
+from ragtide.evaluators.trace import Trace
+from ragtide.stream.worker.process import collect_garbage_seldom
 
 _PATIENCE_S = 300  # until every process has loaded its models
 _start: list[Barrier] = []  # of this process, one
@@ -34,12 +34,12 @@ _start: list[Barrier] = []  # of this process, one
 class Lane:
     """What a process loads once."""
 
-    plan: Sequence[Prepared]
+    plan: Sequence[PreparedEvaluator]
     encoder: Encoder
     models: Models
     settings: EvaluatorSettings
 
-    def run(self, traces: Sequence[Trace], plan: Sequence[Prepared] | None = None) -> Resources:
+    def run(self, traces: Sequence[Trace], plan: Sequence[PreparedEvaluator] | None = None) -> Resources:
         """One micro-batch with empty caches; what it took."""
         resources = Resources(
             self.encoder,

@@ -21,24 +21,25 @@ from pathlib import Path
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from evaluators.outcome import NotApplicable, Outcome
-from evaluators.plan import Prepared
-from evaluators.resources import Resources
-from evaluators.spec import Lane, Metric, NoParams, Shared, evaluator
-from sinks.rows import Block
-from stream.configuration.sections import (
+from ragtide.evaluators.outcome import NotApplicable, Outcome
+from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.spec import Lane, Metric, NoParams, Shared, evaluator
+from ragtide.sinks.rows import Block
+from ragtide.sinks.settings import RetentionSettings
+from ragtide.stream.ingest.decoding import Limits, decode_trace
+from ragtide.stream.ingest.records import Record
+from ragtide.stream.pipeline import Pipeline, SliceResult
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.settings.sections import (
     FETCHES_IN_FLIGHT,
     IngestSettings,
     KafkaSettings,
     TelemetrySettings,
     WorkerSettings,
 )
-from stream.ingest.decoding import Limits, decoded
-from stream.ingest.records import Record
-from stream.lanes.serve import serve
-from stream.lanes.worker import collect_garbage_seldom
-from stream.pipeline import Pipeline, Processed
-from stream.settings import Settings
+from ragtide.stream.worker.lane import run_lane
+from ragtide.stream.worker.process import collect_garbage_seldom
 from tests.infra.kafka_node import KafkaNode
 
 PARTITIONS = 6
@@ -126,7 +127,7 @@ class Span:
 
 async def plain(bootstrap: str, topic: str, count: int, *, decoding: bool) -> Span:
     """An aiokafka loop that commits nothing."""
-    limits = Limits.of(IngestSettings(), timely=True)
+    limits = Limits.of(IngestSettings(), RetentionSettings(), timely=True)
     consumer = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
@@ -143,7 +144,7 @@ async def plain(bootstrap: str, topic: str, count: int, *, decoding: bool) -> Sp
             seen += len(records)
             if decoding:
                 for record in records:
-                    decoded(record, limits)
+                    decode_trace(record, limits)
     span.end()
     await consumer.stop()
     return span
@@ -152,14 +153,14 @@ async def plain(bootstrap: str, topic: str, count: int, *, decoding: bool) -> Sp
 class Watched:
     """A pipeline that says when its first and its last record went through."""
 
-    def __init__(self, inner: Callable[[Sequence[Record]], Processed], count: int, stop: asyncio.Event) -> None:
+    def __init__(self, inner: Callable[[Sequence[Record]], SliceResult], count: int, stop: asyncio.Event) -> None:
         self.span = Span(count)
         self._inner = inner
         self._left = count
         self._stop = stop
         self._loop = asyncio.get_running_loop()
 
-    def process(self, records: Sequence[Record]) -> Processed:
+    def process(self, records: Sequence[Record]) -> SliceResult:
         self.span.begin()
         processed = self._inner(records)
         self._left -= len(records)
@@ -169,9 +170,9 @@ class Watched:
         return processed
 
 
-def untouched(records: Sequence[Record]) -> Processed:
+def untouched(records: Sequence[Record]) -> SliceResult:
     """Nothing is done with them."""
-    return Processed(decoded=len(records))
+    return SliceResult(decoded=len(records))
 
 
 class Nowhere:
@@ -198,10 +199,10 @@ async def through_faust(bootstrap: str, topic: str, count: int, lane: Lane | Non
     )
     settings = Settings(kafka=kafka, telemetry=TelemetrySettings(log_level="WARNING"))
     stop = asyncio.Event()
-    plan = [Prepared(noop, NoParams(), "noop", ())]
+    plan = [PreparedEvaluator(noop, NoParams(), "noop", ())]
     process = Pipeline(plan, Resources(), settings, lane=lane).process if lane else untouched
     watched = Watched(process, count, stop)
-    await serve(settings, lane or "model", watched, Nowhere(), stop, port=0)
+    await run_lane(settings, lane or "model", watched, Nowhere(), stop, port=0)
     return watched.span
 
 

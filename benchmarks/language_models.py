@@ -18,17 +18,17 @@ import numpy as np
 
 from benchmarks.model_lane import Spent, timed
 from benchmarks.prose_traces import prose_traces
-from evaluators import registry
-from evaluators.models import Models, load
-from evaluators.models.causal import CausalModel
-from evaluators.outcome import Scored
-from evaluators.plan import prepare
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.runtime.batches import packed
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Ask, ModelRef, Need, Vectors
-from evaluators.trace import Trace
+from ragtide.evaluators import registry
+from ragtide.evaluators.models import Models, load
+from ragtide.evaluators.models.causal import CausalModel
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.runtime.batches import pack
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.spec import Ask, ModelRef, Need, Vectors
+from ragtide.evaluators.trace import Trace
 
 OF_THE_MODEL, OF_READING_ALL = 0.8, 2.0  # goals: of the raw rate, and of gptscore_question_answering without sharing
 SHAPE = {"n_layer": 6, "vocab_size": 50_257}  # distilgpt2; the rest is GPT-2's default
@@ -86,7 +86,7 @@ def raw(model: CausalModel, asks: Sequence[Ask]) -> Callable[[], None]:
 
     windows = [tokens for found in model._windows(asks) for tokens, _ in found or ()]
     batches = []
-    for batch in packed([len(tokens) for tokens in windows], model._batches):
+    for batch in pack([len(tokens) for tokens in windows], model._batches):
         ids = torch.zeros(len(batch), max(len(windows[i]) for i in batch), dtype=torch.int64)
         for row, i in enumerate(batch):
             ids[row, : len(windows[i])] = torch.tensor(windows[i])

@@ -1,6 +1,6 @@
 """How long after a trace was sent its last score can be read, at a steady rate, and how many a worker takes at most.
 
-`python -m benchmarks.latency [--seconds 15]`: Apache Kafka, the embedded ClickHouse and one `ragwatch worker --lane
+`python -m benchmarks.latency [--seconds 15]`: Apache Kafka, the embedded ClickHouse and one `ragtide worker --lane
 fast` on this machine, traces of prose of 5 KB with references. A trace is there when a query that asks ten times a
 second counts its row of `operations`, which is stored in one insert with those of all other evaluators. Beside the
 95th percentile stands what a row waits for its block at most, which nothing can be much faster than. The highest rate
@@ -29,13 +29,13 @@ import psutil
 from aiokafka import AIOKafkaProducer
 
 from benchmarks.prose_traces import prose_traces
-from evaluators import registry
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.settings import RetentionSettings
-from stream.local.topics import create_topics
-from stream.settings import Settings
+from ragtide.evaluators import registry
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.settings import RetentionSettings
+from ragtide.stream.local.topics import create_topics
+from ragtide.stream.settings.loader import Settings
 from tests.infra.fresh_database import reached
 from tests.infra.kafka_node import KafkaNode
 
@@ -89,17 +89,17 @@ class Bench:
     @contextmanager
     def worker(self, load: Load) -> Iterator[psutil.Process]:
         """At work on the app's topic."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
         own = {
-            "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": self._kafka.bootstrap,
-            "RAGWATCH_KAFKA__TOPICS": load.app,
-            "RAGWATCH_KAFKA__DEAD_LETTER_TOPIC": f"{load.app}.dead",
-            "RAGWATCH_KAFKA__GROUP_PREFIX": load.app,
-            "RAGWATCH_EVALUATORS__ENABLED": ",".join(load.evaluators),
-            "RAGWATCH_TELEMETRY__PORT": "0",
+            "RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": self._kafka.bootstrap,
+            "RAGTIDE_KAFKA__TOPICS": load.app,
+            "RAGTIDE_KAFKA__DEAD_LETTER_TOPIC": f"{load.app}.dead",
+            "RAGTIDE_KAFKA__GROUP_PREFIX": load.app,
+            "RAGTIDE_EVALUATORS__ENABLED": ",".join(load.evaluators),
+            "RAGTIDE_TELEMETRY__PORT": "0",
         }
         asyncio.run(create_topics(self._kafka.bootstrap, {load.app: 1, f"{load.app}.dead": 1}))
-        command = [sys.executable, "-m", "stream.cli", "worker", "--lane", "fast"]
+        command = [sys.executable, "-m", "ragtide.stream", "worker", "--lane", "fast"]
         with (self._folder / f"{load.app}.log").open("wb") as log:
             environ = kept | reached(self._database) | own
             process = subprocess.Popen(command, env=environ, stdout=log, stderr=log)

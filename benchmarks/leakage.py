@@ -17,7 +17,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evaluators.leaks import PERSONAL, SECRETS, scanner
+from ragtide.evaluators.leaks import PERSONAL, SECRETS, scanner
 from tests.evaluators.leaks.corpus import Example, negatives, positives
 
 THRESHOLD = 0.4  # of presidio's score, as its own documentation recommends against noise
@@ -131,9 +131,9 @@ def main() -> None:
         varied = len({example.kind for example in leaking})
         print(f"{family}: {len(leaking)} leaks of {varied} kinds, {len(harmless)} texts without")
         print(f"{'':<28} {'recall':>7} {'precision':>10} {'MB/s':>8} {'prose':>8}")
-        print(row("ragwatch, all kinds at once", own))
+        print(row("ragtide, all kinds at once", own))
         if find_spec(rival_name.replace("-", "_")) is None:
-            print(f"{rival_name} is not installed: pip install 'ragwatch[compare]'\n")
+            print(f"{rival_name} is not installed: pip install 'ragtide[compare]'\n")
             continue
         other = measured(rival(), examples)
         print(row(rival_name, other))

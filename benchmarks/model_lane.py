@@ -15,19 +15,20 @@ from functools import partial
 from typing import NamedTuple
 
 from benchmarks.demo_faults import answered
-from evaluators import registry, sentences
-from evaluators.encoder import Encoder, load_encoder
-from evaluators.plan import prepare
-from evaluators.resources import Resources
-from evaluators.settings import EncoderSettings
-from evaluators.spec import Vectors
-from evaluators.trace import Trace
-from stream.demo import corpus
-from stream.demo.index import Index
-from stream.demo.traffic import encode
-from stream.ingest.records import StoredRecord
-from stream.pipeline import Pipeline
-from stream.settings import Settings
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import Encoder, load_encoder
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.evaluators.spec import Vectors
+from ragtide.evaluators.text import sentences
+from ragtide.evaluators.trace import Trace
+from ragtide.stream.demo import corpus
+from ragtide.stream.demo.index import Index
+from ragtide.stream.demo.traffic import encode
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings
 
 GOAL = 0.7
 SLICE = 1_000

@@ -15,14 +15,15 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from evaluators import registry, sentences
-from evaluators.outcome import Outcome, Scored
-from evaluators.plan import Prepared, prepare
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.settings import EvaluatorSettings
-from evaluators.trace import Chunk, Trace
-from stream.demo import corpus
+from ragtide.evaluators import registry
+from ragtide.evaluators.outcome import Outcome, Scored
+from ragtide.evaluators.plan import PreparedEvaluator, prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.text import sentences
+from ragtide.evaluators.trace import Chunk, Trace
+from ragtide.stream.demo import corpus
 
 GOAL = 3.0
 COMPARED = ("bleu", "meteor", "rouge")
@@ -102,15 +103,17 @@ def one_more(precisions: Sequence[Fraction], **_: object) -> list[Fraction]:
     return [Fraction(each.numerator + 1, each.denominator + 1) for each in precisions]
 
 
-def plan(ids: Sequence[str]) -> tuple[Prepared, ...]:
+def plan(ids: Sequence[str]) -> tuple[PreparedEvaluator, ...]:
     return prepare(registry.load(), EvaluatorSettings(enabled=tuple(ids)), None, None).prepared
 
 
-def ours(prepared: Sequence[Prepared], records: Sequence[Trace]) -> list[list[Outcome | None]]:
+def ours(prepared: Sequence[PreparedEvaluator], records: Sequence[Trace]) -> list[list[Outcome | None]]:
     return run_all(prepared, records, Resources().batch())
 
 
-def by_record(prepared: Sequence[Prepared], outcomes: Sequence[Sequence[Outcome | None]]) -> Iterator[dict[str, float]]:
+def by_record(
+    prepared: Sequence[PreparedEvaluator], outcomes: Sequence[Sequence[Outcome | None]]
+) -> Iterator[dict[str, float]]:
     for row in zip(*outcomes, strict=True):
         named = zip(prepared, row, strict=True)
         yield {
@@ -155,7 +158,7 @@ def main() -> int:
     fast = cpu_s(lambda: ours(compared, records), options.rounds) * us
     print(f"{len(records)} records, {len(records) - wrong} of them with equal ROUGE, BLEU and METEOR")
     print(f"rouge_score, sacrebleu and NLTK {slow:8.0f} µs a record")
-    print(f"ragwatch                        {fast:8.0f} µs a record")
+    print(f"ragtide                        {fast:8.0f} µs a record")
     print(f"ratio                           {slow / fast:8.1f} (goal {GOAL:g})")
     return 1 if wrong or slow / fast < GOAL else 0
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.ngrams import cpu_s
-from evaluators.builtin.object_detection import object_detection
-from evaluators.outcome import Scored
-from evaluators.parts import Combined
-from evaluators.trace import Boxes
+from ragtide.evaluators.builtin.object_detection import object_detection
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.parts import Combined
+from ragtide.evaluators.trace import Boxes
 from tests.evaluators.builtin.scoring import outcomes
 from tests.evaluators.vision.scenes import CLASSES, IOUS, Said, by_pycocotools, image, region
 

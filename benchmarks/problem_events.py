@@ -16,12 +16,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.drift_job import cpu_s
-from drift.problems.folding import fold, latest, load_problems
-from drift.problems.problem import EventRow, Problem
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.settings import RetentionSettings
+from ragtide.drift.problems.model import EventRow, Problem
+from ragtide.drift.problems.store import fold, latest_episodes, load_problems
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.settings import RetentionSettings
 
 EACH, OPEN, RUNS = 20, 50, 5  # events of a problem; problems that are open
 LONG, UPDATES, EVERY_S = 5, 8640, 300  # problems that are open for a month; updates of each
@@ -53,7 +53,7 @@ def planted(database: Database, problem_id: str, event: str, ago_s: str, steps: 
         "metric, kind, type, severity, standards, description, attributes, examples, actions) SELECT "
         f"{problem_id}, toString(step), {event}, 1, now64(3) - toIntervalSecond({ago_s}), "
         "'shop', 'prod', 'm1', 'level', "
-        "concat('quality.m', toString(k % 40)), 'threshold', 'accuracy', 'medium', ['Ongoing Monitoring'], "
+        "concat('quality.m', toString(k % 40)), 'threshold', 'accuracy', 'warning', ['Ongoing Monitoring'], "
         "repeat('It fell from 0.9 to 0.2 on 40 traces. ', 5), "
         'concat(\'{"value": 0.2, "reasons": [\', repeat(\'"crashed 6", \', 40), \'"timeout 2"]}\'), '
         "arrayMap(one -> concat('trace-', toString(one)), range(10)), ['Look at the prompt.'] "
@@ -64,7 +64,7 @@ def planted(database: Database, problem_id: str, event: str, ago_s: str, steps: 
 def everything(database: Database) -> list[Problem]:
     """The open ones, by the fold over all."""
     rows = database.rows(f"SELECT {', '.join(EventRow._fields)} FROM problem_events FINAL")
-    return [one for one in latest(fold(EventRow(**row) for row in rows)).values() if one.state == "open"]
+    return [one for one in latest_episodes(fold(EventRow(**row) for row in rows)).values() if one.state == "open"]
 
 
 def measured(work: Callable[[], object]) -> tuple[float, float]:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import count, islice
 
-from evaluators.sentences import split
-from evaluators.trace import Chunk, Trace
-from stream.demo import corpus
+from ragtide.evaluators.text.sentences import split
+from ragtide.evaluators.trace import Chunk, Trace
+from ragtide.stream.demo import corpus
 
 CHUNKS, CHUNK_SENTENCES, ANSWER_SENTENCES, EXPECTED_SENTENCES = 5, 8, 6, 3
 REPEATED = 0.6  # of the retrieved chunks were retrieved before

@@ -17,17 +17,18 @@ import numpy as np
 
 from benchmarks.model_lane import traffic
 from benchmarks.prose_traces import prose_traces
-from evaluators import registry, sentences
-from evaluators.encoder import Encoder, load_encoder
-from evaluators.models import Models
-from evaluators.models.hashing import HashingModel
-from evaluators.outcome import Scored
-from evaluators.plan import prepare, wanted_models
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import Ask, ModelRef, Vectors
-from evaluators.trace import Trace
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import Encoder, load_encoder
+from ragtide.evaluators.models import Models
+from ragtide.evaluators.models.hashing import HashingModel
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.plan import prepare, wanted_models
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.spec import Ask, ModelRef, Vectors
+from ragtide.evaluators.text import sentences
+from ragtide.evaluators.trace import Trace
 
 ID = "faithfulness_nli"
 TOP_K = (1, 2, 4, 8, 16)

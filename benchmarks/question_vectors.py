@@ -18,15 +18,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators import sentences
-from evaluators.encoder import load_encoder
-from evaluators.settings import EncoderSettings
-from evaluators.spec import Vectors
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.demo import corpus
-from stream.demo.questions import ask_about
-from stream.ingest.embeddings import rounded
+from ragtide.evaluators.encoder import load_encoder
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.evaluators.spec import Vectors
+from ragtide.evaluators.text import sentences
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.stream.demo import corpus
+from ragtide.stream.demo.questions import ask_about
+from ragtide.stream.ingest.embeddings import round_to_bfloat16
 
 GOAL = 0.6
 QUESTIONS = 10_000  # drawn; a tenth of them differ
@@ -89,7 +89,11 @@ def main() -> int:
     ways = {
         "Float32 as it comes": ("Array(Float32)", vectors, vectors),
         "... with ZSTD(1)": ("Array(Float32) CODEC(ZSTD(1))", vectors, vectors),
-        "... rounded (table embeddings)": ("Array(Float32) CODEC(ZSTD(1))", rounded(vectors), rounded(vectors)),
+        "... rounded (table embeddings)": (
+            "Array(Float32) CODEC(ZSTD(1))",
+            round_to_bfloat16(vectors),
+            round_to_bfloat16(vectors),
+        ),
         "BFloat16 with ZSTD(1)": ("Array(BFloat16) CODEC(ZSTD(1))", vectors, cut),
     }
     print(f"{len(found)} texts, vectors of {vectors.shape[1]} numbers")

@@ -20,19 +20,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.ingest import PARTITIONS, Nowhere, Span, fill, noop, plain, record_of
-from evaluators import registry
-from evaluators.plan import Prepared, prepare
-from evaluators.resources import Resources
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Lane, NoParams
-from stream.configuration.sections import KafkaSettings
-from stream.ingest.records import Record, StoredRecord
-from stream.lanes.worker import collect_garbage_seldom
-from stream.pipeline import Pipeline, Processed
-from stream.replay.loop import replay
-from stream.replay.offsets import OffsetRange, OffsetSource
-from stream.replay.runs import RunRow, Runs
-from stream.settings import Settings
+from ragtide.evaluators import registry
+from ragtide.evaluators.plan import PreparedEvaluator, prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.spec import Lane, NoParams
+from ragtide.stream.ingest.records import Record, StoredRecord
+from ragtide.stream.pipeline import Pipeline, SliceResult
+from ragtide.stream.replay.loop import replay
+from ragtide.stream.replay.offsets import OffsetRange, OffsetSource
+from ragtide.stream.replay.runs import RunRow, Runs
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.settings.sections import KafkaSettings
+from ragtide.stream.worker.process import collect_garbage_seldom
 from tests.infra.kafka_node import KafkaNode
 
 SIZE = 4096
@@ -72,21 +72,21 @@ class Timed(Pipeline):
         self.span = span
         return self
 
-    def process(self, records: Sequence[Record]) -> Processed:
+    def process(self, records: Sequence[Record]) -> SliceResult:
         self.span.begin()
         return super().process(records)
 
 
 def pipeline(evaluators: Sequence[str], lane: Lane | None) -> Timed:
     """With these evaluators, or the one that does nothing."""
-    plan: Sequence[Prepared] = [Prepared(noop, NoParams(), "noop", ())]
+    plan: Sequence[PreparedEvaluator] = [PreparedEvaluator(noop, NoParams(), "noop", ())]
     if evaluators:
         plan = prepare(registry.load(), EvaluatorSettings(enabled=tuple(evaluators)), "fast", None).prepared
     return Timed(plan, Resources(), Settings(), lane=lane, run_id="bench", timely=False)
 
 
 def replayed(task: Task) -> Span:
-    """By `ragwatch replay`'s own loop, over ranges of offsets."""
+    """By `ragtide replay`'s own loop, over ranges of offsets."""
     quiet()
     span = Span(task.records)
     kafka = KafkaSettings(bootstrap_servers=task.bootstrap)

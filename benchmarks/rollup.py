@@ -18,17 +18,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from drift.leadership import elect
-from drift.settings import WindowSettings
-from drift.windows.rollup import Rollup
-from drift.windows.watermark import Idleness
-from evaluators.outcome import Outcome
-from evaluators.spec import Evaluator, Metric, NoParams, Shared, evaluator
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.rows import DirtyRow, ProgressRow
-from sinks.settings import RetentionSettings
+from ragtide.drift.leadership import elect
+from ragtide.drift.settings import WindowSettings
+from ragtide.drift.windows.rollup import Rollup
+from ragtide.drift.windows.watermark import Idleness
+from ragtide.evaluators.outcome import Outcome
+from ragtide.evaluators.spec import Evaluator, Metric, NoParams, Shared, evaluator
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.rows import DirtyRow, ProgressRow
+from ragtide.sinks.settings import RetentionSettings
 
 TRACES = 5_000
 EVALUATORS = 12

@@ -17,13 +17,13 @@ import numpy as np
 
 from benchmarks.classifiers import bert_base
 from benchmarks.model_lane import timed
-from evaluators.encoder import load_encoder
-from evaluators.models import load
-from evaluators.runtime.int8 import similarities
-from evaluators.sentences import split
-from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
-from evaluators.spec import ModelRef, Need, Vectors
-from stream.demo import corpus
+from ragtide.evaluators.encoder import load_encoder
+from ragtide.evaluators.models import load
+from ragtide.evaluators.runtime.int8 import similarities
+from ragtide.evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import ModelRef, Need, Vectors
+from ragtide.evaluators.text.sentences import split
+from ragtide.stream.demo import corpus
 
 ANY = 10.0  # int8 whatever its scores: how far they are off is what is told
 LEAST_GAIN = 1.3  # below that int8 is not worth its difference

@@ -23,20 +23,20 @@ from benchmarks.drift.backdrop import REGIMES, Backdrop, backdrop
 from benchmarks.drift.clock import DAY, HISTORY, HOUR, PER_DAY, START, WATCHED, WEEKEND, WINDOW_S, WINDOWS
 from benchmarks.drift.report import FALSE_PER_DAY
 from benchmarks.drift.series import Label, sampled
-from drift.detectors.series import Floats, Integers
-from drift.dry_run.course import Course
-from drift.kinds.habit import Habit, Hours, pause_of
-from drift.kinds.recent import Counted, recent
-from drift.kinds.slo_burn import Spent, burning, may_be_chance, pairs_of
-from drift.leadership import Term
-from drift.rules import coverage, mean, share
-from drift.rules.choose import rules_for
-from drift.rules.judging import samples_of, verdict_of
-from drift.rules.pooling import pools
-from drift.rules.series import Judgement, Rule, Series, Window
-from drift.settings import Objective, RuleSettings, WindowSettings
-from drift.windows.metrics import metrics_by_name
-from evaluators.builtin.operations import operations
+from ragtide.drift.backtest.rules import RuleSimulation
+from ragtide.drift.checks.error_budget import BudgetUse, burn_windows, fastest_burn, within_noise
+from ragtide.drift.checks.hysteresis import WindowCount, k_of_m
+from ragtide.drift.checks.missing_data import ActiveHours, ActivityProfile, typical_pause
+from ragtide.drift.detectors.arrays import Floats, Integers
+from ragtide.drift.leadership import Term
+from ragtide.drift.rules import kinds
+from ragtide.drift.rules.evaluate import sample_size, verdict_row
+from ragtide.drift.rules.model import Rule, RuleResult, Series, Window
+from ragtide.drift.rules.pooling import pool_forward
+from ragtide.drift.rules.resolve import rules_for
+from ragtide.drift.settings import Objective, RuleSettings, WindowSettings
+from ragtide.drift.windows.metrics import metrics_by_name
+from ragtide.evaluators.builtin.operations import operations
 
 PLACE = Series("shop", "prod", "operations.error", "m1", "", "")
 SETTINGS = RuleSettings()
@@ -61,21 +61,23 @@ def opened(rule: Rule, settings: RuleSettings, n: Integers, total: Floats, wrong
     """How often a problem opens in the watched days, by the rules' own course, which has judged the day before as well;
     windows [T] with so many records, sums and wrong ones.
     """
-    course, waiting = Course(PLACE, rule, settings), list[Window]()
-    judge: Callable[[Window, Rule], Judgement] = {"mean": mean.judge, "share": share.judge, "coverage": coverage.judge}[
-        rule.kind
-    ]
-    term, samples = Term(0, datetime.fromtimestamp(0, UTC)), samples_of(rule)
+    course, waiting = RuleSimulation(PLACE, rule, settings), list[Window]()
+    judge: Callable[[Window, Rule], RuleResult] = {
+        "mean": kinds.evaluate_mean,
+        "share": kinds.evaluate_share,
+        "coverage": kinds.evaluate_coverage,
+    }[rule.kind]
+    term, samples = Term(0, datetime.fromtimestamp(0, UTC)), sample_size(rule)
     for at in range(HISTORY - PER_DAY, HISTORY + WATCHED):
         start, records = int(START[at]), int(n[at])
         one = Window(start, start + WINDOW_S, records, records, records, int(wrong[at]), float(total[at]))
-        one = replace(one, bins={100 if ERRORS.wrong(Window(0, 0, bins={100: 1})) else 0: int(wrong[at])})
+        one = replace(one, bins={100 if ERRORS.bad_count(Window(0, 0, bins={100: 1})) else 0: int(wrong[at])})
         waiting.append(one)
         verdicts = []
-        for pooled in pools(waiting, rule.min_sample, samples):
-            verdicts.append(verdict_of(rule, PLACE, "f1", pooled, judge(pooled, rule), term))
+        for pooled in pool_forward(waiting, rule.min_sample, samples):
+            verdicts.append(verdict_row(rule, PLACE, "f1", pooled, judge(pooled, rule), term))
             waiting = []
-        course.close(datetime.fromtimestamp(start + WINDOW_S, UTC), verdicts)
+        course.observe(datetime.fromtimestamp(start + WINDOW_S, UTC), verdicts)
     first = datetime.fromtimestamp(int(START[HISTORY]), UTC)
     return sum(event.event in ("opened", "reopened") and event.at >= first for event in course.events)
 
@@ -100,7 +102,7 @@ def mean_rule(near: float, settings: RuleSettings, regime: str, rng: np.random.G
     plan = plans.smooth(behind, rng)
     series = sampled(Label(0, "score", "smooth", regime, None, 0, 0), plan, rng)
     line = float(plan.mean.min()) - 0.1 * (1 - near)
-    return opened(replace(ERRORS, least=line, greatest=None), settings, series.n, series.total, np.zeros_like(series.n))
+    return opened(replace(ERRORS, min=line, max=None), settings, series.n, series.total, np.zeros_like(series.n))
 
 
 def failure_rate(near: float, settings: RuleSettings, regime: str, rng: np.random.Generator) -> int:
@@ -108,10 +110,10 @@ def failure_rate(near: float, settings: RuleSettings, regime: str, rng: np.rando
     behind, limit = backdrop(regime, rng), ERRORS.failure_limit
     wrong, told, bad = failing(near * limit, behind, rng), 0, False
     counted = [
-        Counted(int(s), int(s) + WINDOW_S, int(n), int(w)) for s, n, w in zip(START, behind.n, wrong, strict=True)
+        WindowCount(int(s), int(s) + WINDOW_S, int(n), int(w)) for s, n, w in zip(START, behind.n, wrong, strict=True)
     ]
     for at in range(HISTORY, HISTORY + WATCHED):
-        state = recent(counted[at - 71 : at + 1], limit, settings).state
+        state = k_of_m(counted[at - 71 : at + 1], limit, settings).state
         told += state == "bad" and not bad
         bad = state == "bad" or (bad and state == "unclear")
     return told
@@ -120,20 +122,20 @@ def failure_rate(near: float, settings: RuleSettings, regime: str, rng: np.rando
 def objective(near: float, settings: RuleSettings, regime: str, rng: np.random.Generator) -> int:
     """Records against an objective of 99 % over 28 days."""
     behind, one = backdrop(regime, rng), Objective(name="good", metric=PLACE.metric, target=0.99)
-    pairs = pairs_of(one.period_days * 86_400, WindowSettings(base_s=WINDOW_S, sizes_s=(WINDOW_S, 3600)))
+    pairs = burn_windows(one.period_days * 86_400, WindowSettings(base_s=WINDOW_S, sizes_s=(WINDOW_S, 3600)))
     wrong = failing(near * (1 - one.target), behind, rng)
     sums = [np.concatenate([[0], np.cumsum(some)]) for some in (behind.n, wrong)]
     told, bad = 0, False
     for at in range(HISTORY + 1, HISTORY + WATCHED + 1):
         spent = {
-            length: Spent(*(int(some[at] - some[max(at - length // WINDOW_S, 0)]) for some in sums))
+            length: BudgetUse(*(int(some[at] - some[max(at - length // WINDOW_S, 0)]) for some in sums))
             for pair in pairs
             for length in (pair.long_s, pair.short_s)
         }
-        pair = burning(pairs, spent, one, settings.min_sample)
-        burns = pair is not None and not may_be_chance(spent[pair.long_s], one, settings.chance)
+        pair = fastest_burn(pairs, spent, one, settings.min_sample)
+        burns = pair is not None and not within_noise(spent[pair.long_s], one, settings.chance)
         told += burns and not bad
-        bad = burns or (bad and burning(pairs, spent, one, settings.min_sample, 0.75) is not None)
+        bad = burns or (bad and fastest_burn(pairs, spent, one, settings.min_sample, 0.75) is not None)
     return told
 
 
@@ -174,11 +176,11 @@ def silence(sends: Sends, regime: str, rng: np.random.Generator) -> int:
     gaps = np.diff(starts) - WINDOW_S
     for at in np.flatnonzero((gaps >= AFTER_S) & (sent[1:] >= HISTORY)):
         known = starts[(starts > starts[at] - HISTORY * WINDOW_S) & (starts <= starts[at])]
-        hours = Hours.of(np.unique(known // 3600).tolist())
+        hours = ActiveHours.of(np.unique(known // 3600).tolist())
         pauses = [(one + WINDOW_S, two) for one, two in pairwise(known.tolist()) if two - one - WINDOW_S >= AFTER_S / 2]
         since, until = int(starts[at]) + WINDOW_S, int(starts[at + 1])
-        habit = Habit("shop", "prod", since, 0, len(known), hours, pause_of(hours, pauses))
-        told += habit.is_broken(until, AFTER_S)
+        habit = ActivityProfile("shop", "prod", since, 0, len(known), hours, typical_pause(hours, pauses))
+        told += habit.is_overdue(until, AFTER_S)
     return told
 
 

@@ -24,8 +24,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.configuration.sections import KafkaSettings
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.stream.settings.sections import KafkaSettings
 from tests.failures.site import Sections, Site
 from tests.infra.fresh_database import fresh_database
 from tests.infra.kafka_node import KafkaNode
@@ -120,7 +120,7 @@ def measured(site: Site) -> dict[str, float]:
             stack.callback(consumer.kill)
         workers = [site.worker(), site.worker()]
         stack.enter_context(trickle(bootstrap, topic))
-        groups = {"ragwatch": f"{topic}-fast", "aiokafka": plain}
+        groups = {"ragtide": f"{topic}-fast", "aiokafka": plain}
         while any(asyncio.run(members_with_partitions(bootstrap, group)) < 2 for group in groups.values()):
             time.sleep(0.5)
         time.sleep(2 * DEFAULT.heartbeat_s)
@@ -149,7 +149,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         with KafkaNode(folder / "kafka") as node, EmbeddedClickHouse(folder / "clickhouse") as server:
-            slowest = {"ragwatch": 0.0, "aiokafka": 0.0}
+            slowest = {"ragtide": 0.0, "aiokafka": 0.0}
             for number in range(chosen.rounds):
                 own = folder / str(number)
                 own.mkdir()
@@ -157,7 +157,7 @@ def main() -> int:
                     seconds = measured(Site(own, node, database.settings, SECTIONS, PARTITIONS))
                 print("  ".join(f"{name} {seconds[name]:5.1f} s" for name in slowest), flush=True)
                 slowest = {name: max(slowest[name], seconds[name]) for name in slowest}
-    ours, theirs = slowest["ragwatch"], slowest["aiokafka"]
+    ours, theirs = slowest["ragtide"], slowest["aiokafka"]
     print(f"slowest of {chosen.rounds}: {ours:.1f} s against {theirs:.1f} s of plain consumers, {ours / theirs:.2f}")
     print(f"goal {GOAL_S:g} s: {'reached' if ours <= GOAL_S else 'missed'}")
     return 0 if ours <= GOAL_S else 1

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import psutil
 
-from sinks.settings import RetentionSettings
-from stream.configuration.sections import KafkaSettings
-from stream.local.services import LocalServices
-from stream.local.topics import create_topics, topics_of
+from ragtide.sinks.settings import RetentionSettings
+from ragtide.stream.local.services import LocalServices
+from ragtide.stream.local.topics import create_topics, topics_of
+from ragtide.stream.settings.sections import KafkaSettings
 
 GOAL_MB = 300.0
 STARTS_WITHIN_S = 120.0
@@ -34,9 +34,9 @@ model = "all-MiniLM-L6-v2"
 
 def at_rest_mb(lanes: str, folder: Path, services: LocalServices) -> list[float]:
     """Of the worker's process and of those below it, in MB."""
-    settings, log = folder / "ragwatch.toml", folder / f"{lanes}.log"
+    settings, log = folder / "ragtide.toml", folder / f"{lanes}.log"
     settings.write_text(SETTINGS)
-    command = [sys.executable, "-m", "stream.cli", "worker", "--lane", lanes, "--config", str(settings)]
+    command = [sys.executable, "-m", "ragtide.stream", "worker", "--lane", lanes, "--config", str(settings)]
     with log.open("wb") as output:
         worker = subprocess.Popen(command, env=services.environment(), stdout=output, stderr=output)
     try:

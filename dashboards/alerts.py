@@ -1,19 +1,19 @@
-"""`alerts` are the rules that Grafana keeps itself: they call where ragwatch cannot, since it stopped.
+"""`alerts` are the rules that Grafana keeps itself: they call where ragtide cannot, since it stopped.
 
 They ask the data source of the dashboards, so nothing else has to run. A problem is no rule here: it is a row.
 """
 
-from dashboards.build import Json, rendered
-from dashboards.data_source import DATA_SOURCE_UID, PLUGIN
-from dashboards.sql import Tables
+from ragtide.dashboards.build import Json, to_json
+from ragtide.dashboards.data_source import DATA_SOURCE_UID, PLUGIN
+from ragtide.dashboards.sql import Tables
 
-_FOLDER = "ragwatch alerts"  # such files name it by title alone: by that of the dashboards' there might come to be two
+_FOLDER = "ragtide alerts"  # such files name it by title alone: by that of the dashboards' there might come to be two
 _EVERY = "1m"
 _OF_GRAFANA = "__expr__"  # the data source of what Grafana computes itself
-_HEADER = "# Written by `ragwatch dashboards alerts`, not by hand. JSON, which YAML includes.\n"
+_HEADER = "# Written by `ragtide dashboards alerts`, not by hand. JSON, which YAML includes.\n"
 
 
-def alerts(*, database: str = "ragwatch", silent_after_s: float = 120.0, unsent_after_s: float = 900.0) -> Json:
+def alerts(*, database: str = "ragtide", silent_after_s: float = 120.0, unsent_after_s: float = 900.0) -> Json:
     """For Grafana's file provisioning: the jobs' dead-man's switch, and messages that wait in the outbox for long.
 
     The switch fires as well where no job ever ran, where Grafana gets no data, and where the database cannot be asked;
@@ -21,34 +21,34 @@ def alerts(*, database: str = "ragwatch", silent_after_s: float = 120.0, unsent_
     """
     tables = Tables(database)
     stopped = _rule(
-        "ragwatch-jobs-stopped",
-        "The jobs of ragwatch stopped",
+        "ragtide-jobs-stopped",
+        "The jobs of ragtide stopped",
         _silence(tables),
         silent_after_s,
-        summary="No ragwatch jobs process does its work: windows are not closed and no problem is found.",
+        summary="No ragtide jobs process does its work: windows are not closed and no problem is found.",
         description=f"The job watch succeeded last more than {silent_after_s:g} s ago, or ClickHouse cannot be "
         "asked. /ready of the jobs processes and their logs say why.",
         unknown="Alerting",
-        severity="high",
+        severity="critical",
     )
     unsent = _rule(
-        "ragwatch-outbox-waits",
-        "Problems of ragwatch are not announced",
+        "ragtide-outbox-waits",
+        "Problems of ragtide are not announced",
         _oldest_unsent(tables),
         unsent_after_s,
         summary="Problems were found that have no annotation in Grafana yet.",
-        description=f"The oldest message waits for more than {unsent_after_s:g} s (ragwatch_outbox_oldest_seconds). "
+        description=f"The oldest message waits for more than {unsent_after_s:g} s (ragtide_outbox_oldest_seconds). "
         "Column why of table outbox and the log of the jobs say what Grafana answered.",
         unknown="OK",
-        severity="medium",
+        severity="warning",
     )
-    group = {"orgId": 1, "name": "ragwatch", "folder": _FOLDER, "interval": _EVERY, "rules": [stopped, unsent]}
+    group = {"orgId": 1, "name": "ragtide", "folder": _FOLDER, "interval": _EVERY, "rules": [stopped, unsent]}
     return {"apiVersion": 1, "groups": [group]}
 
 
 def provisioning(document: Json) -> str:
     """The file as Grafana reads it from `provisioning/alerting`: same rules, same bytes."""
-    return _HEADER + rendered(document)
+    return _HEADER + to_json(document)
 
 
 def _rule(
@@ -63,7 +63,7 @@ def _rule(
         "noDataState": unknown,
         "execErrState": unknown,
         "for": _EVERY,
-        "labels": {"service": "ragwatch", "severity": severity},
+        "labels": {"service": "ragtide", "severity": severity},
         "annotations": {"summary": summary, "description": description},
     }
 

@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from dashboards.application import NAME as APPLICATION
-from dashboards.application import application
-from dashboards.classification import NAME as CLASSIFICATION
-from dashboards.classification import classification
-from dashboards.classification_sql import CLASSIFICATION as CLASSIFIER
-from dashboards.judged import judged
-from dashboards.objects import NAME as OBJECTS
-from dashboards.objects import objects
-from dashboards.objects_sql import DETECTION
-from dashboards.sdk import JSONEncoder, dashboard
-from dashboards.sql import Tables
-from drift.settings import RuleSettings
-from evaluators.builtin.classification import Params as ClassificationParams
-from evaluators.builtin.object_detection import Params as DetectionParams
-from evaluators.plan import parameters
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Evaluator
+from ragtide.dashboards.application import NAME as APPLICATION
+from ragtide.dashboards.application import application
+from ragtide.dashboards.classification import NAME as CLASSIFICATION
+from ragtide.dashboards.classification import classification
+from ragtide.dashboards.classification_sql import CLASSIFICATION as CLASSIFIER
+from ragtide.dashboards.objects import NAME as OBJECTS
+from ragtide.dashboards.objects import objects
+from ragtide.dashboards.objects_sql import DETECTION
+from ragtide.dashboards.rule_lines import rule_lines
+from ragtide.dashboards.sdk import JSONEncoder, dashboard
+from ragtide.dashboards.sql import Tables
+from ragtide.drift.settings import RuleSettings
+from ragtide.evaluators.builtin.classification import Params as ClassificationParams
+from ragtide.evaluators.builtin.object_detection import Params as DetectionParams
+from ragtide.evaluators.plan import parameters
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.spec import Evaluator
 
 Json = dict[str, Any]
 
@@ -30,14 +30,14 @@ Json = dict[str, Any]
 def build(
     registry: Mapping[str, Evaluator],
     *,
-    database: str = "ragwatch",
+    database: str = "ragtide",
     sizes_s: Sequence[int] = (60, 3600, 86400),
     rules: RuleSettings | None = None,
     evaluators: EvaluatorSettings | None = None,
 ) -> dict[str, Json]:
     """Every dashboard by name. Database, sizes of windows (s), rules and evaluators are those of the settings."""
     tables = Tables(database, tuple(sizes_s))
-    lines, chosen = judged(registry, rules or RuleSettings()), evaluators or EvaluatorSettings()
+    lines, chosen = rule_lines(registry, rules or RuleSettings()), evaluators or EvaluatorSettings()
     made = {APPLICATION: application(registry, tables, lines)}
     # Where a plug-in has taken a name, there is no such dashboard.
     if (classifier := registry.get(CLASSIFIER)) is not None:
@@ -48,7 +48,7 @@ def build(
         params = parameters(detector, chosen)
         if isinstance(params, DetectionParams):
             made[OBJECTS] = objects(detector, params, tables, lines)
-    return {name: finished(view) for name, view in made.items()}
+    return {name: finish(view) for name, view in made.items()}
 
 
 def write(dashboards: Mapping[str, Json], directory: Path) -> list[Path]:
@@ -56,18 +56,18 @@ def write(dashboards: Mapping[str, Json], directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     files = []
     for name, document in sorted(dashboards.items()):
-        file = directory / f"ragwatch-{name}.json"
-        file.write_text(rendered(document), encoding="utf-8")
+        file = directory / f"ragtide-{name}.json"
+        file.write_text(to_json(document), encoding="utf-8")
         files.append(file)
     return files
 
 
-def rendered(document: Json) -> str:
+def to_json(document: Json) -> str:
     """The document as text: sorted, indented, ending with a newline."""
     return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
-def finished(view: dashboard.Dashboard) -> Json:
+def finish(view: dashboard.Dashboard) -> Json:
     """What the SDK leaves out or adds: panel ids that outlive changes elsewhere; links that it would hide in a menu."""
     document: Json = json.loads(JSONEncoder(sort_keys=True).encode(view))
     taken: dict[int, str] = {}

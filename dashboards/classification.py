@@ -2,27 +2,27 @@
 
 from collections.abc import Iterator, Mapping
 
-from dashboards import classification_sql as ask
-from dashboards.frame import frame
-from dashboards.judged import Judged
-from dashboards.panels import curves, matrix, rows, section, stacked
-from dashboards.sdk import dashboard, table, timeseries, xychart
-from dashboards.sql import Tables
-from dashboards.window_panels import window_panels
-from evaluators.builtin.classification import Params
-from evaluators.spec import Evaluator
+from ragtide.dashboards import classification_sql as ask
+from ragtide.dashboards.layout import empty_dashboard
+from ragtide.dashboards.panels import curves, matrix, rows, section, stacked_bars
+from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.sdk import dashboard, table, timeseries, xychart
+from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.window_panels import window_panels
+from ragtide.evaluators.builtin.classification import Params
+from ragtide.evaluators.spec import Evaluator
 
 NAME = "classification"
 
 
 def classification(
-    evaluator: Evaluator, params: Params, tables: Tables, judged: Mapping[str, Judged]
+    evaluator: Evaluator, params: Params, tables: Tables, rule_lines: Mapping[str, RuleLine]
 ) -> dashboard.Dashboard:
     """Metrics of windows, the confusion matrix, and curves at the thresholds of the evaluator's parameters."""
     says = "One classifier: its metrics, which classes it takes for which, and what other thresholds would do."
-    view = frame(NAME, "Classification", says, tables)
+    view = empty_dashboard(NAME, "Classification", says, tables)
     view = view.with_row(section("Metrics"))
-    for panel in window_panels(evaluator, tables, judged):
+    for panel in window_panels(evaluator, tables, rule_lines):
         view = view.with_panel(panel)
     view = view.with_row(section("Errors"))
     for error_panel in _errors(tables):
@@ -35,7 +35,7 @@ def _errors(tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
     says += "without any prediction are in it."
     yield matrix(rows("Confusion", says, ask.confusion(tables), 12), "expected", "predicted", "records")
     says = "Records with exactly the expected classes, with others, and with none."
-    yield stacked("Outcomes", says, ask.outcomes(tables), "short", 12)
+    yield stacked_bars("Outcomes", says, ask.outcomes(tables), "short", 12)
 
 
 def _thresholds(params: Params, tables: Tables) -> Iterator[table.Panel | xychart.Panel]:
@@ -50,4 +50,4 @@ def _thresholds(params: Params, tables: Tables) -> Iterator[table.Panel | xychar
     says = "Each class a problem of its own: with a score of the threshold or more it is predicted. A missed record is "
     says += "misclassified where another class has such a score, else nothing was predicted."
     shares = dict.fromkeys(("precision", "recall", "f1"), "percentunit")
-    yield rows("Precision and recall in detail", says, ask.detailed(tables, thresholds), 24, shares)
+    yield rows("Precision and recall in detail", says, ask.counts_by_class(tables, thresholds), 24, shares)

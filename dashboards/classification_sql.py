@@ -1,15 +1,15 @@
 """SQL of a classifier's counts: confusion, curves and examples, drawn from the parts that windows have stored.
 
-What the parts are called, and how exact counts of scores are, is told in `evaluators.classes`.
+What the parts are called, and how exact counts of scores are, is told in `ragtide.evaluators.classification`.
 """
 
 from collections.abc import Sequence
 
-from dashboards.parts_sql import newest, newest_ids, summed
-from dashboards.sql import Tables
-from drift.windows.sql import text
-from evaluators.classes.score_bins import BINS
-from evaluators.parts import POOLED
+from ragtide.dashboards.parts_sql import newest, newest_ids, summed_parts
+from ragtide.dashboards.sql import Tables
+from ragtide.drift.sql import text
+from ragtide.evaluators.classification.score_bins import BINS
+from ragtide.evaluators.parts import POOLED
 
 CLASSIFICATION = "classification"
 _CARRIER = f"{CLASSIFICATION}.accuracy"
@@ -55,7 +55,7 @@ def roc(tables: Tables) -> str:
     )
 
 
-def detailed(tables: Tables, thresholds: Sequence[int]) -> str:
+def counts_by_class(tables: Tables, thresholds: Sequence[int]) -> str:
     """Each class as a binary problem of its own: the counts at each threshold, by kind of error."""
     return (
         "SELECT class, threshold / 100 AS threshold, tp, fp AS `fp: misclassification`, "
@@ -93,7 +93,7 @@ def _bin(kind: str) -> str:
 
 
 def _counts(tables: Tables) -> str:
-    return summed(tables, _CARRIER)
+    return summed_parts(tables, _CARRIER)
 
 
 def _at(tables: Tables, thresholds: Sequence[int]) -> str:

@@ -3,9 +3,9 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from evaluators.errors import ConfigError
+from ragtide.evaluators.errors import ConfigError
 
-DATA_SOURCE_UID = "ragwatch-clickhouse"
+DATA_SOURCE_UID = "ragtide-clickhouse"
 PLUGIN = "grafana-clickhouse-datasource"
 
 
@@ -17,7 +17,7 @@ def data_source(url: str, user: str, password: str, database: str) -> dict[str, 
     secure = parts.scheme == "https"
     return {
         "uid": DATA_SOURCE_UID,
-        "name": "ragwatch",
+        "name": "ragtide",
         "type": PLUGIN,
         "access": "proxy",
         "jsonData": {

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dashboards.judged import Judged
-from dashboards.panels import lines, rows, stacked, with_line
-from dashboards.sdk import table, timeseries
-from dashboards.sql import Tables
-from evaluators.spec import Evaluator, Metric
+from ragtide.dashboards.panels import lines, rows, stacked_bars, with_line
+from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.sdk import table, timeseries
+from ragtide.dashboards.sql import Tables
+from ragtide.evaluators.spec import Evaluator, Metric
 
 _UNITS = {"s": "s", "usd": "currencyUSD", "share": "percentunit", "bytes": "bytes"}
 
@@ -24,7 +24,7 @@ def unit(metric: Metric) -> str:
 
 
 def panels(
-    evaluator: Evaluator, tables: Tables, judged: Mapping[str, Judged]
+    evaluator: Evaluator, tables: Tables, rule_lines: Mapping[str, RuleLine]
 ) -> Iterator[timeseries.Panel | table.Panel]:
     """Each primary metric, the others by unit, how many records were scored, and why the rest was not."""
     for metric in evaluator.metrics:
@@ -32,10 +32,12 @@ def panels(
             full = name(evaluator, metric)
             mean = tables.means({full: "mean"})
             queries = [mean] if metric.bounded else [tables.quantiles(full), mean]
-            yield primary(evaluator, metric, queries, judged.get(full))
+            yield primary(evaluator, metric, queries, rule_lines.get(full))
     for grafana_unit in sorted({unit(metric) for metric in evaluator.metrics if not metric.primary}):
         others = [metric for metric in evaluator.metrics if not metric.primary and unit(metric) == grafana_unit]
-        says = "; ".join(f"{metric.key}: {good(metric, judged.get(name(evaluator, metric)))}" for metric in others)
+        says = "; ".join(
+            f"{metric.key}: {good_side(metric, rule_lines.get(name(evaluator, metric)))}" for metric in others
+        )
         means = tables.means({name(evaluator, metric): metric.key for metric in others})
         yield lines(title_of(evaluator, others), f"Means. {says}.", [means], grafana_unit, 8)
     yield from coverage(evaluator, tables)
@@ -44,7 +46,7 @@ def panels(
 def coverage(evaluator: Evaluator, tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
     """How many records were scored, and why the rest was not."""
     first = name(evaluator, next((metric for metric in evaluator.metrics if metric.primary), evaluator.metrics[0]))
-    yield stacked(
+    yield stacked_bars(
         f"{evaluator.id}: coverage",
         f"What became of the traces seen, by {first}: every mean speaks of the scored ones only.",
         tables.coverage(first),
@@ -54,22 +56,22 @@ def coverage(evaluator: Evaluator, tables: Tables) -> Iterator[timeseries.Panel 
 
 
 def primary(
-    evaluator: Evaluator, metric: Metric, queries: Sequence[str], judged: Judged | None, more: str = ""
+    evaluator: Evaluator, metric: Metric, queries: Sequence[str], rule_line: RuleLine | None, more: str = ""
 ) -> timeseries.Panel:
     """A primary metric over time with its line; `more` ends what is said of it."""
     says = f"{metric.description.capitalize()}. " if metric.description else ""
-    says += f"{evaluator.description} {good(metric, judged).capitalize()}.{more}"
+    says += f"{evaluator.description} {good_side(metric, rule_line).capitalize()}.{more}"
     panel = lines(name(evaluator, metric), says, queries, unit(metric), 8)
     if metric.bounded:
         panel = panel.min(metric.low).max(metric.high)
-    return panel if judged is None else with_line(panel, judged)
+    return panel if rule_line is None else with_line(panel, rule_line)
 
 
-def good(metric: Metric, judged: Judged | None) -> str:
+def good_side(metric: Metric, rule_line: RuleLine | None) -> str:
     """Which side is good, in words."""
-    if judged is None:
+    if rule_line is None:
         return f"{metric.better} is better"
-    return f"{judged.line:g} {'or more' if judged.least else 'or less'} is good"
+    return f"{rule_line.line:g} {'or more' if rule_line.is_min else 'or less'} is good"
 
 
 def title_of(evaluator: Evaluator, metrics: Sequence[Metric]) -> str:

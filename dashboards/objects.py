@@ -2,27 +2,29 @@
 
 from collections.abc import Iterator, Mapping
 
-from dashboards import objects_sql as ask
-from dashboards.frame import frame
-from dashboards.judged import Judged
-from dashboards.panels import curves, rows, section, stacked
-from dashboards.sdk import board, dashboard, table, timeseries, xychart
-from dashboards.sql import Tables
-from dashboards.variables import one_of
-from dashboards.window_panels import window_panels
-from evaluators.builtin.object_detection import Params
-from evaluators.spec import Evaluator
+from ragtide.dashboards import objects_sql as ask
+from ragtide.dashboards.layout import empty_dashboard
+from ragtide.dashboards.panels import curves, rows, section, stacked_bars
+from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.sdk import board, dashboard, table, timeseries, xychart
+from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.variables import one_of
+from ragtide.dashboards.window_panels import window_panels
+from ragtide.evaluators.builtin.object_detection import Params
+from ragtide.evaluators.spec import Evaluator
 
 NAME = "objects"
 _SHARES = dict.fromkeys(("precision", "recall", "f1"), "percentunit")
 
 
-def objects(evaluator: Evaluator, params: Params, tables: Tables, judged: Mapping[str, Judged]) -> dashboard.Dashboard:
+def objects(
+    evaluator: Evaluator, params: Params, tables: Tables, rule_lines: Mapping[str, RuleLine]
+) -> dashboard.Dashboard:
     """Metrics of windows, kinds of errors at the chosen score, the precision-recall curve, and examples."""
     says = "Objects in images: average precision and recall, what was taken for what, and what other scores would do."
-    view = frame(NAME, "Objects in images", says, tables).with_variable(_scores())
+    view = empty_dashboard(NAME, "Objects in images", says, tables).with_variable(_scores())
     view = view.with_row(section("Metrics"))
-    for panel in window_panels(evaluator, tables, judged):
+    for panel in window_panels(evaluator, tables, rule_lines):
         view = view.with_panel(panel)
     view = view.with_row(section("Errors"))
     for error_panel in _errors(params, tables):
@@ -42,8 +44,8 @@ def _errors(params: Params, tables: Tables) -> Iterator[timeseries.Panel | table
     )
     says += "an image has no object of count here, and not in average precision."
     yield rows("Errors by class", says, ask.by_class(tables), 24, _SHARES)
-    yield stacked("Predictions", f"All predictions, by kind. {iou}", ask.predictions(tables), "short", 12)
-    yield stacked("Objects", f"All objects: found, or missed, by kind. {iou}", ask.objects(tables), "short", 12)
+    yield stacked_bars("Predictions", f"All predictions, by kind. {iou}", ask.predictions(tables), "short", 12)
+    yield stacked_bars("Objects", f"All objects: found, or missed, by kind. {iou}", ask.objects(tables), "short", 12)
 
 
 def _curve(params: Params, tables: Tables) -> Iterator[table.Panel | xychart.Panel]:

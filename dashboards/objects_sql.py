@@ -1,20 +1,21 @@
 """SQL of what was seen in images: what is right, what was taken for another class, and what is not there.
 
-Drawn from the parts that windows and records have stored: `evaluators.vision.counts` has their formulas. Counts at
-scores of whole hundredths are exact, those of the pooled class too.
+Drawn from the parts that windows and records have stored: `ragtide.evaluators.vision.counts` has their formulas. Counts
+at scores of whole hundredths are exact, those of the pooled class too.
 """
 
 from collections.abc import Mapping
 
-from dashboards.parts_sql import newest, newest_ids, parts, summed
-from dashboards.sql import Tables
-from drift.windows.sql import text
-from evaluators.classes.score_bins import BINS
+from ragtide.dashboards.parts_sql import newest, newest_ids, parts, summed_parts
+from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.variable_sql import number
+from ragtide.drift.sql import text
+from ragtide.evaluators.classification.score_bins import BINS
 
 DETECTION = "object_detection"
 SCORE = "score"  # the variable: predictions with that score or more count, in hundredths
 _CARRIER = f"{DETECTION}.map"
-_CHOSEN = f"${{{SCORE}}}"
+_CHOSEN = number(SCORE)
 _PREDICTIONS = {
     "tp": "tp",
     "fp: misclassification": "misclassified",
@@ -32,7 +33,7 @@ _EVIDENCE = {
 def precision_recall(tables: Tables) -> str:
     """Class, recall and precision at every threshold that counts tell apart; no point where one is 0 / 0."""
     at = (
-        f"SELECT class, threshold, {_counts('threshold')} FROM ({_of_classes(summed(tables, _CARRIER))}) "
+        f"SELECT class, threshold, {_counts('threshold')} FROM ({_of_classes(summed_parts(tables, _CARRIER))}) "
         f"ARRAY JOIN range({BINS + 1}) AS threshold GROUP BY class, threshold"
     )
     return (
@@ -43,7 +44,7 @@ def precision_recall(tables: Tables) -> str:
 
 def by_class(tables: Tables) -> str:
     """A row per class: its objects, predictions by kind, missed objects by kind; the most errors first."""
-    counts = f"SELECT class, {_counts(_CHOSEN)} FROM ({_of_classes(summed(tables, _CARRIER))}) GROUP BY class"
+    counts = f"SELECT class, {_counts(_CHOSEN)} FROM ({_of_classes(summed_parts(tables, _CARRIER))}) GROUP BY class"
     return (
         f"SELECT class, objects, {_named(_PREDICTIONS | _MISSED)}, tp / nullIf(predictions, 0) AS precision, "
         "tp / nullIf(objects, 0) AS recall, 2 * tp / nullIf(predictions + objects, 0) AS f1 "

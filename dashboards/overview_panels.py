@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from dashboards.judged import Judged
-from dashboards.panels import coloured, lines, number, rows
-from dashboards.sdk import stat, steps, table, timeseries
-from dashboards.sql import TRAFFIC, Tables, any_chosen, chosen
+from ragtide.dashboards.panels import color_cells, lines, number, rows
+from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.sdk import stat, steps, table, timeseries
+from ragtide.dashboards.sql import APP, TRAFFIC, Tables
+from ragtide.dashboards.variable_sql import any_in_variable, in_variable
 
-SEVERITIES = {"high": "red", "medium": "orange", "low": "yellow"}
+SEVERITIES = {"critical": "red", "warning": "orange", "info": "blue"}
 
 
 def numbers(tables: Tables) -> Iterator[stat.Panel]:
     """One glance."""
     windows, problems = tables.windows([TRAFFIC]), tables.name("problems")
-    here = f"app = ${{app:singlequote}} AND {chosen('environment')}"
+    here = f"{APP} AND {in_variable('environment')}"
     count = f"SELECT count() AS problems FROM {problems} WHERE state = 'open' AND opened_at <= $__toTime AND {here}"
     colours = steps((None, "green"), (1, "orange"), (5, "red"))
     yield number("Open problems", "Problems that are open now.", count, "short").thresholds(colours)
@@ -29,7 +30,7 @@ def numbers(tables: Tables) -> Iterator[stat.Panel]:
     )
     yield number(
         "Data until",
-        "End of the newest closed window: when this stands still, so does ragwatch.",
+        "End of the newest closed window: when this stands still, so does ragtide.",
         newest,
         "dateTimeFromNow",
     )
@@ -42,7 +43,7 @@ def traffic(tables: Tables) -> timeseries.Panel:
     )
 
 
-def quality(judged: Sequence[Judged], tables: Tables) -> table.Panel:
+def quality(rule_lines: Sequence[RuleLine], tables: Tables) -> table.Panel:
     """Each metric with its threshold, the bad ones first."""
     panel = rows(
         "Quality",
@@ -50,11 +51,11 @@ def quality(judged: Sequence[Judged], tables: Tables) -> table.Panel:
         "of metrics that a window has of its own, the mean of its windows, by their records. "
         "Good and bad are by the rules of the settings: of leaks one bad record is enough, of checks a few are not. "
         "Problems are raised window by window.",
-        tables.overview(judged),
+        tables.overview(rule_lines),
         12,
         {"bad records": "percentunit", "of applicable": "percentunit", "of all": "percentunit"},
     )
-    return coloured(panel, "state", {"bad": "red", "good": "green", "no data": "text"})
+    return color_cells(panel, "state", {"bad": "red", "good": "green", "no data": "text"})
 
 
 def quality_over_time(metrics: Sequence[str], tables: Tables) -> timeseries.Panel:
@@ -71,11 +72,11 @@ def open_problems(tables: Tables) -> table.Panel:
         "AS segment, description, explanation AS why, arrayStringConcat(actions, ' ') AS `what to do`, "
         "arrayStringConcat(examples, ' ') AS `example traces`, acked_by AS `taken by`, muted_by AS `muted by` "
         f"FROM {tables.name('problems')} WHERE state = 'open' AND opened_at <= $__toTime "
-        f"AND app = ${{app:singlequote}} AND {chosen('environment')} AND {any_chosen('standards', 'standard')} "
-        "ORDER BY indexOf(['high', 'medium', 'low'], severity), opened_at DESC LIMIT 100"
+        f"AND {APP} AND {in_variable('environment')} AND {any_in_variable('standards', 'standard')} "
+        "ORDER BY indexOf(['critical', 'warning', 'info'], severity), opened_at DESC LIMIT 100"
     )
     panel = rows("Open problems", "Problems that are open now, the worst first.", sql)
-    return coloured(panel, "severity", SEVERITIES)
+    return color_cells(panel, "severity", SEVERITIES)
 
 
 def insights(tables: Tables) -> table.Panel:
@@ -83,7 +84,7 @@ def insights(tables: Tables) -> table.Panel:
     sql = (
         "SELECT period_end, type, description, arrayStringConcat(actions, ' ') AS `what to do`, "
         f"arrayStringConcat(examples, ' ') AS `example traces` FROM {tables.name('insights')} FINAL "
-        f"WHERE app = ${{app:singlequote}} AND {chosen('environment')} AND $__timeFilter(period_end) "
+        f"WHERE {APP} AND {in_variable('environment')} AND $__timeFilter(period_end) "
         "AND NOT withdrawn ORDER BY period_end DESC, insight_id LIMIT 100"
     )
     return rows("Insights", "Findings of the scheduled jobs; they never page.", sql)
@@ -96,6 +97,6 @@ def problem_regions(tables: Tables) -> str:
         "trimRight(concat(severity, ' ', type, ': ', description, ' ', explanation)) AS text, "
         "arrayStringConcat([state, severity, metric], ',') AS tags "
         f"FROM {tables.name('problems')} WHERE state IN ('open', 'resolved') AND opened_at <= $__toTime "
-        f"AND ifNull(resolved_at, now64(3)) >= $__fromTime AND app = ${{app:singlequote}} AND {chosen('environment')} "
+        f"AND ifNull(resolved_at, now64(3)) >= $__fromTime AND {APP} AND {in_variable('environment')} "
         "ORDER BY time DESC LIMIT 500"
     )

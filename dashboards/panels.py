@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from dashboards.judged import Judged
-from dashboards.sdk import (
+from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.sdk import (
     DATA_SOURCE,
     Query,
     board,
@@ -67,14 +67,14 @@ def lines(title: str, description: str, queries: Iterable[str], unit: str, width
     return panel
 
 
-def with_line(panel: timeseries.Panel, judged: Judged) -> timeseries.Panel:
+def with_line(panel: timeseries.Panel, rule_line: RuleLine) -> timeseries.Panel:
     """The line between good and bad, dashed, and the bad side in red."""
-    below, above = ("red", "green") if judged.least else ("green", "red")
+    below, above = ("red", "green") if rule_line.is_min else ("green", "red")
     style = options.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED_AND_AREA)
-    return panel.thresholds(steps((None, below), (judged.line, above))).thresholds_style(style)
+    return panel.thresholds(steps((None, below), (rule_line.line, above))).thresholds_style(style)
 
 
-def stacked(title: str, description: str, sql: str, unit: str, width: int = 8) -> timeseries.Panel:
+def stacked_bars(title: str, description: str, sql: str, unit: str, width: int = 8) -> timeseries.Panel:
     """Parts of a whole over time."""
     return (
         lines(title, description, [sql], unit, width)
@@ -129,7 +129,7 @@ def curves(title: str, description: str, sql: str, each: str) -> xychart.Panel:
     )
 
 
-def coloured(panel: table.Panel, column: str, colours: Mapping[str, str]) -> table.Panel:
+def color_cells(panel: table.Panel, column: str, colours: Mapping[str, str]) -> table.Panel:
     """The cells of a column of words in colours."""
     found = {
         word: {"text": word, "color": colour, "index": index} for index, (word, colour) in enumerate(colours.items())

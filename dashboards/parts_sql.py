@@ -1,7 +1,8 @@
-"""SQL of parts: summed over windows, and those of the newest records. `evaluators.parts` says what they are."""
+"""SQL of parts: summed over windows, and those of the newest records. `ragtide.evaluators.parts` says what they are."""
 
-from dashboards.sql import Tables, chosen
-from drift.windows.sql import text
+from ragtide.dashboards.sql import APP, RUN, Tables
+from ragtide.dashboards.variable_sql import in_variable
+from ragtide.drift.sql import text
 
 _NEWEST = 2000  # records that examples are looked for among
 
@@ -17,7 +18,7 @@ def parts(tables: Tables, carrier: str) -> str:
     )
 
 
-def summed(tables: Tables, carrier: str) -> str:
+def summed_parts(tables: Tables, carrier: str) -> str:
     """The parts of all these windows together: `key` and `n`."""
     return f"SELECT key, sum(each.n) AS n FROM ({parts(tables, carrier)}) AS each GROUP BY key"
 
@@ -27,8 +28,9 @@ def newest(tables: Tables, evaluator: str, with_part: str = "") -> str:
     having = f"AND mapContains(parts, {text(with_part)}) " if with_part else ""
     return (
         f"SELECT trace_id, time, parts, evidence FROM {tables.name('scores')} FINAL "
-        f"WHERE run_id = ${{run:singlequote}} AND app = ${{app:singlequote}} AND evaluator = {text(evaluator)} "
-        f"AND status = 'scored' AND $__timeFilter(time) AND {chosen('environment')} AND {chosen('model')} {having}"
+        f"WHERE {RUN} AND {APP} AND evaluator = {text(evaluator)} "
+        f"AND status = 'scored' AND $__timeFilter(time) AND {in_variable('environment')} AND "
+        f"{in_variable('model')} {having}"
         f"ORDER BY time DESC, trace_id LIMIT {_NEWEST}"
     )
 

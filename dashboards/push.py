@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sinks.grafana import GrafanaGateway, Json
+from ragtide.sinks.grafana import GrafanaGateway, Json
 
 _OF_GRAFANA = ("id", "version")  # what Grafana adds when it stores a dashboard
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushResult:
     """Names of dashboards, by what was done."""
 
-    made: tuple[str, ...]
+    created: tuple[str, ...]
     changed: tuple[str, ...]
     unchanged: tuple[str, ...]
 
@@ -21,25 +21,25 @@ def push(
     grafana: GrafanaGateway,
     dashboards: Mapping[str, Json],
     *,
-    folder_uid: str = "ragwatch",
+    folder_uid: str = "ragtide",
     data_source: Json | None = None,
-) -> Pushed:
+) -> PushResult:
     """The folder, the data source (where one is given) and every dashboard are as given afterwards.
 
     A dashboard that is already so gets no new version. Raises what the gateway raises; what was pushed before stays.
     """
-    grafana.ensure_folder(folder_uid, "ragwatch")
+    grafana.ensure_folder(folder_uid, "ragtide")
     if data_source is not None:
         grafana.put_data_source(data_source)
-    done: dict[str, list[str]] = {"made": [], "changed": [], "unchanged": []}
+    done: dict[str, list[str]] = {"created": [], "changed": [], "unchanged": []}
     for name, document in sorted(dashboards.items()):
         stored = grafana.dashboard(document["uid"])
         if stored is not None and _own(stored) == _own(document):
             done["unchanged"].append(name)
             continue
-        grafana.put_dashboard(document, folder_uid, "ragwatch dashboards push")
-        done["made" if stored is None else "changed"].append(name)
-    return Pushed(*(tuple(names) for names in done.values()))
+        grafana.put_dashboard(document, folder_uid, "ragtide dashboards push")
+        done["created" if stored is None else "changed"].append(name)
+    return PushResult(*(tuple(names) for names in done.values()))
 
 
 def _own(document: Json) -> Json:

@@ -1,18 +1,19 @@
 """SQL of questions: what they are about, how often a metric flips when one is only worded otherwise, or asked again."""
 
-from dashboards.sql import Tables, chosen
-from drift.insights.shares import CONFIDENCE, reach_of
-from drift.windows import sql
-from drift.windows.scope import STREAMED
+from ragtide.dashboards.sql import APP, RUN, Tables
+from ragtide.dashboards.variable_sql import in_variable, value
+from ragtide.drift import sql
+from ragtide.drift.stats.proportions import CONFIDENCE, z_score
+from ragtide.drift.windows.scope import STREAMED
 
 OTHERS = "all others"
 _TOPICS = 20  # that a graph can show
-_HERE = f"app = ${{app:singlequote}} AND $__timeFilter(time) AND {chosen('environment')}"
+_HERE = f"{APP} AND $__timeFilter(time) AND {in_variable('environment')}"
 
 
 def by_topic(tables: Tables) -> str:
     """Questions over time by topic: those that most are of, and the rest together; none that was not placed."""
-    placed = f"{tables.name('embeddings')} FINAL WHERE run_id = ${{run:singlequote}} AND topic != '' AND {_HERE}"
+    placed = f"{tables.name('embeddings')} FINAL WHERE {RUN} AND topic != '' AND {_HERE}"
     most = f"SELECT topic FROM {placed} GROUP BY topic ORDER BY count() DESC, topic LIMIT {_TOPICS}"
     named = f"SELECT time AS at, if(topic IN ({most}), topic, '{OTHERS}') AS name FROM {placed}"
     counted = f"SELECT $__timeInterval(at) AS time, name, count() AS questions FROM ({named})"
@@ -36,7 +37,7 @@ def flip_rates(tables: Tables) -> str:
     )
 
 
-def flipped(tables: Tables) -> str:
+def newest_flips(tables: Tables) -> str:
     """The newest pairs that flipped: which way, both values, and the ids of both traces."""
     return (
         "SELECT time, metric, techniques, if(outcome = 'worse', 'pass to fail', 'fail to pass') AS flip, "
@@ -46,9 +47,9 @@ def flipped(tables: Tables) -> str:
     )
 
 
-def asked_again(tables: Tables) -> str:
+def consistency(tables: Tables) -> str:
     """By metric, model and environment the share of inconsistent questions at the newest look; surest first."""
-    newest = f"SELECT *, questions AS n, inconsistent / nullIf(n, 0) AS rate FROM ({_newest_looks(tables)})"
+    newest = f"SELECT *, questions AS n, inconsistent / nullIf(n, 0) AS rate FROM ({_newest_runs(tables)})"
     return (
         f"SELECT metric, model, environment, questions, answers, rate AS inconsistent, {_interval()}, "
         f"allowed AS limit, time AS `looked at` FROM ({newest}) "
@@ -56,16 +57,16 @@ def asked_again(tables: Tables) -> str:
     )
 
 
-def at_odds(tables: Tables) -> str:
+def answer_conflicts(tables: Tables) -> str:
     """Answers to the same question that differ, of the newest looks: by what, and the ids of both traces."""
     return (
         "SELECT time AS `looked at`, metric, model, environment, pair.1 AS `differ by`, pair.2 AS `at odds`, "
-        f"pair.3 AS other FROM ({_newest_looks(tables)}) ARRAY JOIN pairs AS pair "
+        f"pair.3 AS other FROM ({_newest_runs(tables)}) ARRAY JOIN pairs AS pair "
         "ORDER BY metric, model, environment, `at odds` LIMIT 200"
     )
 
 
-def _newest_looks(tables: Tables) -> str:
+def _newest_runs(tables: Tables) -> str:
     return f"SELECT * {_streamed(tables, 'asked_again')} ORDER BY time DESC LIMIT 1 BY environment, model, metric"
 
 
@@ -75,13 +76,13 @@ def _flips(tables: Tables) -> str:
 
 def _streamed(tables: Tables, table: str) -> str:
     """FROM and WHERE, of a table that is of live traces and probes."""
-    streamed = f"${{run:singlequote}} IN {sql.texts(STREAMED)}"
-    return f"FROM {tables.name(table)} FINAL WHERE {streamed} AND {_HERE} AND {chosen('model')}"
+    streamed = f"{value('run')} IN {sql.texts(STREAMED)}"
+    return f"FROM {tables.name(table)} FINAL WHERE {streamed} AND {_HERE} AND {in_variable('model')}"
 
 
 def _interval() -> str:
     """Two columns: the interval of a `rate` of `n` (Wilson), NULL where nothing was counted."""
-    z = reach_of(CONFIDENCE)
+    z = z_score(CONFIDENCE)
     middle = f"(rate + {z**2!r} / (2 * n)) / (1 + {z**2!r} / n)"
     reach = f"{z!r} / (1 + {z**2!r} / n) * sqrt(rate * (1 - rate) / n + {z**2!r} / (4 * n * n))"
     low, high = f"greatest(0, {middle} - {reach})", f"least(1, {middle} + {reach})"  # of nothing they would be 0 and 1

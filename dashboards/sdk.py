@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Literal
 
-from dashboards.data_source import PLUGIN
+from ragtide.dashboards.data_source import PLUGIN
 
 with warnings.catch_warnings():  # the SDK warns of its own successor, which Grafana 11 and 12 do not read
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -4,14 +4,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dashboards.judged import Judged
-from drift.rules.lines import ROUNDING
-from drift.windows.bins import LOG_ORIGIN, LOG_STEP
-from drift.windows.sql import text
-from evaluators.errors import ConfigError
+from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.variable_sql import equals_variable, in_variable, number, value
+from ragtide.drift.rules.kinds import ROUNDING
+from ragtide.drift.sql import text
+from ragtide.drift.windows.histogram import LOG_ORIGIN, LOG_STEP
+from ragtide.evaluators.errors import ConfigError
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MIDDLE = f"if(bin = 0, 0, sign(bin) * exp((abs(bin) - {LOG_ORIGIN} + 0.5) * {LOG_STEP!r}))"  # of a logarithmic bin
+APP = equals_variable("app")
+RUN = f"run_id = {value('run')}"
 TRAFFIC = "operations.error"  # of the fast lane, scored for every trace
 
 
@@ -19,7 +22,7 @@ TRAFFIC = "operations.error"  # of the fast lane, scored for every trace
 class Tables:
     """Where the tables are and which window sizes there are."""
 
-    database: str = "ragwatch"
+    database: str = "ragtide"
     sizes_s: Sequence[int] = (60, 3600, 86400)
 
     def __post_init__(self) -> None:
@@ -34,16 +37,17 @@ class Tables:
         """FROM and WHERE: windows of the chosen application, of the size that suits the range, cut by that segment."""
         listed = ", ".join(text(metric) for metric in metrics)
         return (
-            f"FROM {self.name('windows')} FINAL WHERE run_id = ${{run:singlequote}} AND size_s = {self.size()} "
-            f"AND app = ${{app:singlequote}} AND metric IN ({listed}) AND $__timeFilter(start) "
-            f"AND segment = {text(segment)} AND {chosen('environment')} AND {chosen('model')}"
+            f"FROM {self.name('windows')} FINAL WHERE {RUN} AND size_s = {self.size()} "
+            f"AND {APP} AND metric IN ({listed}) AND $__timeFilter(start) "
+            f"AND segment = {text(segment)} AND {in_variable('environment')} AND {in_variable('model')}"
         )
 
     def size(self) -> str:
         """The window size: the chosen one, else the largest that is not longer than a point of the graph."""
         smallest, *larger = sorted(self.sizes_s)
         cases = "".join(f"$__interval_s >= {size}, {size}, " for size in reversed(larger))
-        return f"if(${{resolution}} > 0, ${{resolution}}, {f'multiIf({cases}{smallest})' if cases else smallest})"
+        by_range = f"multiIf({cases}{smallest})" if cases else f"{smallest}"
+        return f"if({number('resolution')} > 0, {number('resolution')}, {by_range})"
 
     def means(self, names: Mapping[str, str]) -> str:
         """A time series per metric, called as `names` says: the mean over scored records, empty where none was."""
@@ -98,22 +102,22 @@ class Tables:
         """How many traces there were in the time range."""
         return f"SELECT sum(seen_n) AS traces FROM ({self._counts([TRAFFIC])}) HAVING count() > 0"
 
-    def overview(self, judged: Sequence[Judged]) -> str:
+    def overview(self, rule_lines: Sequence[RuleLine]) -> str:
         """One row per metric: mean, share of bad records, sample size, coverage; the bad ones first."""
-        names = f"[{', '.join(text(each.metric) for each in judged)}]"
+        names = f"[{', '.join(text(each.metric) for each in rule_lines)}]"
 
         def by_metric(values: Iterable[float], otherwise: str) -> str:
             return f"transform(metric, {names}, [{', '.join(map(repr, values))}], {otherwise})"
 
-        line = by_metric((each.line for each in judged), "0.")
-        sign = by_metric((1 if each.least else -1 for each in judged), "1")
-        edge = by_metric((each.edge for each in judged), "0")
-        most = by_metric((-1.0 if each.limit is None else each.limit for each in judged), "-1.")
+        line = by_metric((each.line for each in rule_lines), "0.")
+        sign = by_metric((1 if each.is_min else -1 for each in rule_lines), "1")
+        edge = by_metric((each.edge for each in rule_lines), "0")
+        most = by_metric((-1.0 if each.limit is None else each.limit for each in rule_lines), "-1.")
         wrong = f"arraySum(mapValues(mapFilter((bin, n) -> bin * {sign} < {edge} * {sign}, bins)))"
-        own = f"has([{', '.join(text(each.metric) for each in judged if each.own)}], metric)"
+        own = f"has([{', '.join(text(each.metric) for each in rule_lines if each.own)}], metric)"
         more = f", sum({wrong}) AS wrong_n, sumIf(scored, NOT {own} OR isNotNull(value)) AS told_n"
         more += f", sum(if({own}, ifNull(value, 0) * scored, sum)) AS level_n"
-        counts = self._counts((each.metric for each in judged), more)
+        counts = self._counts((each.metric for each in rule_lines), more)
         return (
             f"SELECT metric, sum(level_n) / nullIf(sum(told_n), 0) AS mean, {line} AS threshold, "
             "sum(wrong_n) / nullIf(sum(scored_n), 0) AS `bad records`, multiIf(isNull(mean), 'no data', "
@@ -131,13 +135,3 @@ class Tables:
             "sum(applicable) AS applicable_n, sum(scored) AS scored_n, sum(failed) AS failed_n, sum(sum) AS total"
             f"{more} {self.windows(metrics)} GROUP BY start, metric, environment, model, prompt_version"
         )
-
-
-def chosen(column: str) -> str:
-    """Condition: the column has one of the values chosen in the variable of its name, or all are."""
-    return f"$__conditionalAll({column} IN (${{{column}:singlequote}}), ${column})"
-
-
-def any_chosen(column: str, variable: str) -> str:
-    """Condition: one of the column's list is chosen in the variable, or all are."""
-    return f"$__conditionalAll(hasAny({column}, [${{{variable}:singlequote}}]), ${variable})"

@@ -3,9 +3,9 @@
 import json
 from urllib.parse import quote, urlencode
 
-from dashboards.data_source import DATA_SOURCE_UID, PLUGIN
-from drift.windows import sql
-from sinks.settings import GrafanaSettings
+from ragtide.dashboards.data_source import DATA_SOURCE_UID, PLUGIN
+from ragtide.dashboards.variable_sql import literal
+from ragtide.sinks.settings import GrafanaSettings
 
 _RANGE = {"from": "now-90d", "to": "now"}
 
@@ -17,7 +17,7 @@ def trace_link(trace_id: str, app: str, settings: GrafanaSettings) -> str:
     if not settings.url:
         return ""
     source = {"type": PLUGIN, "uid": DATA_SOURCE_UID}
-    asked = f"SELECT * FROM trace_texts FINAL WHERE app = {sql.text(app)} AND trace_id = {sql.text(trace_id)}"
+    asked = f"SELECT * FROM trace_texts FINAL WHERE app = {literal(app)} AND trace_id = {literal(trace_id)}"
     query = {"refId": "A", "datasource": source, "editorType": "sql", "queryType": "table", "rawSql": asked}
     panes = {"trace": {"datasource": DATA_SOURCE_UID, "queries": [query], "range": _RANGE}}
     chosen = {"schemaVersion": 1, "orgId": settings.org_id, "panes": json.dumps(panes, separators=(",", ":"))}

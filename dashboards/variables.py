@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from dashboards.data_source import DATA_SOURCE_UID, PLUGIN
-from dashboards.sdk import DATA_SOURCE, board, dashboard
-from dashboards.sql import Tables, chosen
+from ragtide.dashboards.data_source import DATA_SOURCE_UID, PLUGIN
+from ragtide.dashboards.sdk import DATA_SOURCE, board, dashboard
+from ragtide.dashboards.sql import APP, RUN, Tables
+from ragtide.dashboards.variable_sql import in_variable, options
 
 _ALL = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
 
@@ -12,16 +13,17 @@ _ALL = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
 def variables(tables: Tables) -> list[board.QueryVariable | board.CustomVariable | board.DatasourceVariable]:
     """Data source, run, application, environment, model and the size of the windows, in this order."""
     windows = f"FROM {tables.name('windows')} WHERE $__timeFilter(start)"
-    of_run = f"{windows} AND run_id = ${{run:singlequote}}"
-    of_app = f"{of_run} AND app = ${{app:singlequote}}"
-    source = dashboard.VariableOption(selected=True, text="ragwatch", value=DATA_SOURCE_UID)
+    of_run = f"{windows} AND {RUN}"
+    of_app = f"{of_run} AND {APP}"
+    of_here = f"{of_app} AND {in_variable('environment')}"
+    source = dashboard.VariableOption(selected=True, text="ragtide", value=DATA_SOURCE_UID)
     live = dashboard.VariableOption(selected=True, text="live", value="live")
     return [
         board.DatasourceVariable("datasource").label("Data source").type(PLUGIN).current(source),
         _queried("run", "Run", f"SELECT DISTINCT run_id {windows} ORDER BY run_id").current(live),
         _queried("app", "Application", f"SELECT DISTINCT app {of_run} ORDER BY app"),
-        _several("environment", "Environment", f"SELECT DISTINCT environment {of_app} ORDER BY environment"),
-        _several("model", "Model", f"SELECT DISTINCT model {of_app} AND {chosen('environment')} ORDER BY model"),
+        _several("environment", "Environment", f"SELECT DISTINCT {options('environment')} {of_app} ORDER BY label"),
+        _several("model", "Model", f"SELECT DISTINCT {options('model')} {of_here} ORDER BY label"),
         _sizes(tables),
     ]
 
@@ -29,8 +31,8 @@ def variables(tables: Tables) -> list[board.QueryVariable | board.CustomVariable
 def standards(tables: Tables) -> board.QueryVariable:
     """The principles of compliance that problems of the application touch, by which those that are open are chosen."""
     sql = (
-        f"SELECT DISTINCT arrayJoin(standards) AS standard FROM {tables.name('problems')} "
-        f"WHERE app = ${{app:singlequote}} AND {chosen('environment')} AND opened_at <= $__toTime ORDER BY standard"
+        f"SELECT DISTINCT {options('standard')} FROM {tables.name('problems')} ARRAY JOIN standards AS standard "
+        f"WHERE {APP} AND {in_variable('environment')} AND opened_at <= $__toTime ORDER BY label"
     )
     return _several("standard", "Standard", sql)
 

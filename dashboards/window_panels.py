@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 
-from dashboards.judged import Judged
-from dashboards.metric_panels import coverage, good, name, primary, title_of, unit
-from dashboards.panels import lines, rows
-from dashboards.sdk import table, timeseries
-from dashboards.sql import Tables
-from dashboards.window_sql import by_class, own_values
-from evaluators.spec import Evaluator
+from ragtide.dashboards.metric_panels import coverage, good_side, name, primary, title_of, unit
+from ragtide.dashboards.panels import lines, rows
+from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.sdk import table, timeseries
+from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.window_sql import by_class, own_values
+from ragtide.evaluators.spec import Evaluator
 
 _OPEN = "Windows that are still open are not shown."
 
 
 def window_panels(
-    evaluator: Evaluator, tables: Tables, judged: Mapping[str, Judged]
+    evaluator: Evaluator, tables: Tables, rule_lines: Mapping[str, RuleLine]
 ) -> Iterator[timeseries.Panel | table.Panel]:
     """Each primary metric with its line, the others together, a table of those by class, and the coverage."""
     plain = [metric for metric in evaluator.metrics if not metric.per]
@@ -22,12 +22,14 @@ def window_panels(
         if metric.primary:
             full = name(evaluator, metric)
             query = own_values(tables, {full: metric.key})
-            panel = primary(evaluator, metric, [query], judged.get(full), f" {_OPEN}")
+            panel = primary(evaluator, metric, [query], rule_lines.get(full), f" {_OPEN}")
             yield panel.display_name("${__field.labels.series}")
     others = [metric for metric in plain if not metric.primary]
     for grafana_unit in sorted({unit(metric) for metric in others}):
         alike = [metric for metric in others if unit(metric) == grafana_unit]
-        says = "; ".join(f"{metric.key}: {good(metric, judged.get(name(evaluator, metric)))}" for metric in alike)
+        says = "; ".join(
+            f"{metric.key}: {good_side(metric, rule_lines.get(name(evaluator, metric)))}" for metric in alike
+        )
         query = own_values(tables, {name(evaluator, metric): metric.key for metric in alike})
         panel = lines(title_of(evaluator, alike), f"Of whole windows. {says}. {_OPEN}", [query], grafana_unit, 8)
         yield panel.display_name("${__field.name} ${__field.labels.series}")

@@ -6,8 +6,8 @@ has the mean of windows, each by the records it rests on; of shares, that is the
 
 from collections.abc import Mapping, Sequence
 
-from dashboards.sql import Tables
-from drift.windows.sql import text
+from ragtide.dashboards.sql import Tables
+from ragtide.drift.sql import text
 
 _SERIES = "arrayStringConcat(arrayFilter(part -> part != '', [environment, model, prompt_version]), ' ')"
 

@@ -6,18 +6,16 @@ from pathlib import Path
 
 import click
 
-from evaluators import registry
-from evaluators.describe import describe, in_words
-from evaluators.settings import EvaluatorSettings
-from stream.cli import main
-from stream.configuration.names import leaves, variable_of
-from stream.settings import Settings
+from ragtide.evaluators import registry
+from ragtide.evaluators.describe import describe, in_words
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.stream.cli import main
+from ragtide.stream.settings.environment import leaves, variable_of
+from ragtide.stream.settings.loader import Settings
 
 HERE = Path(__file__).parent / "reference"
 MIGRATIONS = Path(__file__).parents[1] / "sinks" / "clickhouse" / "migrations"
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)\n\((.*?)\n\)\nENGINE = (.*?);", re.DOTALL)
-_ADDED = re.compile(r"ALTER TABLE (\w+) ADD COLUMN IF NOT EXISTS (\w+) (.+?) COMMENT '(.*?)' AFTER \w+[,;]")
-_SORTED = re.compile(r"ALTER TABLE (\w+) [^;]*MODIFY ORDER BY (\([^;]*\));")
 _COLUMN = re.compile(r"^    (\w+) (.+?)(?: DEFAULT [\w().]+)?(?: COMMENT '(.*)')?,?$", re.MULTILINE)
 
 
@@ -28,21 +26,22 @@ def settings() -> str:
         for path, field in leaves(Settings)
     ]
     return (
-        "# Settings\n\nOne TOML file (`ragwatch.toml`, `--config FILE` or `RAGWATCH_CONFIG`), and variables over it: "
-        f"`kafka.topics` is `{variable_of(('kafka', 'topics'))}`. An unknown name is an error. `ragwatch config` "
-        "prints the effective settings and where each came from.\n\n" + _table(("setting", "default", "meaning"), rows)
+        "# Settings\n\nSettings come from one TOML file (`ragtide.toml`, `--config FILE` or `RAGTIDE_CONFIG`). "
+        f"Environment variables override it: `kafka.topics` is `{variable_of(('kafka', 'topics'))}`. "
+        "An unknown name is an error. `ragtide config` prints the effective settings and the origin of each.\n\n"
+        + _table(("setting", "default", "meaning"), rows)
     )
 
 
 def commands() -> str:
     """Every command's --help."""
     parts = ["# Commands\n"]
-    context = click.Context(main, info_name="ragwatch", help_option_names=["-h", "--help"])
+    context = click.Context(main, info_name="ragtide", help_option_names=["-h", "--help"])
     for name in main.list_commands(context):
         command = main.get_command(context, name)
         if command is None:
             raise LookupError(name)
-        parts += [f"## ragwatch {name}\n", *_helps(command, context, name)]
+        parts += [f"## ragtide {name}\n", *_helps(command, context, name)]
     return "\n".join(parts)
 
 
@@ -76,14 +75,14 @@ def tables() -> str:
     """Every table and its columns."""
     parts = ["# Tables\n"]
     files = [file.read_text() for file in sorted(MIGRATIONS.glob("*.sql"))]
-    added = [column for text in files for column in _ADDED.findall(text)]
-    sorted_by = dict(key for text in files for key in _SORTED.findall(text))
     for text in files:
         for name, columns, engine in _TABLE.findall(text):
-            before, by, key = " ".join(engine.split()).partition("ORDER BY ")
-            parts.append(f"## {name}\n\n`ENGINE = {before}{by}{sorted_by.get(name, key)}`\n")
-            rows = [(f"`{c}`", f"`{kind}`", said) for c, kind, said in _COLUMN.findall(columns) if c != "INDEX"]
-            rows += [(f"`{c}`", f"`{kind}`", said) for table, c, kind, said in added if table == name]
+            parts.append(f"## {name}\n\n`ENGINE = {' '.join(engine.split())}`\n")
+            rows = [
+                (f"`{column}`", f"`{kind}`", meaning.replace("''", "'"))
+                for column, kind, meaning in _COLUMN.findall(columns)
+                if column not in ("INDEX", "CONSTRAINT")
+            ]
             parts.append(_table(("column", "type", "meaning"), rows))
     return "\n".join(parts)
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import NamedTuple
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 
 # Of ingest times, for whoever goes by them: an insert shows up a little after its rows' time.
 INGEST_OVERLAP = timedelta(seconds=60)
@@ -16,12 +16,12 @@ class CursorRow(NamedTuple):
     position: int
 
 
-def position(database: Database, name: str) -> int:
+def load(database: Database, name: str) -> int:
     """The furthest that was kept under this name; 0 where nothing was."""
     rows = database.rows("SELECT max(position) AS position FROM cursors WHERE name = {name:String}", {"name": name})
     return int(rows[0]["position"])
 
 
-def keep(database: Database, name: str, position: int) -> None:
+def save(database: Database, name: str, position: int) -> None:
     """The next look under this name, whoever takes it, begins at this position."""
     database.insert("cursors", [CursorRow(name, position)])

@@ -10,8 +10,8 @@ from itertools import count
 from threading import Lock
 from typing import NamedTuple, Protocol
 
-from evaluators.errors import Transient
-from sinks.clickhouse.database import Database
+from ragtide.evaluators.errors import Transient
+from ragtide.sinks.clickhouse.database import Database
 
 logger = logging.getLogger(__name__)
 _ATTEMPTS = 10
@@ -27,15 +27,15 @@ class Term:
 
     epoch: int
     elected_at: datetime
-    deciding: Lock = field(default_factory=Lock, repr=False, compare=False)
+    problem_lock: Lock = field(default_factory=Lock, repr=False, compare=False)
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def next_version(self) -> int:
         """Greater than every version of this term and of all terms before it."""
-        return least_version(self.epoch) | next(self._numbers)
+        return min_version(self.epoch) | next(self._numbers)
 
 
-def least_version(epoch: int) -> int:
+def min_version(epoch: int) -> int:
     """Greater than every version of the terms before that epoch, and less than those of its leader."""
     return epoch << 32
 

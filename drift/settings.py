@@ -1,71 +1,107 @@
-"""Settings of windows, rules and jobs. Read by `stream.settings` only."""
+"""Settings of windows, rules, jobs, topics and anomalies. Read by `ragtide.stream.settings.loader` only.
+
+A table `[SECTION.apps.NAME]` has any of the settings that may differ by application, each in place of the default."""
 
 from itertools import pairwise
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
-from drift.app_rules import AppRules, Count, Duration, Share
-from drift.per_app import AppDrift, AppWindows
-from evaluators.spec import Metric, RuleKind
+from ragtide.drift.rule_settings import AppRules, Count, Duration, Share
+from ragtide.evaluators.spec import Metric, RuleKind
 
-Severity = Literal["low", "medium", "high"]
+Factor = Annotated[float, Field(ge=1, le=100)]
+
+
+class AppWindows(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """How windows are split into segments. For one app, only what is set overrides the default."""
+
+    segments: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="Segments that split primary metrics: name = values. Unlisted values count as __other__. An empty "
+        "list picks the values with the most traces, once a day.",
+    )
+    segment_values: Count = Field(
+        default=20, ge=1, le=1000, description="Number of values to pick per app, for a segment without listed values."
+    )
+
+
+class AppDrift(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """Which series are tested for changes, and how large a change must be. For one app, only what is set overrides."""
+
+    enabled: bool = Field(default=True, description="Test series for changes from their baselines.")
+    ignore: tuple[str, ...] = Field(
+        default=(), description="Metrics to leave out of change detection, e.g. operations.cost_usd."
+    )
+    margin: Factor = Field(
+        default=1.0,
+        description="Smallest change worth reporting, as a multiple of the default tolerance. Higher means fewer, "
+        "larger findings. The tolerance is 1 % of a score's range, 10 % of its variance and 10 % of a day's records. "
+        "It is a factor of 1.2 of a category's odds and 2 points of AUC for questions.",
+    )
+
+
+Severity = Literal["info", "warning", "critical"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # the least severe first
 Seconds = Annotated[int, Field(ge=1)]
 Of = TypeVar("Of", bound=BaseModel)
 
 
-def laid_over(settings: Of, said: BaseModel | None) -> Of:
+def overlay(settings: Of, override: BaseModel | None) -> Of:
     """The settings with those in their place that are said of one application."""
-    if said is None:
+    if override is None:
         return settings
-    return settings.model_copy(update={name: getattr(said, name) for name in said.model_fields_set})
+    return settings.model_copy(update={name: getattr(override, name) for name in override.model_fields_set})
 
 
 class WindowSettings(AppWindows, extra="forbid", frozen=True, allow_inf_nan=False):
-    """How scores are gathered into windows of event time, and when a window closes."""
+    """Sizes of windows, segments, and when a window closes."""
 
     base_s: Seconds = Field(
-        default=60, description="Size of the windows that rules judge; hours and days are made of them."
+        default=60, description="Size, in seconds, of the windows that rules evaluate. Larger windows are made of them."
     )
     sizes_s: tuple[Seconds, ...] = Field(
         default=(3600, 86400),
-        description="Sizes kept besides the base, each a multiple of the one before, the first of base_s; all divide a "
-        "day.",
+        description="Larger window sizes, in seconds. Each must be a multiple of the one before (the first of base_s) "
+        "and divide a day.",
     )
     out_of_orderness_s: Duration = Field(
-        default=30.0, ge=0, description="How far event times of a partition may be out of order."
+        default=30.0, ge=0, description="Maximum seconds that event times within a partition may be out of order."
     )
     allowed_lateness_s: Duration = Field(
-        default=3600.0, ge=0, description="Late rows of a window closed so long ago change its numbers and never page."
+        default=3600.0,
+        ge=0,
+        description="Seconds after a window closes in which late rows can change its verdict. Later rows change its "
+        "numbers only.",
     )
     heartbeat_timeout_s: Duration = Field(
-        default=30.0, gt=0, description="A partition whose worker was silent for so long is stuck, not idle."
+        default=30.0, gt=0, description="Seconds without a worker's heartbeat after which a partition is stuck."
     )
     idle_after_s: Duration = Field(
         default=10.0,
         ge=0,
-        description="A partition with lag 0 and nothing new for so long is idle and holds nothing back.",
+        description="Seconds without lag or new records after which a partition is idle and holds no window back.",
     )
     stuck_wait_s: Duration = Field(
         default=300.0,
         gt=0,
-        description="Longest windows wait for a stuck partition; then they close and say incomplete.",
+        description="Maximum seconds that windows wait for a stuck partition. Then they close, marked incomplete.",
     )
     partition_expiry_s: Duration = Field(
-        default=86400.0, gt=0, description="A partition that no worker has spoken of for so long is gone."
+        default=86400.0, gt=0, description="Seconds without a heartbeat after which a partition is ignored."
     )
     apps: dict[str, AppWindows] = Field(
         default={},
-        description="What differs per app, in tables such as [windows.apps.docs-bot]: segments, in place of all of "
-        "those above, and segment_values.",
+        description="Overrides by app, in tables such as [windows.apps.docs-bot]: segments, which replaces all of the "
+        "above, and segment_values.",
     )
 
     def of(self, app: str) -> "WindowSettings":
         """The same, with what is said of this app in place of the defaults."""
-        return laid_over(self, self.apps.get(app))
+        return overlay(self, self.apps.get(app))
 
     @model_validator(mode="after")
-    def _nested(self) -> "WindowSettings":
+    def _sizes_nest(self) -> "WindowSettings":
         sizes = self.all_sizes_s
         if sizes[0] < self.base_s:
             raise ValueError(
@@ -88,72 +124,69 @@ class WindowSettings(AppWindows, extra="forbid", frozen=True, allow_inf_nan=Fals
 
 
 class RuleOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
-    """What differs from the defaults for one metric; of several that fit a series the most specific field wins."""
+    """Overrides for one metric. If several match a series, each field comes from the most specific one that sets it."""
 
     metric: str = Field(description="evaluator.metric, e.g. operations.latency_seconds.")
-    app: str | None = Field(default=None, description="Only this app; absent: every app.")
-    segment: str | None = Field(default=None, description="Only this segment ('' is the whole); absent: all.")
-    segment_value: str | None = Field(default=None, description="Only this value of the segment; absent: all.")
-    enabled: bool = Field(default=True, description="False: no rule watches this metric.")
-    rule: RuleKind | None = Field(default=None, description="How a window is judged: mean, share, value or any.")
-    min: float | None = Field(default=None, description="Least good value of a record (rule value: of the window).")
-    max: float | None = Field(default=None, description="Greatest good value of a record (rule value: of the window).")
+    app: str | None = Field(default=None, description="Only this app. If absent, all.")
+    segment: str | None = Field(default=None, description="Only this segment; '' is the total. If absent, all.")
+    segment_value: str | None = Field(default=None, description="Only this value of the segment. If absent, all.")
+    enabled: bool = Field(default=True, description="false turns all rules of this metric off.")
+    rule: RuleKind | None = Field(default=None, description="How a window is evaluated: mean, share, value or any.")
+    min: float | None = Field(default=None, description="Smallest good value of a record (rule value: of the window).")
+    max: float | None = Field(default=None, description="Largest good value of a record (rule value: of the window).")
     limit: Share | None = Field(
-        default=None, description="Rule share: greatest good share of records beyond min or max."
+        default=None, description="Rule share: largest acceptable share of records beyond min or max."
     )
     failure_limit: Share | None = Field(
-        default=None, description="Rule mean: greatest good share of records beyond min or max, whatever the mean."
+        default=None, description="Rule mean: largest acceptable share of records beyond min or max, whatever the mean."
     )
     min_sample: Count | None = Field(
-        default=None, ge=1, description="Windows are pooled until they have so many scored records."
+        default=None, ge=1, description="Windows are pooled until they have this many scored records."
     )
-    k: Count | None = Field(default=None, ge=1, description="Opens where k of the last m windows are bad.")
-    m: Count | None = Field(default=None, ge=1, description="Of how many windows k must be bad for it to open.")
-    resolve_after: Count | None = Field(default=None, ge=1, description="Resolves after so many good windows in a row.")
-    severity: Severity | None = Field(default=None, description="Instead of what the share of bad records says.")
-    allow_kinds: tuple[str, ...] = Field(
-        default=(), description="Rule any: evidence of these kinds does not count, e.g. email."
-    )
+    k: Count | None = Field(default=None, ge=1, description="A problem opens if k of the last m windows are bad.")
+    m: Count | None = Field(default=None, ge=1, description="Number of last windows of which k must be bad.")
+    resolve_after: Count | None = Field(default=None, ge=1, description="Good windows in a row that resolve a problem.")
+    severity: Severity | None = Field(default=None, description="Severity, instead of the one by share of bad records.")
+    allow_kinds: tuple[str, ...] = Field(default=(), description="Rule any: kinds of evidence to ignore, e.g. email.")
     allow_texts: tuple[str, ...] = Field(
         default=(),
-        description="Rule any: evidence whose text fits one of these patterns does not count, e.g. *@acme.example; "
-        "needs stored texts.",
+        description="Rule any: patterns of evidence texts to ignore, e.g. *@acme.example. Needs stored texts.",
     )
 
 
 class LimitOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
-    """What differs from the limits of failures and findings; of several that fit the most specific wins."""
+    """Overrides of the limits of failures and findings. If several match, the most specific one wins."""
 
-    app: str | None = Field(default=None, description="Only this app; absent: every app.")
-    evaluator: str | None = Field(default=None, description="Only this evaluator; absent: all.")
-    error_limit: Share | None = Field(default=None, description="Instead of rules.error_limit.")
-    finding_traces: Count | None = Field(default=None, ge=1, description="Instead of rules.finding_traces.")
-    finding_limit: Share | None = Field(default=None, description="Instead of rules.finding_limit.")
+    app: str | None = Field(default=None, description="Only this app. If absent, all.")
+    evaluator: str | None = Field(default=None, description="Only this evaluator. If absent, all.")
+    error_limit: Share | None = Field(default=None, description="In place of rules.error_limit.")
+    finding_traces: Count | None = Field(default=None, ge=1, description="In place of rules.finding_traces.")
+    finding_limit: Share | None = Field(default=None, description="In place of rules.finding_limit.")
 
 
 class Objective(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
-    """A service-level objective: so great a share of the records is to be good, over so many days."""
+    """A service-level objective: the share of records that must be good over a number of days."""
 
     name: str = Field(
         pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$",
-        description="In problems, e.g. answers-in-time; of several of one name that of an app goes before that of all.",
+        description="Name in problems, e.g. answers-in-time. An app's objective overrides the one for all apps.",
     )
-    enabled: bool = Field(default=True, description="False: it is not watched, for its app or for all.")
+    enabled: bool = Field(default=True, description="false turns the objective off, for its app or for all.")
     metric: str = Field(description="evaluator.metric, e.g. operations.latency_seconds.")
-    app: str | None = Field(default=None, description="Only this app; absent: every app, each by itself.")
-    min: float | None = Field(default=None, description="Least good value of a record.")
+    app: str | None = Field(default=None, description="Only this app. If absent, every app on its own.")
+    min: float | None = Field(default=None, description="Smallest good value of a record.")
     max: float | None = Field(
-        default=None, description="Greatest good value; without min and max the metric's own threshold is the line."
+        default=None, description="Largest good value. Without min and max, the metric's own threshold applies."
     )
-    target: float = Field(default=0.99, gt=0, lt=1, description="Share of the records that is to be good.")
+    target: float = Field(default=0.99, gt=0, lt=1, description="Share of records that must be good.")
     period_days: Count = Field(
         default=28,
         ge=3,
         le=365,
-        description="The days that the error budget is for; the windows looked at go with them.",
+        description="Days that the error budget covers. The burn-rate windows scale with it.",
     )
 
-    def lines(self, metric: Metric) -> tuple[float | None, float | None]:
+    def bounds(self, metric: Metric) -> tuple[float | None, float | None]:
         """Least and greatest good value of a record of this metric."""
         if self.min is not None or self.max is not None:
             return self.min, self.max
@@ -164,42 +197,42 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
     """When a window is bad and when bad windows are a problem."""
 
     asked_within_s: Duration = Field(
-        default=86400.0, gt=0, description="Flips and inconsistency are told of the traces of so long."
+        default=86400.0, gt=0, description="Flips and inconsistency are computed over the traces of this many seconds."
     )
-    disk_limit: Share = Field(default=0.85, description="Greatest good share of a disk of ClickHouse that is used.")
+    disk_limit: Share = Field(default=0.85, description="Largest acceptable used share of a ClickHouse disk.")
     dead_letters: Count = Field(
         default=30,
         ge=1,
-        description="So many dead letters of a topic in an hour are a problem, where that is 3 times the usual.",
+        description="A problem opens if a topic has this many dead letters in an hour, and 3 times the usual.",
     )
     retention_share: Share = Field(
         default=0.5,
-        description="Greatest age of the oldest record that waits for a lane, as a share of its topic's retention; "
-        "above it a problem where it does not become younger.",
+        description="Largest acceptable age of a lane's oldest unread record, as a share of the topic's retention. "
+        "Above it, a problem opens unless the lane is catching up.",
     )
-    overrides: tuple[RuleOverride, ...] = Field(default=(), description="What differs per metric, app and segment.")
+    overrides: tuple[RuleOverride, ...] = Field(default=(), description="Overrides by metric, app and segment.")
     limits: tuple[LimitOverride, ...] = Field(
-        default=(), description="What differs of error_limit, finding_traces and finding_limit per app and evaluator."
+        default=(), description="Overrides of error_limit, finding_traces and finding_limit by app and evaluator."
     )
     objectives: tuple[Objective, ...] = Field(
-        default=(), description="Service-level objectives; a problem tells that an error budget burns too fast."
+        default=(), description="Service-level objectives. A problem opens if an error budget burns too fast."
     )
 
     apps: dict[str, AppRules] = Field(
         default={},
-        description="What differs per app, in tables such as [rules.apps.docs-bot]: any of the settings of [rules] but "
-        "asked_within_s, those of brokers and disks, and overrides, limits and objectives, which name their app.",
+        description="Overrides by app, in tables such as [rules.apps.docs-bot]. Not possible there: asked_within_s, "
+        "disk_limit, dead_letters, retention_share, overrides, limits, objectives. The last three name their app.",
     )
 
     def of(self, app: str) -> "RuleSettings":
         """The same, with what is said of this app in place of the defaults."""
-        return laid_over(self, self.apps.get(app))
+        return overlay(self, self.apps.get(app))
 
     def objective(self, name: str, app: str) -> Objective | None:
         """The one of that name that holds for this app: its own, or that of all; None where it has none."""
         own = [one for one in self.objectives if one.name == name and one.app in (None, app)]
-        said = max(own, key=lambda one: one.app is not None, default=None)
-        return said if said is not None and said.enabled else None
+        override = max(own, key=lambda one: one.app is not None, default=None)
+        return override if override is not None and override.enabled else None
 
     @model_validator(mode="after")
     def _objectives_have_names(self) -> "RuleSettings":
@@ -210,14 +243,14 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
         return self
 
     @model_validator(mode="after")
-    def _can_hold(self) -> "RuleSettings":
+    def _is_satisfiable(self) -> "RuleSettings":
         own = [(f"rules.apps.{app}", self.of(app), (None, app)) for app in self.apps]
         others = {None, *(one.app for one in self.overrides)} - self.apps.keys()
         for name, rules, apps in (("rules", self, tuple(others)), *own):
-            if rules.severity_medium > rules.severity_high:
+            if rules.severity_warning > rules.severity_critical:
                 raise ValueError(
-                    f"{name}: severity_medium ({rules.severity_medium}) is above severity_high "
-                    f"({rules.severity_high}): nothing would be medium"
+                    f"{name}: severity_warning ({rules.severity_warning}) is above severity_critical "
+                    f"({rules.severity_critical}): nothing would be a warning"
                 )
             overrides = [o for o in self.overrides if o.app in apps]
             for what, k, m in [
@@ -232,119 +265,128 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
 class JobSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """How often the scheduled jobs run."""
 
-    every_s: Duration = Field(default=10.0, gt=0, description="Roll-up of windows, rules and announcements.")
+    every_s: Duration = Field(
+        default=10.0, gt=0, description="Seconds between runs of roll-up, rules, label joins and notifications."
+    )
     reconcile_every_s: Duration = Field(
         default=60.0,
         gt=0,
-        description="Looks for traces sent again with another time or app, and for apps and lanes that stopped.",
+        description="Seconds between checks for silent apps, stalled lanes, and traces sent again with another time, "
+        "app, environment or `probe`.",
     )
     checks_every_s: Duration = Field(
         default=60.0,
         gt=0,
-        description="Looks for errors and remarks of evaluators, error budgets that burn, disks and retentions that "
-        "run out, dead letters, and jobs that fail.",
+        description="Seconds between checks of evaluator errors and remarks, error budgets, disks, retention, dead "
+        "letters and jobs.",
     )
     rates_every_s: Duration = Field(
-        default=300.0, gt=0, description="Looks at the shares of traces that fail a metric or flip, which are of hours."
+        default=300.0, gt=0, description="Seconds between checks of failure rates and flip rates."
     )
     repeats_every_s: Duration = Field(
-        default=900.0, gt=0, description="Looks for questions answered inconsistently, of a day."
+        default=900.0, gt=0, description="Seconds between checks for inconsistent answers to repeated questions."
     )
-    insights_every_s: Duration = Field(default=3600.0, gt=0, description="Insights are stated anew so often.")
-    insights_period_s: Duration = Field(default=86400.0, ge=60, description="The period an insight speaks of.")
+    insights_every_s: Duration = Field(default=3600.0, gt=0, description="Seconds between updates of insights.")
+    insights_period_s: Duration = Field(
+        default=86400.0, ge=60, description="Seconds of traffic that an insight covers."
+    )
     insights_questions: Count = Field(
         default=10,
         ge=1,
         le=1000,
-        description="How many of the weakest questions are stated, and how many weak groups and topics.",
+        description="Maximum number of weak questions, of weak groups and of weak topics to report.",
     )
     insights_traces: Count = Field(
-        default=20_000, ge=100, le=20_000, description="Weak points of an app are sought in so many traces, by lot."
+        default=20_000,
+        ge=100,
+        le=20_000,
+        description="Number of randomly sampled traces per app to find weak points in.",
     )
     insights_min_traces: Count = Field(
-        default=3, ge=1, description="Questions asked less often than this are not stated as weak."
+        default=3, ge=1, description="Minimum number of traces of a question that is reported as weak."
     )
     explain_every_s: Duration = Field(
-        default=30.0, gt=0, description="Looks for the cause of open problems that have none told yet."
+        default=30.0, gt=0, description="Seconds between searches for the causes of open problems."
     )
     explain_problems: Count = Field(
-        default=20, ge=1, description="The cause of at most so many problems is looked for in one run, newest first."
+        default=20, ge=1, description="Maximum number of problems per run whose cause is searched for, newest first."
     )
     explain_s: Duration = Field(
-        default=20.0, gt=0, description="A run begins to look for no other problem's cause after so long."
+        default=20.0, gt=0, description="Seconds after which a run starts no further search for a cause."
     )
     live_after_s: Duration = Field(
-        default=120.0, gt=0, description="/live fails where a leader has finished no job for so long."
+        default=120.0, gt=0, description="Seconds without a finished job after which /live of the leader fails."
     )
     failing_runs: Count = Field(
-        default=5, ge=1, description="A job that failed so many times in a row is a problem, until as many went well."
+        default=5, ge=1, description="Failed runs of a job in a row that open a problem; as many good ones resolve it."
     )
     behind_share: Share = Field(
         default=0.5,
-        description="A job that ended less than this share of the runs that its interval asks for is a problem.",
+        description="A problem opens if a job ends less than this share of the runs that its interval asks for.",
     )
 
 
 class TopicSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
-    """How the topics of questions are found, from stored embeddings; needs ragwatch[insights]."""
+    """How topics of questions are found, from stored vectors. Needs ragtide[insights]."""
 
-    enabled: bool = Field(default=True, description="Whether topics are found, and traces placed in them.")
-    every_s: Duration = Field(default=86400.0, gt=0, description="Topics are found anew so often.")
-    period_days: Count = Field(default=7, ge=1, description="Days whose questions are looked at.")
+    enabled: bool = Field(default=True, description="Find topics of questions and assign traces to them.")
+    every_s: Duration = Field(default=86400.0, gt=0, description="Seconds between fits of an application's topics.")
+    period_days: Count = Field(default=7, ge=1, description="Days of questions that topics are fitted on.")
     from_questions: Count = Field(
-        default=200, ge=20, description="Topics are found for an application with so many questions in period_days."
+        default=200, ge=20, description="Minimum number of questions within period_days for which topics are fitted."
     )
     questions: Count = Field(
-        default=10_000, ge=100, le=20_000, description="How many questions of an application are looked at, by lot."
+        default=10_000,
+        ge=100,
+        le=20_000,
+        description="Maximum number of randomly sampled questions per app to fit topics on.",
     )
-    least_questions: Count = Field(default=10, ge=5, description="A topic has at least so many different questions.")
+    least_questions: Count = Field(default=10, ge=5, description="Minimum number of different questions of a topic.")
     named: bool = Field(
         default=True,
-        description="Topics are named by words that many of their questions use, where texts are stored in full or "
-        "masked; such names are kept for as long as scores and windows are. False: topics are numbered.",
+        description="Name topics by words that many of their questions use, if texts are stored in full or masked. "
+        "Names are kept as long as scores and windows. If false, topics are numbered.",
     )
     word_questions: Count = Field(
-        default=10, ge=5, description="A word names a topic only where so many different questions of it use the word."
+        default=10, ge=5, description="A word names a topic only if this many of its different questions use it."
     )
-    seed: Count = Field(
-        default=1, ge=0, description="Which questions are drawn by lot, and how their topics are sought."
-    )
-    refresh_s: Duration = Field(default=60.0, gt=0, description="Workers look for newer topics so often.")
+    seed: Count = Field(default=1, ge=0, description="Random seed of the sample and of the clustering.")
+    refresh_s: Duration = Field(default=60.0, gt=0, description="Seconds between a worker's checks for newer topics.")
 
 
 class DriftSettings(AppDrift, extra="forbid", frozen=True, allow_inf_nan=False):
-    """How series are watched for changes against what is usual for them."""
+    """How series are tested for changes from their baselines."""
 
-    every_s: Duration = Field(default=60.0, gt=0, description="Closed windows are looked at for changes so often.")
+    every_s: Duration = Field(default=60.0, gt=0, description="Seconds between scans of closed windows for changes.")
     questions_every_s: Duration = Field(
-        default=300.0, gt=0, description="What users ask is looked at for changes so often, by its stored vectors."
+        default=300.0, gt=0, description="Seconds between checks of question vectors for changes."
     )
     history_days: Count = Field(
-        default=14, ge=2, le=60, description="Days that baselines are learned from, anew once a day."
+        default=14, ge=2, le=60, description="Days of history that baselines are learned from, once a day."
     )
     fleet_run_days: float | None = Field(
         default=None,
         gt=0,
         le=1_000_000,
-        description="At most one false problem of all series together in so many days is expected; unset: one of each "
+        description="Days in which at most one false problem is expected over all series together. If unset, one per "
         "series in 1,000 days.",
     )
     apps: dict[str, AppDrift] = Field(
         default={},
-        description="What differs per app, in tables such as [drift.apps.docs-bot]: enabled, ignore, margin.",
+        description="Overrides by app, in tables such as [drift.apps.docs-bot]: enabled, ignore, margin.",
     )
 
     def of(self, app: str) -> "DriftSettings":
         """The same, with what is said of this app in place of the defaults."""
-        return laid_over(self, self.apps.get(app))
+        return overlay(self, self.apps.get(app))
 
-    def watches(self, app: str, metric: str) -> bool:
+    def monitors(self, app: str, metric: str) -> bool:
         """Whether an application's metric is watched."""
         own = self.of(app)
         return own.enabled and metric not in own.ignore
 
     @property
-    def watches_somebody(self) -> bool:
+    def monitors_any_app(self) -> bool:
         """Whether any application may be watched."""
         return self.enabled or any(self.of(app).enabled for app in self.apps)
 

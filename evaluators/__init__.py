@@ -1,6 +1,6 @@
 """What evaluators are written and tested with, here or in a package of one's own; importing it loads nothing else.
 
-    from evaluators import Metric, Scored, evaluator
+    from ragtide.evaluators import Metric, Scored, evaluator
 
 A name is looked up in the module that has it when it is first asked for: the command line imports this package and must
 not wait for numpy.
@@ -15,19 +15,19 @@ __all__ += ["check_evaluator", "check_golden", "evaluator", "golden_traces"]
 __all__ += ["ClassValue", "Combined", "class_label", "name_and_labels", "part_key"]
 
 if TYPE_CHECKING:
-    from evaluators.check import check_evaluator
-    from evaluators.golden import check_golden, golden_traces
-    from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
-    from evaluators.parts import ClassValue, Combined, class_label, name_and_labels, part_key
-    from evaluators.spec import Budget, Evaluator, Metric, Need, NoParams, Sentence, Shared, Vectors, evaluator
-    from evaluators.trace import Chunk, Trace
+    from ragtide.evaluators.check import check_evaluator
+    from ragtide.evaluators.golden import check_golden, golden_traces
+    from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+    from ragtide.evaluators.parts import ClassValue, Combined, class_label, name_and_labels, part_key
+    from ragtide.evaluators.spec import Budget, Evaluator, Metric, Need, NoParams, Sentence, Shared, Vectors, evaluator
+    from ragtide.evaluators.trace import Chunk, Trace
 else:
 
     def __getattr__(name: str) -> object:
         """The public name, from the first module that has it."""
         if name in __all__:
             for home in ("outcome", "trace", "parts", "spec", "check", "golden"):  # the lightest first
-                found = getattr(import_module(f"evaluators.{home}"), name, None)
+                found = getattr(import_module(f"{__name__}.{home}"), name, None)
                 if found is not None:
                     return found
-        raise AttributeError(f"module 'evaluators' has no attribute {name!r}")
+        raise AttributeError(f"module 'ragtide.evaluators' has no attribute {name!r}")

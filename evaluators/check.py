@@ -9,20 +9,21 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evaluators.check_windows import window_faults
-from evaluators.encoder import Encoder
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.fingerprint import fingerprint
-from evaluators.models import Model
-from evaluators.models.hashing import HashingModel
-from evaluators.outcome import Failed, Outcome, Scored
-from evaluators.plan import Prepared, models_of
-from evaluators.registry import unsound
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.spec import Ask, Evaluator, ModelRef, Vectors
-from evaluators.specimens import CANARY, specimens
-from evaluators.trace import Trace
+from ragtide.evaluators.check_growth import growth_faults
+from ragtide.evaluators.check_windows import window_faults
+from ragtide.evaluators.encoder import Encoder
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.hostile_traces import CANARY, hostile_traces
+from ragtide.evaluators.models import Model
+from ragtide.evaluators.models.hashing import HashingModel
+from ragtide.evaluators.outcome import Failed, Outcome, Scored
+from ragtide.evaluators.plan import PreparedEvaluator, models_of
+from ragtide.evaluators.registry import unsound
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.spec import Ask, Evaluator, ModelRef, Vectors
+from ragtide.evaluators.trace import Trace
 
 TOLERANCE = 1e-5  # vectors of one text differ by less, whatever batch it is in
 
@@ -37,13 +38,15 @@ def check_evaluator(
     """Raises `AssertionError` that lists every way in which the evaluator breaks its contract.
 
     It is run over `traces`, at least one of which it must score, and over ordinary and hostile specimens: in one
-    batch, one by one, in reverse and twice. The encoder and the models it asks are fake ones unless given.
+    batch, one by one, in reverse and twice. The encoder and the models it asks are fake ones unless given. One that
+    keeps the contract so far is timed on traces full of all kinds of values, up to the largest that its budget admits.
     """
-    faults = unsound(evaluator)
-    if not faults:
-        faults = _Check(
-            evaluator, (*traces, *specimens()), params or evaluator.params(), encoder, models or {}
-        ).faults()
+    params = params or evaluator.params()
+    faults = (
+        unsound(evaluator)
+        or _Check(evaluator, (*traces, *hostile_traces()), params, encoder, models or {}).faults()
+        or growth_faults(evaluator, params)
+    )
     if faults:
         listed = "".join(f"\n- {fault}" for fault in dict.fromkeys(faults))
         raise AssertionError(f"evaluator {evaluator.id!r} breaks its contract:{listed}")
@@ -103,7 +106,7 @@ class _Check:
             self._calls += 1
             return evaluator.score(*given)
 
-        self._prepared = Prepared(dataclasses.replace(evaluator, score=counted), params, mark, tasks=())
+        self._prepared = PreparedEvaluator(dataclasses.replace(evaluator, score=counted), params, mark, tasks=())
 
     def faults(self) -> list[str]:
         before = copy.deepcopy(self._traces)

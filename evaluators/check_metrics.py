@@ -1,6 +1,6 @@
 """The metrics of every evaluator that checks a condition: 0 or 1 for a record, so that means over windows are rates."""
 
-from evaluators.spec import Metric
+from ragtide.evaluators.spec import Metric
 
 CHECK = (
     Metric("passes", better="higher", threshold=0.5, primary=True, description="1 where the condition holds"),

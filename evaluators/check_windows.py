@@ -4,16 +4,16 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from evaluators.combining import wrong_values
-from evaluators.outcome import Scored
-from evaluators.parts import Combined
-from evaluators.spec import Evaluator
+from ragtide.evaluators.combining import wrong_values
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.parts import Combined
+from ragtide.evaluators.spec import Evaluator
 
 _TOLERANCE = 1e-9
 
 
 def window_faults(evaluator: Evaluator, scored: Sequence[Scored]) -> list[str]:
-    """How `combine` breaks the contract of `evaluators.parts` on these records' outcomes; empty if it does not."""
+    """How `combine` breaks the contract of `ragtide.evaluators.parts` on these outcomes; empty if it does not."""
     if evaluator.combine is None or not scored:
         return []
     faults = [

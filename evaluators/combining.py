@@ -4,13 +4,13 @@ import logging
 import math
 from collections.abc import Mapping
 
-from evaluators.parts import Combined
-from evaluators.spec import Evaluator, Metric
+from ragtide.evaluators.parts import Combined
+from ragtide.evaluators.spec import Evaluator, Metric
 
 _log = logging.getLogger(__name__)
 
 
-def combined(evaluator: Evaluator, parts: Mapping[str, float]) -> Combined:
+def combine_parts(evaluator: Evaluator, parts: Mapping[str, float]) -> Combined:
     """What the evaluator makes of these sums; nothing where it has no `combine` or breaks the contract, logged."""
     if evaluator.combine is None or not parts:
         return Combined()

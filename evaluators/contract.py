@@ -4,25 +4,26 @@ import math
 from collections.abc import Mapping
 from numbers import Real
 
-from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
-from evaluators.parts import wrong_parts
-from evaluators.slugs import PATTERN, is_slug
-from evaluators.spec import Evaluator
-from evaluators.trace import Trace
+from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+from ragtide.evaluators.parts import MOST_PARTS, wrong_parts
+from ragtide.evaluators.slugs import PATTERN, is_slug
+from ragtide.evaluators.spec import Evaluator
+from ragtide.evaluators.trace import LONGEST_NAME, MOST_NAMES, Trace
 
 _LABEL_LENGTH = 100
+_MOST_FINDINGS = 1_000
 _FLOAT = frozenset({float})
 _FIELDS = frozenset(Trace.__struct_fields__)
 
 
-def held(evaluator: Evaluator, outcome: object) -> Outcome:
+def validate_outcome(evaluator: Evaluator, outcome: object) -> Outcome:
     """The outcome with plain floats, or the `Failed("contract")` that says what is wrong and quotes nothing."""
     if not isinstance(outcome, (Scored, NotApplicable, Failed)):
         return Failed("contract", f"gave a {type(outcome).__name__}, not a Scored, NotApplicable or Failed")
     wrong = _wrong(evaluator, outcome)
     if wrong is not None:
         return Failed("contract", wrong)
-    return _plain(outcome) if isinstance(outcome, Scored) else outcome
+    return _with_plain_floats(outcome) if isinstance(outcome, Scored) else outcome
 
 
 def _wrong(evaluator: Evaluator, outcome: Outcome) -> str | None:
@@ -58,6 +59,8 @@ def _metrics(evaluator: Evaluator, metrics: Mapping[str, float]) -> str | None:
 
 
 def _categories(categories: Mapping[str, str]) -> str | None:
+    if len(categories) > MOST_NAMES:
+        return f"a record has at most {MOST_NAMES} categories"
     for key, label in categories.items():
         if not isinstance(label, str) or len(label) > _LABEL_LENGTH or not is_slug(key):
             return f"categories must be slugs with labels of at most {_LABEL_LENGTH} characters"
@@ -67,21 +70,27 @@ def _categories(categories: Mapping[str, str]) -> str | None:
 def _parts(evaluator: Evaluator, parts: Mapping[str, float]) -> str | None:
     for key, count in parts.items():
         number = type(count) is float or isinstance(count, Real)
-        if not isinstance(key, str) or not number or not math.isfinite(count):
-            return "parts must be finite numbers by name"
+        if not isinstance(key, str) or len(key) > LONGEST_NAME or not number or not math.isfinite(count):
+            return f"parts must be finite numbers by name, of at most {LONGEST_NAME} characters"
+    if len(parts) > MOST_PARTS:
+        return f"a record has at most {MOST_PARTS} parts"
     return None if evaluator.combine is None else wrong_parts(parts)
 
 
 def _evidence(evidence: tuple[Evidence, ...]) -> str | None:
-    for place in evidence:
-        if place.field not in _FIELDS or not 0 <= place.start <= place.end:
+    for one in evidence:
+        if one.field not in _FIELDS or not 0 <= one.start <= one.end:
             return "evidence must point at a field of the trace, with 0 <= start <= end"
-        if place.score is not None and not math.isfinite(place.score):
+        if len(one.chunk_id or "") > LONGEST_NAME or len(one.kind or "") > _LABEL_LENGTH:
+            return f"evidence must have a chunk's id of at most {LONGEST_NAME} characters, a kind of {_LABEL_LENGTH}"
+        if one.score is not None and not math.isfinite(one.score):
             return "evidence must have a finite score, or none"
     return None
 
 
 def _findings(findings: tuple[Finding, ...]) -> str | None:
+    if len(findings) > _MOST_FINDINGS:
+        return f"a record has at most {_MOST_FINDINGS} findings"
     for finding in findings:
         if wrong := _slug("finding's kind", finding.kind):
             return wrong
@@ -92,7 +101,7 @@ def _slug(what: str, value: object) -> str | None:
     return None if is_slug(value) else f"its {what} is not a slug ({PATTERN})"
 
 
-def _plain(outcome: Scored) -> Scored:
+def _with_plain_floats(outcome: Scored) -> Scored:
     """numpy's numbers and Python's booleans read alike; a store takes floats."""
     if _FLOAT.issuperset(map(type, outcome.metrics.values())) and _FLOAT.issuperset(map(type, outcome.parts.values())):
         return outcome

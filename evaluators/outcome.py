@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+MOST_EVIDENCE = 1_000  # places of one outcome that are stored: every one repeats a chunk's id
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

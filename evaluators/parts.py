@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
-from evaluators.surrogates import replaced
+from ragtide.evaluators.text.surrogates import replace_surrogates
 
 SEPARATOR = "\t"
 POOLED = "__other__"
@@ -59,7 +59,7 @@ def class_label(written: str) -> str:
 
     One of more than 64 characters is `hidden_label` of it.
     """
-    label = " ".join(_CONTROL.sub(" ", replaced(written)).split())
+    label = " ".join(_CONTROL.sub(" ", replace_surrogates(written)).split())
     return label if len(label) <= _LABEL_LENGTH else hidden_label(label)
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from evaluators.encoder import Encoder, Encoders, what_is_missing
-from evaluators.encoder.model import chosen
-from evaluators.errors import ConfigError
-from evaluators.fingerprint import fingerprint
-from evaluators.models import Models
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import SHARED, Evaluator, Lane, ModelRef, Need
-from evaluators.trace import Trace
+from ragtide.evaluators.encoder import Encoder, Encoders, what_is_missing
+from ragtide.evaluators.encoder.model import model_of
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.models import Models
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.spec import SHARED, Evaluator, Lane, ModelRef, Need
+from ragtide.evaluators.trace import Trace
 
 NO_MODELS = Models()
 NO_ENCODERS = Encoders()
@@ -24,7 +24,7 @@ DEFAULT_TASK = "question_answering"  # of a trace that names none
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedEvaluator:
     """An evaluator ready to run."""
 
     evaluator: Evaluator
@@ -42,7 +42,7 @@ class Prepared:
 class Plan:
     """What runs, sorted by id, and what would if its resources were there: id to a reason that says what to install."""
 
-    prepared: tuple[Prepared, ...]
+    prepared: tuple[PreparedEvaluator, ...]
     unavailable: Mapping[str, str]
 
 
@@ -60,7 +60,7 @@ def prepare(
     run. Those that are on by default and cannot run are listed as unavailable, and the rest work.
     """
     check_names(registry, settings)
-    prepared: list[Prepared] = []
+    prepared: list[PreparedEvaluator] = []
     unavailable: dict[str, str] = {}
     for evaluator in registry.values():
         params = parameters(evaluator, settings)  # a typo is an error in every lane, also where it is not used
@@ -73,7 +73,7 @@ def prepare(
         if reason is None:
             revisions = [models.loaded[ref].revision for ref in refs]
             mark = fingerprint(evaluator, params, own.revision if own else None, revisions)
-            prepared.append(Prepared(evaluator, params, mark, tasks_of(evaluator, settings), name or SHARED))
+            prepared.append(PreparedEvaluator(evaluator, params, mark, tasks_of(evaluator, settings), name or SHARED))
         elif settings.enabled is not None:
             raise ConfigError(f"evaluators.enabled names {evaluator.id!r}, which cannot run: {reason}")
         else:
@@ -101,7 +101,7 @@ def encoder_of(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSetti
     name = evaluator.encoder_of(params)
     if name is None or name == SHARED:
         return name
-    return SHARED if name in (settings.encoder.model, chosen(settings.encoder)) else name
+    return SHARED if name in (settings.encoder.model, model_of(settings.encoder)) else name
 
 
 def wanted_models(
@@ -141,7 +141,7 @@ def why_unavailable(evaluator: Evaluator, no_encoder: str | None) -> str | None:
     if missing := missing_extra(evaluator):
         return missing
     if Need.JUDGE in evaluator.needs:
-        return "this version of ragwatch has no judge resource"
+        return "this version of ragtide has no judge resource"
     return no_encoder
 
 

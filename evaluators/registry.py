@@ -1,4 +1,4 @@
-"""Every evaluator there is: one module each in `evaluators.builtin`, and what installed plug-ins bring."""
+"""Every evaluator there is: one module each in `ragtide.evaluators.builtin`, and what installed plug-ins bring."""
 
 import math
 import pkgutil
@@ -10,18 +10,18 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from evaluators.errors import ConfigError
-from evaluators.slugs import PATTERN, is_slug
-from evaluators.spec import Better, Domain, Evaluator, Lane, Method, Need, RuleKind
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.slugs import PATTERN, is_slug
+from ragtide.evaluators.spec import Better, Domain, Evaluator, Lane, Method, Need, RuleKind
 
-GROUP = "ragwatch.evaluators"
+GROUP = "ragtide.evaluators"
 _OF_MODELS = frozenset((Need.NLI, Need.CLASSIFIER, Need.LM))
 
 
 def load() -> Mapping[str, Evaluator]:
     """Every evaluator by id, sorted; raises `ConfigError` for a broken plug-in, an unsound spec or an id used twice.
 
-    An entry point of the group `ragwatch.evaluators` names an `Evaluator`, or a module that holds some.
+    An entry point of the group `ragtide.evaluators` names an `Evaluator`, or a module that holds some.
     """
     found: dict[str, Evaluator] = {}
     origins: dict[str, str] = {}
@@ -95,10 +95,10 @@ def _unsound_window(evaluator: Evaluator) -> list[str]:
 
 
 def _builtin() -> Iterator[tuple[str, Evaluator]]:
-    from evaluators import builtin
+    from ragtide.evaluators import builtin
 
-    for module in pkgutil.iter_modules(builtin.__path__, "evaluators.builtin."):
-        yield from _held_by(import_module(module.name), module.name)
+    for module in pkgutil.iter_modules(builtin.__path__, "ragtide.evaluators.builtin."):
+        yield from _evaluators_in(import_module(module.name), module.name)
 
 
 def _plugins(found: Iterable[EntryPoint]) -> Iterator[tuple[str, Evaluator]]:
@@ -112,12 +112,14 @@ def _plugins(found: Iterable[EntryPoint]) -> Iterator[tuple[str, Evaluator]]:
                 f"the evaluator plug-in {origin} cannot be loaded: {type(error).__name__}: {error}; "
                 "mend it or uninstall its package"
             ) from error
-        evaluators = [(origin, loaded)] if isinstance(loaded, Evaluator) else list(_held_by(loaded, origin))
+        evaluators = [(origin, loaded)] if isinstance(loaded, Evaluator) else list(_evaluators_in(loaded, origin))
         if not evaluators:
-            raise ConfigError(f"the evaluator plug-in {origin} holds no Evaluator; see evaluators.spec.evaluator")
+            raise ConfigError(
+                f"the evaluator plug-in {origin} holds no Evaluator; see ragtide.evaluators.spec.evaluator"
+            )
         yield from evaluators
 
 
-def _held_by(module: object, origin: str) -> Iterator[tuple[str, Evaluator]]:
+def _evaluators_in(module: object, origin: str) -> Iterator[tuple[str, Evaluator]]:
     values = vars(module).values() if isinstance(module, ModuleType) else ()
     return ((origin, value) for value in values if isinstance(value, Evaluator))

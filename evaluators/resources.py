@@ -8,14 +8,14 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from evaluators.encoder import Encoder
-from evaluators.errors import Unavailable
-from evaluators.models import Model
-from evaluators.portions import size_of_row
-from evaluators.sentences import split
-from evaluators.settings import CACHE_BYTES, PORTION_BYTES
-from evaluators.spec import SHARED, Ask, Made, ModelRef, Sentence, Vectors
-from evaluators.vector_cache import VectorCache
+from ragtide.evaluators.encoder import Encoder
+from ragtide.evaluators.errors import Unavailable
+from ragtide.evaluators.memory_chunks import size_of_row
+from ragtide.evaluators.models import Model
+from ragtide.evaluators.settings import CACHE_BYTES, PORTION_BYTES
+from ragtide.evaluators.spec import SHARED, Ask, Made, ModelRef, Sentence, Vectors
+from ragtide.evaluators.text.sentences import split
+from ragtide.evaluators.vector_cache import VectorCache
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -42,7 +42,7 @@ class Resources:
         self.portion_bytes = portion_bytes
         self.largest_portion_bytes = 0  # so far
 
-    def hold(self, size_bytes: int) -> None:
+    def record_size(self, size_bytes: int) -> None:
         """Remember the most that the portions have taken, by their own count."""
         self.largest_portion_bytes = max(self.largest_portion_bytes, size_bytes)
 
@@ -63,14 +63,14 @@ class Resources:
         if encoder is None:
             raise Unavailable("no encoder is loaded; an evaluator that embeds must declare Need.EMBEDDING")
         names = [f"{name}\0{text}" for text in texts]
-        return _completed(self.cache, names, texts, lambda fresh: _finite(encoder, fresh), encoder.dimension)
+        return _rows_by_cache(self.cache, names, texts, lambda fresh: _finite(encoder, fresh), encoder.dimension)
 
     def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
         """Answers to distinct asks; those that the cache has not come from one call of the model."""
         if model not in self.models:
             raise Unavailable(f"{model.need} model {model.name!r} is not loaded; an evaluator must declare its models")
         names = ["\0".join((model.need, model.name, *model.labels, *map(str, map(len, ask)), *ask)) for ask in asks]
-        return _completed(self.answers, names, asks, self.models[model].answer, model.columns)
+        return _rows_by_cache(self.answers, names, asks, self.models[model].answer, model.columns)
 
 
 class Batch:
@@ -78,7 +78,7 @@ class Batch:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._made: defaultdict[Callable[[str], Any], dict[str, Any]] = defaultdict(dict)
+        self._results: defaultdict[Callable[[str], Any], dict[str, Any]] = defaultdict(dict)
         self._encoder = SHARED
         self._vectors: dict[str, _Rows[str]] = {}
         self._answers: dict[ModelRef, _Rows[Ask]] = {}
@@ -90,7 +90,7 @@ class Batch:
 
     def once(self, make: Callable[[str], Made], text: str) -> Made:
         """`make(text)`, made once per micro-batch: `make` is a pure function of a module, its result is not changed."""
-        known = self._made[make]
+        known = self._results[make]
         if text not in known:
             known[text] = make(text)
         made: Made = known[text]
@@ -117,7 +117,7 @@ class Batch:
             self._vectors.clear()
             self._vectors_bytes = 0
         self._vectors_bytes += size_bytes
-        self._resources.hold(self._vectors_bytes + self._answers_bytes)
+        self._resources.record_size(self._vectors_bytes + self._answers_bytes)
 
     def make_room_for_answers(self, size_bytes: int) -> None:
         """Likewise the answers."""
@@ -125,7 +125,7 @@ class Batch:
             self._answers.clear()
             self._answers_bytes = 0
         self._answers_bytes += size_bytes
-        self._resources.hold(self._vectors_bytes + self._answers_bytes)
+        self._resources.record_size(self._vectors_bytes + self._answers_bytes)
 
     def embedding_by(self, encoder: str) -> "Batch":
         """The same batch, as an evaluator sees it that embeds by this encoder."""
@@ -144,11 +144,11 @@ class Batch:
 
     def prefetch_answers(self, model: ModelRef, asks: Iterable[Ask]) -> None:
         """Have the model's answers to all asks at hand, with at most one call of it."""
-        self._answered(model).prefetch(asks)
+        self._rows_of_answers(model).prefetch(asks)
 
     def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
         """The model's answers, one row per ask, in order: float32 [len(asks), model.columns]; the caller's own copy."""
-        return self._answered(model).of(asks, model.columns)
+        return self._rows_of_answers(model).of(asks, model.columns)
 
     def tokens(self, text: str) -> int:
         """Word pieces of the text; words, where there is no encoder to ask."""
@@ -160,7 +160,7 @@ class Batch:
             self._vectors[self._encoder] = _Rows(partial(self._resources.vectors, name=self._encoder))
         return self._vectors[self._encoder]
 
-    def _answered(self, model: ModelRef) -> "_Rows[Ask]":
+    def _rows_of_answers(self, model: ModelRef) -> "_Rows[Ask]":
         if model not in self._answers:
             self._answers[model] = _Rows(lambda asks: self._resources.ask(model, asks))
         return self._answers[model]
@@ -205,7 +205,7 @@ def _finite(encoder: Encoder, texts: Sequence[str]) -> Vectors:
     return vectors
 
 
-def _completed(
+def _rows_by_cache(
     cache: VectorCache,
     names: Sequence[str],
     keys: Sequence[Key],

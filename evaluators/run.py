@@ -12,22 +12,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from evaluators.contract import held
-from evaluators.errors import DeviceLost
-from evaluators.outcome import Failed, NotApplicable, Outcome
-from evaluators.plan import Prepared
-from evaluators.portions import have_at_hand, portions
-from evaluators.resources import Batch
-from evaluators.spec import Ask, Budget, ModelRef
-from evaluators.trace import Artifact, Boxes, Chunk, Trace
+from ragtide.evaluators.contract import validate_outcome
+from ragtide.evaluators.errors import ends_process
+from ragtide.evaluators.memory_chunks import memory_chunks, prefetch_or_bisect
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome
+from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.resources import Batch
+from ragtide.evaluators.spec import Ask, Budget, ModelRef
+from ragtide.evaluators.trace import Artifact, Boxes, Chunk, Labels, Trace
 
 _log = logging.getLogger(__name__)
-Told = TypeVar("Told", bound=Hashable)
-Who = TypeVar("Who", bound=Hashable)
+Request = TypeVar("Request", bound=Hashable)
+Owner = TypeVar("Owner", bound=Hashable)
 
 
 def run_all(
-    plan: Sequence[Prepared], traces: Sequence[Trace], shared: Batch, sizes: Sequence[int] | None = None
+    plan: Sequence[PreparedEvaluator], traces: Sequence[Trace], shared: Batch, sizes: Sequence[int] | None = None
 ) -> list[list[Outcome | None]]:
     """One outcome per evaluator and trace, in order: `[evaluator][trace]`; None where the task does not select it.
 
@@ -40,63 +40,66 @@ def run_all(
         sizes = [_at_most(trace) for trace in traces]
     runs = [_Run(prepared, traces, sizes, shared) for prepared in plan]
     every = range(len(traces))
-    texts = _by_trace(every, (told for run in runs for told in run.embeds(every)))
-    for embedded in portions(texts, shared.most_bytes):
-        shared.make_room_for_vectors(embedded.size_bytes)
-        for encoder, of_encoder in _grouped(embedded.keys).items():
-            have_at_hand(shared.embedding_by(encoder).prefetch, of_encoder, _where)
-        asks = _by_trace(embedded.traces, (told for run in runs for told in run.asks(embedded.traces)))
-        for asked in portions(asks, shared.most_bytes, embedded.traces.start):
-            shared.make_room_for_answers(asked.size_bytes)
-            for model, of_model in _grouped(asked.keys).items():
-                have_at_hand(partial(shared.prefetch_answers, model), of_model, _where)
+    texts = _by_trace(every, (request for run in runs for request in run.embeds(every)))
+    for vector_chunk in memory_chunks(texts, shared.most_bytes):
+        shared.make_room_for_vectors(vector_chunk.size_bytes)
+        for encoder, of_encoder in _group_by_model(vector_chunk.keys).items():
+            prefetch_or_bisect(shared.embedding_by(encoder).prefetch, of_encoder, _where)
+        asks = _by_trace(vector_chunk.traces, (request for run in runs for request in run.asks(vector_chunk.traces)))
+        for answer_chunk in memory_chunks(asks, shared.most_bytes, vector_chunk.traces.start):
+            shared.make_room_for_answers(answer_chunk.size_bytes)
+            for model, of_model in _group_by_model(answer_chunk.keys).items():
+                prefetch_or_bisect(partial(shared.prefetch_answers, model), of_model, _where)
             for run in runs:
-                run.score(asked.traces)
+                run.score(answer_chunk.traces)
     return [run.outcomes() for run in runs]
 
 
-def _by_trace(traces: range, told: Iterable[tuple[int, Mapping[Told, int]]]) -> list[dict[Told, int]]:
+def _by_trace(traces: range, requests: Iterable[tuple[int, Mapping[Request, int]]]) -> list[dict[Request, int]]:
     """Of each trace what any evaluator told of it, each once, with its size."""
-    keys: list[dict[Told, int]] = [{} for _ in traces]
-    for i, sizes in told:
+    keys: list[dict[Request, int]] = [{} for _ in traces]
+    for i, sizes in requests:
         keys[i - traces.start].update(sizes)
     return keys
 
 
-def _grouped(keys: Iterable[tuple[Who, Told]]) -> Mapping[Who, list[Told]]:
+def _group_by_model(keys: Iterable[tuple[Owner, Request]]) -> Mapping[Owner, list[Request]]:
     """What is told to each encoder or model."""
-    groups: defaultdict[Who, list[Told]] = defaultdict(list)
-    for who, told in keys:
-        groups[who].append(told)
+    groups: defaultdict[Owner, list[Request]] = defaultdict(list)
+    for who, request in keys:
+        groups[who].append(request)
     return groups
 
 
 class _Run:
     """One evaluator on one micro-batch: `settled` holds what is decided without scoring, `rows` what is left."""
 
-    def __init__(self, prepared: Prepared, traces: Sequence[Trace], sizes: Sequence[int], shared: Batch) -> None:
+    def __init__(
+        self, prepared: PreparedEvaluator, traces: Sequence[Trace], sizes: Sequence[int], shared: Batch
+    ) -> None:
         self.prepared = prepared
         self._shared = shared = shared.embedding_by(prepared.encoder)
         self._id = prepared.evaluator.id
-        self._halved: Failed | None = None
-        self.settled: list[Outcome | None] = [None] * len(traces)
+        self._batch_failure: Failed | None = None
+        self.results: list[Outcome | None] = [None] * len(traces)
         self.rows: dict[int, Any] = {}
         evaluator, budget = prepared.evaluator, prepared.evaluator.budget
-        most = inf if budget.characters is None else budget.characters
-        counted = any(limit is not None for limit in (budget.sentences, budget.tokens, budget.regions))
+        unchecked = _always_fits(budget)
         for i, trace in enumerate(traces):
             if not prepared.selects(trace):
                 continue
             try:
                 view = evaluator.project(trace)
                 if isinstance(view, NotApplicable):
-                    self.settled[i] = view
-                elif (counted or sizes[i] > most) and _too_long(budget, view, shared):
-                    self.settled[i] = NotApplicable("too_long")
+                    self.results[i] = view
+                elif sizes[i] > unchecked and _too_long(budget, view, shared):
+                    self.results[i] = NotApplicable("too_long")
                 else:
                     self.rows[i] = view
-            except Exception as error:  # noqa: BLE001  # its inputs may be a class that refuses some values
-                self.settled[i] = self._crashed(error)
+            except BaseException as error:  # its inputs may be a class that refuses some values
+                if ends_process(error):
+                    raise
+                self.results[i] = self._crash_failure(error)
 
     def embeds(self, traces: range) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
         """The texts that its rows say they will embed, each with its encoder and its size, by trace.
@@ -104,53 +107,53 @@ class _Run:
         A row that cannot say is settled as `Failed`.
         """
         encoder = self.prepared.encoder
-        for i, sizes in self._told(self.prepared.evaluator.embeds, self._shared.size_of_text, traces):
+        for i, sizes in self._requests(self.prepared.evaluator.embeds, self._shared.size_of_text, traces):
             yield i, {(encoder, text): size for text, size in sizes.items()}
 
     def asks(self, traces: range) -> Iterator[tuple[int, dict[tuple[ModelRef, Ask], int]]]:
         """What its rows say they will ask of models, likewise; by then all texts are embedded."""
-        return self._told(self.prepared.evaluator.asks, self._shared.size_of_ask, traces)
+        return self._requests(self.prepared.evaluator.asks, self._shared.size_of_ask, traces)
 
-    def _told(
+    def _requests(
         self,
-        tell: Callable[[Any, Batch, Any], Iterable[Told]] | None,
-        size_of: Callable[[Told], int],
+        requests_of: Callable[[Any, Batch, Any], Iterable[Request]] | None,
+        size_of: Callable[[Request], int],
         traces: range,
-    ) -> Iterator[tuple[int, dict[Told, int]]]:
-        if tell is None:
+    ) -> Iterator[tuple[int, dict[Request, int]]]:
+        if requests_of is None:
             return
         for i, row in self._rows_of(traces).items():
             try:
-                yield i, {told: size_of(told) for told in tell(row, self._shared, self.prepared.params)}
-            except DeviceLost:
-                raise
-            except Exception as error:  # noqa: BLE001  # code of others
-                self.settled[i] = self._crashed(error)
+                yield i, {request: size_of(request) for request in requests_of(row, self._shared, self.prepared.params)}
+            except BaseException as error:  # code of others
+                if ends_process(error):
+                    raise
+                self.results[i] = self._crash_failure(error)
                 del self.rows[i]
 
     def score(self, traces: range) -> None:
         """Settle what is left of these traces."""
         rows = self._rows_of(traces)
-        for i, outcome in zip(rows, self._scored(list(rows.values())), strict=True):
-            self.settled[i] = outcome
+        for i, outcome in zip(rows, self._score_bisecting(list(rows.values())), strict=True):
+            self.results[i] = outcome
 
     def _rows_of(self, traces: range) -> dict[int, Any]:
-        if len(traces) == len(self.settled):
+        if len(traces) == len(self.results):
             return dict(self.rows)
         return {i: self.rows[i] for i in traces if i in self.rows}
 
     def outcomes(self) -> list[Outcome | None]:
         """One per trace, in order."""
         failures: Counter[str] = Counter()
-        if Failed in set(map(type, self.settled)):
-            failures.update(f"{o.kind}: {o.detail}" for o in self.settled if isinstance(o, Failed))
-        if self._halved and not failures:
-            _log.warning("evaluator %s failed on records together and on none alone: %s", self._id, self._halved)
+        if Failed in set(map(type, self.results)):
+            failures.update(f"{o.kind}: {o.detail}" for o in self.results if isinstance(o, Failed))
+        if self._batch_failure and not failures:
+            _log.warning("evaluator %s failed on records together and on none alone: %s", self._id, self._batch_failure)
         for why, count in failures.items():
-            _log.warning("evaluator %s failed on %d of %d records: %s", self._id, count, len(self.settled), why)
-        return self.settled
+            _log.warning("evaluator %s failed on %d of %d records: %s", self._id, count, len(self.results), why)
+        return self.results
 
-    def _scored(self, rows: list[Any]) -> Iterator[Outcome]:
+    def _score_bisecting(self, rows: list[Any]) -> Iterator[Outcome]:
         """One outcome per row; a batch that fails is halved until the bad record is alone."""
         if not rows:
             return
@@ -158,24 +161,24 @@ class _Run:
         try:
             given = list(islice(evaluator.score(rows, self._shared, self.prepared.params), len(rows) + 1))
             if len(given) == len(rows):
-                yield from [held(evaluator, outcome) for outcome in given]
+                yield from [validate_outcome(evaluator, outcome) for outcome in given]
                 return
-        except DeviceLost:
-            raise
-        except Exception as error:  # noqa: BLE001  # code of others: the isolation boundary
-            failed = self._crashed(error)
+        except BaseException as error:  # code of others: the isolation boundary
+            if ends_process(error):
+                raise
+            failed = self._crash_failure(error)
         else:
             count = "more" if len(given) > len(rows) else "fewer"
             failed = Failed("contract", f"gave {count} outcomes than records")
         if len(rows) == 1:
             yield failed
             return
-        self._halved = failed
+        self._batch_failure = failed
         middle = len(rows) // 2
-        yield from self._scored(rows[:middle])
-        yield from self._scored(rows[middle:])
+        yield from self._score_bisecting(rows[:middle])
+        yield from self._score_bisecting(rows[middle:])
 
-    def _crashed(self, error: Exception) -> Failed:
+    def _crash_failure(self, error: BaseException) -> Failed:
         return Failed("crashed", _where(error, self.prepared.evaluator.score.__module__))
 
 
@@ -207,8 +210,18 @@ def _at_most(trace: Trace) -> int:
         return sum(map(len, texts_of(trace)))
 
 
+def _always_fits(budget: Budget) -> float:
+    """So many characters of JSON are within every limit: a sentence, an item and a region take at least one each."""
+    if budget.tokens is not None:
+        return -1  # an encoder may count marks of its own
+    limits = (budget.characters, budget.items, budget.sentences, budget.regions)
+    return min((limit for limit in limits if limit is not None), default=inf)
+
+
 def _too_long(budget: Budget, view: object, shared: Batch) -> bool:
-    if budget.regions is not None and _regions(view) > budget.regions:
+    if budget.items is not None and not _has_at_most(budget.items, view):
+        return True
+    if budget.regions is not None and regions_in(view) > budget.regions:
         return True
     limits: tuple[tuple[int | None, Callable[[str], int]], ...] = (
         (budget.characters, len),
@@ -220,7 +233,29 @@ def _too_long(budget: Budget, view: object, shared: Batch) -> bool:
     return any(sum(map(measure, texts)) > most for most, measure in given)
 
 
-def _regions(view: Any) -> int:
+def _has_at_most(most: int, view: Any) -> bool:
+    """Whether the lists and mappings in an evaluator's view have no more members together."""
+    left = most
+    for members in lengths_in(view):
+        left -= members
+        if left < 0:
+            return False
+    return True
+
+
+def lengths_in(view: Any) -> Iterator[int]:
+    """How many members each list and mapping in an evaluator's view has, nested ones too; regions have none."""
+    waiting = [getattr(view, name) for name in view.__dataclass_fields__]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Labels):
+            waiting += (value.expected, value.predicted, value.scores)
+        elif isinstance(value, (tuple, list, Mapping)):
+            yield len(value)
+            waiting += value.values() if isinstance(value, Mapping) else value
+
+
+def regions_in(view: Any) -> int:
     """How many the longer list of the boxes in an evaluator's view has."""
     values = [getattr(view, name) for name in view.__dataclass_fields__]
     sides = [side for value in values if isinstance(value, Boxes) for side in (value.expected, value.predicted)]

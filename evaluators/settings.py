@@ -1,4 +1,4 @@
-"""Settings of the evaluators and of the encoder they share. Read by `stream.settings` only."""
+"""Settings of the evaluators and of the encoder they share. Read by `ragtide.stream.settings.loader` only."""
 
 from typing import Any, Literal
 
@@ -15,35 +15,35 @@ class EncoderSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
 
     backend: Literal["auto", "onnx", "sentence-transformers"] = Field(
         default="auto",
-        description="What runs the model; auto: what measures faster at the start, of what is installed.",
+        description="Library that runs the encoder. auto measures the installed ones at startup and picks the fastest.",
     )
     model: str = Field(
         default=AUTO_MODEL,
         min_length=1,
-        description="The packaged all-MiniLM-L6-v2, a folder in sentence-transformers' format, or a Hugging Face name; "
-        "auto: BAAI/bge-small-en-v1.5 where it was fetched (`ragwatch models fetch`), else the packaged one.",
+        description="The packaged all-MiniLM-L6-v2, a folder in sentence-transformers' format, or a Hugging Face "
+        "name. auto picks BAAI/bge-small-en-v1.5 if it was fetched (`ragtide models fetch`), else the packaged one.",
     )
     revision: str | None = Field(
-        default=None, min_length=1, description="Its commit, tag or branch on Hugging Face; unset: main as fetched."
+        default=None, min_length=1, description="Commit, tag or branch on Hugging Face. If unset, main as fetched."
     )
-    device: str | None = Field(
-        default=None, description="Torch device such as cuda:0; unset: a GPU where there is one."
-    )
+    device: str | None = Field(default=None, description="Torch device, e.g. cuda:0. If unset, a GPU if there is one.")
     dtype: Literal["auto", "float32"] = Field(
-        default="auto", description="Numbers of the weights; auto: bfloat16 on a GPU, float32 on a CPU."
+        default="auto", description="Number format of the weights. auto uses bfloat16 on a GPU and float32 on a CPU."
     )
     int8_tolerance: float | None = Field(
         default=None,
         gt=0,
-        description="Run in int8 on the CPU (backend onnx) where no two texts of a sample get a cosine off by more; "
-        "unset: never in int8.",
+        description="Run in int8 on the CPU (backend onnx) if no cosine between sample texts changes by more than "
+        "this. If unset, never in int8.",
     )
-    threads: int = Field(default=1, ge=1, description="CPU threads of the encoder; scale by worker processes first.")
+    threads: int = Field(
+        default=1, ge=1, description="CPU threads of the encoder. To scale, add worker processes first."
+    )
     batch_tokens: int | None = Field(
-        default=None, ge=1, description="Padded tokens of one forward pass; unset: what suits the device."
+        default=None, ge=1, description="Padded tokens in one forward pass. If unset, the device decides."
     )
     cache_bytes: int = Field(
-        default=CACHE_BYTES, ge=0, description="Most memory for vectors kept from one batch to the next."
+        default=CACHE_BYTES, ge=0, description="Maximum bytes for vectors that are cached between batches."
     )
 
 
@@ -51,28 +51,28 @@ class ModelSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
     """Where one model besides the encoder comes from, and how it runs."""
 
     source: str | None = Field(
-        default=None, min_length=1, description="A folder, or a Hugging Face name; unset: the model's own name."
+        default=None, min_length=1, description="A folder, or a Hugging Face name. If unset, the model's own name."
     )
-    revision: str | None = Field(default=None, description="Commit, tag or branch on Hugging Face; unset: its newest.")
-    remote_code: bool = Field(default=False, description="Whether Python code that comes with the model may run.")
+    revision: str | None = Field(
+        default=None, description="Commit, tag or branch on Hugging Face. If unset, the newest."
+    )
+    remote_code: bool = Field(default=False, description="Allow Python code that comes with the model to run.")
     backend: Literal["auto", "onnx", "torch"] = Field(
-        default="auto", description="What runs the model; auto: what measures faster at the start."
+        default="auto", description="Library that runs the model. auto measures them at startup and picks the fastest."
     )
-    device: str | None = Field(
-        default=None, description="Torch device such as cuda:0; unset: a GPU where there is one."
-    )
+    device: str | None = Field(default=None, description="Torch device, e.g. cuda:0. If unset, a GPU if there is one.")
     dtype: Literal["auto", "float32", "bfloat16"] = Field(
-        default="auto", description="Numbers of the weights; auto: bfloat16 on a GPU, float32 on a CPU."
+        default="auto", description="Number format of the weights. auto uses bfloat16 on a GPU and float32 on a CPU."
     )
     int8_tolerance: float | None = Field(
         default=None,
         gt=0,
-        description="Run a classifier in int8 on the CPU (backend onnx) where no score of a sample is off by more; "
-        "unset: never in int8.",
+        description="Run a classifier in int8 on the CPU (backend onnx) if no sample score changes by more than this. "
+        "If unset, never in int8.",
     )
-    threads: int = Field(default=1, ge=1, description="CPU threads of the model; scale by worker processes first.")
+    threads: int = Field(default=1, ge=1, description="CPU threads of the model. To scale, add worker processes first.")
     batch_tokens: int | None = Field(
-        default=None, ge=1, description="Padded tokens of one forward pass; unset: what suits the device."
+        default=None, ge=1, description="Padded tokens in one forward pass. If unset, the device decides."
     )
 
 
@@ -81,39 +81,42 @@ class EvaluatorSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
 
     enabled: tuple[str, ...] | None = Field(
         default=None,
-        description="Ids to run; each must be able to. Unset: every evaluator whose resources are installed.",
+        description="Ids of evaluators to run. Each must have what it needs. If unset, all evaluators with their "
+        "requirements installed run.",
     )
-    disabled: tuple[str, ...] = Field(default=(), description="Ids not to run; wins over enabled.")
+    disabled: tuple[str, ...] = Field(default=(), description="Ids of evaluators not to run. Overrides `enabled`.")
     params: dict[str, dict[str, Any]] = Field(
-        default={}, description="Parameters by evaluator id; see `ragwatch evaluators`."
+        default={}, description="Parameters by evaluator id. `ragtide evaluators ID` lists them."
     )
     tasks: dict[str, tuple[str, ...]] = Field(
-        default={}, description='Tasks by evaluator id, instead of its own; an empty list or "*" is every task.'
+        default={}, description='Tasks by evaluator id, in place of its own. An empty list or "*" means every task.'
     )
     answers_cache_bytes: int = Field(
         default=CACHE_BYTES,
         ge=0,
-        description="Most memory for answers of the other models kept from one batch to the next.",
+        description="Maximum bytes for outputs of models, the encoder aside, that are cached between batches.",
     )
     portion_bytes: int = Field(
         default=PORTION_BYTES,
         ge=1,
-        description="Most memory for what models make of a micro-batch, as it is counted: tokens, vectors, answers. A "
-        "larger one is evaluated in portions of whole records; one record takes what it needs.",
+        description="Maximum bytes for tokens, vectors and outputs of models in a micro-batch, by estimate. A larger "
+        "batch is split into portions of whole records. A single record may exceed the limit.",
     )
     workers_per_card: int | None = Field(
         default=None,
         ge=1,
-        description="Most worker processes on one GPU of a machine; each takes the card with the fewest and sees no "
-        "other. Unset: every worker sees all cards and computes on the first, or on that of `device`.",
+        description="Maximum number of worker processes on one GPU. Each takes the GPU with the fewest workers and "
+        "sees no other. If unset, workers see all GPUs and use `device`, or else the first.",
     )
     card_bytes: int | None = Field(
         default=None,
         ge=1,
-        description="Most memory of each GPU for a worker process, weights and work; where it runs out, fewer tokens "
-        "are read at once. CUDA itself takes some hundred MiB beside it. Unset: all that is free.",
+        description="Maximum bytes of each GPU's memory per worker process, weights included. At the limit, batches "
+        "shrink. CUDA takes some hundred MiB more. If unset, all free memory.",
     )
     encoder: EncoderSettings = Field(default=EncoderSettings(), description="The shared sentence encoder.")
     models: dict[str, ModelSettings] = Field(
-        default={}, description="Other models by the name that parameters give them; see `ragwatch models list`."
+        default={},
+        description="Settings of other models, by the name that evaluator parameters use. `ragtide models list` shows "
+        "them.",
     )

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
 
-from evaluators.outcome import NotApplicable, Outcome
-from evaluators.parts import Combine
-from evaluators.standards import standards_of
-from evaluators.trace import Trace
+from ragtide.evaluators.outcome import NotApplicable, Outcome
+from ragtide.evaluators.parts import Combine
+from ragtide.evaluators.standards import standards_of
+from ragtide.evaluators.trace import Trace
 
 Vectors = npt.NDArray[np.float32]
 Better = Literal["higher", "lower"]
@@ -80,9 +80,12 @@ class Budget:
     """The most input an evaluator takes of one record; beyond it the outcome is NotApplicable("too_long"), counted.
 
     Each limit is over all its text inputs together, of regions over those expected or those predicted; None is none.
+    `items` counts the members of all lists and mappings among its inputs (chunks, references, labels, ...), also of
+    nested ones, but for regions.
     """
 
     characters: int | None = 2_000_000
+    items: int | None = 10_000
     tokens: int | None = None
     sentences: int | None = None
     regions: int | None = None
@@ -92,7 +95,7 @@ class Budget:
 class Extra:
     """Packages that a base install lacks: what installs them, and the modules that must then be there."""
 
-    install: str  # as pip takes it: "ragwatch[vision]"
+    install: str  # as pip takes it: "ragtide[vision]"
     modules: tuple[str, ...]
 
 
@@ -190,8 +193,10 @@ class Evaluator:
     standards: tuple[str, ...]
     budget: Budget
     own_lane: Lane | None  # None: the method's
-    combine: Combine | None  # of method `window`: its metrics from the summed parts of a window, see `evaluators.parts`
-    extra: Extra | None  # what must be installed besides ragwatch itself
+    combine: (
+        Combine | None
+    )  # of method `window`: its metrics from the summed parts of a window, see `ragtide.evaluators.parts`
+    extra: Extra | None  # what must be installed besides ragtide itself
 
     @property
     def lane(self) -> Lane:
@@ -259,8 +264,8 @@ def evaluator(
     a model of its own as evaluators.encoder.model takes it, or None where nothing is embedded. `asks` does the same for
     the `models` that its parameters name, after all texts are embedded. `lane` is given where it is not the method's:
     an evaluator that a judge would do best and that does without one. `combine` belongs to method `window`:
-    `evaluators.parts` tells what such an evaluator gives. One with an `extra` is unavailable where its modules are not
-    installed: it imports them only as it scores.
+    `ragtide.evaluators.parts` tells what such an evaluator gives. One with an `extra` is unavailable where its modules
+    are not installed: it imports them only as it scores.
     """
     hints = typing.get_type_hints(inputs)
     unknown = sorted(set(hints) - set(Trace.__struct_fields__))

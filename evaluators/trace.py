@@ -1,22 +1,35 @@
 """The canonical trace: what every evaluator may look at. No I/O.
 
 `None` means *not recorded*; an empty value means *recorded, and empty*. Unknown fields are refused where bytes become
-a trace, so that none is dropped in silence: `stream.ingest.canonical` moves them to `attributes`;
+a trace, so that none is dropped in silence: `ragtide.stream.ingest.canonical_json` moves them to `attributes`;
 where an attribute of that name was sent, it stays, and the unknown field is `unknown.<name>`. Encoded, a trace is what
 was recorded: fields at their defaults are left out.
+
+What becomes a column, a key or a label has a limit, which decoding holds it to; docs/kafka.md has the table. A longer
+`Name` is cut there, with a hash at its end; a longer `TraceId`, longer lists and numbers out of range are refused.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
+
+LONGEST_NAME = 256  # characters: e-mail addresses (254), ARNs and most URLs fit
+LONGEST_ID = 1_024
+MOST_NAMES = 64  # every score row of a trace repeats its segments
+
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
+TraceId = Annotated[str, Meta(max_length=LONGEST_ID)]
+Seconds = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One retrieved chunk. `score` is raw: a similarity or a distance, as the retriever gave it."""
 
-    id: str
+    id: Name
     text: str | None = None
     score: float | None = None
     rank: int | None = None
@@ -42,7 +55,7 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 
 class Boxes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Expected and predicted boxes, polygons or masks of a multimodal trace: see `evaluators.vision.regions`."""
+    """Expected and predicted boxes, polygons or masks of an image: see `ragtide.evaluators.vision.regions`."""
 
     expected: tuple[Mapping[str, Any], ...] | None = None
     predicted: tuple[Mapping[str, Any], ...] | None = None
@@ -51,52 +64,52 @@ class Boxes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which model was asked for, and which one answered."""
 
-    requested: str | None = None
-    served: str | None = None
-    provider: str | None = None
-    host: str | None = None
-    prompt_version: str | None = None
-    collection: str | None = None
+    requested: Name | None = None
+    served: Name | None = None
+    provider: Name | None = None
+    host: Name | None = None
+    prompt_version: Name | None = None
+    collection: Name | None = None
 
 
 class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Seconds."""
 
-    total_s: float | None = None
-    retrieval_s: float | None = None
-    generation_s: float | None = None
-    first_token_s: float | None = None
+    total_s: Seconds | None = None
+    retrieval_s: Seconds | None = None
+    generation_s: Seconds | None = None
+    first_token_s: Seconds | None = None
 
 
 class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Summed over leaf LLM calls only."""
 
-    input: int | None = None
-    output: int | None = None
-    cached: int | None = None
+    input: Count | None = None
+    output: Count | None = None
+    cached: Count | None = None
 
 
 class AppError(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The application failed."""
 
-    type: str
+    type: Name
     message: str | None = None
 
 
 class Technique(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One perturbation and how strong it was."""
 
-    technique: str
-    intensity: str | float | None = None
+    technique: Name
+    intensity: Name | float | None = None
 
 
 class Relationship(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Ties this trace to another trace or test case; several techniques stand in the order applied."""
 
-    type: str
-    trace_id: str | None = None
-    test_case: str | None = None
-    techniques: tuple[Technique, ...] = ()
+    type: Name
+    trace_id: TraceId | None = None
+    test_case: Name | None = None
+    techniques: Annotated[tuple[Technique, ...], Meta(max_length=MOST_NAMES)] = ()
 
 
 class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -104,9 +117,9 @@ class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     __test__ = False  # not a pytest class
 
-    suite: str | None = None
-    test: str | None = None
-    key: str | None = None
+    suite: Name | None = None
+    test: Name | None = None
+    key: Name | None = None
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -120,33 +133,33 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One RAG request. Only `trace_id`, `time`, `app` and one of `question`, `answer` are always there."""
 
-    trace_id: str
+    trace_id: TraceId
     time: datetime  # aware, UTC: when the answer was given
     app: str
     environment: str = ""
     schema_version: int = 1
-    session_id: str | None = None
-    user_id: str | None = None
+    session_id: Name | None = None
+    user_id: Name | None = None
     question: str | None = None
     answer: str | None = None
     contexts: tuple[Chunk, ...] | None = None
     expected: tuple[str, ...] | None = None
     condition: str | None = None
     constraints: tuple[Any, ...] | None = None
-    relevance: Mapping[str, float] | None = None
+    relevance: Mapping[Name, float] | None = None
     labels: Labels | None = None
     artifacts: tuple[Artifact, ...] | None = None
     boxes: Boxes | None = None
     model: Model | None = None
     latency: Latency | None = None
     tokens: Tokens | None = None
-    cost_usd: float | None = None
+    cost_usd: Annotated[float, Meta(ge=0)] | None = None
     error: AppError | None = None
-    categories: tuple[str, ...] = ()
-    segments: Mapping[str, str] = {}
+    categories: Annotated[tuple[Name, ...], Meta(max_length=MOST_NAMES)] = ()
+    segments: Annotated[Mapping[Name, Name], Meta(max_length=MOST_NAMES)] = {}
     task: str | None = None
-    probe: str | None = None
-    relationships: tuple[Relationship, ...] = ()
+    probe: Name | None = None
+    relationships: Annotated[tuple[Relationship, ...], Meta(max_length=MOST_NAMES)] = ()
     test_case: TestCase | None = None
     source: Source | None = None
     attributes: Mapping[str, Any] = {}

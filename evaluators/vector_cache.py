@@ -6,7 +6,7 @@ from threading import Lock
 
 import numpy as np
 
-from evaluators.spec import Vectors
+from ragtide.evaluators.spec import Vectors
 
 _OVERHEAD = 350  # bytes of key, array header and dictionary entry, measured with CPython 3.11 and numpy 2
 

@@ -1,4 +1,4 @@
-"""The few calls ragwatch makes of Grafana's HTTP API, on grafana-api; its client is known to this file only.
+"""The few calls ragtide makes of Grafana's HTTP API, on grafana-api; its client is known to this file only.
 
 grafana-api 1.0.3 is old: of it we use the session, the token and the verbs, with uid paths; answers are read here.
 """
@@ -13,9 +13,9 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 import requests
 from grafana_api.grafana_api import GrafanaAPI
 
-from evaluators.errors import ConfigError, Refused
-from sinks.grafana_answers import Busy, NotFound, reader, short
-from sinks.settings import GrafanaSettings
+from ragtide.evaluators.errors import ConfigError, Refused
+from ragtide.sinks.grafana_answers import Busy, NotFound, reader, short
+from ragtide.sinks.settings import GrafanaSettings
 
 T = TypeVar("T")
 Json = dict[str, Any]  # a document of Grafana's own: a dashboard, a data source
@@ -52,7 +52,7 @@ class GrafanaGateway:
         self._sleep = sleep
         prefix = f"{url.path.strip('/')}/".lstrip("/")
         self._api = GrafanaAPI(token, url.netloc, None, prefix, url.scheme, True, settings.timeout_s)
-        self._api.s.headers.update({"User-Agent": "ragwatch", "X-Grafana-Org-Id": str(settings.org_id)})
+        self._api.s.headers.update({"User-Agent": "ragtide", "X-Grafana-Org-Id": str(settings.org_id)})
         self._api.s.hooks["response"].append(reader(self._name))
 
     def check(self) -> str:
@@ -136,7 +136,7 @@ class GrafanaGateway:
         pauses_s = iter(_PAUSES_S)
         while True:
             try:
-                return self._wanted(self._once(verb, path, body), wants, path)
+                return self._expect_type(self._once(verb, path, body), wants, path)
             except Busy as busy:
                 # Told to slow down, the server did nothing; after any other fault it may have done what was asked.
                 again = repeatable or busy.status == 429
@@ -166,9 +166,9 @@ class GrafanaGateway:
         return Annotation(self._member(found, "id", int), found.get("text", ""), tags, _utc(start), _utc(end or start))
 
     def _member(self, found: Json, key: str, wants: type[T]) -> T:
-        return self._wanted(found.get(key), wants, key)
+        return self._expect_type(found.get(key), wants, key)
 
-    def _wanted(self, found: object, wants: type[T], where: str) -> T:
+    def _expect_type(self, found: object, wants: type[T], where: str) -> T:
         if not isinstance(found, wants):
             raise ConfigError(
                 f"{self._name} gave a {type(found).__name__} where Grafana gives a {wants.__name__} ({where}): "

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from evaluators.errors import ConfigError, Refused, Transient
+from ragtide.evaluators.errors import ConfigError, Refused, Transient
 
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 
@@ -40,7 +40,7 @@ def reader(name: str) -> Callable[..., requests.Response]:
                 response._content = b"{}"
             return response
         asked = f"{response.request.method} {urlsplit(response.url).path}"
-        what = f"{name} answered {asked} with {status}: {_said(response)}"
+        what = f"{name} answered {asked} with {status}: {_message(response)}"
         if status in _BUSY or status > 500:
             raise Busy(what, status, _seconds(response.headers.get("Retry-After", "")))
         if status == 401:
@@ -57,7 +57,7 @@ def short(text: object) -> str:
     return " ".join(str(text).split())[:200] or "no message"
 
 
-def _said(response: requests.Response) -> str:
+def _message(response: requests.Response) -> str:
     """What the server said for people: its message, else the words of its page."""
     try:
         body = response.json()

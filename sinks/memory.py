@@ -4,9 +4,9 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 
-from evaluators.errors import Refused
-from sinks.identity import TABLES, Row, identity, rank, rows_of
-from sinks.rows import Block, EmbeddingRow, ScoreRow, TextRow, TraceRow
+from ragtide.evaluators.errors import Refused
+from ragtide.sinks.row_identity import TABLES, Row, identity, rank, rows_of
+from ragtide.sinks.rows import Block, EmbeddingRow, ScoreRow, TextRow, TraceRow
 
 
 class MemorySink:

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from sinks.rows import Block
+from ragtide.sinks.rows import Block
 
 
 class Sink(Protocol):
@@ -15,7 +15,7 @@ class Sink(Protocol):
         """Every row is durable when this returns; dirty marks and progress last.
 
         Raises `Transient` (nothing or a part was stored: write the same block again) or `Refused` (the content will
-        never be accepted: see `sinks.refusal.write_or_set_aside`).
+        never be accepted: see `ragtide.sinks.bisect.write_or_reject`).
         """
         ...
 

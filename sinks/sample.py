@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sinks.rows import Block, DeadLetterRow, DirtyRow, EmbeddingRow, ProgressRow, ScoreRow, TextRow, TraceRow
+from ragtide.sinks.rows import Block, DeadLetterRow, DirtyRow, EmbeddingRow, ProgressRow, ScoreRow, TextRow, TraceRow
 
 # Not `live`: those rows end their life counted from the time of the event, which may be long ago.
 RUN = "check"

@@ -1,4 +1,4 @@
-"""Settings of the places where results go. Read by `stream.settings` only."""
+"""Settings of the places where results go. Read by `ragtide.stream.settings.loader` only."""
 
 from typing import Literal
 from urllib.parse import urlsplit
@@ -9,11 +9,11 @@ from pydantic import BaseModel, Field, SecretStr, field_validator
 class ClickHouseSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """The ClickHouse server (or the embedded one) that holds every table."""
 
-    url: str = Field(default="http://127.0.0.1:8123", description="HTTP(S) interface of the server.")
+    url: str = Field(default="http://127.0.0.1:8123", description="HTTP(S) URL of the server.")
     user: str = Field(default="default", description="User name.")
-    password: SecretStr = Field(default=SecretStr(""), description="Password; for the embedded server its key.")
-    database: str = Field(default="ragwatch", description="Database; `ragwatch migrate` creates it.")
-    timeout_s: float = Field(default=30.0, gt=0, description="Longest a single request may take.")
+    password: SecretStr = Field(default=SecretStr(""), description="Password. For the embedded server, its key.")
+    database: str = Field(default="ragtide", description="Database name. `ragtide migrate` creates it.")
+    timeout_s: float = Field(default=30.0, gt=0, description="Timeout of a request, in seconds.")
 
     @field_validator("url")
     @classmethod
@@ -24,17 +24,25 @@ class ClickHouseSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=F
 class RetentionSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """How long rows are kept, in days. `live` counts from event time, other runs from ingest time."""
 
-    traces_days: int = Field(default=90, ge=1, description="Traces and scores.")
-    texts_days: int = Field(default=30, ge=1, description="What users wrote.")
-    labels_days: int = Field(default=30, ge=1, description="Late facts: reference answers, grades, people's verdicts.")
-    embeddings_days: int = Field(
-        default=30, ge=1, description="Vectors of questions and answers, and what was learned from them."
+    traces_days: int = Field(default=90, ge=1, description="Days to keep traces and scores.")
+    texts_days: int = Field(
+        default=30, ge=1, description="Days to keep texts of traces, such as questions and answers."
     )
-    windows_minute_days: int = Field(default=30, ge=1, description="Windows of a minute (and of the base size).")
-    windows_hour_days: int = Field(default=365, ge=1, description="Windows of an hour.")
-    windows_day_days: int = Field(default=1825, ge=1, description="Windows of a day.")
-    dead_letters_days: int = Field(default=90, ge=1, description="Rows about dead letters.")
-    outbox_days: int = Field(default=90, ge=8, description="Messages to Grafana, also those that it never took.")
+    labels_days: int = Field(
+        default=30, ge=1, description="Days to keep labels: reference answers, grades, verdicts of people."
+    )
+    embeddings_days: int = Field(
+        default=30, ge=1, description="Days to keep vectors of questions and answers, and what was learned from them."
+    )
+    windows_minute_days: int = Field(default=30, ge=1, description="Days to keep windows shorter than an hour.")
+    windows_hour_days: int = Field(
+        default=365, ge=1, description="Days to keep windows of an hour or more, but less than a day."
+    )
+    windows_day_days: int = Field(default=1825, ge=1, description="Days to keep windows of a day.")
+    dead_letters_days: int = Field(default=90, ge=1, description="Days to keep rows about dead letters.")
+    outbox_days: int = Field(
+        default=90, ge=8, description="Days to keep messages to Grafana, undelivered ones included."
+    )
 
     def windows_days(self, size_s: int) -> int:
         """How many days windows of that size are kept."""
@@ -48,23 +56,52 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
         return "windows_hour_days" if size_s < 86400 else "windows_day_days"
 
 
+# What the tables hold of a trace's names. Rows, rules and series are found by those that are stored as sent.
+MASKED_NAMES = (
+    *("session_id", "user_id", "error.type", "chunk ids", "categories", "segments", "relationships", "test_case"),
+    "authors of labels",
+)
+_OF_USERS = ("user_id", "authors of labels")
+AS_SENT = (
+    *("trace_id", "app", "environment", "model", "prompt_version", "task", "probe", "names of classes"),
+    "time and numbers",
+)
+
+
 class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
-    """What is stored of what users wrote."""
+    """How texts, names and vectors of users are stored."""
 
     store_texts: Literal["full", "masked", "hashed", "off"] = Field(
         default="full",
-        description="Texts of questions, answers, chunks, references, errors and attributes; masked: a kind in the "
-        "place of what pii_leakage and sensitive_data_leakage find; hashed: with a keyed hash of it.",
+        description="How to store texts of questions, answers, chunks, references, errors and attributes. full: as "
+        "sent. masked: what pii_leakage and sensitive_data_leakage find is replaced by its kind. "
+        "hashed: its kind and a keyed hash replace it. off: no text is stored. "
+        f"Unless full, these names are masked too: {', '.join(MASKED_NAMES)}. Stored as sent: {', '.join(AS_SENT)}.",
     )
     store_embeddings: bool | None = Field(
         default=None,
-        description="Vectors of questions and answers, to see drift in what is asked and answers that disagree. Texts "
-        "can be guessed from them: unset, they are stored where store_texts is full.",
+        description="Store vectors of questions and answers, to detect input drift and answers that disagree. Texts "
+        "can be guessed from vectors. If unset, vectors are stored only if store_texts is full.",
     )
-    hash_users: bool = Field(default=False, description="Store a keyed hash instead of the user id.")
+    hash_users: bool = Field(default=False, description="Store keyed hashes instead of user ids and authors of labels.")
     hash_key: SecretStr = Field(
-        default=SecretStr(""), description="Key of those hashes; required with hash_users and hashed."
+        default=SecretStr(""),
+        description="Secret key of the hashes. Required with hash_users, and if store_texts is hashed.",
     )
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """What the tables hold of traces, a sentence each. The dead-letter topic holds records as they came."""
+        texts = {"full": "stored as sent", "off": "not stored"}.get(self.store_texts, self.store_texts)
+        names = {"full": "stored as sent", "hashed": "hashed"}.get(self.store_texts, "masked")
+        masked = tuple(name for name in MASKED_NAMES if not self.hash_users or name not in _OF_USERS)
+        return (
+            f"texts are {texts}: question, answer, contexts, expected, error message, attributes, comments of labels",
+            f"names are {names}: {', '.join(masked)}",
+            *([f"hashed: {', '.join(_OF_USERS)}"] if self.hash_users else []),
+            f"always stored as sent: {', '.join(AS_SENT)}",
+            "the dead-letter topic holds records as they came",
+        )
 
     @property
     def stores_embeddings(self) -> bool:
@@ -75,16 +112,27 @@ class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
 class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """The Grafana that dashboards and annotations are pushed to; nothing is sent without a url."""
 
-    url: str = Field(default="", description="Base URL, e.g. https://grafana.example.org; empty: no Grafana.")
+    url: str = Field(
+        default="", description="Base URL, e.g. https://grafana.example.org. If empty, nothing is sent to Grafana."
+    )
     token: SecretStr = Field(default=SecretStr(""), description="Service account token.")
-    org_id: int = Field(default=1, ge=1, description="Organisation.")
-    folder_uid: str = Field(default="ragwatch", description="Folder of our dashboards.")
+    org_id: int = Field(default=1, ge=1, description="Organisation id.")
+    folder_uid: str = Field(default="ragtide", description="UID of the folder for ragtide's dashboards.")
     trace_url: str = Field(
         default="",
-        description="Where a trace can be looked at, e.g. https://traces.example.org/{app}/{trace_id}; examples of "
-        "problems link there. Empty: to its texts in Grafana's explore.",
+        description="URL of a trace, e.g. https://traces.example.org/{app}/{trace_id}. Example traces of problems "
+        "link to it. If empty, they link to their texts in Grafana Explore.",
     )
-    timeout_s: float = Field(default=10.0, gt=0, description="Longest a single request may take.")
+    data_source_user: str = Field(
+        default="",
+        description="ClickHouse user of the data source that `dashboards push --data-source` creates. Give it read "
+        "access only. If empty, clickhouse.user and its password are used.",
+    )
+    data_source_password: SecretStr = Field(
+        default=SecretStr(""),
+        description="Password of data_source_user. For the embedded server, the key in `reader-key`.",
+    )
+    timeout_s: float = Field(default=10.0, gt=0, description="Timeout of a request, in seconds.")
 
     @field_validator("url")
     @classmethod
@@ -100,7 +148,7 @@ class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
 
 
 def _without_credentials(url: str, instead: str) -> str:
-    """Errors, logs and `ragwatch config` show the url."""
+    """Errors, logs and `ragtide config` show the url."""
     try:
         netloc = urlsplit(url).netloc
     except ValueError:  # its message may quote a password

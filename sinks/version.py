@@ -1,32 +1,46 @@
-"""Which of two rows with one identity wins: the order (broker timestamp, offset, input revision, evaluator version)."""
+"""Which of two rows with one identity wins: the order (broker timestamp, source, offset, input revision, evaluator).
 
-_TIMESTAMP_BITS, _OFFSET_BITS, _REVISION_BITS, _EVALUATOR_BITS = 48, 48, 16, 16
+The source is a number of the topic and partition. Without it, messages of two partitions with one timestamp and one
+offset would have one version, and whichever was stored last would win.
+"""
+
+from functools import lru_cache
+from zlib import crc32
+
+_TIMESTAMP_BITS, _SOURCE_BITS, _OFFSET_BITS, _REVISION_BITS, _EVALUATOR_BITS = 48, 8, 40, 16, 16
 _LOW_BITS = _REVISION_BITS + _EVALUATOR_BITS
-LAST_TIMESTAMP, LAST_OFFSET = (1 << _TIMESTAMP_BITS) - 1, (1 << _OFFSET_BITS) - 1
+_PLACE_BITS = _SOURCE_BITS + _OFFSET_BITS
+_LAST_OFFSET, _LAST_SOURCE = (1 << _OFFSET_BITS) - 1, (1 << _SOURCE_BITS) - 1
+LAST_TIMESTAMP = (1 << _TIMESTAMP_BITS) - 1
 LAST_REVISION, _LAST_EVALUATOR = (1 << _REVISION_BITS) - 1, (1 << _EVALUATOR_BITS) - 1
 
 
-def pack(timestamp_ms: int, offset: int, input_revision: int = 0, evaluator_version: int = 0) -> int:
-    """An unsigned 128-bit number ordered as the tuple of its arguments (48, 48, 16 and 16 bits, each clipped).
+def pack(
+    timestamp_ms: int, offset: int, input_revision: int = 0, evaluator_version: int = 0, *, source: int = 0
+) -> int:
+    """An unsigned 128-bit number ordered as (timestamp, source, offset, revision, evaluator), each clipped.
 
-    File replays give timestamp 0 and the line number as offset.
+    They take 48, 8, 40, 16 and 16 bits; offsets count modulo 2^40. File replays give timestamp 0, source 0 and the line
+    number as offset. Rows that older releases of ragtide stored have source 0.
     """
-    usual = 0 <= timestamp_ms <= LAST_TIMESTAMP and 0 <= offset <= LAST_OFFSET
+    usual = 0 <= timestamp_ms <= LAST_TIMESTAMP and 0 <= offset <= _LAST_OFFSET and 0 <= source <= _LAST_SOURCE
     if usual and not input_revision and not evaluator_version:  # every record that is read takes this way
-        return (timestamp_ms << _OFFSET_BITS | offset) << _LOW_BITS
-    high = min(max(timestamp_ms, 0), LAST_TIMESTAMP) << _OFFSET_BITS | min(max(offset, 0), LAST_OFFSET)
+        return (timestamp_ms << _PLACE_BITS | source << _OFFSET_BITS | offset) << _LOW_BITS
+    high = min(max(timestamp_ms, 0), LAST_TIMESTAMP) << _SOURCE_BITS | min(max(source, 0), _LAST_SOURCE)
+    place = high << _OFFSET_BITS | max(offset, 0) & _LAST_OFFSET
     low = min(max(input_revision, 0), LAST_REVISION) << _EVALUATOR_BITS
-    return high << _LOW_BITS | low | min(max(evaluator_version, 0), _LAST_EVALUATOR)
+    return place << _LOW_BITS | low | min(max(evaluator_version, 0), _LAST_EVALUATOR)
 
 
-def offset_of(version: int) -> int:
-    """The offset that was packed."""
-    return version >> _LOW_BITS & LAST_OFFSET
+@lru_cache(maxsize=4096)
+def source_of(topic: str, partition: int) -> int:
+    """A number from 1 to 255; 255 partitions of a topic that follow each other have different ones."""
+    return 1 + (crc32(topic.encode(errors="surrogatepass")) + partition) % _LAST_SOURCE
 
 
 def timestamp_of(version: int) -> int:
     """The timestamp that was packed, in ms."""
-    return version >> _OFFSET_BITS + _LOW_BITS
+    return version >> _PLACE_BITS + _LOW_BITS
 
 
 def revision_of(version: int) -> int:
@@ -37,3 +51,19 @@ def revision_of(version: int) -> int:
 def without_evaluator(version: int) -> int:
     """What rows of one input share: the version with the evaluator's part at 0."""
     return version >> _EVALUATOR_BITS << _EVALUATOR_BITS
+
+
+def input_sql(version: str) -> str:
+    """SQL expression: what rows of one input share, shorter than `without_evaluator`."""
+    return f"bitShiftRight({version}, {_EVALUATOR_BITS})"
+
+
+def is_older_sql(version: str, newest: str) -> str:
+    """SQL expression: whether a row is of an older input than `newest`.
+
+    A row without a source was stored by an older release: the same record read again has a source. It is not older.
+    """
+    source = f"bitAnd(bitShiftRight({version}, {_OFFSET_BITS + _LOW_BITS}), {_LAST_SOURCE})"
+    mask = (1 << 128) - 1 - (_LAST_SOURCE << _OFFSET_BITS + _LOW_BITS)
+    sourceless = f"bitAnd({newest}, toUInt128('{mask}'))"
+    return f"{input_sql(version)} < {input_sql(f'if({source} = 0, {sourceless}, {newest})')}"

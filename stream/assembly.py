@@ -1,36 +1,37 @@
 """Puts a pipeline together from settings: registry, encoder where something embeds, plan, resources."""
 
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evaluators import registry
-from evaluators.encoder import load_encoder, load_encoders
-from evaluators.errors import Unavailable
-from evaluators.models import load_models
-from evaluators.plan import Plan, prepare, wanted_encoders, wanted_models
-from evaluators.resources import Resources
-from evaluators.runtime.card_memory import bound_cards
-from evaluators.runtime.cards import take_card
-from evaluators.spec import SHARED, Evaluator, Lane
-from evaluators.suited import suited
-from sinks.clickhouse.database import Database
-from sinks.rows import LIVE
-from stream.pipeline import Period, Pipeline
-from stream.settings import Settings
-from stream.topic_models import TopicModels
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import load_encoder, load_encoders
+from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
+from ragtide.evaluators.errors import Unavailable
+from ragtide.evaluators.models import load_models
+from ragtide.evaluators.plan import Plan, prepare, wanted_encoders, wanted_models
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.runtime.card_memory import bound_cards
+from ragtide.evaluators.runtime.cards import take_card
+from ragtide.evaluators.spec import SHARED, Evaluator, Lane
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import LIVE
+from ragtide.stream.pipeline import Interval, Pipeline
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.topic_model_cache import TopicModelCache
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class PipelineSetup:
     """A pipeline, and what it would run if it could (see `Plan`); `topics` where it places questions in some."""
 
     pipeline: Pipeline
     plan: Plan
     resources: Resources
-    topics: TopicModels | None
+    topics: TopicModelCache | None
 
 
 def assemble(
@@ -39,16 +40,17 @@ def assemble(
     *,
     run_id: str = LIVE,
     timely: bool = True,
-    period: Period | None = None,
+    interval: Interval | None = None,
     evaluators: Mapping[str, Evaluator] | None = None,
     database: Database | None = None,
-) -> Assembled:
+    clock: Callable[[], float] = time.time,
+) -> PipelineSetup:
     """The pipeline of a lane (None: of all lanes at once), ready to process; raises `ConfigError`.
 
     Models are loaded only where an evaluator of the lane asks them; those whose model is not there are off, and logged.
     Without a `database` no question is placed in a topic.
     """
-    found = suited(registry.load() if evaluators is None else evaluators, settings.evaluators)
+    found = with_encoder_thresholds(registry.load() if evaluators is None else evaluators, settings.evaluators)
     embedding = wanted_encoders(found, settings.evaluators, lane)
     wanted = wanted_models(found, settings.evaluators, lane)
     if embedding or wanted:
@@ -65,7 +67,7 @@ def assemble(
     models = load_models(wanted, settings.evaluators)
     plan = prepare(found, settings.evaluators, lane, encoder, models, encoders)
     if plan.unavailable:
-        log.warning("off, and `ragwatch evaluators` tells why: %s", ", ".join(plan.unavailable))
+        log.warning("off, and `ragtide evaluators` tells why: %s", ", ".join(plan.unavailable))
     if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
         log.warning("lane %s has no evaluator that can run: it reads the topic and scores nothing", lane)
     resources = Resources(
@@ -78,7 +80,7 @@ def assemble(
     )
     topics = None
     if encoder is not None and database is not None and settings.topics.enabled:
-        topics = TopicModels(database, encoder.revision, settings.topics.refresh_s)
+        topics = TopicModelCache(database, encoder.revision, settings.topics.refresh_s)
         topics.refresh()
     pipeline = Pipeline(
         plan.prepared,
@@ -87,7 +89,8 @@ def assemble(
         lane=lane,
         run_id=run_id,
         timely=timely,
-        period=period,
-        topics=topics.now if topics else dict,
+        interval=interval,
+        topics=topics.current if topics else dict,
+        clock=clock,
     )
-    return Assembled(pipeline, plan, resources, topics)
+    return PipelineSetup(pipeline, plan, resources, topics)

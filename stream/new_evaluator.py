@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from evaluators.errors import ConfigError
-from evaluators.slugs import is_slug
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.slugs import is_slug
 
 LONGEST_NAME = 37  # `from NAME import NAME` fits 88 columns
 FILES = {
@@ -17,7 +17,7 @@ FILES = {
     "test_{name}.py": "test.py.txt",
     "{name}.golden.json": "golden.json.txt",
 }
-USED = frozenset(  # lower-case names that the files give to something else
+RESERVED_NAMES = frozenset(  # lower-case names that the files give to something else
     {"check_evaluator", "check_golden", "dataclass", "evaluator", "golden_traces", "inf"}
 )
 
@@ -45,7 +45,7 @@ def write(name: str, directory: Path, known: Collection[str]) -> list[Path]:
 
 
 def _text(template: str, name: str) -> str:
-    return Template((files("stream") / "templates" / template).read_text("utf-8")).substitute(name=name)
+    return Template((files("ragtide.stream") / "templates" / template).read_text("utf-8")).substitute(name=name)
 
 
 def _check(name: str, known: Collection[str]) -> None:
@@ -54,7 +54,7 @@ def _check(name: str, known: Collection[str]) -> None:
             f"{name!r} cannot name an evaluator: lower-case letters, digits and underscores, a letter first, "
             f"at most {LONGEST_NAME}; e.g. short_answers"
         )
-    if keyword.iskeyword(name) or hasattr(builtins, name) or name in USED:
+    if keyword.iskeyword(name) or hasattr(builtins, name) or name in RESERVED_NAMES:
         raise ConfigError(f"{name!r} means something else in Python or in the files; take another name")
     if name in known:
-        raise ConfigError(f"there is an evaluator {name!r} already; `ragwatch evaluators {name}` shows it")
+        raise ConfigError(f"there is an evaluator {name!r} already; `ragtide evaluators {name}` shows it")

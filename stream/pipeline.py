@@ -4,58 +4,72 @@ The same records give the same rows however they are cut into slices, and nothin
 record is in the rows, in the dead letters, or counted as skipped by a lane that leaves them to `fast`.
 """
 
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from drift.topics.model import TopicModel
-from evaluators.errors import BadRecord
-from evaluators.plan import Prepared
-from evaluators.resources import Batch, Resources
-from evaluators.run import run_all
-from evaluators.spec import Lane
-from sinks.rows import LIVE, PROBE, Block, DirtyRow
-from stream.ingest.answers import AnswerColumns
-from stream.ingest.canonical import canonical
-from stream.ingest.decoders import Decoders
-from stream.ingest.decoding import Limits, decoded
-from stream.ingest.embeddings import embedded, in_topics
-from stream.ingest.enriched import as_known
-from stream.ingest.masking import masking_of
-from stream.ingest.question_hash import question_hash_of
-from stream.ingest.records import DeadLetter, Record, broker_time
-from stream.ingest.rows import Placed, dead_letter_row, placed, sampled_out_rows, score_rows, text_row, trace_row
-from stream.ingest.sampling import leaving_out, rate_of, sampled
-from stream.settings import Settings
+from ragtide.drift.topics.model import TopicModel
+from ragtide.evaluators.errors import BadRecord
+from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.resources import Batch, Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.spec import Lane
+from ragtide.sinks.rows import LIVE, PROBE, Block, DirtyRow
+from ragtide.stream.ingest.answer_features import AnswerColumns
+from ragtide.stream.ingest.canonical_json import decode_canonical
+from ragtide.stream.ingest.decoders import Decoders
+from ragtide.stream.ingest.decoding import Limits, decode_trace
+from ragtide.stream.ingest.embeddings import embed_questions, with_topics
+from ragtide.stream.ingest.enriched import resolve_enrichment
+from ragtide.stream.ingest.masked_names import name_masking_of, new_chunk_ids, with_chunk_ids
+from ragtide.stream.ingest.masking import masking_of
+from ragtide.stream.ingest.question_hash import question_hash_of
+from ragtide.stream.ingest.records import DeadLetter, Record, broker_time, check_readable
+from ragtide.stream.ingest.rows import (
+    TraceContext,
+    dead_letter_row,
+    sampled_out_rows,
+    score_rows,
+    text_row,
+    trace_row,
+    with_context,
+)
+from ragtide.stream.ingest.sampling import is_sampled, rate_of, without_traces
+from ragtide.stream.ingest.timeliness import refuse_sent
+from ragtide.stream.settings.loader import Settings
 
 _STATUS = attrgetter("status")
 
 
-class Period(NamedTuple):
+class Interval(NamedTuple):
     """From `start_s` on and before `end_s`, in seconds since 1970."""
 
     start_s: float
     end_s: float
 
-    def holds(self, second: float) -> bool:
+    def contains(self, second: float) -> bool:
         """Whether it lies within."""
         return self.start_s <= second < self.end_s
 
 
 @dataclass(slots=True)
-class Processed:
+class SliceResult:
     """What a slice of records became. `newest` is the newest event time, none ahead of its broker's timestamp."""
 
     block: Block = field(default_factory=Block)
     dead: list[DeadLetter] = field(default_factory=list)
     decoded: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)  # by reason: left to `fast`, or out of the period
+    skipped: Counter[str] = field(default_factory=Counter)  # by reason: left to `fast`, expired, or out of the period
+    cut_names: Counter[str] = field(default_factory=Counter)  # by field of the trace
+    evidence_cut: Counter[str] = field(default_factory=Counter)  # by evaluator
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # by evaluator and status
     without_vector: Counter[str] = field(default_factory=Counter)  # questions, by reason
     newest: datetime | None = None
@@ -66,74 +80,86 @@ class Pipeline:
 
     `lane` None (replays) does the work of every lane at once. `timely` limits event times against the broker's. Of
     `period`, where given, are traces by event time and what cannot be read by the broker's; the rest is skipped.
-    `topics` gives the topic models that hold now, by application.
+    `topics` gives the topic models that hold now, by application; `clock` is the worker's, in seconds since 1970.
     """
 
     def __init__(
         self,
-        plan: Sequence[Prepared],
+        plan: Sequence[PreparedEvaluator],
         resources: Resources,
         settings: Settings,
         *,
         lane: Lane | None,
         run_id: str = LIVE,
         timely: bool = True,
-        period: Period | None = None,
+        interval: Interval | None = None,
         topics: Callable[[], Mapping[str, TopicModel]] = dict,
+        clock: Callable[[], float] = time.time,
         new_mark: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
         self.lane = lane
         self.run_id = run_id
         self.plan = tuple(plan)
-        self._keeps = lane is None or lane == "fast"
-        lanes = {prepared.evaluator.lane for prepared in plan} | ({"fast"} if self._keeps else set())
+        self._writes_traces = lane is None or lane == "fast"
+        lanes = {prepared.evaluator.lane for prepared in plan} | ({"fast"} if self._writes_traces else set())
         self._lanes = tuple(sorted(lanes))
         self._rates = [rate_of(settings.sampling, prepared) for prepared in self.plan]
         self._resources = resources
         self._decoders = Decoders(settings.kafka)
-        self._limits = Limits.of(settings.ingest, timely=timely)
+        self._limits = Limits.of(settings.ingest, settings.retention, timely=timely)
         self._batch_records, self._batch_bytes = settings.worker.batch_records, settings.worker.batch_bytes
         self._base_s = settings.windows.base_s
-        self._texts = settings.privacy.store_texts != "off"
+        self._store_texts = settings.privacy.store_texts != "off"
         self._embeds = lane in (None, "model") and settings.privacy.stores_embeddings
         self._masking = masking_of(settings.privacy, settings.evaluators)
+        self._names = name_masking_of(settings.privacy, settings.evaluators)
         key = settings.privacy.hash_key.get_secret_value().encode()
         self._user_key = key if settings.privacy.hash_users else None
         self._hash_question = question_hash_of(settings.privacy)
         self._answers = AnswerColumns.of(settings.rules, zip(self.plan, self._rates, strict=True), self._hash_question)
-        self._period = period
+        self._interval = interval
         self._topics = topics
+        self._clock = clock
         self._new_mark = new_mark
 
-    def process(self, records: Sequence[Record]) -> Processed:
+    def process(self, records: Sequence[Record]) -> SliceResult:
         """Every record accounted for; blocks, so call it from a thread."""
-        done = Processed()
-        places = self._placed(records, done)
-        for batch in self._batches(places):
+        result = SliceResult()
+        ctxs = self._decode(records, result)
+        for batch in self._batches(ctxs):
             shared = self._resources.batch()
-            if self._keeps:
-                self._tabulate(batch, done.block, shared)
-            self._evaluate(batch, done, shared)
-        self._mark(places, done.block)
-        return done
+            stored = self._with_masked_names(batch)
+            if self._writes_traces:
+                self._trace_rows(stored, result.block, shared)
+            self._evaluate(batch, stored, result, shared)
+        self._mark_dirty(ctxs, result.block)
+        return result
 
-    def _placed(self, records: Sequence[Record], done: Processed) -> list[Placed]:
+    def _decode(self, records: Sequence[Record], result: SliceResult) -> list[TraceContext]:
         """The traces to work on: of several messages about one trace the newest, where its key is the same."""
-        first: dict[str, Placed] = {}
-        again: list[Placed] = []
+        by_trace: dict[str, TraceContext] = {}
+        repeats: list[TraceContext] = []
         newest_s = 0.0
         limits, decoders, own_run = self._limits, self._decoders, self.run_id
         live = own_run == LIVE
+        timeliness, now_s = limits.timeliness, self._clock()
+        oldest_s, latest_ms = timeliness.bounds(now_s) if timeliness is not None else (0.0, inf)
         for record in records:
             try:
-                known = as_known(record) if record.headers else record
-                decoder = decoders[record.topic] if known is record else canonical  # who enriches writes that
-                trace, seconds = decoded(known, limits, decoder)
+                if timeliness is not None and not 0 < record.timestamp <= latest_ms:
+                    check_readable(record)  # of a batch that cannot be read the letter says that, and its offsets
+                    refuse_sent(record, now_s)
+                known = resolve_enrichment(record) if record.headers else record
+                decoder = decoders[record.topic] if known is record else decode_canonical  # who enriches writes that
+                trace, seconds = decode_trace(known, limits, decoder, result.cut_names)
             except BadRecord as bad:
-                self._set_aside(record, bad, done)
+                self._dead_letter(record, bad, result)
                 continue
-            if self._period is not None and not self._period.holds(seconds):
-                done.skipped["out_of_period"] += 1
+            if self._interval is not None and not self._interval.contains(seconds):
+                result.skipped["out_of_period"] += 1
+                continue
+            if seconds < oldest_s:
+                result.skipped["expired"] += 1
                 continue
             broker_s = record.timestamp / 1000
             at_s = broker_s if 0 < broker_s < seconds else seconds
@@ -141,82 +167,94 @@ class Pipeline:
                 at_s = broker_time(record).timestamp()
             if at_s > newest_s:
                 newest_s = at_s
-            place = placed(trace, known, PROBE if live and trace.probe else own_run, int(seconds))
-            if first.setdefault(trace.trace_id, place) is not place:
-                again.append(place)
-            done.decoded += 1
+            ctx = with_context(trace, known, PROBE if live and trace.probe else own_run, int(seconds))
+            if by_trace.setdefault(trace.trace_id, ctx) is not ctx:
+                repeats.append(ctx)
+            result.decoded += 1
         if newest_s:
-            done.newest = datetime.fromtimestamp(newest_s, UTC)
-        return _newest([*first.values(), *again]) if again else list(first.values())
+            result.newest = datetime.fromtimestamp(newest_s, UTC)
+        return _newest_per_key([*by_trace.values(), *repeats]) if repeats else list(by_trace.values())
 
-    def _set_aside(self, record: Record, bad: BadRecord, done: Processed) -> None:
-        if self._period is not None and record.timestamp > 0 and not self._period.holds(record.timestamp / 1000):
-            done.skipped["out_of_period"] += 1
+    def _dead_letter(self, record: Record, bad: BadRecord, result: SliceResult) -> None:
+        if self._interval is not None and record.timestamp > 0 and not self._interval.contains(record.timestamp / 1000):
+            result.skipped["out_of_period"] += 1
             return
-        if not self._keeps:
-            done.skipped[bad.reason] += 1
+        if not self._writes_traces:
+            result.skipped[bad.reason] += 1
             return
         letter = DeadLetter(record, bad.reason, "decode", bad.detail)
-        done.dead.append(letter)
-        done.block.dead_letters.append(dead_letter_row(letter, self.run_id))
+        result.dead.append(letter)
+        result.block.dead_letters.append(dead_letter_row(letter, self.run_id))
 
-    def _batches(self, places: list[Placed]) -> Iterator[list[Placed]]:
-        batch: list[Placed] = []
+    def _batches(self, ctxs: list[TraceContext]) -> Iterator[list[TraceContext]]:
+        batch: list[TraceContext] = []
         size = 0
-        for place in places:
-            length = len(place.record.value or b"")
+        for ctx in ctxs:
+            length = len(ctx.record.value or b"")
             if batch and (len(batch) >= self._batch_records or size + length > self._batch_bytes):
                 yield batch
                 batch, size = [], 0
-            batch.append(place)
+            batch.append(ctx)
             size += length
         if batch:
             yield batch
 
-    def _tabulate(self, batch: list[Placed], block: Block, shared: Batch) -> None:
+    def _with_masked_names(self, batch: list[TraceContext]) -> list[TraceContext]:
+        """The traces that rows are made of: with their names as the privacy settings want them."""
+        names = self._names
+        return batch if names is None else [replace(ctx, trace=names.mask(ctx.trace)) for ctx in batch]
+
+    def _trace_rows(self, batch: list[TraceContext], block: Block, shared: Batch) -> None:
         user_key, hash_question = self._user_key, self._hash_question
-        block.traces += [trace_row(place, user_key, hash_question) for place in batch]
+        block.traces += [trace_row(ctx, user_key, hash_question) for ctx in batch]
         masking = self._masking
         if masking is not None:
-            batch = [replace(place, trace=masking.masked(place.trace, shared)) for place in batch]
-        if self._texts:
-            block.texts += [text_row(place, whole=masking is None) for place in batch]
+            batch = [replace(ctx, trace=masking.mask(ctx.trace, shared)) for ctx in batch]
+        if self._store_texts:
+            block.texts += [text_row(ctx, with_rest=masking is None) for ctx in batch]
 
-    def _evaluate(self, batch: list[Placed], done: Processed, shared: Batch) -> None:
-        """In one run, whatever share of the traces each evaluator sees: their texts go to the encoder together."""
-        ids = [place.trace.trace_id for place in batch]
-        left = {rate: [at for at, id_ in enumerate(ids) if not sampled(id_, rate)] for rate in set(self._rates)}
+    def _evaluate(
+        self, batch: list[TraceContext], stored: list[TraceContext], result: SliceResult, shared: Batch
+    ) -> None:
+        """In one run, whatever share of the traces each evaluator sees: their texts go to the encoder together.
+
+        Evaluators see the traces as they came; rows are made of `stored`.
+        """
+        ids = [ctx.trace.trace_id for ctx in batch]
+        left = {rate: [at for at, id_ in enumerate(ids) if not is_sampled(id_, rate)] for rate in set(self._rates)}
         plan = [
-            leaving_out(prepared, [ids[at] for at in left[rate]])
+            without_traces(prepared, [ids[at] for at in left[rate]])
             for prepared, rate in zip(self.plan, self._rates, strict=True)
         ]
-        traces, sizes = [place.trace for place in batch], [len(place.record.value or b"") for place in batch]
+        traces, sizes = [ctx.trace for ctx in batch], [len(ctx.record.value or b"") for ctx in batch]
         outcomes = run_all(plan, traces, shared, sizes)
-        batch = self._embed(batch, done, shared)
+        if stored is not batch:
+            ids_of = [new_chunk_ids(ctx.trace, named.trace) for ctx, named in zip(batch, stored, strict=True)]
+            outcomes = [list(map(with_chunk_ids, column, ids_of)) for column in outcomes]
+        batch = self._embed(stored, result, shared)
         for prepared, rate, column in zip(self.plan, self._rates, outcomes, strict=True):
             weight = 1 / rate if rate else 0.0
             left_out = [batch[at] for at in left[rate]]
-            scored = score_rows(batch, prepared, column, weight) + sampled_out_rows(left_out, prepared, weight)
-            done.block.scores += scored
+            scored = score_rows(batch, prepared, column, weight, result.evidence_cut)
+            scored += sampled_out_rows(left_out, prepared, weight)
+            result.block.scores += scored
             for status, number in Counter(map(_STATUS, scored)).items():
-                done.outcomes[prepared.evaluator.id, status] += number
+                result.outcomes[prepared.evaluator.id, status] += number
 
-    def _embed(self, batch: list[Placed], done: Processed, shared: Batch) -> list[Placed]:
+    def _embed(self, batch: list[TraceContext], result: SliceResult, shared: Batch) -> list[TraceContext]:
         """The traces with their topics; after the evaluators, whose call to the encoder had most questions already."""
         encoder = self._resources.encoder
         if encoder is None or not self._embeds:
             return batch
-        made = embedded(batch, shared, encoder.revision, self._topics())
-        done.block.embeddings += self._answers.filled(made.rows, batch, shared)
-        done.without_vector += made.without
-        return in_topics(batch, made.rows)
+        made = embed_questions(batch, shared, encoder.revision, self._topics())
+        result.block.embeddings += self._answers.fill(made.rows, batch, shared)
+        result.without_vector += made.without_vector
+        return with_topics(batch, made.rows)
 
-    def _mark(self, places: list[Placed], block: Block) -> None:
+    def _mark_dirty(self, ctxs: list[TraceContext], block: Block) -> None:
         """One mark per lane and base window that the block touches: what was stored decides, never a clock."""
         base = self._base_s
-        touched = {
-            (place.run_id, place.trace.app, place.trace.environment, place.second // base * base) for place in places
-        }
+        touched = {(ctx.run_id, ctx.trace.app, ctx.trace.environment, ctx.second // base * base) for ctx in ctxs}
         mark_id = self._new_mark()
         block.dirty += [
             DirtyRow(run_id, app, environment, lane, datetime.fromtimestamp(start, UTC), mark_id)
@@ -225,12 +263,12 @@ class Pipeline:
         ]
 
 
-def _newest(places: Sequence[Placed]) -> list[Placed]:
+def _newest_per_key(ctxs: Sequence[TraceContext]) -> list[TraceContext]:
     """One per key of the tables; where versions are equal, the later message."""
-    latest: dict[tuple[str, str, str, int, str], Placed] = {}
-    for place in places:
-        trace = place.trace
-        identity = (place.run_id, trace.app, trace.environment, place.second // 60, trace.trace_id)
-        if place.version >= latest.setdefault(identity, place).version:
-            latest[identity] = place
+    latest: dict[tuple[str, str, str, int, str], TraceContext] = {}
+    for ctx in ctxs:
+        trace = ctx.trace
+        identity = (ctx.run_id, trace.app, trace.environment, ctx.second // 60, trace.trace_id)
+        if ctx.version >= latest.setdefault(identity, ctx).version:
+            latest[identity] = ctx
     return list(latest.values())

@@ -17,9 +17,9 @@ from tests.infra.workers import ByFile, turn_of
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
-    from sinks.clickhouse.database import Database
-    from sinks.clickhouse.embedded import EmbeddedClickHouse
-    from stream.local.broker import EmbeddedBroker
+    from ragtide.sinks.clickhouse.database import Database
+    from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+    from ragtide.stream.local.broker import EmbeddedBroker
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ["HF_HUB_CACHE"] = os.devnull  # what was fetched to this machine moves no test
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedClickHouse]:
     """The embedded ClickHouse, as a process of its own."""
-    from sinks.clickhouse.embedded import EmbeddedClickHouse
+    from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 
     with EmbeddedClickHouse(tmp_path_factory.mktemp("clickhouse")) as server:
         yield server
@@ -67,7 +67,7 @@ def database(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
 @pytest.fixture(scope="session")
 def broker() -> Iterator[EmbeddedBroker]:
     """The embedded broker."""
-    from stream.local.broker import EmbeddedBroker
+    from ragtide.stream.local.broker import EmbeddedBroker
 
     with EmbeddedBroker() as running:
         yield running

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from docs.generate import HERE, PAGES
-from stream.cli import main
+from ragtide.stream.cli import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,11 +20,11 @@ def test_reference_is_up_to_date(page: str) -> None:
 @pytest.mark.parametrize("page", ["README.md", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))])
 def test_pages_name_only_commands_that_exist(page: str) -> None:
     known = set(main.list_commands(click.Context(main)))
-    assert set(re.findall(r"`ragwatch ([a-z][a-z-]+)", (ROOT / page).read_text())) <= known
+    assert set(re.findall(r"`ragtide ([a-z][a-z-]+)", (ROOT / page).read_text())) <= known
 
 
 def test_readme_shows_the_commands_of_a_first_day() -> None:
-    shown = set(re.findall(r"^ragwatch ([a-z][a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    shown = set(re.findall(r"^ragtide ([a-z][a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert shown >= {"check", "migrate", "worker", "jobs", "replay", "dashboards"}
 
 
@@ -44,6 +44,13 @@ def test_the_page_of_benchmarks_has_every_benchmark() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     assert len(names) > 15
     assert not [name for name in names if f"`benchmarks.{name}`" not in page]
+
+
+def test_no_page_installs_from_the_index_what_is_not_released_there() -> None:
+    """A stranger may have the name there."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    command = re.compile(r"pip install (?:-\S+ )*['\"]?ragtide\b.*")
+    assert not [found for page in pages for found in command.findall(page.read_text())]
 
 
 def test_links_between_pages_lead_somewhere() -> None:

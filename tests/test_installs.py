@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterable, Iterator, Set
 from email import message_from_bytes
 from importlib.metadata import PackageNotFoundError, version
@@ -10,16 +11,18 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from stream.demo import run
-from stream.local import services
+from ragtide.stream.demo import run
+from ragtide.stream.local import services
 from tests.infra.distributions import MINILM, ROOT, brought, owners
 
 PACKAGES = ("stream", "evaluators", "sinks", "drift", "dashboards")
+OURS = "ragtide"
 
 
 def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
@@ -31,7 +34,7 @@ def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module]
         tops = (name.partition(".")[0] for name in names)
-        yield from (top for top in tops if top not in sys.stdlib_module_names and top not in PACKAGES)
+        yield from (top for top in tops if top not in sys.stdlib_module_names and top != OURS)
 
 
 def strangers(package: str, there: Set[str], *, lazy: bool) -> list[str]:
@@ -72,7 +75,7 @@ def test_every_package_that_make_installs_has_the_version_that_was_tested() -> N
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     pins = {str(canonicalize_name(pin.name)): pin.specifier for pin in map(Requirement, lines)}
     loose = {}
-    for name in brought("local", "models", "dev") - {"ragwatch"}:
+    for name in brought("local", "models", "dev") - {"ragtide"}:
         try:
             here = Version(version(name))
         except PackageNotFoundError:  # for another platform
@@ -82,17 +85,43 @@ def test_every_package_that_make_installs_has_the_version_that_was_tested() -> N
     assert not loose, "run: make constraints"
 
 
+def wheel_of(tree: Path, folder: Path) -> Path:
+    (file,) = WheelBuilder(str(tree)).build(directory=str(folder), versions=["standard"])
+    return Path(file)
+
+
 def test_a_wheel_holds_every_file_of_every_package_and_the_licence(tmp_path: Path) -> None:
-    (file,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
-    with ZipFile(file) as wheel:
+    with ZipFile(wheel_of(ROOT, tmp_path)) as wheel:
         held = set(wheel.namelist())
         (folder,) = {name.partition("/")[0] for name in held if ".dist-info/" in name}
         metadata = message_from_bytes(wheel.read(f"{folder}/METADATA"))
     listed = subprocess.run(["git", "ls-files", "-z", "--", *PACKAGES], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     ours = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).exists()}
-    assert {"stream/demo/demo.toml", "sinks/clickhouse/migrations/0001_tables.sql", "evaluators/py.typed"} <= ours
-    assert ours <= held
-    assert {name.partition("/")[0] for name in held} == {*PACKAGES, folder}
+    assert {"stream/demo/demo.toml", "sinks/clickhouse/migrations/0001_schema.sql"} <= ours
+    inside = {"__init__.py", "py.typed", *ours}
+    assert {name for name in held if name.startswith(f"{OURS}/")} == {f"{OURS}/{name}" for name in inside}
+    assert {name.partition("/")[0] for name in held} == {OURS, folder}
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata.get_all("License-File") == ["LICENSE"]
     assert f"{folder}/licenses/LICENSE" in held
+
+
+def test_a_source_distribution_makes_the_same_wheel(tmp_path: Path) -> None:
+    (file,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with tarfile.open(file) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (tree,) = (tmp_path / "unpacked").iterdir()
+    with ZipFile(wheel_of(ROOT, tmp_path / "a")) as of_checkout, ZipFile(wheel_of(tree, tmp_path / "b")) as of_sdist:
+        assert {info.filename: info.CRC for info in of_sdist.infolist()} == {
+            info.filename: info.CRC for info in of_checkout.infolist()
+        }
+
+
+def test_no_folder_of_the_repository_is_a_package_of_its_own_once_installed(tmp_path: Path) -> None:
+    """The editable install of this environment too, where nothing puts the repository on the path."""
+    names = (*PACKAGES, "tests")
+    program = f"from importlib.util import find_spec; print([name for name in {names} if find_spec(name)])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"

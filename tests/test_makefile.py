@@ -42,7 +42,7 @@ def checkout(tmp_path: Path, programs: Path) -> Path:
         os.utime(folder / name, (1000, 1000))
     script(folder / ".venv" / "bin" / "uv", 'echo "$@" >>installed\n[ ! -e broken ]')
     script(folder / "deploy" / "kafka" / "kafka.sh", 'echo "$@" >>brought\nmkdir -p deploy/kafka/libs')
-    for name in ("ruff", "mypy", "lint-imports", "python", "ragwatch"):
+    for name in ("ruff", "mypy", "lint-imports", "python", "ragtide"):
         script(folder / ".venv" / "bin" / name, f'echo {name} "$@" >>ran\n[ ! -e {name}-fails ]')
     script(programs / "python3.11", "exit 0")
     script(programs / "java", "echo 'openjdk version \"17.0.15\" 2025-04-15' >&2")
@@ -147,7 +147,7 @@ def test_the_jars_of_kafka_are_brought_once(checkout: Path, programs: Path) -> N
 
 def test_the_demo_runs_with_what_needs_no_torch(checkout: Path, programs: Path) -> None:
     assert make(programs, "demo", "DEMO_ARGS=--seed 7", at=checkout).returncode == 0
-    assert lines(checkout / "ran") == ["ragwatch demo --seed 7"]
+    assert lines(checkout / "ran") == ["ragtide demo --seed 7"]
     installed = " ".join(lines(checkout / "installed"))
     assert ".[local,insights]" in installed
     assert "models" not in installed

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,15 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("stream", "evaluators", "sinks", "drift", "dashboards")
 TOP_LEVEL = {
     *PACKAGES,
-    *("tests", "deploy", "docs", "benchmarks", "examples", ".ci"),
+    *("src", "tests", "deploy", "docs", "benchmarks", "examples", ".ci"),
     *("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "Makefile", "constraints.txt", ".gitignore"),
 }
 
-# Who may look at the environment: whoever hands it to our own reader or to a child, and who shares cards out.
+# Who may look at the environment: whoever hands it to our own reader or to a child, takes secrets out of it, and who
+# shares cards out.
 LOOK_AT_THE_ENVIRONMENT = {
-    *("stream/cli/demo.py", "stream/cli/options.py", "stream/scheduler.py", "stream/local/services.py"),
-    "evaluators/runtime/cards.py",
+    *("stream/cli/demo.py", "stream/cli/options.py", "stream/jobs_process.py", "stream/local/services.py"),
+    *("evaluators/runtime/cards.py", "sinks/clickhouse/embedded/confinement.py"),
 }
 
 
@@ -61,6 +63,59 @@ def environment_seen(file: Path) -> Iterator[str]:
             yield from {node.attr} & ways
         elif isinstance(node, ast.ImportFrom) and node.module == "os":
             yield from {alias.name for alias in node.names} & ways
+
+
+def test_the_package_is_the_folders_at_the_top() -> None:
+    package = ROOT / "src" / "ragtide"
+    assert {path.name: path.resolve() for path in package.iterdir() if path.is_symlink()} == {
+        name: ROOT / name for name in PACKAGES
+    }
+    assert {path.name for path in package.iterdir() if path.is_file()} == {"__init__.py", "py.typed"}
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """The name and the text of every tracked file that is text."""
+    for path in tracked():
+        if path.is_file():
+            with suppress(UnicodeDecodeError):
+                yield str(path.relative_to(ROOT)), path.read_text("utf-8")
+
+
+def imports_of(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+def test_nothing_imports_a_folder_of_the_repository_by_its_own_name() -> None:
+    """Where the repository is on the path that works, and a module is there twice; nowhere else it does."""
+    found = [
+        f"{name}: {module}"
+        for name, text in texts()
+        if name.endswith(".py")
+        for module in imports_of(ast.parse(text))
+        if module.partition(".")[0] in PACKAGES
+    ]
+    assert not found
+
+
+def test_no_program_in_a_text_imports_or_runs_one_either() -> None:
+    one = "|".join(PACKAGES)
+    imported = re.compile(rf"\bfrom ({one})(\.\w+)* import\b|(?<=-m )({one})\b|\"-m\", \"({one})\b")
+    assert not [f"{name}: {found[0]}" for name, text in texts() for found in imported.finditer(text)]
+
+
+def test_the_name_that_the_product_had_is_in_one_line_of_the_changelog() -> None:
+    old = "rag" + "watch"
+    assert not [path for path in tracked() if old in str(path.relative_to(ROOT)).lower()]
+    held = {
+        str(path.relative_to(ROOT)): content.count(old.encode())
+        for path in tracked()
+        if path.is_file() and old.encode() in (content := path.read_bytes().lower())
+    }
+    assert held == {"CHANGELOG.md": 1}
 
 
 def test_settings_come_from_one_place() -> None:

@@ -20,29 +20,28 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.answers.cost import EVALUATORS, of_a_look, on_arrival_us
-from drift.flips.answers import answer_of
-from drift.flips.disagreement import Answer, disagreement
-from drift.flips.judging import judged
-from drift.insights.shares import Share
-from evaluators import registry
-from evaluators.encoder import load_encoder
-from evaluators.encoder.thresholds import LINES
-from evaluators.plan import prepare
-from evaluators.resources import Resources
-from evaluators.settings import EncoderSettings
-from stream.ingest.records import StoredRecord
-from stream.pipeline import Pipeline
-from stream.settings import Settings
+from ragtide.drift.robustness.answer_agreement import AnswerFeatures, answer_features, find_conflict
+from ragtide.drift.robustness.share_limit import above_limit
+from ragtide.drift.stats.proportions import Share
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import load_encoder
+from ragtide.evaluators.encoder.thresholds import ENCODER_THRESHOLDS
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings
 
 SETS = ("learn", "held_out")
-LINE = LINES["all-MiniLM-L6-v2"].same_answer
+LINE = ENCODER_THRESHOLDS["all-MiniLM-L6-v2"].same_answer
 APPS, QUESTIONS, LIMIT = 2_000, 50, 0.2
 FALSE, RIGHT = 0.05, 0.7  # goals on held_out: at most so many of the questions, at least so many of the disagreements
 
 
 class Question(NamedTuple):
-    same: Sequence[Answer]
-    different: Mapping[str, Answer]  # by what differs
+    same: Sequence[AnswerFeatures]
+    different: Mapping[str, AnswerFeatures]  # by what differs
 
 
 def read(name: str, pipeline: Pipeline) -> list[Question]:
@@ -57,7 +56,7 @@ def _question(asked: str, same: Sequence[str], different: Mapping[str, str], pip
     stored = pipeline.process(records).block
     refused = {row.trace_id: row.metrics["unsuccessful"] == 1 for row in stored.scores if "unsuccessful" in row.metrics}
     answers = [
-        answer_of(row.trace_id, refused[row.trace_id], row.answer_claims, np.array(row.answer, np.int8))
+        answer_features(row.trace_id, refused[row.trace_id], row.answer_claims, np.array(row.answer, np.int8))
         for row in stored.embeddings
     ]
     return Question(answers[: len(same)], dict(zip(different, answers[len(same) :], strict=True)))
@@ -71,11 +70,11 @@ def _record(number: int, asked: str, text: str) -> StoredRecord:
 
 def figures(questions: Sequence[Question], line: float | None) -> tuple[float, float, str]:
     """The share of questions that are false, that of disagreements that are right, and all in words."""
-    false = np.mean([disagreement(one.same, line) is not None for one in questions])
+    false = np.mean([find_conflict(one.same, line) is not None for one in questions])
     found: dict[str, list[bool]] = defaultdict(list)
     for one in questions:
         for by, answer in one.different.items():
-            found[by].append(disagreement([*one.same, answer], line) is not None)
+            found[by].append(find_conflict([*one.same, answer], line) is not None)
     right = np.mean([yes for some in found.values() for yes in some])
     by_kind = ", ".join(f"{by} {sum(some)} of {len(some)}" for by, some in sorted(found.items()))
     return float(false), float(right), f"false {false:.3f} of {len(questions)}   right {right:.3f}: {by_kind}"
@@ -90,8 +89,8 @@ def alarms(questions: Sequence[Question], share: float, rng: random.Random) -> f
             answers = list(one.same)
             if rng.random() < share:
                 answers.append(rng.choice(list(one.different.values())))
-            wrong += disagreement(answers, LINE) is not None
-        told += judged(Share(wrong, QUESTIONS), LIMIT) == "bad"
+            wrong += find_conflict(answers, LINE) is not None
+        told += above_limit(Share(wrong, QUESTIONS), LIMIT) == "bad"
     return told / APPS
 
 

@@ -12,25 +12,24 @@ import msgspec
 import numpy as np
 
 from benchmarks.prose_traces import prose_traces
-from drift.flips.answers import ANSWERS, TRACES
-from drift.flips.disagreeing import watch_answers
-from drift.leadership import elect
-from drift.settings import RuleSettings
-from evaluators import registry
-from evaluators.encoder import Encoder
-from evaluators.plan import prepare
-from evaluators.resources import Resources
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.rows import LIVE
-from sinks.sample import embedding, trace
-from sinks.settings import RetentionSettings
-from stream.ingest.answers import direction
-from stream.ingest.embeddings import rounded
-from stream.ingest.records import StoredRecord
-from stream.pipeline import Pipeline
-from stream.settings import Settings
+from ragtide.drift.leadership import elect
+from ragtide.drift.robustness.answer_agreement import MAX_ANSWERS, MAX_TRACES, check_answer_agreement
+from ragtide.drift.settings import RuleSettings
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import Encoder
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.rows import LIVE
+from ragtide.sinks.sample import embedding, trace
+from ragtide.sinks.settings import RetentionSettings
+from ragtide.stream.ingest.answer_features import direction
+from ragtide.stream.ingest.embeddings import round_to_bfloat16
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings
 
 EVALUATORS = ["answer_relevancy_sentence", "unsuccessful_requests"]
 _PROSE = 200  # traces
@@ -76,23 +75,23 @@ def of_a_look() -> Cost:
         database = Database(server.settings)
         migrate(database, RetentionSettings())
         _plant(database, datetime.now(UTC) - timedelta(hours=1))
-        sizes = {row["column"]: row["bytes"] / TRACES for row in database.rows(_SIZE)}
+        sizes = {row["column"]: row["bytes"] / MAX_TRACES for row in database.rows(_SIZE)}
         term = elect(database, "bench")
         assert term is not None
         began, started = time.process_time(), time.perf_counter()
-        watch_answers(database, RuleSettings(), term, datetime.now(UTC))
+        check_answer_agreement(database, RuleSettings(), term, datetime.now(UTC))
         return Cost(time.process_time() - began, time.perf_counter() - started, sizes)
 
 
 def _plant(database: Database, at: datetime) -> None:
     rng = np.random.default_rng(1)
     traces, embeddings = [], []
-    for number in range(TRACES):
+    for number in range(MAX_TRACES):
         id_, time_ = f"{number:036}", at + timedelta(milliseconds=number)
         vector, said = rng.standard_normal((2, 384), np.float32)
-        claims = [f"eur:{number // ANSWERS:08x}", f"seconds:{rng.integers(1 << 32):08x}"]
-        traces.append(trace(id_, run_id=LIVE, time=time_, question_hash=f"{number // ANSWERS:016x}"))
-        row = embedding(id_, run_id=LIVE, time=time_, model="all-MiniLM-L6-v2@1", vector=rounded(vector))
+        claims = [f"eur:{number // MAX_ANSWERS:08x}", f"seconds:{rng.integers(1 << 32):08x}"]
+        traces.append(trace(id_, run_id=LIVE, time=time_, question_hash=f"{number // MAX_ANSWERS:016x}"))
+        row = embedding(id_, run_id=LIVE, time=time_, model="all-MiniLM-L6-v2@1", vector=round_to_bfloat16(vector))
         embeddings.append(row._replace(answer=direction(said), answer_claims=claims))
     database.insert("traces", traces)
     database.insert("embeddings", embeddings)

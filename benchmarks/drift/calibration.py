@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.drift.plans import ScorePlan
-from drift.detectors.series import Floats
+from ragtide.drift.detectors.arrays import Floats
 
 _SHIFTS = np.linspace(-0.5, 1.5, 401)
 

@@ -1,4 +1,4 @@
-"""ragwatch's own detectors, given the aggregates of windows alone: fitted on the known-good days, then run."""
+"""ragtide's own detectors, given the aggregates of windows alone: fitted on the known-good days, then run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ import numpy.typing as npt
 from benchmarks.drift.clock import HISTORY, START, WINDOW_S
 from benchmarks.drift.scoring import Judged, judged
 from benchmarks.drift.series import Aggregates, Label
-from drift.detectors import categories, fleet, positives, rates, scores, watching
-from drift.detectors.evidence import NOTHING
-from drift.detectors.series import Categories, Flags, Integers, Positives, Rates, Scores, Watched, cut
+from ragtide.drift.detectors import categories, multiple_testing, proportions, run_state, scores
+from ragtide.drift.detectors.arrays import Categories, Flags, HeavyTailed, Integers, Rates, RunResult, Scores, cut
+from ragtide.drift.detectors.e_detector import NO_EVIDENCE
 
 Singles = npt.NDArray[np.float32]
 OURS = "ours"
@@ -52,17 +52,17 @@ def together(found: Sequence[Said], run_days: float = FLEET_DAYS) -> list[Judged
     told, standing = np.zeros(alarm.shape, bool), np.zeros(len(found), bool)
     for window, log_e in enumerate(evidence):
         well = changed_at > HISTORY + window
-        calm = np.where(well, log_e, NOTHING)
-        believed = fleet.believed(calm, WINDOW_S, run_days)
+        calm = np.where(well, log_e, NO_EVIDENCE)
+        believed = multiple_testing.e_bh(calm, WINDOW_S, run_days)
         for place in np.flatnonzero(alarm[window] & ~standing & ~well):
             calm[place] = log_e[place]
-            believed[place] = fleet.believed(calm, WINDOW_S, run_days)[place]
-            calm[place] = NOTHING
+            believed[place] = multiple_testing.e_bh(calm, WINDOW_S, run_days)[place]
+            calm[place] = NO_EVIDENCE
         told[window] = standing = alarm[window] & (standing | believed)
     return [judged(one.label, of_series) for one, of_series in zip(found, told.T, strict=True)]
 
 
-def sequential(some: Sequence[Aggregates]) -> Watched:
+def sequential(some: Sequence[Aggregates]) -> RunResult:
     """What the detector for the kind of these series, which is the same for all, says of the watched windows."""
     n, total, squares = (np.stack([getattr(one, name) for one in some]) for name in ("n", "total", "squares"))
     known, watched = slice(0, HISTORY), slice(HISTORY, None)
@@ -70,19 +70,19 @@ def sequential(some: Sequence[Aggregates]) -> Watched:
         case "score":
             batch = Scores(START, n, total, squares)
             baseline = scores.fit(cut(batch, known))
-            return scores.run(baseline, watching.start(baseline), cut(batch, watched))
+            return scores.run(baseline, run_state.start(baseline), cut(batch, watched))
         case "rate":
             yes = Rates(START, n, total)
-            baseline = rates.fit(cut(yes, known))
-            return rates.run(baseline, watching.start(baseline), cut(yes, watched))
+            baseline = proportions.fit_rates(cut(yes, known))
+            return proportions.run_rates(baseline, run_state.start(baseline), cut(yes, watched))
         case "latency":
-            above = Positives(START, n, np.stack([one.counts for one in some]))
-            baseline = positives.fit(cut(above, known))
-            return positives.run(baseline, watching.start(baseline), cut(above, watched))
+            above = HeavyTailed(START, n, np.stack([one.counts for one in some]))
+            baseline = proportions.fit_heavy_tailed(cut(above, known))
+            return proportions.run_heavy_tailed(baseline, run_state.start(baseline), cut(above, watched))
         case "category":
             labels = Categories(START, _as_wide([one.counts for one in some]))
             baseline = categories.fit(cut(labels, known))
-            return categories.run(baseline, watching.start(baseline), cut(labels, watched))
+            return categories.run(baseline, run_state.start(baseline), cut(labels, watched))
 
 
 def _as_wide(counts: Sequence[Integers]) -> Integers:

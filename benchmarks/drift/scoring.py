@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.drift.clock import HISTORY, PER_DAY, WINDOW_S
 from benchmarks.drift.series import Label
-from drift.detectors.series import Flags
+from ragtide.drift.detectors.arrays import Flags
 
 QUIET = 12  # windows without alarm that end an episode
 

@@ -13,8 +13,8 @@ from benchmarks.drift.calibration import shifts
 from benchmarks.drift.changes import Kind
 from benchmarks.drift.clock import HISTORY
 from benchmarks.drift.plans import CategoryPlan, LatencyPlan, Plan, RatePlan, Records, ScorePlan
-from drift.detectors.series import Floats, Integers, Numbers, quantile_bins
-from drift.windows.bins import LOG_ORIGIN, LOG_STEP
+from ragtide.drift.detectors.arrays import Floats, Integers, Numbers, quantile_bins
+from ragtide.drift.windows.histogram import LOG_ORIGIN, LOG_STEP
 
 MISSING: Records = np.empty(0, np.float32)
 

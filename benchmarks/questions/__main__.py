@@ -20,19 +20,18 @@ from typing import NamedTuple
 from benchmarks.drift_job import close, cpu_s
 from benchmarks.questions.rivals import RIVALS
 from benchmarks.questions.world import DAY_S, HOUR_S, START, Change, World, steady
-from drift.leadership import elect
-from drift.questions.learning import Learner
-from drift.questions.lots import Asked
-from drift.questions.running import Runner
-from drift.questions.watching import QuestionWatch
-from drift.settings import DriftSettings, RuleSettings, WindowSettings
-from drift.watching import grid
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.settings import RetentionSettings
+from ragtide.drift.input_drift.check import InputDriftCheck, SourceProcessor
+from ragtide.drift.input_drift.reference import ReferenceLearner
+from ragtide.drift.input_drift.source import QuestionSource
+from ragtide.drift.leadership import elect
+from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
+from ragtide.drift.stats import calendar
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.settings import RetentionSettings
 
-APP = Asked("app", "prod", "e@1")
+APP = QuestionSource("app", "prod", "e@1")
 DAYS, HISTORY = 7, 14
 APPS = 10
 OURS = "ours"
@@ -57,21 +56,21 @@ SCENARIOS: Mapping[str, Scenario] = {
 
 def ours(world: World) -> list[int]:
     """The hours after START after which something was amiss."""
-    runner = Runner(Learner(world, HISTORY), APP, None, 0)
+    runner = SourceProcessor(ReferenceLearner(world, HISTORY), APP, None, 0)
     memory, found = runner.advance(None, START), []
     for hour in range(1, DAYS * 24 + 1):
         memory = runner.advance(memory, START + hour * HOUR_S)
-        if memory is not None and (memory.alarm or memory.unlike):
+        if memory is not None and (memory.groups_in_alarm or memory.unlike):
             found.append(hour)
     return found
 
 
 def theirs(world: World) -> dict[str, list[int]]:
     """The same of the rivals, each day told at its end."""
-    old = world.lot(APP, START - HISTORY * DAY_S, START, DAY_S, 100).vectors
+    old = world.sample(APP, START - HISTORY * DAY_S, START, DAY_S, 100).vectors
     found: dict[str, list[int]] = {name: [] for name in RIVALS}
     for day in range(DAYS):
-        new = world.lot(APP, START + day * DAY_S, START + (day + 1) * DAY_S, DAY_S, 1_000).vectors
+        new = world.sample(APP, START + day * DAY_S, START + (day + 1) * DAY_S, DAY_S, 1_000).vectors
         for name, rival in RIVALS.items():
             if rival(new, old):
                 found[name].append((day + 1) * 24)
@@ -114,13 +113,13 @@ def told(name: str, false: float, delays: Mapping[str, Sequence[int | None]]) ->
 
 def stored_cost(apps: int) -> None:
     """Seconds of the processor for a first look over 14 days and for a week in quarters of an hour, told of ten."""
-    end = grid.floor(time.time(), DAY_S) - 7 * DAY_S
+    end = calendar.floor(time.time(), DAY_S) - 7 * DAY_S
     with tempfile.TemporaryDirectory() as folder, EmbeddedClickHouse(Path(folder)) as server:
         database = Database(server.settings.model_copy(update={"database": "questions", "timeout_s": 600}))
         migrate(database, RetentionSettings())
         plant(database, apps, end - HISTORY * DAY_S, end + DAY_S)
         term = elect(database, "bench")
-        watch = QuestionWatch(database, DriftSettings(), RuleSettings(), WindowSettings(), term)
+        watch = InputDriftCheck(database, DriftSettings(), RuleSettings(), WindowSettings(), term)
         close(database, end + 1)
         began = cpu_s()
         now = term.elected_at

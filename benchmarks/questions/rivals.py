@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from evaluators.spec import Vectors
+from ragtide.evaluators.spec import Vectors
 
 Rival = Callable[[Vectors, Vectors], bool]
 _PERMUTATIONS = 100

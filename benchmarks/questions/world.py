@@ -11,9 +11,9 @@ from zlib import crc32
 
 import numpy as np
 
-from drift.detectors.series import Floats, Integers, Numbers
-from drift.questions.lots import NOTHING, Asked, Lot, joined
-from evaluators.spec import Vectors
+from ragtide.drift.detectors.arrays import Floats, Integers, Numbers
+from ragtide.drift.input_drift.source import EMPTY, QuestionSample, QuestionSource, concatenate
+from ragtide.evaluators.spec import Vectors
 
 HOUR_S, DAY_S = 3600, 86_400
 START = 20_003 * DAY_S  # a Monday; what comes before is history
@@ -31,7 +31,10 @@ def steady(_: int) -> float:
 
 @dataclass
 class World:
-    """Draws lots of what is asked; `change`: the share of the new topic by seconds since `start`."""
+    """Draws random samples of questions; `change`: the share of the new topic by seconds since `start`, a Monday.
+
+    Worlds that differ in `start` alone have the same questions that much later.
+    """
 
     seed: int
     change: Change = steady
@@ -40,7 +43,7 @@ class World:
     topics: int = 15
     repeated: float = 0.5
     start: int = START
-    _hours: dict[int, Lot] = field(default_factory=dict, repr=False)
+    _hours: dict[int, QuestionSample] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
@@ -50,31 +53,32 @@ class World:
         self._weekend = rng.normal(0, 0.4, self.topics)
         self._often = self._about(rng.choice(self.topics, _FAQ, p=self._shares), rng)
 
-    def lot(self, asked: Asked, since: int, until: int, every_s: int, most: int) -> Lot:
-        """See `drift.questions.lots.Questions`."""
+    def sample(self, asked: QuestionSource, since: int, until: int, every_s: int, most: int) -> QuestionSample:
+        """See `ragtide.drift.input_drift.source.QuestionStore`."""
         first, end = since // HOUR_S, -(-until // HOUR_S)
-        some = joined(self._hour(hour) for hour in range(first, end))
-        some = some.where((some.at >= since) & (some.at < until))
+        some = concatenate(self._hour(hour) for hour in range(first, end))
+        some = some.select((some.at >= since) & (some.at < until))
         by_lot = np.array([crc32(id_.encode()) for id_ in some.trace_ids], np.int64)
         drawn = np.lexsort((by_lot, some.at // every_s))
         stretch = (some.at // every_s)[drawn]
         rank = np.arange(len(stretch)) - np.searchsorted(stretch, stretch)
-        return some.where(np.sort(drawn[rank < most]))
+        return some.select(np.sort(drawn[rank < most]))
 
-    def _hour(self, hour: int) -> Lot:
+    def _hour(self, hour: int) -> QuestionSample:
         if hour not in self._hours:
+            number = hour - (self.start - START) // HOUR_S
             if len(self._hours) > _KEPT_HOURS:
                 self._hours.clear()
-            self._hours[hour] = self._asked(hour, np.random.default_rng([self.seed, hour]))
+            self._hours[hour] = self._asked(hour, number, np.random.default_rng([self.seed, number]))
         return self._hours[hour]
 
-    def _asked(self, hour: int, rng: np.random.Generator) -> Lot:
-        day = hour // 24
+    def _asked(self, hour: int, number: int, rng: np.random.Generator) -> QuestionSample:
+        day = number // 24
         weekend = (day + 3) % 7 >= 5
         expected = self.an_hour * (1 + 0.7 * np.sin(2 * np.pi * (hour % 24 - 9) / 24)) * (0.5 if weekend else 1)
         n = int(rng.poisson(expected * np.exp(rng.normal(0, 0.15))))
         if not n:
-            return NOTHING
+            return EMPTY
         vectors = self._about(rng.choice(self.topics, n, p=self._mix(hour, day, weekend)), rng)
         again = rng.random(n) < self.repeated
         vectors[again] = self._often[rng.choice(_FAQ, int(again.sum()), p=_popularity())]
@@ -84,8 +88,8 @@ class World:
         new = rng.random(n) < self.change(hour * HOUR_S - self.start)
         vectors[new] = self._about(np.full(int(new.sum()), self.topics), rng)
         at = np.sort(rng.integers(hour * HOUR_S, (hour + 1) * HOUR_S, n))
-        ids = tuple(f"{'new' if one else 'old'}-{hour}-{number}" for number, one in enumerate(new))
-        return Lot(at, ids, ("",) * n, vectors)
+        ids = tuple(f"{'new' if one else 'old'}-{number}-{i}" for i, one in enumerate(new))
+        return QuestionSample(at, ids, ("",) * n, vectors)
 
     def _mix(self, hour: int, day: int, weekend: bool) -> Floats:
         log = np.log(self._shares) + self._swing * np.sin(2 * np.pi * (hour % 24 - self._phase) / 24)

@@ -4,24 +4,24 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from drift.compare.difference import Sample
-from drift.compare.result import Moved, Question
-from drift.windows.scope import MINUTE, WHOLE_MINUTES
-from evaluators.errors import ConfigError
-from sinks.clickhouse.database import Database
+from ragtide.drift.compare.model import CompareQuery, MovedTrace
+from ragtide.drift.stats.means import Sample
+from ragtide.drift.windows.scope import MINUTE, WHOLE_MINUTES
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.database import Database
 
 FAILED = ""  # in place of a metric's key: 1 where the evaluator failed, 0 where it scored
-_FINGERPRINTS = 5
+_MAX_VERSIONS = 5
 
 
-class Evaluated(NamedTuple):
+class EvaluatorRun(NamedTuple):
     """What a run has of one evaluator."""
 
     failed: int
     fingerprints: tuple[str, ...]
 
 
-class Sums(NamedTuple):
+class MetricSums(NamedTuple):
     """One metric's values: all of each run, and of the traces that both have their values and differences."""
 
     key: str
@@ -30,25 +30,25 @@ class Sums(NamedTuple):
     pairs_a: float  # means of the pairs
     pairs_b: float
     differences: Sample
-    moved: tuple[Moved, ...]
+    moved: tuple[MovedTrace, ...]
 
 
-def evaluated(database: Database, question: Question, run: str) -> dict[str, Evaluated]:
+def evaluator_runs(database: Database, query: CompareQuery, run: str) -> dict[str, EvaluatorRun]:
     """By evaluator; raises `ConfigError` where the run has nothing that was asked for."""
     rows = database.rows(
         f"""
         SELECT evaluator, countIf(status = 'failed') AS failed,
-            arraySort(groupUniqArray({_FINGERPRINTS})(fingerprint)) AS fingerprints
-        FROM scores FINAL WHERE {_where(question, "run_id = {run:String}")} GROUP BY evaluator""",
-        _bound(question) | {"run": run},
-        _settings(question),
+            arraySort(groupUniqArray({_MAX_VERSIONS})(fingerprint)) AS fingerprints
+        FROM scores FINAL WHERE {_where(query, "run_id = {run:String}")} GROUP BY evaluator""",
+        _parameters(query) | {"run": run},
+        _settings(query),
     )
     if not rows:
-        raise ConfigError(_nothing(database, run))
-    return {row["evaluator"]: Evaluated(row["failed"], tuple(row["fingerprints"])) for row in rows}
+        raise ConfigError(_no_scores_message(database, run))
+    return {row["evaluator"]: EvaluatorRun(row["failed"], tuple(row["fingerprints"])) for row in rows}
 
 
-def sums(database: Database, question: Question, evaluator: str) -> list[Sums]:
+def metric_sums(database: Database, query: CompareQuery, evaluator: str) -> list[MetricSums]:
     """Of each metric of an evaluator, sorted; a trace that stands twice in a run counts in its newest version."""
     both = "in_a AND in_b"
     rows = database.rows(
@@ -57,22 +57,22 @@ def sums(database: Database, question: Question, evaluator: str) -> list[Sums]:
             countIf(in_b) AS n_b, avgIf(b, in_b) AS mean_b, varSampStableIf(b, in_b) AS var_b,
             countIf({both}) AS pairs, avgIf(a, {both}) AS pairs_a, avgIf(b, {both}) AS pairs_b,
             avgIf(b - a, {both}) AS mean_d, varSampStableIf(b - a, {both}) AS var_d,
-            groupArraySortedIf({question.top:d})((-abs(b - a), trace_id, a, b), {both} AND a != b) AS moved
+            groupArraySortedIf({query.top:d})((-abs(b - a), trace_id, a, b), {both} AND a != b) AS moved
         FROM (
             SELECT key, mapContains(of_a.held, key) AS in_a, mapContains(of_b.held, key) AS in_b,
                 of_a.held[key] AS a, of_b.held[key] AS b, of_a.trace_id AS trace_id
-            FROM ({_held(question, "a")}) AS of_a
-            FULL JOIN ({_held(question, "b")}) AS of_b ON of_a.trace_id = of_b.trace_id
+            FROM ({_select_values(query, "a")}) AS of_a
+            FULL JOIN ({_select_values(query, "b")}) AS of_b ON of_a.trace_id = of_b.trace_id
             ARRAY JOIN arrayDistinct(arrayConcat(mapKeys(of_a.held), mapKeys(of_b.held))) AS key
         )
         GROUP BY key ORDER BY key""",
-        _bound(question) | {"a": question.run_a, "b": question.run_b, "evaluator": evaluator},
-        _settings(question),
+        _parameters(query) | {"a": query.run_a, "b": query.run_b, "evaluator": evaluator},
+        _settings(query),
     )
-    return [_sums(row) for row in rows]
+    return [_metric_sums(row) for row in rows]
 
 
-def incomplete(database: Database, runs: Sequence[str]) -> tuple[str, ...]:
+def incomplete_runs(database: Database, runs: Sequence[str]) -> tuple[str, ...]:
     """Those of the runs whose replay began and did not complete."""
     rows = database.rows(
         "SELECT run_id FROM runs FINAL WHERE run_id IN {runs:Array(String)} AND state != 'completed' ORDER BY run_id",
@@ -81,9 +81,9 @@ def incomplete(database: Database, runs: Sequence[str]) -> tuple[str, ...]:
     return tuple(row["run_id"] for row in rows)
 
 
-def _held(question: Question, run: str) -> str:
+def _select_values(query: CompareQuery, run: str) -> str:
     """Trace ids of a run with a map of what the evaluator's row holds."""
-    where = _where(question, f"run_id = {{{run}:String}} AND evaluator = {{evaluator:String}}")
+    where = _where(query, f"run_id = {{{run}:String}} AND evaluator = {{evaluator:String}}")
     return f"""
         SELECT trace_id, mapConcat(CAST(metrics, 'Map(String, Float64)'), map('{FAILED}', toFloat64(status = 'failed')))
             AS held
@@ -91,38 +91,38 @@ def _held(question: Question, run: str) -> str:
         ORDER BY version DESC LIMIT 1 BY trace_id"""
 
 
-def _where(question: Question, run: str) -> str:
+def _where(query: CompareQuery, run: str) -> str:
     conditions = {
-        "app = {app:String}": question.app,
-        "time >= {start:DateTime64(3, 'UTC')}": question.start,
-        "time < {end:DateTime64(3, 'UTC')}": question.end,
+        "app = {app:String}": query.app,
+        "time >= {start:DateTime64(3, 'UTC')}": query.start,
+        "time < {end:DateTime64(3, 'UTC')}": query.end,
     }
     return " AND ".join([run, *(condition for condition, value in conditions.items() if value is not None)])
 
 
-def _settings(question: Question) -> Mapping[str, int]:
-    whole = all(time is None or time.timestamp() % MINUTE == 0 for time in (question.start, question.end))
+def _settings(query: CompareQuery) -> Mapping[str, int]:
+    whole = all(time is None or time.timestamp() % MINUTE == 0 for time in (query.start, query.end))
     return WHOLE_MINUTES if whole else {}
 
 
-def _bound(question: Question) -> dict[str, Any]:
-    bound = {"app": question.app, "start": question.start, "end": question.end}
+def _parameters(query: CompareQuery) -> dict[str, Any]:
+    bound = {"app": query.app, "start": query.start, "end": query.end}
     return {name: value for name, value in bound.items() if value is not None}
 
 
-def _sums(row: dict[str, Any]) -> Sums:
-    return Sums(
+def _metric_sums(row: dict[str, Any]) -> MetricSums:
+    return MetricSums(
         key=row["key"],
         a=Sample(row["n_a"], row["mean_a"], row["var_a"]),
         b=Sample(row["n_b"], row["mean_b"], row["var_b"]),
         pairs_a=row["pairs_a"],
         pairs_b=row["pairs_b"],
         differences=Sample(row["pairs"], row["mean_d"], row["var_d"]),
-        moved=tuple(Moved(*one[1:]) for one in row["moved"]),
+        moved=tuple(MovedTrace(*one[1:]) for one in row["moved"]),
     )
 
 
-def _nothing(database: Database, run: str) -> str:
+def _no_scores_message(database: Database, run: str) -> str:
     """Why a run has no scores that were asked for."""
     known = [row["run_id"] for row in database.rows("SELECT DISTINCT run_id FROM scores ORDER BY run_id")]
     if run in known:

@@ -11,39 +11,39 @@ from typing import Any
 
 import numpy as np
 
-from drift.detectors import incidents, moments, noise, season
-from drift.detectors.noise import Noise
-from drift.detectors.pooling import pooled
-from drift.detectors.recurring import Recurring, Usual
-from drift.detectors.series import Flags, Floats, Integers, Numbers
+from ragtide.drift.detectors import noise, outlier_hours, season, time_of_day
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
+from ragtide.drift.detectors.noise import Noise
+from ragtide.drift.detectors.subgroups import pool_windows
+from ragtide.drift.detectors.time_of_day import Expected, RecurringTicks
 
 VERSION = 4
 FALSE_ALARMS_A_DAY = 0.001  # of one series: at most this many are expected
 _DAY_S = 86_400
-LEAST_UPDATES = 30
-_SURE_OF_LEVEL = 2.0  # standard errors of the level that are added to the margin
+MIN_UPDATES = 30
+_LEVEL_ERRORS = 2.0  # standard errors of the level that are added to the margin
 _FIXED_POINT_ROUNDS = 6
 
 
-class Warming(IntEnum):
+class WarmUp(IntEnum):
     """Why a series is not watched yet."""
 
-    WATCHED = 0  # it is
+    READY = 0  # it is
     NO_RECORDS = 1
     LESS_THAN_A_DAY = 2
     TOO_FEW_RECORDS = 3
 
     @property
-    def why(self) -> str:
+    def reason(self) -> str:
         """In words; empty where it is watched."""
-        return _WHY[self]
+        return _REASONS[self]
 
 
-_WHY = {
-    Warming.WATCHED: "",
-    Warming.NO_RECORDS: "no records yet",
-    Warming.LESS_THAN_A_DAY: "less than a day of history: the hours of the day are not known",
-    Warming.TOO_FEW_RECORDS: "too few records to know how much they vary",
+_REASONS = {
+    WarmUp.READY: "",
+    WarmUp.NO_RECORDS: "no records yet",
+    WarmUp.LESS_THAN_A_DAY: "less than a day of history: the hours of the day are not known",
+    WarmUp.TOO_FEW_RECORDS: "too few records to know how much they vary",
 }
 _NOT_JUDGED = {
     (True, True): "",
@@ -55,7 +55,7 @@ _NOT_JUDGED = {
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Of each series: why it is not watched yet [S] (numbers of `Warming`), which channels are [S, C]; `known` [S, 2]:
+    """Of each series: why it is not watched yet [S] (numbers of `WarmUp`), which channels are [S, C]; `known` [S, 2]:
     whether weekdays and weekends were seen, without which they are not judged.
 
     `level` [S, C, slots]; `weekly` [S, C, slots]: hours of the week with a level of their own, which begins and ends at
@@ -72,7 +72,7 @@ class Baseline:
     known: Flags
     level: Numbers
     weekly: Flags
-    recurring: Recurring
+    recurring: RecurringTicks
     bins: Numbers
     margin: Floats
     near: Floats
@@ -91,34 +91,34 @@ class Baseline:
         """How many."""
         return len(self.warming)
 
-    def usual(self, start: int) -> Usual:
+    def expected(self, start: int) -> Expected:
         """What the window that begins then is expected to be."""
         level = season.expected(self.level, self.weekly, np.array([start]), self.size_s)
-        return self.recurring.usual(start, level[:, :, 0])
+        return self.recurring.expected(start, level[:, :, 0])
 
-    def judged(self, start: int) -> Flags:
+    def is_judged(self, start: int) -> Flags:
         """Whether the window that begins then is of a kind of day that history has seen [S]; else it is none."""
         found: Flags = self.known[:, int(season.weekday_of(start // _DAY_S) >= season.SATURDAY)]
         return found
 
-    def reasons(self) -> list[str]:
+    def warm_up_reasons(self) -> list[str]:
         """Why each series is not watched yet; empty where it is."""
-        return [Warming(number).why for number in self.warming.tolist()]
+        return [WarmUp(number).reason for number in self.warming.tolist()]
 
-    def not_judged(self) -> list[str]:
+    def days_not_judged(self) -> list[str]:
         """Which days of each series are not judged, though others are; empty where all are."""
         return [_NOT_JUDGED[weekdays, weekends] for weekdays, weekends in self.known.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class SeasonalFit:
     """Levels [S, C, slots] and the week's own hours among them, what recurs, records [S, T] without incidents; what
     each window was expected to be unseen [S, C, T], and how many times the usual variance it has [S, C, T].
     """
 
     level: Floats
     weekly: Flags
-    recurring: Recurring
+    recurring: RecurringTicks
     n: Floats
     unseen: Floats
     variance: Floats
@@ -129,24 +129,30 @@ def log_threshold(size_s: int, false_alarms_a_day: float = FALSE_ALARMS_A_DAY) -
     return math.log(_DAY_S / size_s / false_alarms_a_day)
 
 
-def learn(start: Integers, n: Floats, sums: Floats, swing: Floats, size_s: int, seasonal: bool) -> Learned:
+def fit_season(
+    start: Integers, n: Floats, sums: Floats, max_influence: Floats, size_s: int, seasonal: bool
+) -> SeasonalFit:
     """The season of windows n [S, T] and sums [S, C, T], their incidents left out; `swing` [S, C] as in `incidents`."""
     seasonal = seasonal and len(start) * size_s >= season.SEASONAL_DAYS * _DAY_S
     cells = season.Cells.of(start, n, sums)
-    odd = incidents.odd_hours(cells, seasonal, swing)
-    out = odd.incidents.reshape(len(n), -1)
-    kept = np.where(out[:, start // season.HOUR_S - cells.days[0] * season.HOURS], 0.0, n)
-    cells = season.Cells.of(start, kept, np.where(kept[:, None] > 0, sums, 0.0))
+    odd = outlier_hours.find_odd_hours(cells, seasonal, max_influence)
+    out = odd.outliers.reshape(len(n), -1)
+    included = np.where(out[:, start // season.HOUR_S - cells.days[0] * season.HOURS], 0.0, n)
+    cells = season.Cells.of(start, included, np.where(included[:, None] > 0, sums, 0.0))
     level = season.levels(cells, seasonal, odd.weekly)
     weekly = np.repeat(odd.weekly.reshape(len(n), 1, season.SLOTS), level.shape[1], axis=1)
-    unseen = season.unseen(cells, seasonal, odd.weekly, start, size_s)
+    out_of_sample = season.out_of_sample(cells, seasonal, odd.weekly, start, size_s)
     if not seasonal:
-        return Learned(level, weekly, Recurring.none(*level.shape[:2]), kept, unseen, np.ones(unseen.shape))
-    habits = moments.learn(start, kept, np.where(kept[:, None] > 0, sums, 0.0), unseen, swing)
-    return Learned(level, weekly, habits.recurring, kept, habits.unseen, habits.variance)
+        return SeasonalFit(
+            level, weekly, RecurringTicks.none(*level.shape[:2]), included, out_of_sample, np.ones(out_of_sample.shape)
+        )
+    habits = time_of_day.fit_time_of_day(
+        start, included, np.where(included[:, None] > 0, sums, 0.0), out_of_sample, max_influence
+    )
+    return SeasonalFit(level, weekly, habits.recurring, included, habits.out_of_sample, habits.variance)
 
 
-def joined(mean: Learned, spread: Learned) -> Learned:
+def stack_channels(mean: SeasonalFit, spread: SeasonalFit) -> SeasonalFit:
     """Both as channels of one, which has the first one's records."""
 
     def both(rows: Any, others: Any, *names: str) -> dict[str, Any]:
@@ -154,14 +160,14 @@ def joined(mean: Learned, spread: Learned) -> Learned:
 
     recurs = both(mean.recurring, spread.recurring, "moment", "level", "variance")
     arrays = both(mean, spread, "level", "weekly", "unseen", "variance")
-    return Learned(n=mean.n, recurring=Recurring(**recurs), **arrays)
+    return SeasonalFit(n=mean.n, recurring=RecurringTicks(**recurs), **arrays)
 
 
-def noise_of(n: Floats, sums: Floats, learned: Learned, least: Floats, floor: Floats) -> Noise:
+def fit_noise(n: Floats, sums: Floats, learned: SeasonalFit, least: Floats, floor: Floats) -> Noise:
     """Noise [S, C] of windows [S, C, T], joined until `least` [S, C] records are in hand; `floor` as in `noise`."""
     shape, rows = sums.shape[:2], (-1, sums.shape[2])
     residual = np.where(n > 0, (sums - n * learned.unseen) / np.sqrt(learned.variance), 0.0).reshape(rows)
-    updates = pooled(n.reshape(rows), residual, least.ravel())
+    updates = pool_windows(n.reshape(rows), residual, least.ravel())
     found = noise.fit(updates, updates.total * updates.share, floor.ravel())
     arrays = (getattr(found, field.name) for field in fields(Noise))
     return Noise(*(array.reshape(*shape, *array.shape[1:]) for array in arrays))
@@ -170,7 +176,7 @@ def noise_of(n: Floats, sums: Floats, learned: Learned, least: Floats, floor: Fl
 def margin_of_error(found: Noise) -> Floats:
     """Two standard errors of the level [S, C]: history's mean is one of updates as autocorrelated as they are."""
     error: Floats = np.sqrt(found.variance * found.inflation[:, :, -1] / np.maximum(found.updates, 1))
-    return _SURE_OF_LEVEL * error
+    return _LEVEL_ERRORS * error
 
 
 def divisors(found: Noise, horizon: Floats) -> Floats:
@@ -192,20 +198,20 @@ def divisors(found: Noise, horizon: Floats) -> Floats:
     return divisor.reshape(horizon.shape)
 
 
-def warming(n: Floats, updates: Integers, size_s: int, seasonal: bool) -> Numbers:
+def warm_up(n: Floats, updates: Integers, size_s: int, seasonal: bool) -> Numbers:
     """The reasons [S] not to watch series of windows n [S, T], which make so many `updates` [S]."""
     seen = n.sum(axis=1) > 0
     first, last = (np.argmax(rows > 0, axis=1) for rows in (n, n[:, ::-1]))
     span_s = (n.shape[1] - last - first) * size_s
     short = seasonal & (span_s < _DAY_S)
     return np.select(
-        [~seen, short, updates < LEAST_UPDATES],
-        [Warming.NO_RECORDS, Warming.LESS_THAN_A_DAY, Warming.TOO_FEW_RECORDS],
-        Warming.WATCHED,
+        [~seen, short, updates < MIN_UPDATES],
+        [WarmUp.NO_RECORDS, WarmUp.LESS_THAN_A_DAY, WarmUp.TOO_FEW_RECORDS],
+        WarmUp.READY,
     ).astype(np.int8)
 
 
-def known_days(start: Integers, n: Floats, size_s: int, seasonal: bool) -> Flags:
+def day_kinds_seen(start: Integers, n: Floats, size_s: int, seasonal: bool) -> Flags:
     """Whether weekdays and weekends [S, 2] have records n [S, T], and a day at least of them is since the first one:
     of a kind of day that was never seen nobody knows how it is.
     """

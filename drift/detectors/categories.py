@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from drift.detectors import baseline as fits
-from drift.detectors import shares, stored
-from drift.detectors.baseline import Baseline
-from drift.detectors.series import Categories, Flags, Floats, Numbers, Watched, cut, size_s
-from drift.detectors.watching import State
+from ragtide.drift.detectors import baseline as fits
+from ragtide.drift.detectors import proportions, serialization
+from ragtide.drift.detectors.arrays import Categories, Flags, Floats, Numbers, RunResult, cut, size_s
+from ragtide.drift.detectors.baseline import Baseline
+from ragtide.drift.detectors.run_state import State
 
 MARGIN = 0.2  # of the odds
-LEAST_SHARE = 0.002
+MIN_SHARE = 0.002
 
 
 def fit(history: Categories, *, seasonal: bool = True) -> Baseline:
     """The baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
     every = slice(None)
     windows, labels = history.counts.shape[1:]
-    return stored.join(
+    return serialization.join(
         [
             _fit(cut(history, every, chunk), seasonal)
             for chunk in fits.chunks(len(history.counts), windows * (labels + 1))
@@ -29,34 +29,34 @@ def fit(history: Categories, *, seasonal: bool = True) -> Baseline:
     )
 
 
-def run(baseline: Baseline, state: State, windows: Categories) -> Watched:
+def run(baseline: Baseline, state: State, windows: Categories) -> RunResult:
     """Alarms after each of the windows; `state` goes on to their end. Raises as `watching.advance`."""
-    n, hits = channels(windows.counts, baseline.active[:, :-1])
-    return shares.run(baseline, state, windows.start, n, hits)
+    n, hits = to_channels(windows.counts, baseline.active[:, :-1])
+    return proportions.run_channels(baseline, state, windows.start, n, hits)
 
 
 def _fit(history: Categories, seasonal: bool) -> Baseline:
-    n, counts = _counted(history.counts)
-    watched = counts.sum(axis=2) > LEAST_SHARE * n.sum(axis=1)[:, None]
+    n, counts = _zero_invalid(history.counts)
+    watched = counts.sum(axis=2) > MIN_SHARE * n.sum(axis=1)[:, None]
     rest = (counts * ~watched[:, :, None]).sum(axis=1)
     hits = np.concatenate([counts, rest[:, None]], axis=1)
     least = np.zeros(hits.shape[:2])
-    least[:, -1] = LEAST_SHARE
-    found = shares.fit(history.start, n, hits, size_s(history.start), seasonal, MARGIN, least)
+    least[:, -1] = MIN_SHARE
+    found = proportions.fit_channels(history.start, n, hits, size_s(history.start), seasonal, MARGIN, least)
     every = np.concatenate([watched, np.ones((len(n), 1), bool)], axis=1)
     return replace(found, active=found.active & every)
 
 
-def channels(counts: Numbers, watched: Flags) -> tuple[Floats, Floats]:
+def to_channels(counts: Numbers, watched: Flags) -> tuple[Floats, Floats]:
     """Records n [S, T] and hits [S, C, T] of counts, the labels that are not watched in the last channel."""
-    n, of_label = _counted(counts)
+    n, of_label = _zero_invalid(counts)
     rest = (of_label * ~watched[:, :, None]).sum(axis=1)
     return n, np.concatenate([of_label, rest[:, None]], axis=1)
 
 
-def _counted(counts: Numbers) -> tuple[Floats, Floats]:
+def _zero_invalid(counts: Numbers) -> tuple[Floats, Floats]:
     """Records n [S, T] and counts [S, C, T]; a window with an impossible count is empty."""
     of_label = np.array(counts.transpose(0, 2, 1), np.float64)
     bad: Flags = np.asarray((~np.isfinite(of_label) | (of_label < 0)).any(axis=1))
     of_label[np.broadcast_to(bad[:, None], of_label.shape)] = 0.0
-    return shares.valid(of_label.sum(axis=1), of_label)
+    return proportions.zero_invalid(of_label.sum(axis=1), of_label)

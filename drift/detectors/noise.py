@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drift.detectors.pooling import Updates
-from drift.detectors.series import Floats, Integers
+from ragtide.drift.detectors.arrays import Floats, Integers
+from ragtide.drift.detectors.subgroups import Updates
 
 CLIPPED_SIGMAS = 6.0
 HORIZONS = np.array([1, 3, 6, 12, 36, 72, 144, 288])
 _WINSORISED_SIGMAS = 4.0
 _ROUNDS = 5
 _MEDIAN_OF_CHI2 = 0.4549  # of one degree of freedom
-_ALIKE = 1e-6  # relative determinant, below which nothing tells a from b
-_LEAST_BLOCKS = 4  # of a horizon in the history; with fewer the last horizon that has them speaks
+_SINGULAR = 1e-6  # relative determinant, below which nothing tells a from b
+_MIN_BLOCKS = 4  # of a horizon in the history; with fewer the last horizon that has them speaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Noise:
     `inflation` [R, horizons]: of the variance of sums of updates. How many updates; a usual one's records and variance.
     """
 
-    a: Floats
-    b: Floats
-    third: Floats
+    noise_per_record: Floats
+    noise_floor: Floats
+    third_moment: Floats
     inflation: Floats
     updates: Integers
     records: Floats
@@ -39,18 +39,18 @@ class Noise:
 def fit(updates: Updates, residual: Floats, floor: Floats) -> Noise:
     """Noise of residuals [R, U]; `floor` [R], more than 0: the variance of a record, which `a` is at least."""
     a, b = _variance(updates, residual, floor)
-    variance = _of_updates(updates, a, b)
-    z = np.where(updates.there, residual / np.sqrt(variance), 0.0)
+    variance = _update_variance(updates, a, b)
+    z = np.where(updates.present, residual / np.sqrt(variance), 0.0)
     z = np.clip(z, -CLIPPED_SIGMAS, CLIPPED_SIGMAS)
     count = np.maximum(updates.count, 1)
     return Noise(
         a,
         b,
-        _third(updates, z, variance),
+        _third_moment(updates, z, variance),
         inflation(z, updates.count),
         updates=updates.count,
         records=np.maximum(updates.records.sum(axis=1) / count, 1.0),
-        variance=np.where(updates.there, variance, 0.0).sum(axis=1) / count,
+        variance=np.where(updates.present, variance, 0.0).sum(axis=1) / count,
     )
 
 
@@ -64,7 +64,7 @@ def inflation(z: Floats, count: Integers) -> Floats:
         inside = np.arange(horizon, running.shape[1]) <= count[:, None]
         squared = (running[:, horizon:] - running[:, :-horizon]) ** 2 * inside
         mean = squared.sum(axis=1) / np.maximum(inside.sum(axis=1), 1) / horizon
-        found[:, index] = np.where(count >= _LEAST_BLOCKS * horizon, mean, 1.0)
+        found[:, index] = np.where(count >= _MIN_BLOCKS * horizon, mean, 1.0)
     return np.maximum.accumulate(np.maximum(found, 1.0), axis=1)
 
 
@@ -77,9 +77,9 @@ def at_horizon(inflation: Floats, horizon: Floats) -> Floats:
     return found
 
 
-def _of_updates(updates: Updates, a: Floats, b: Floats) -> Floats:
+def _update_variance(updates: Updates, a: Floats, b: Floats) -> Floats:
     """The variance of each update's mean; 1 where there is no update."""
-    return np.where(updates.there, a[:, None] * updates.share + b[:, None] * updates.lump, 1.0)
+    return np.where(updates.present, a[:, None] * updates.share + b[:, None] * updates.repeat_share, 1.0)
 
 
 def _variance(updates: Updates, residual: Floats, floor: Floats) -> tuple[Floats, Floats]:
@@ -87,13 +87,13 @@ def _variance(updates: Updates, residual: Floats, floor: Floats) -> tuple[Floats
 
     `a` is never less than what the squares average without winsorising: rare large errors are errors too.
     """
-    x, q = updates.share, updates.lump
-    squared = residual**2 * updates.there
+    x, q = updates.share, updates.repeat_share
+    squared = residual**2 * updates.present
     a, b = np.maximum(_scale(squared * updates.records, updates), floor), np.zeros(floor.shape)
     for _ in range(_ROUNDS):
-        now = _of_updates(updates, a, b)
+        now = _update_variance(updates, a, b)
         beyond = np.minimum(squared, _WINSORISED_SIGMAS**2 * now) - floor[:, None] * x
-        more, b = _non_negative(updates.there / now**2, x, q, beyond)
+        more, b = _non_negative(updates.present / now**2, x, q, beyond)
         a = floor + more
     whole = (updates.records * (squared - b[:, None] * q)).sum(axis=1) / np.maximum(updates.count, 1)
     return np.maximum(a, whole), b
@@ -101,7 +101,7 @@ def _variance(updates: Updates, residual: Floats, floor: Floats) -> tuple[Floats
 
 def _scale(values: Floats, updates: Updates) -> Floats:
     """The scale [R] of values that are chi-squared of one degree, by their median; 0 without updates."""
-    ordered = np.sort(np.where(updates.there, values, np.inf), axis=1)
+    ordered = np.sort(np.where(updates.present, values, np.inf), axis=1)
     middle = np.maximum(updates.count - 1, 0) // 2
     found = np.take_along_axis(ordered, middle[:, None], axis=1)[:, 0]
     return np.where(np.isfinite(found), found / _MEDIAN_OF_CHI2, 0.0)
@@ -115,7 +115,7 @@ def _non_negative(weight: Floats, x: Floats, q: Floats, y: Floats) -> tuple[Floa
     xx, xq, qq = (weight * x * x).sum(axis=1), (weight * x * q).sum(axis=1), (weight * q * q).sum(axis=1)
     xy, qy = (weight * x * y).sum(axis=1), (weight * q * y).sum(axis=1)
     determinant = xx * qq - xq**2
-    told = determinant > _ALIKE * xx * qq
+    told = determinant > _SINGULAR * xx * qq
     safe = np.where(told, determinant, 1.0)
     a, b = (xy * qq - qy * xq) / safe, (qy * xx - xy * xq) / safe
     both = told & (a >= 0) & (b >= 0)
@@ -126,7 +126,7 @@ def _non_negative(weight: Floats, x: Floats, q: Floats, y: Floats) -> tuple[Floa
     )
 
 
-def _third(updates: Updates, z: Floats, variance: Floats) -> Floats:
+def _third_moment(updates: Updates, z: Floats, variance: Floats) -> Floats:
     """Weighted least squares of cubed residuals on 1/N^2, as the third moment of a mean goes."""
     scale = updates.share**2 / (variance * np.sqrt(variance))
     return _ratio((z * z * z * scale).sum(axis=1), (scale**2).sum(axis=1))

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from drift.detectors.series import Flags, Floats, Integers
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers
 
 HOUR_S = 3600
 HOURS = 24
@@ -52,7 +52,7 @@ class Cells:
         """Of each day [D], 0 being Monday."""
         return weekday_of(self.days)
 
-    def less(self, hours: Flags) -> "Cells":
+    def excluding(self, hours: Flags) -> "Cells":
         """The same, but for the records of hours [S, D, 24]."""
         return Cells(self.days, np.where(hours, 0.0, self.records), np.where(hours[:, None], 0.0, self.sums))
 
@@ -64,7 +64,7 @@ def weekday_of(day: Days) -> Days:
 
 def expected(level: Floats, weekly: Flags, start: Integers, size_s: int) -> Floats:
     """The level [S, C, T] at the middle of each window, of levels and the week's own hours, both [S, C, SLOTS]."""
-    before, after, between = _between(start, size_s)
+    before, after, between = _neighbouring_slots(start, size_s)
     step = weekly[:, :, before] != weekly[:, :, after]
     share = np.where(step, between >= 0.5, between)
     found: Floats = level[:, :, before] * (1 - share) + level[:, :, after] * share
@@ -74,27 +74,27 @@ def expected(level: Floats, weekly: Flags, start: Integers, size_s: int) -> Floa
 def levels(cells: Cells, seasonal: bool, weekly: Flags) -> Floats:
     """Levels [S, C, SLOTS] of the cells, with `weekly` [S, 7, 24]; 0 for a series without a record."""
     every = np.ones(len(cells.days), dtype=bool)
-    return _of_week(_levels(_shared(cells, weekly), seasonal, every), cells, weekly, every)
+    return _set_weekly_hours(_fit_levels(_shared_cells(cells, weekly), seasonal, every), cells, weekly, every)
 
 
-def unseen(cells: Cells, seasonal: bool, weekly: Flags, start: Integers, size_s: int) -> Floats:
+def out_of_sample(cells: Cells, seasonal: bool, weekly: Flags, start: Integers, size_s: int) -> Floats:
     """What each window [S, C, T] was expected to be by those who had not seen its day."""
-    shared, steps = _shared(cells, weekly), weekly.reshape(len(weekly), 1, SLOTS)
+    shared, steps = _shared_cells(cells, weekly), weekly.reshape(len(weekly), 1, SLOTS)
     day = start // DAY_S - cells.days[0]
     found = np.empty((*cells.sums.shape[:2], len(start)))
     for index in range(len(cells.days)):
         windows, others = day == index, np.arange(len(cells.days)) != index
-        level = _of_week(without(shared, seasonal, index), cells, weekly, others)
+        level = _set_weekly_hours(levels_without(shared, seasonal, index), cells, weekly, others)
         found[:, :, windows] = expected(level, steps, start[windows], size_s)
     return found
 
 
-def without(cells: Cells, seasonal: bool, day: int) -> Floats:
+def levels_without(cells: Cells, seasonal: bool, day: int) -> Floats:
     """Levels [S, C, SLOTS] of all days but one; of all, where that is the only one with records."""
     used = np.arange(len(cells.days)) != day
     alone = (cells.records[:, used].sum(axis=(1, 2)) == 0)[:, None, None]
-    found = _levels(cells, seasonal, used)
-    return np.where(alone, _levels(cells, False, np.ones_like(used)), found) if alone.any() else found
+    found = _fit_levels(cells, seasonal, used)
+    return np.where(alone, _fit_levels(cells, False, np.ones_like(used)), found) if alone.any() else found
 
 
 def median(values: Floats, seen: Flags) -> Floats:
@@ -105,12 +105,12 @@ def median(values: Floats, seen: Flags) -> Floats:
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _shared(cells: Cells, weekly: Flags) -> Cells:
+def _shared_cells(cells: Cells, weekly: Flags) -> Cells:
     """Cells of which the level of all weekdays or all days of weekends is learned."""
-    return cells.less(weekly[:, cells.weekdays]) if weekly.any() else cells
+    return cells.excluding(weekly[:, cells.weekdays]) if weekly.any() else cells
 
 
-def _of_week(level: Floats, cells: Cells, weekly: Flags, used: Flags) -> Floats:
+def _set_weekly_hours(level: Floats, cells: Cells, weekly: Flags, used: Flags) -> Floats:
     """Levels with the weekly hours at the mean of their own cells, in place; as they were where no day has any."""
     for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
         days, at = used & (cells.weekdays == weekday), slice(weekday * HOURS, (weekday + 1) * HOURS)
@@ -120,7 +120,7 @@ def _of_week(level: Floats, cells: Cells, weekly: Flags, used: Flags) -> Floats:
     return level
 
 
-def _levels(cells: Cells, seasonal: bool, used: Flags) -> Floats:
+def _fit_levels(cells: Cells, seasonal: bool, used: Flags) -> Floats:
     records, sums = cells.records[:, used], cells.sums[:, :, used]
     weekend = cells.weekdays[used] >= SATURDAY
     total = records.sum(axis=(1, 2))[:, None]
@@ -131,14 +131,14 @@ def _levels(cells: Cells, seasonal: bool, used: Flags) -> Floats:
     value = np.where(weight > 0, sums / np.maximum(records, 1.0)[:, None], 0.0)
     grand = _mean(value, weight, (2, 3))
     rest = value - grand[:, :, None, None]
-    spread = _spread(rest, weight, weekend)
-    hour = _shrunk(_mean(rest, weight, 2), spread, _thinness(weight, 2))
+    spread = _cell_variance(rest, weight, weekend)
+    hour = _shrink(_mean(rest, weight, 2), spread, _thinness(weight, 2))
     rest = rest - hour[:, :, None]
-    day = _days(rest, weight, weekend)
+    day = _day_effects(rest, weight, weekend)
     found = np.empty((*grand.shape, WEEKDAYS, HOURS))
     for kind, own in enumerate((~weekend, weekend)):
         both = rest[:, :, own] - day[:, :, kind, None, None]
-        alike = _shrunk(_mean(both, weight[:, :, own], 2), spread, _thinness(weight[:, :, own], 2))
+        alike = _shrink(_mean(both, weight[:, :, own], 2), spread, _thinness(weight[:, :, own], 2))
         at = slice(SATURDAY, None) if kind else slice(SATURDAY)
         found[:, :, at] = (grand[:, :, None] + hour + day[:, :, kind, None] + alike)[:, :, None]
     return found.reshape(*grand.shape, SLOTS)
@@ -151,7 +151,7 @@ def _weights(records: Floats) -> Floats:
     return np.minimum(records, usual)
 
 
-def _days(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
+def _day_effects(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
     """The shrunk effect of weekdays and of weekends [S, C, 2], by how much the days of one kind differ."""
     of_day = weight.sum(axis=3)
     value = _mean(rest, weight, 3)
@@ -163,10 +163,10 @@ def _days(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
         thin[:, :, kind] = _thinness(of_day[:, :, own], 2)
         scatter += (of_day[:, :, own] * (value[:, :, own] - mean[:, :, kind, None]) ** 2).sum(axis=2)
         freedom += _freedom(of_day[:, :, own], 2)
-    return _shrunk(mean, scatter / np.where(freedom > 0, freedom, 1.0), thin)
+    return _shrink(mean, scatter / np.where(freedom > 0, freedom, 1.0), thin)
 
 
-def _spread(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
+def _cell_variance(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
     """The variance [S, C] of a cell about the mean of its hour and kind of day."""
     scatter, freedom = np.zeros(rest.shape[:2]), np.zeros(weight.shape[:2])
     for own in (~weekend, weekend):
@@ -176,7 +176,7 @@ def _spread(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
     return scatter / np.where(freedom > 0, freedom, 1.0)
 
 
-def _shrunk(effect: Floats, variance: Floats, thinness: Floats) -> Floats:
+def _shrink(effect: Floats, variance: Floats, thinness: Floats) -> Floats:
     """Effects [S, C, G] of cells with a variance [S, C], less what chance gave them; 0 where nothing was seen."""
     known = np.isfinite(thinness)
     noise = variance[:, :, None] * np.where(known, thinness, 0.0)
@@ -205,7 +205,7 @@ def _freedom(weight: Floats, axis: int) -> Floats:
     return found
 
 
-def _between(start: Integers, size_s: int) -> tuple[Integers, Integers, Floats]:
+def _neighbouring_slots(start: Integers, size_s: int) -> tuple[Integers, Integers, Floats]:
     """The slots before and after the middle of each window, and how far it is between their centres."""
     position = (start + size_s / 2) / HOUR_S - 0.5
     hour = np.floor(position).astype(np.int64)

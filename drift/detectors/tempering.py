@@ -13,35 +13,35 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from drift.detectors.series import Flags, Floats, Integers, Numbers
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
 
 # Of some channels [R, T], a direction and an alternative: undivided; 0 without an update.
-Increments = Callable[[slice, int, int], Floats]
+LogLikelihoodRatios = Callable[[slice, int, int], Floats]
 _RESERVE = 0.6
 _MANY_DAYS = 4  # of which one may have a burst
 _SHORT, _NEARLY_ALL = 3, 0.75  # windows in which a burst climbs so much of the way
-_LEAST_POWER = 1e-3
-_AT_ONCE = 8  # channels: their windows fit a processor's cache
+_MIN_POWER = 1e-3
+_CHUNK = 8  # channels: their windows fit a processor's cache
 
 
-def tempered(divisor: Floats, said: Increments, left_out: Flags, a_day: int) -> Floats:
+def temper(divisor: Floats, log_lr: LogLikelihoodRatios, excluded: Flags, a_day: int) -> Floats:
     """Divisors [S, C, 2, K], raised where history asks for it; `left_out` [S, C, T]: windows of incidents."""
     power = 1 / divisor.reshape(-1, *divisor.shape[2:])
-    out = _by_day(left_out.reshape(len(power), -1), a_day)
-    for first in range(0, len(power), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
+    out = _by_day(excluded.reshape(len(power), -1), a_day)
+    for first in range(0, len(power), _CHUNK):
+        some = slice(first, first + _CHUNK)
         for alternative in range(power.shape[2]):
-            ways = [_by_day(said(some, way, alternative), a_day) for way in (0, 1)]
-            power[some, :, alternative] = np.minimum(power[some, :, alternative], _of_both(ways, out[some]))
+            ways = [_by_day(log_lr(some, way, alternative), a_day) for way in (0, 1)]
+            power[some, :, alternative] = np.minimum(power[some, :, alternative], _max_powers(ways, out[some]))
     return 1 / power.reshape(divisor.shape)
 
 
-def _of_both(ways: Sequence[Floats], left_out: Flags) -> Floats:
+def _max_powers(ways: Sequence[Floats], excluded: Flags) -> Floats:
     """The highest powers [R, 2] that days of two directions [R, D, W] allow."""
-    up, down = (_climbs(way) for way in ways)
-    counted = _counted(ways[0], up, down, left_out), _counted(ways[1], down, up, left_out)
+    up, down = (_max_drawup(way) for way in ways)
+    counted = _counted_drawup(ways[0], up, down, excluded), _counted_drawup(ways[1], down, up, excluded)
     windows = (ways[0] != 0).sum(axis=(1, 2))
-    return np.stack([_allowed(one, windows) for one in counted], axis=1)
+    return np.stack([_max_power(one, windows) for one in counted], axis=1)
 
 
 def _by_day(values: Numbers, a_day: int) -> Numbers:
@@ -51,45 +51,45 @@ def _by_day(values: Numbers, a_day: int) -> Numbers:
     return found
 
 
-def _counted(said: Floats, climbs: Floats, others: Floats, left_out: Flags) -> Floats:
+def _counted_drawup(log_lr: Floats, climbs: Floats, others: Floats, excluded: Flags) -> Floats:
     """The `climbs` of days [R, D] without those of incidents; `others` are the climbs of the opposite direction."""
-    bursts, counted = _bursts(said, climbs), climbs.copy()
-    some = np.flatnonzero(left_out.any(axis=(1, 2)))
+    bursts, counted = _burst_drawup(log_lr, climbs), climbs.copy()
+    some = np.flatnonzero(excluded.any(axis=(1, 2)))
     if len(some):
-        kept = _climbs(np.where(left_out[some], 0.0, said[some]))
+        kept = _max_drawup(np.where(excluded[some], 0.0, log_lr[some]))
         both_ways = np.minimum(climbs[some], others[some])
         counted[some] = np.maximum(kept, np.maximum(both_ways, bursts[some]))
     worst = counted.argmax(axis=1)
-    rows = np.arange(len(said))
-    many = (said != 0).any(axis=2).sum(axis=1) >= _MANY_DAYS
+    rows = np.arange(len(log_lr))
+    many = (log_lr != 0).any(axis=2).sum(axis=1) >= _MANY_DAYS
     forgiven = np.flatnonzero(many & (bursts[rows, worst] == counted[rows, worst]))
     counted[forgiven, worst[forgiven]] = 0.0
     return counted
 
 
-def _allowed(counted: Floats, windows: Integers) -> Floats:
+def _max_power(counted: Floats, windows: Integers) -> Floats:
     """The highest power [R] by which climbs of days [R, D], of so many `windows`, go no higher than they may."""
     highest = -np.sort(-counted, axis=1)
     rank = np.arange(1, highest.shape[1] + 1)
     may = _RESERVE * np.log(np.maximum(windows[:, None] / rank, 1.0))
     power = np.where(highest > 0, may / np.where(highest > 0, highest, 1.0), np.inf)
-    found: Floats = np.maximum(power.min(axis=1), _LEAST_POWER)
+    found: Floats = np.maximum(power.min(axis=1), _MIN_POWER)
     return found
 
 
-def _climbs(said: Floats) -> Floats:
+def _max_drawup(log_lr: Floats) -> Floats:
     """How far the sum of each day [R, D] climbs at most above where it was earlier in that day."""
-    level = np.cumsum(said, axis=2)
+    level = np.cumsum(log_lr, axis=2)
     lowest = np.minimum.accumulate(np.minimum(level, 0.0), axis=2)
     level[:, :, 1:] -= lowest[:, :, :-1]
     found: Floats = level.max(axis=2)
     return found
 
 
-def _bursts(said: Floats, climbs: Floats) -> Floats:
+def _burst_drawup(log_lr: Floats, climbs: Floats) -> Floats:
     """The climbs [R, D] that were nearly all made within a few windows; 0 for others."""
-    short, summed = said.max(axis=2), said.copy()
-    for length in range(1, min(_SHORT, said.shape[2])):
-        summed[:, :, length:] += said[:, :, :-length]
+    short, summed = log_lr.max(axis=2), log_lr.copy()
+    for length in range(1, min(_SHORT, log_lr.shape[2])):
+        summed[:, :, length:] += log_lr[:, :, :-length]
         short = np.maximum(short, summed[:, :, length:].max(axis=2))
     return np.where(short >= _NEARLY_ALL * climbs, climbs, 0.0)

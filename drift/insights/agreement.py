@@ -12,19 +12,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from drift.insights.shares import CONFIDENCE, Interval, reach_of
+from ragtide.drift.stats.proportions import CONFIDENCE, Interval, z_score
 
 Floats = npt.NDArray[np.float64]
-Marks = npt.NDArray[np.bool_]
+Flags = npt.NDArray[np.bool_]
 
-_DRAWS = 500
+_RESAMPLES = 500
 _BINS = 10
 _SEED = 1
-_ENDS = (50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE))
+_PERCENTILES = (50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE))
 _NEARLY_1 = 1 - 1e-12
 
 
-class Figure(NamedTuple):
+class IntervalEstimate(NamedTuple):
     """A number and its interval."""
 
     value: float
@@ -34,46 +34,46 @@ class Figure(NamedTuple):
 class Agreement(NamedTuple):
     """Of numbers from 0 to 1, the greater the better."""
 
-    auc: Figure
-    brier: Figure
-    calibration_error: Figure
+    auc: IntervalEstimate
+    brier: IntervalEstimate
+    calibration_error: IntervalEstimate
 
 
-def agreement(numbers: Floats, liked: Marks) -> Agreement:
+def measure_agreement(numbers: Floats, liked: Flags) -> Agreement:
     """Of `numbers` [n] from 0 to 1, the greater the better; some are `liked` [n], some not."""
     order = np.argsort(numbers, kind="stable")
     numbers, liked = numbers[order], liked[order]
-    weights = np.vstack([np.ones(len(numbers)), _drawn(liked)])
+    weights = np.vstack([np.ones(len(numbers)), _resample(liked)])
     auc = _auc(numbers, liked, weights)
     off = numbers - liked
     brier = weights @ off**2 / len(off)
     bins = np.minimum((numbers * _BINS).astype(np.int64), _BINS - 1)
     gaps = weights @ (off[:, None] * (bins[:, None] == np.arange(_BINS)))
-    return Agreement(*(_figure(one) for one in (auc, brier, np.abs(gaps).sum(axis=1) / len(off))))
+    return Agreement(*(_estimate(one) for one in (auc, brier, np.abs(gaps).sum(axis=1) / len(off))))
 
 
-def rank_correlation(a: Floats, b: Floats) -> Figure:
+def rank_correlation(a: Floats, b: Floats) -> IntervalEstimate:
     """Spearman's rho of two columns that vary, with Fisher's interval, its error after Bonett and Wright (2000)."""
     from scipy.stats import rankdata
 
     rho = float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
     rho = min(max(rho, -1.0), 1.0)
     middle = math.atanh(min(max(rho, -_NEARLY_1), _NEARLY_1))
-    reach = reach_of(CONFIDENCE) * math.sqrt((1 + rho**2 / 2) / (len(a) - 3))
-    return Figure(rho, Interval(math.tanh(middle - reach), math.tanh(middle + reach)))
+    reach = z_score(CONFIDENCE) * math.sqrt((1 + rho**2 / 2) / (len(a) - 3))
+    return IntervalEstimate(rho, Interval(math.tanh(middle - reach), math.tanh(middle + reach)))
 
 
-def _drawn(liked: Marks) -> Floats:
+def _resample(liked: Flags) -> Floats:
     """How often each is drawn, [draws, n]."""
     rng = np.random.default_rng(_SEED)
-    found = np.zeros((_DRAWS, len(liked)))
+    found = np.zeros((_RESAMPLES, len(liked)))
     for those in (liked, ~liked):
         count = int(those.sum())
-        found[:, those] = rng.multinomial(count, np.full(count, 1 / count), _DRAWS)
+        found[:, those] = rng.multinomial(count, np.full(count, 1 / count), _RESAMPLES)
     return found
 
 
-def _auc(numbers: Floats, liked: Marks, weights: Floats) -> Floats:
+def _auc(numbers: Floats, liked: Flags, weights: Floats) -> Floats:
     """For each row of weights; numbers ascend, and equal ones are one step."""
     steps = np.flatnonzero(np.diff(numbers, prepend=-np.inf))
     good = np.add.reduceat(weights * liked, steps, axis=1)
@@ -83,7 +83,7 @@ def _auc(numbers: Floats, liked: Marks, weights: Floats) -> Floats:
     return found
 
 
-def _figure(found: Floats) -> Figure:
+def _estimate(found: Floats) -> IntervalEstimate:
     """The first is of all as they are, the others of what was drawn."""
-    low, high = np.percentile(found[1:], _ENDS)
-    return Figure(float(found[0]), Interval(float(low), float(high)))
+    low, high = np.percentile(found[1:], _PERCENTILES)
+    return IntervalEstimate(float(found[0]), Interval(float(low), float(high)))

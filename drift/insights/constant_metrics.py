@@ -2,55 +2,55 @@
 
 from collections.abc import Mapping
 
-from drift.insights.insight import Finding
-from drift.insights.measured import Group, Measured
-from drift.insights.shares import Share, wilson
-from drift.phrases import number, percent, whereabouts
-from drift.problems.taxonomy import type_of
-from drift.windows.metrics import WatchedMetric
+from ragtide.drift.insights.data import Group, MetricTotals
+from ragtide.drift.insights.model import Insight
+from ragtide.drift.problems.classification import type_of
+from ragtide.drift.stats.proportions import Share, wilson
+from ragtide.drift.text import number, percent, scope_label
+from ragtide.drift.windows.metrics import MetricRef
 
-LEAST = 100  # records
+MIN_RECORDS = 100  # records
 _SCORES = ("accuracy", "retrieval")
 
 
-def constant_metrics(found: Mapping[Group, Measured], metrics: Mapping[str, WatchedMetric]) -> list[Finding]:
+def constant_metrics(found: Mapping[Group, MetricTotals], metrics: Mapping[str, MetricRef]) -> list[Insight]:
     """Of the primary metrics of an application, whatever model it had; guards at their best are left out."""
-    whole: dict[tuple[str, str, str], Measured] = {}
+    whole: dict[tuple[str, str, str], MetricTotals] = {}
     for group, own in sorted(found.items()):
         key = (group.app, group.environment, group.metric)
         whole[key] = whole[key] + own if key in whole else own
     return [
-        _finding(app, environment, metrics[name], own)
+        _insight(app, environment, metrics[name], own)
         for (app, environment, name), own in whole.items()
         if metrics[name].metric.primary
-        and own.n >= LEAST
-        and own.least == own.greatest
-        and not _guards(metrics[name], own.least)
+        and own.n >= MIN_RECORDS
+        and own.min == own.max
+        and not _is_guard_at_best(metrics[name], own.min)
     ]
 
 
-def _guards(watched: WatchedMetric, value: float) -> bool:
+def _is_guard_at_best(metric_ref: MetricRef, value: float) -> bool:
     """Whether it is there to find what is rare, and found nothing: that nothing leaked is what one wants to hear."""
-    best = watched.metric.high if watched.metric.better == "higher" else watched.metric.low
-    rule = watched.evaluator.rule_of(watched.metric)
-    return value == best and (rule != "mean" or type_of(watched, rule) not in _SCORES)
+    best = metric_ref.metric.high if metric_ref.metric.better == "higher" else metric_ref.metric.low
+    rule = metric_ref.evaluator.rule_of(metric_ref.metric)
+    return value == best and (rule != "mean" or type_of(metric_ref, rule) not in _SCORES)
 
 
-def _finding(app: str, environment: str, watched: WatchedMetric, own: Measured) -> Finding:
+def _insight(app: str, environment: str, metric_ref: MetricRef, own: MetricTotals) -> Insight:
     others = wilson(Share(0, own.n))
-    return Finding(
+    return Insight(
         type="data",
         app=app,
         environment=environment,
-        identity=("constant", watched.name),
+        identity=("constant", metric_ref.name),
         description=(
-            f"{whereabouts(app, environment)}: {watched.name} was {number(own.least)} on all of {own.n} traces, so it "
+            f"{scope_label(app, environment)}: {metric_ref.name} was {number(own.min)} on all of {own.n} traces, so it "
             f"does not tell them apart; at most {percent(others.high)} of answers would have another value."
         ),
         attributes={
             "kind": "constant",
-            "metric": watched.name,
-            "value": own.least,
+            "metric": metric_ref.name,
+            "value": own.min,
             "samples": own.n,
             "others_share": 0.0,
             "others_share_interval": list(others),

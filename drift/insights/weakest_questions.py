@@ -9,23 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from drift.insights.answered import judged, with_lines
-from drift.insights.insight import Finding, Period
-from drift.insights.shares import CONFIDENCE, Share, more_often, reach_of, wilson
-from drift.phrases import whereabouts
-from drift.rules.series import Rule
-from drift.settings import JobSettings
-from sinks.clickhouse.database import Database
+from ragtide.drift.insights.failing_sample import select_failed_metrics, with_bounds
+from ragtide.drift.insights.model import Insight, Period
+from ragtide.drift.rules.model import Rule
+from ragtide.drift.settings import JobSettings
+from ragtide.drift.stats.proportions import CONFIDENCE, Share, fisher_p, wilson, z_score
+from ragtide.drift.text import scope_label
+from ragtide.sinks.clickhouse.database import Database
 
 TYPE = "weak_point"
 _EXAMPLES = 10
-_CHANCE = 0.05
-_Z = reach_of(CONFIDENCE)
+_ALPHA = 0.05
+_Z = z_score(CONFIDENCE)
 _Z2 = _Z**2
 
 
 @dataclass(frozen=True, slots=True)
-class Weakest:
+class WeakQuestion:
     """One question, by its `traces.question_hash`."""
 
     app: str
@@ -46,7 +46,7 @@ def weakest_questions(
     rules: Mapping[str, Rule],
     settings: JobSettings,
     period: Period,
-) -> list[Weakest]:
+) -> list[WeakQuestion]:
     """Questions asked often enough in the period that fail more often for sure, the weakest first.
 
     By the low end of the share's interval, so that three of three does not go before ninety of a hundred.
@@ -54,7 +54,7 @@ def weakest_questions(
     times = "time >= {start:DateTime64(3, 'UTC')} AND time < {end:DateTime64(3, 'UTC')}"
     rows = database.rows(
         f"""
-        {with_lines(rules)}
+        {with_bounds(rules)}
         SELECT *
         FROM (
             SELECT *, sum(asked) OVER here AS all_asked, sum(failed) OVER here AS all_failed,
@@ -66,7 +66,7 @@ def weakest_questions(
                     sumMap(arrayMap(m -> m, bad), arrayMap(m -> toUInt64(1), bad)) AS by_metric,
                     arraySlice(arrayMap(one -> one.2, arrayReverseSort(
                         groupArrayIf((length(bad), trace_id), notEmpty(bad)))), 1, {_EXAMPLES}) AS worst
-                FROM ({judged(rules)}
+                FROM ({select_failed_metrics(rules)}
                 ) AS scored
                 INNER JOIN (
                     SELECT environment, trace_id, question_hash, toStartOfHour(time) AS hour FROM traces FINAL
@@ -90,20 +90,20 @@ def weakest_questions(
             "most": settings.insights_questions,
         },
     )
-    found = [_weakest(app, row) for row in rows]
-    return [one for one in found if one.p <= _CHANCE]
+    found = [_weak_question(app, row) for row in rows]
+    return [one for one in found if one.p <= _ALPHA]
 
 
-def _weakest(app: str, row: Mapping[str, Any]) -> Weakest:
+def _weak_question(app: str, row: Mapping[str, Any]) -> WeakQuestion:
     share = Share(row["failed"], row["asked"])
     rest = Share(row["all_failed"] - share.hits, row["all_asked"] - share.n)
-    return Weakest(
+    return WeakQuestion(
         app=app,
         environment=row["environment"],
         question_hash=row["question_hash"],
         share=share,
         rest=rest,
-        p=min(1.0, more_often(share, rest) * row["tried"]),  # Bonferroni: only the weakest are known here
+        p=min(1.0, fisher_p(share, rest) * row["tried"]),  # Bonferroni: only the weakest are known here
         models=Share(row["failing_models"], row["models"]),
         hours=Share(row["failing_hours"], row["hours"]),
         metrics=dict(zip(*row["by_metric"], strict=True)),
@@ -111,17 +111,17 @@ def _weakest(app: str, row: Mapping[str, Any]) -> Weakest:
     )
 
 
-def question_finding(found: Weakest, rank: int) -> Finding:
+def question_insight(found: WeakQuestion, rank: int) -> Insight:
     """The insight about the question of that rank in its app and environment."""
     failing = sorted(found.metrics.items(), key=lambda item: (-item[1], item[0]))
     share, rest, models, hours = found.share, found.rest, found.models, found.hours
-    return Finding(
+    return Insight(
         type=TYPE,
         app=found.app,
         environment=found.environment,
         identity=(rank,),
         description=(
-            f"{whereabouts(found.app, found.environment)}: a question that was asked {share.n} times failed "
+            f"{scope_label(found.app, found.environment)}: a question that was asked {share.n} times failed "
             f"{share.hits} times, all others {rest.hits} of {rest.n}; on {models.hits} of {models.n} models and in "
             f"{hours.hits} of {hours.n} hours, most often in {', '.join(name for name, _ in failing[:3])} "
             f"(rank {rank} of the weakest questions)."

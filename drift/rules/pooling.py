@@ -1,26 +1,29 @@
-"""Windows with too few records are pooled forward, without overlap, until the minimum sample is reached."""
+"""Pool windows until they have the minimum sample, and pick the intervals that are due. Pure.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+Windows are pooled forward, without overlap; each (interval, revision) is evaluated once."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from functools import reduce
+from typing import NamedTuple, TypeVar
 
-from drift.rules.series import Window
+from ragtide.drift.rules.model import Window
 
 Key = TypeVar("Key")
 Number = TypeVar("Number", int, float)
 
 
-def pools(windows: Iterable[Window], min_sample: int, samples: Callable[[Window], int]) -> Iterator[Window]:
+def pool_forward(windows: Iterable[Window], min_sample: int, samples: Callable[[Window], int]) -> Iterator[Window]:
     """The windows in order of time, each alone where it has enough; the last ones wait where they have too few."""
     pooled: Window | None = None
     for window in sorted(windows, key=lambda w: w.start):
-        pooled = window if pooled is None else together(pooled, window)
+        pooled = window if pooled is None else merge(pooled, window)
         if samples(pooled) >= min_sample:
             yield pooled
             pooled = None
 
 
-def together(one: Window, other: Window) -> Window:
+def merge(one: Window, other: Window) -> Window:
     """Both as one window."""
     return replace(
         one,
@@ -31,8 +34,8 @@ def together(one: Window, other: Window) -> Window:
         scored=one.scored + other.scored,
         failed=one.failed + other.failed,
         sum=one.sum + other.sum,
-        bins=_added(one.bins, other.bins),
-        parts=_added(one.parts, other.parts),
+        bins=_sums(one.bins, other.bins),
+        parts=_sums(one.parts, other.parts),
         revision=one.revision + other.revision,
         frozen=one.frozen and other.frozen,
         changed=one.changed or other.changed,
@@ -40,8 +43,46 @@ def together(one: Window, other: Window) -> Window:
     )
 
 
-def _added(one: Mapping[Key, Number], other: Mapping[Key, Number]) -> dict[Key, Number]:
+def _sums(one: Mapping[Key, Number], other: Mapping[Key, Number]) -> dict[Key, Number]:
     added = dict(one)
     for key, number in other.items():
         added[key] = added[key] + number if key in added else number
     return added
+
+
+class JudgedInterval(NamedTuple):
+    """A stretch [start, end) that has a verdict, and the revision that the verdict saw."""
+
+    start: int
+    end: int
+    revision: int
+
+
+def due(
+    windows: Iterable[Window],
+    verdict_intervals: Sequence[JudgedInterval],
+    min_sample: int,
+    samples: Callable[[Window], int],
+) -> Iterator[Window]:
+    """Pooled windows to be judged, each (stretch, revision) once.
+
+    A stretch with a verdict keeps its bounds for ever, also where it has too few records left. What no verdict covers
+    is pooled forward, never across a stretch that has one; where too few wait at the end, nothing is said yet.
+    """
+    intervals: dict[JudgedInterval, list[Window]] = {interval: [] for interval in sorted(verdict_intervals)}
+    waiting: list[Window] = []
+    for window in sorted(windows, key=lambda w: w.start):
+        interval = next((s for s in intervals if s.start <= window.start < s.end), None)
+        if interval is not None:
+            if waiting:
+                yield from pool_forward(waiting, min_sample, samples)
+                waiting = []
+            intervals[interval].append(window)
+        elif not window.frozen:
+            waiting.append(window)
+    yield from pool_forward(waiting, min_sample, samples)
+    for interval, inside in intervals.items():
+        if any(window.changed for window in inside):
+            whole = replace(reduce(merge, inside), start=interval.start, end=interval.end)
+            if whole.revision != interval.revision:
+                yield whole

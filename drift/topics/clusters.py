@@ -9,39 +9,41 @@ from importlib.util import find_spec
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.errors import Unavailable
-from evaluators.spec import Vectors
+from ragtide.evaluators.errors import Unavailable
+from ragtide.evaluators.spec import Vectors
 
 Labels = npt.NDArray[np.int64]
 
 NONE = -1
-INSTALL = "pip install 'ragwatch[insights]'"
+INSTALL = "pip install 'ragtide[insights]'"
 _DIMENSIONS = 32
 _NEIGHBOURS = 5  # within whose reach a vector is dense
-_PARTS = range(2, 9)
-_APART = 0.15  # mean silhouette of what is a cluster: those found in noise have 0.1 at most, true ones 0.2 to 0.6
+_CLUSTER_COUNTS = range(2, 9)
+_MIN_SILHOUETTE = (
+    0.15  # mean silhouette of what is a cluster: those found in noise have 0.1 at most, true ones 0.2 to 0.6
+)
 _DIGITS = 9
-_JUDGED = 2_000  # vectors by which silhouettes are judged
+_SILHOUETTE_SAMPLE = 2_000  # vectors by which silhouettes are judged
 
 
-def clusters(vectors: Vectors, least: int, seed: int) -> Labels:
+def find_clusters(vectors: Vectors, min_size: int, seed: int) -> Labels:
     """The cluster of each vector [n, dimension], from 0 on; -1: of none. None has fewer than `least` vectors.
 
-    Takes time with the square of n, and holds the interpreter meanwhile: see `apart`. Raises `Unavailable`.
+    Takes time with the square of n, and holds the interpreter meanwhile: see `silhouette`. Raises `Unavailable`.
     """
-    if missing := what_is_missing():
+    if missing := missing_package():
         raise Unavailable(missing)
     from sklearn.cluster import HDBSCAN
 
-    if len(vectors) < 2 * least:
+    if len(vectors) < 2 * min_size:
         return np.full(len(vectors), NONE)
-    seen = _principal(vectors)
-    found = HDBSCAN(min_cluster_size=least, min_samples=_NEIGHBOURS, copy=True).fit_predict(seen)
-    found = _kept_apart(seen, found.astype(np.int64), seed)
-    return found if found.max() > 0 else _parts(seen, least, seed)
+    projected = _principal(vectors)
+    found = HDBSCAN(min_cluster_size=min_size, min_samples=_NEIGHBOURS, copy=True).fit_predict(projected)
+    found = _drop_weak(projected, found.astype(np.int64), seed)
+    return found if found.max() > 0 else _k_means(projected, min_size, seed)
 
 
-def what_is_missing() -> str | None:
+def missing_package() -> str | None:
     """Which package is not here and what brings it, None where it is; loads nothing."""
     return None if find_spec("sklearn") else f"scikit-learn is not installed: {INSTALL}"
 
@@ -55,35 +57,37 @@ def _principal(vectors: Vectors) -> npt.NDArray[np.float64]:
     return np.asarray(centred @ directions, np.float64)
 
 
-def _kept_apart(seen: npt.NDArray[np.float64], labels: Labels, seed: int) -> Labels:
+def _drop_weak(projected: npt.NDArray[np.float64], labels: Labels, seed: int) -> Labels:
     """The clusters that lie apart from the others: HDBSCAN finds a few small ones in noise, too."""
     from sklearn.metrics import silhouette_samples
 
     some = np.flatnonzero(labels != NONE)
-    some = np.random.default_rng(seed).permutation(some)[:_JUDGED]
+    some = np.random.default_rng(seed).permutation(some)[:_SILHOUETTE_SAMPLE]
     if len(np.unique(labels[some])) < 2:
         return np.full(len(labels), NONE)
-    apart = silhouette_samples(seen[some], labels[some])
-    kept = [label for label in np.unique(labels[some]) if apart[labels[some] == label].mean() >= _APART]
+    silhouette = silhouette_samples(projected[some], labels[some])
+    kept = [label for label in np.unique(labels[some]) if silhouette[labels[some] == label].mean() >= _MIN_SILHOUETTE]
     renumbered = np.full(int(labels.max()) + 2, NONE)  # the last item is for those of none
     renumbered[kept] = np.arange(len(kept))
     return renumbered[labels]
 
 
-def _parts(seen: npt.NDArray[np.float64], least: int, seed: int) -> Labels:
+def _k_means(projected: npt.NDArray[np.float64], min_size: int, seed: int) -> Labels:
     """As many parts as lie furthest apart; none where they do not, or one would be too small."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
 
-    best, apart = np.full(len(seen), NONE), _APART
-    most = min(len(seen) // least, len(np.unique(seen.round(_DIGITS), axis=0)))
-    for parts in _PARTS:
+    best, silhouette = np.full(len(projected), NONE), _MIN_SILHOUETTE
+    most = min(len(projected) // min_size, len(np.unique(projected.round(_DIGITS), axis=0)))
+    for parts in _CLUSTER_COUNTS:
         if parts > most:
             break
-        labels = KMeans(parts, n_init=4, random_state=seed).fit_predict(seen).astype(np.int64)
-        if np.bincount(labels, minlength=parts).min() < least:
+        labels = KMeans(parts, n_init=4, random_state=seed).fit_predict(projected).astype(np.int64)
+        if np.bincount(labels, minlength=parts).min() < min_size:
             continue
-        judged = silhouette_score(seen, labels, sample_size=min(_JUDGED, len(seen)), random_state=seed)
-        if judged > apart:
-            best, apart = labels, judged
+        silhouette_mean = silhouette_score(
+            projected, labels, sample_size=min(_SILHOUETTE_SAMPLE, len(projected)), random_state=seed
+        )
+        if silhouette_mean > silhouette:
+            best, silhouette = labels, silhouette_mean
     return best

@@ -1,4 +1,4 @@
-"""Topic models are fitted anew, and topics that are still asked about keep their ids and names."""
+"""Fit topic models anew; topics that are still asked about keep their ids and names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,24 +6,51 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from drift.leadership import Term
-from drift.settings import TopicSettings
-from drift.topics import stored
-from drift.topics.apart import clusters_of
-from drift.topics.clusters import NONE, Labels
-from drift.topics.matching import continued
-from drift.topics.model import OTHER, Topic, TopicModel, centroid_of, least_cosine_of
-from drift.topics.naming import names_of
-from drift.topics.questions import Asked, Questions, asked, drawn
-from sinks.clickhouse.database import Database
+from ragtide.drift.leadership import Term
+from ragtide.drift.settings import TopicSettings
+from ragtide.drift.topics import store
+from ragtide.drift.topics.cluster_process import find_clusters_apart
+from ragtide.drift.topics.clusters import NONE, Labels
+from ragtide.drift.topics.model import OTHER, Topic, TopicModel, centroid_of, cosines_of, min_cosine_of
+from ragtide.drift.topics.naming import names_of
+from ragtide.drift.topics.source import QuestionCount, TopicQuestions, question_counts, sample_questions
+from ragtide.evaluators.spec import Vectors
+from ragtide.sinks.clickhouse.database import Database
 
-_LEFT_OUT = 0.02  # of a topic's questions: what lies furthest from its middle does not say how far it reaches
-_PARTS = 200  # a topic has at least so large a part of the questions: one in 200
-_RETIRED = 200  # topics no longer asked about whose names are remembered
+MIN_COSINE = 0.8  # least cosine of two centroids of one topic; those of different topics lie near 0.4
+
+
+def match_topics(centroids: Vectors, known: Sequence[Topic], floor: float = MIN_COSINE) -> list[Topic | None]:
+    """The known topic that each centroid [n, dimension] continues, each at most once; None: it is new.
+
+    Of all assignments that one whose cosines are greatest in sum (Kuhn 1955). Topics in use go before retired ones: one
+    that comes back has its name again, but takes nobody's.
+    """
+    found: list[Topic | None] = [None] * len(centroids)
+    for some in ([topic for topic in known if topic.questions], [topic for topic in known if not topic.questions]):
+        free = [at for at, topic in enumerate(found) if topic is None]
+        if free and some:
+            for at, topic in _assign(centroids[free], some, floor):
+                found[free[at]] = topic
+    return found
+
+
+def _assign(centroids: Vectors, known: Sequence[Topic], floor: float) -> list[tuple[int, Topic]]:
+    from scipy.optimize import linear_sum_assignment
+
+    cosines = cosines_of(centroids, np.stack([topic.centroid for topic in known]))
+    worth = np.where(cosines >= floor, cosines, 0.0)  # what is no match must not draw one away
+    rows, columns = linear_sum_assignment(worth, maximize=True)
+    return [(row, known[at]) for row, at in zip(rows.tolist(), columns.tolist(), strict=True) if worth[row, at] > 0]
+
+
+_OUTLIER_SHARE = 0.02  # of a topic's questions: what lies furthest from its middle does not say how far it reaches
+_MAX_TOPICS = 200  # a topic has at least so large a part of the questions: one in 200
+_MAX_RETIRED = 200  # topics no longer asked about whose names are remembered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Before:
+class PreviousTopics:
     """What a new model goes on from: the topics of the last one of its encoder, and the last id of any."""
 
     topics: Sequence[Topic] = ()
@@ -39,52 +66,54 @@ def fit_topics(database: Database, settings: TopicSettings, named: bool, term: T
     """
     since = now - timedelta(days=settings.period_days)
     made = []
-    for found in asked(database, since, now):
-        last = stored.newest(database, found.encoder).get(found.app)
-        if not _due(found, last, settings, now):
+    for found in question_counts(database, since, now):
+        last = store.load_newest(database, found.encoder).get(found.app)
+        if not _is_due(found, last, settings, now):
             continue
-        questions = drawn(database, found.app, found.encoder, since, now, settings.questions, settings.seed)
-        before = Before(last.topics if last else (), stored.last_id(database, found.app))
+        questions = sample_questions(database, found.app, found.encoder, since, now, settings.questions, settings.seed)
+        before = PreviousTopics(last.topics if last else (), store.last_id(database, found.app))
         model = TopicModel(
             app=found.app,
             encoder=found.encoder,
             version=term.next_version(),
             fitted_at=now,
-            questions=questions.asked,
-            topics=fitted(questions, settings, before, named),
+            questions=questions.total,
+            topics=find_topics(questions, settings, before, named),
         )
-        stored.store(database, model, term.epoch)
+        store.save_model(database, model, term.epoch)
         made.append(model)
     return made
 
 
-def fitted(questions: Questions, settings: TopicSettings, before: Before, named: bool) -> tuple[Topic, ...]:
+def find_topics(
+    questions: TopicQuestions, settings: TopicSettings, before: PreviousTopics, named: bool
+) -> tuple[Topic, ...]:
     """The topics of these questions, those that are retired behind them."""
-    least = max(settings.least_questions, len(questions.vectors) // _PARTS)
-    labels = clusters_of(questions.vectors, least, settings.seed)
+    least = max(settings.least_questions, len(questions.vectors) // _MAX_TOPICS)
+    labels = find_clusters_apart(questions.vectors, least, settings.seed)
     members = [np.flatnonzero(labels == label) for label in range(labels.max(initial=NONE) + 1)]
     members.sort(key=lambda rows: (-len(rows), int(rows[0])))
     vectors = [questions.vectors[rows] for rows in members]
     centroids = [centroid_of(some) for some in vectors]
-    known = continued(np.stack(centroids), before.topics) if centroids else []
+    known = match_topics(np.stack(centroids), before.topics) if centroids else []
     of_words = named and settings.named and None in known
     names = _names(questions, labels, members, settings.word_questions) if of_words else [""] * len(members)
     taken = {OTHER, *(topic.name for topic in before.topics)}
     topics: list[Topic] = []
     last_id = before.last_id
     for some, centroid, old, name in zip(vectors, centroids, known, names, strict=True):
-        reach = least_cosine_of(some, centroid, _LEFT_OUT)
+        reach = min_cosine_of(some, centroid, _OUTLIER_SHARE)
         if old is None:
             last_id += 1
             old = Topic(last_id, _unique(name, last_id, taken), centroid, reach, len(some))
             taken.add(old.name)
-        topics.append(replace(old, centroid=centroid, least_cosine=reach, questions=len(some)))
+        topics.append(replace(old, centroid=centroid, min_cosine=reach, questions=len(some)))
     kept = {topic.id for topic in topics}
     gone = [replace(topic, questions=0) for topic in before.topics if topic.id not in kept]
-    return (*topics, *sorted(gone, key=lambda topic: -topic.id)[:_RETIRED])
+    return (*topics, *sorted(gone, key=lambda topic: -topic.id)[:_MAX_RETIRED])
 
 
-def _due(found: Asked, last: TopicModel | None, settings: TopicSettings, now: datetime) -> bool:
+def _is_due(found: QuestionCount, last: TopicModel | None, settings: TopicSettings, now: datetime) -> bool:
     if found.questions < settings.from_questions:
         return False
     if last is None or (now - last.fitted_at).total_seconds() >= settings.every_s:
@@ -92,7 +121,7 @@ def _due(found: Asked, last: TopicModel | None, settings: TopicSettings, now: da
     return min(found.questions, settings.questions) >= 2 * last.questions
 
 
-def _names(questions: Questions, labels: Labels, members: Sequence[Labels], least: int) -> list[str]:
+def _names(questions: TopicQuestions, labels: Labels, members: Sequence[Labels], least: int) -> list[str]:
     texts = questions.texts
     return names_of(
         [[texts[row] for row in rows.tolist()] for rows in members],

@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.spec import Vectors
+from ragtide.evaluators.spec import Vectors
 
 SEGMENT = "topic"
 OTHER = "other"  # a question that is in no topic
@@ -21,7 +21,7 @@ class Topic:
     id: int
     name: str
     centroid: npt.NDArray[np.float32]  # [dimension], of length 1
-    least_cosine: float  # between the centroid and what is of this topic
+    min_cosine: float  # between the centroid and what is of this topic
     questions: int  # of those that the model was fitted on; 0: retired
 
 
@@ -41,7 +41,7 @@ class TopicModel:
         """The topics that questions are placed in."""
         return tuple(topic for topic in self.topics if topic.questions)
 
-    def names(self, vectors: Vectors) -> list[str]:
+    def assign(self, vectors: Vectors) -> list[str]:
         """The topic of each question by its vector [n, dimension]: the nearest that reaches so far, else `other`.
 
         The same vector has the same topic, whichever others it comes with. Empty names where the model has no topic.
@@ -50,7 +50,7 @@ class TopicModel:
         if not topics:
             return [""] * len(vectors)
         cosines = cosines_of(vectors, np.stack([topic.centroid for topic in topics]))
-        reached = np.where(cosines >= [topic.least_cosine for topic in topics], cosines, -np.inf)
+        reached = np.where(cosines >= [topic.min_cosine for topic in topics], cosines, -np.inf)
         nearest = reached.argmax(axis=1)
         return [topics[at].name if np.isfinite(reached[row, at]) else OTHER for row, at in enumerate(nearest.tolist())]
 
@@ -69,7 +69,7 @@ def centroid_of(vectors: Vectors) -> npt.NDArray[np.float32]:
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), np.float32)
 
 
-def least_cosine_of(vectors: Vectors, centroid: npt.NDArray[np.float32], left_out: float) -> float:
+def min_cosine_of(vectors: Vectors, centroid: npt.NDArray[np.float32], left_out: float) -> float:
     """Which all but a share `left_out` of the vectors reach."""
     cosines: Sequence[float] = cosines_of(vectors, centroid[None])[:, 0].tolist()
     return float(np.quantile(cosines, left_out))

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from drift.topics.model import SEGMENT as TOPIC
-from drift.windows import sql
-from drift.windows.bins import BINS, LOG_ORIGIN, LOG_STEP
-from drift.windows.metrics import WatchedMetric, own_metrics
-from drift.windows.pooled import pooled
-from drift.windows.scope import Scope
+from ragtide.drift import sql
+from ragtide.drift.topics.model import SEGMENT as TOPIC
+from ragtide.drift.windows.histogram import BINS, LOG_ORIGIN, LOG_STEP
+from ragtide.drift.windows.merge import pool_classes
+from ragtide.drift.windows.metrics import MetricRef, window_metrics
+from ragtide.drift.windows.scope import Scope
 
 OTHER = "__other__"
 
@@ -37,7 +37,7 @@ _UNDECLARED = (0.0, 0.0, 1, 0)
 
 def base_contents(
     scope: Scope,
-    metrics: Mapping[str, WatchedMetric],
+    metrics: Mapping[str, MetricRef],
     segments: Mapping[str, Sequence[str]],
     *,
     revised: bool,
@@ -51,9 +51,9 @@ def base_contents(
     engine's analysis of a query costs more than a small window does. `revised` counts late rows; a window that never
     closed has none.
     """
-    spec = _Spec({name: found for name, found in metrics.items() if found.evaluator.id not in scope.others})
+    spec = _DeclaredMetrics({name: found for name, found in metrics.items() if found.evaluator.id not in scope.others})
     dimension = {name: f"place.{i + 1}" for i, name in enumerate(_DIMENSIONS)}
-    scored, parts = spec.rests_on(dimension["evaluator"])
+    scored, parts = spec.entry_counts(dimension["evaluator"])
     keys = dimension | {"metric": "entry.1", "segment": "cut.1", "segment_value": "cut.2"}
     counted = {
         # No trace brings its topic: those of a topic are the ones that were to be scored.
@@ -76,7 +76,7 @@ SELECT {selected}{also and f", {also}"}
 FROM ({_statuses(scope, segments, spec, revised)}) AS statuses
 LEFT JOIN ({_values(scope, segments, spec)}) AS valued USING (name)
 LEFT JOIN ({_categories(scope)}) AS labelled USING (name)
-LEFT JOIN ({_seen(scope, segments)}) AS traces USING (trace_place)
+LEFT JOIN ({_trace_counts(scope, segments)}) AS traces USING (trace_place)
 ARRAY JOIN arrayConcat(
     entries, labels,
     arrayMap(
@@ -97,7 +97,7 @@ def _rows(scope: Scope, segments: Mapping[str, Sequence[str]], columns: str, whe
     return f"""
     SELECT ({place}) AS place, {columns}, {_cuts(segments)} AS cuts,
         arrayMap(cut -> cityHash64(place, cut), cuts) AS names
-    FROM scores FINAL WHERE {scope.rows(start)}{where}"""
+    FROM scores FINAL WHERE {scope.rows_condition(start)}{where}"""
 
 
 def _cuts(segments: Mapping[str, Sequence[str]]) -> str:
@@ -110,7 +110,7 @@ def _cuts(segments: Mapping[str, Sequence[str]]) -> str:
     return f"arrayConcat([('', '')], {', '.join(cuts)})" if cuts else "[('', '')]"
 
 
-def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec", revised: bool) -> str:
+def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_DeclaredMetrics", revised: bool) -> str:
     """One row per name: its place and cut, declared metrics, counts by status and reason, summed parts."""
     rows = _rows(scope, segments, "status, reason, parts, ingested_at")
     late = "toUInt64(0)"
@@ -118,7 +118,7 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec"
         rows = f"""SELECT * FROM ({rows}) AS scored LEFT JOIN (
             SELECT run_id, app, environment, evaluator, toUInt32(toUnixTimestamp(start)) AS start,
                 min(closed_at) AS first_closed
-            FROM windows FINAL WHERE {scope.stored(scope.size_s)} GROUP BY ALL
+            FROM windows FINAL WHERE {scope.windows_condition(scope.size_s)} GROUP BY ALL
         ) AS closed ON place.1 = run_id AND place.2 = app AND place.3 = environment AND place.4 = evaluator
             AND place.5 = start"""
         late = "countIf(first_closed > toDateTime64(0, 3, 'UTC') AND ingested_at > first_closed)"
@@ -144,7 +144,7 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec"
     )"""
 
 
-def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Spec") -> str:
+def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_DeclaredMetrics") -> str:
     """Per name the entries of its metrics; segments for primary metrics only."""
     rows = _rows(scope, segments, "evaluator, metrics", " AND status = 'scored'")
     edge = f"low + span * nearest / {BINS}"
@@ -197,7 +197,7 @@ def _categories(scope: Scope) -> str:
     ) GROUP BY name"""
 
 
-def _seen(scope: Scope, segments: Mapping[str, Sequence[str]]) -> str:
+def _trace_counts(scope: Scope, segments: Mapping[str, Sequence[str]]) -> str:
     """How many traces there were, per dimensions that traces have."""
     start = f"toUInt32(intDiv(toUnixTimestamp(time), {scope.size_s}) * {scope.size_s})"
     place = ", ".join(start if name == "start" else name for name in _TRACE_DIMENSIONS)
@@ -205,36 +205,37 @@ def _seen(scope: Scope, segments: Mapping[str, Sequence[str]]) -> str:
     SELECT cityHash64({place}, cut) AS trace_place, count() AS seen
     FROM (
         SELECT {", ".join(n for n in _TRACE_DIMENSIONS if n != "start")}, time, {_cuts(segments)} AS cuts
-        FROM traces FINAL WHERE {scope.rows(start, evaluators=False)}
+        FROM traces FINAL WHERE {scope.rows_condition(start, evaluators=False)}
     ) ARRAY JOIN cuts AS cut
     GROUP BY trace_place"""
 
 
-class _Spec:
+class _DeclaredMetrics:
     """Declared metrics as constant expressions; what only evaluators of method `window` need is said only for them."""
 
-    def __init__(self, metrics: Mapping[str, WatchedMetric]) -> None:
+    def __init__(self, metrics: Mapping[str, MetricRef]) -> None:
         self.metrics = sorted(metrics.items())
         found = {name: _scale(metric) for name, metric in self.metrics}
         self.kinds = [_UNDECLARED, *dict.fromkeys(scale for scale in found.values() if scale != _UNDECLARED)]
         self.kind_of = {name: self.kinds.index(scale) + 1 for name, scale in found.items()}
-        self.own = own_metrics(metrics.values())
+        self.window_metric_names = window_metrics(metrics.values())
 
-    def rests_on(self, evaluator: str) -> tuple[str, str]:
+    def entry_counts(self, evaluator: str) -> tuple[str, str]:
         """Expressions of an entry: how many records it rests on, and its parts."""
-        if not self.own.evaluators:
+        if not self.window_metric_names.evaluators:
             return "entry.2", "parts"
         # A metric of the whole window rests on all scored records, whether or not they alone have a value of it.
-        scored = f"if(entry.1 IN {sql.texts(sorted(self.own.plain))}, scored_rows, entry.2)"
-        elsewhere = f"{evaluator} IN {sql.texts(sorted(self.own.evaluators))}"
-        elsewhere += f" AND entry.1 NOT IN {sql.texts(sorted(self.own.carriers))}"
+        scored = f"if(entry.1 IN {sql.texts(sorted(self.window_metric_names.plain))}, scored_rows, entry.2)"
+        elsewhere = f"{evaluator} IN {sql.texts(sorted(self.window_metric_names.evaluators))}"
+        elsewhere += f" AND entry.1 NOT IN {sql.texts(sorted(self.window_metric_names.counts_metrics))}"
         return scored, f"if({elsewhere}, CAST(map(), 'Map(String, Float64)'), parts)"
 
     def bounded(self, parts: str, evaluator: str) -> str:
         """Expression: the map of parts, bounded before there is a copy of it for each metric."""
-        if not self.own.evaluators:
+        if not self.window_metric_names.evaluators:
             return parts
-        return f"if({evaluator} IN {sql.texts(sorted(self.own.evaluators))}, {pooled(parts)}, {parts})"
+        classified = sql.texts(sorted(self.window_metric_names.evaluators))
+        return f"if({evaluator} IN {classified}, {pool_classes(parts)}, {parts})"
 
     def scale(self, metric: str) -> str:
         """Expression: which of the different scales a metric has, from 1."""
@@ -252,7 +253,7 @@ class _Spec:
 
     def declared(self, evaluator: str, segment: str) -> str:
         """Expression: the names of an evaluator's metrics, in a segment those of its primary ones."""
-        groups: dict[str, list[WatchedMetric]] = {}
+        groups: dict[str, list[MetricRef]] = {}
         for found in (found for _, found in self.metrics if not found.metric.per):
             groups.setdefault(found.evaluator.id, []).append(found)
         ids = sql.array((sql.text(id_) for id_ in groups), "String")
@@ -267,7 +268,7 @@ class _Spec:
         return f"if({segment} = '', {names(False)}, {names(True)})[indexOf({ids}, {evaluator})]"
 
 
-def _scale(found: WatchedMetric) -> tuple[float, float, int, int]:
+def _scale(found: MetricRef) -> tuple[float, float, int, int]:
     """low, span, better, primary; a metric that nobody declared is as a logarithmic one that is not primary."""
     scale = found.scale
     primary = int(found.metric.primary)

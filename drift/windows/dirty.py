@@ -1,24 +1,34 @@
 """Marks of base windows whose rows changed. A mark is taken back only after a roll-up that saw its rows was stored."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from drift.leadership import Term
-from drift.windows.scope import WindowKey
-from sinks.clickhouse.database import Database
+from ragtide.drift import sql
+from ragtide.drift.leadership import Term
+from ragtide.drift.windows.backoff import Application
+from ragtide.drift.windows.scope import Scope, WindowKey
+from ragtide.sinks.clickhouse.database import Database
+
+MAX_MARKS = 50_000  # marks handed out at once
+_PASSED = "passed:"  # how the marks of `mark_larger` begin
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class DirtyWindow:
     """A base window that a lane's writes changed, and the marks that say so."""
 
     window: WindowKey
     lane: str
     mark_ids: tuple[str, ...]
 
+    @property
+    def passed(self) -> bool:
+        """Whether no row changed: the watermark passed a larger window that begins with this one."""
+        return all(id_.startswith(_PASSED) for id_ in self.mark_ids)
 
-class DoneRow(NamedTuple):
+
+class ClearedMarkRow(NamedTuple):
     """Table `dirty_windows`: takes exactly one mark back."""
 
     run_id: str
@@ -31,15 +41,20 @@ class DoneRow(NamedTuple):
     epoch: int
 
 
-def pending(database: Database, term: Term, lanes: Iterable[str], most: int = 50_000) -> list[Marked]:
+def pending_windows(
+    database: Database, term: Term, lanes: Iterable[str], excluding: Iterable[Application] = (), limit: int = MAX_MARKS
+) -> list[DirtyWindow]:
     """Marks to be worked off, the oldest windows first; of runs that are neither live nor complete none.
+
+    None of the applications `excluding`: theirs would fill up `most` while they wait.
 
     Of live windows only those of `lanes`, which close theirs: a lane that nobody runs would fill up `most` in the end.
     Also those that an older leader took back when it led no more, be it that several were elected since: what it
     stored then loses against its successor's rows, so the rows that the mark speaks of may be in no window.
     """
+    left_out = [sql.digest(one.app) + sql.digest(one.environment) for one in excluding]
     rows = database.rows(
-        """
+        f"""
         SELECT run_id, app, environment, toUnixTimestamp(start) AS at, lane, groupArray(mark_id) AS mark_ids
         FROM (
             SELECT run_id, app, environment, start, lane, mark_id FROM dirty_windows FINAL
@@ -48,26 +63,44 @@ def pending(database: Database, term: Term, lanes: Iterable[str], most: int = 50
                     AS over_at
                 FROM leaders FINAL
             ) AS terms USING (epoch)
-            WHERE (done = 0 OR (epoch < {epoch:UInt64} AND marked_at >= over_at))
-                AND ((run_id IN ('live', 'probe') AND lane IN {lanes:Array(String)})
+            WHERE (done = 0 OR (epoch < {{epoch:UInt64}} AND marked_at >= over_at))
+                AND ((run_id IN ('live', 'probe') AND lane IN {{lanes:Array(String)}})
                     OR run_id IN (SELECT run_id FROM runs FINAL WHERE state = 'completed'))
-            ORDER BY start LIMIT {most:UInt64}
+                {_excluding(left_out)}
+            ORDER BY start LIMIT {{most:UInt64}}
         )
         GROUP BY run_id, app, environment, start, lane ORDER BY start, run_id, app, environment, lane
         """,
-        {"epoch": term.epoch, "lanes": sorted(lanes), "most": most},
+        {"epoch": term.epoch, "lanes": sorted(lanes), "most": limit},
     )
     return [
-        Marked(WindowKey(row["run_id"], row["app"], row["environment"], row["at"]), row["lane"], tuple(row["mark_ids"]))
+        DirtyWindow(
+            WindowKey(row["run_id"], row["app"], row["environment"], row["at"]), row["lane"], tuple(row["mark_ids"])
+        )
         for row in rows
     ]
 
 
-def take_back(database: Database, term: Term, marked: Iterable[Marked]) -> None:
+def clear_marks(database: Database, term: Term, marked: Iterable[DirtyWindow]) -> None:
     """Exactly these marks are worked off; one written meanwhile for the same window stays."""
     rows = [
-        DoneRow(*one.window[:3], one.lane, one.window.start, id_, 1, term.epoch)
+        ClearedMarkRow(*one.window[:3], one.lane, one.window.start, id_, 1, term.epoch)
         for one in marked
         for id_ in one.mark_ids
     ]
     database.insert("dirty_windows", rows)
+
+
+def mark_larger(database: Database, term: Term, scope: Scope, smaller_s: int, lane: str) -> None:
+    """Mark every window of the scope that has windows of `smaller_s`: at the base window with which it begins."""
+    start = f"toDateTime(intDiv(toUnixTimestamp(start), {scope.size_s}) * {scope.size_s}, 'UTC')"
+    database.command(
+        "INSERT INTO dirty_windows (run_id, app, environment, lane, start, mark_id, done) "
+        f"SELECT DISTINCT run_id, app, environment, {sql.text(lane)}, {start}, '{_PASSED}{term.next_version()}', 0 "
+        f"FROM windows WHERE {scope.windows_condition(smaller_s)}"
+    )
+
+
+def _excluding(digests: Collection[str]) -> str:
+    names = f"concat({sql.digest_of('app')}, {sql.digest_of('environment')})"
+    return f"AND {names} NOT IN {sql.texts(digests)}" if digests else ""

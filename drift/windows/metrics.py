@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from drift.windows.bins import Scale
-from evaluators.spec import Evaluator, Metric
+from ragtide.drift.windows.histogram import Scale
+from ragtide.evaluators.spec import Evaluator, Metric
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedMetric:
+class MetricRef:
     """One metric under its name outside its evaluator's file, `evaluator.metric`."""
 
     evaluator: Evaluator
@@ -21,10 +21,10 @@ class WatchedMetric:
         return f"{self.evaluator.id}.{self.metric.key}"
 
     @property
-    def carrier(self) -> "WatchedMetric | None":
+    def counts_metric(self) -> "MetricRef | None":
         """Of method `window`: the metric whose windows hold the parts and the records' own values."""
         carrier = self.evaluator.carrier
-        return None if carrier is None else WatchedMetric(self.evaluator, carrier)
+        return None if carrier is None else MetricRef(self.evaluator, carrier)
 
     @property
     def scale(self) -> Scale:
@@ -32,31 +32,31 @@ class WatchedMetric:
         return Scale.of(self.metric)
 
 
-def metrics_by_name(evaluators: Mapping[str, Evaluator]) -> dict[str, WatchedMetric]:
+def metrics_by_name(evaluators: Mapping[str, Evaluator]) -> dict[str, MetricRef]:
     """Every metric of the evaluators, by name."""
     return {
         found.name: found
         for evaluator in evaluators.values()
-        for found in (WatchedMetric(evaluator, metric) for metric in evaluator.metrics)
+        for found in (MetricRef(evaluator, metric) for metric in evaluator.metrics)
     }
 
 
-class OwnMetrics(NamedTuple):
+class WindowMetricNames(NamedTuple):
     """Names that matter where windows have metrics of their own: evaluators of method `window`, and their metrics.
 
     `carriers` have the parts of all in their windows; `plain` are those without `per`, carriers too.
     """
 
     evaluators: frozenset[str]
-    carriers: frozenset[str]
+    counts_metrics: frozenset[str]
     plain: frozenset[str]
     per: frozenset[str]
 
 
-def own_metrics(metrics: Iterable[WatchedMetric]) -> OwnMetrics:
+def window_metrics(metrics: Iterable[MetricRef]) -> WindowMetricNames:
     """Those among the metrics."""
     own = [found for found in metrics if found.evaluator.combine is not None]
-    return OwnMetrics(
+    return WindowMetricNames(
         frozenset(found.evaluator.id for found in own),
         frozenset(found.name for found in own if found.metric is found.evaluator.carrier),
         frozenset(found.name for found in own if not found.metric.per),
@@ -64,7 +64,16 @@ def own_metrics(metrics: Iterable[WatchedMetric]) -> OwnMetrics:
     )
 
 
-def lanes_of(evaluators: Iterable[Evaluator]) -> dict[str, list[str]]:
+def counter_metrics(evaluators: Iterable[Evaluator]) -> list[str]:
+    """One metric of each evaluator, a primary one where it can be: its windows say how many traces were seen."""
+    found = []
+    for evaluator in evaluators:
+        plain = [metric for metric in evaluator.metrics if not metric.per]
+        found += [f"{evaluator.id}.{metric.key}" for metric in sorted(plain, key=lambda one: not one.primary)[:1]]
+    return sorted(found)
+
+
+def evaluators_by_lane(evaluators: Iterable[Evaluator]) -> dict[str, list[str]]:
     """Evaluator ids by lane, sorted."""
     lanes: dict[str, list[str]] = {}
     for evaluator in evaluators:

@@ -1,50 +1,131 @@
-"""The roll-up: stores closed windows whose rows changed, base size first, larger ones from smaller ones.
+"""Roll up: store closed windows whose rows changed, base size first, larger ones from smaller ones.
 
-Idempotent at every point where it may stop: windows that did not change are not written again, marks are taken back
-and the watermark is stored last.
+First delete the rows of older messages in those windows (`replaced_rows`). Windows are stored in batches; the marks of
+a batch are cleared once its windows of every size are stored. Idempotent at every point where it may stop: windows that
+did not change are not written again, the watermark is stored last. A batch that is too much for the server is halved; a
+window that fails alone waits, and the others go on. Windows are not built from rows or windows that retention deleted.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import get_args
 
-from drift.leadership import Term
-from drift.settings import WindowSettings
-from drift.windows import dirty, watermark
-from drift.windows.changes import Closing, first_revision, store_changes, store_new
-from drift.windows.contents import base_contents
-from drift.windows.kept import Kept
-from drift.windows.merged import merged_contents
-from drift.windows.metrics import OwnMetrics, lanes_of, metrics_by_name, own_metrics
-from drift.windows.scope import MINUTE, STREAMED, WHOLE_MINUTES, Scope, WindowKey, listed
-from drift.windows.segments import SegmentValues, segment_values
-from drift.windows.values import store_values
-from drift.windows.watermark import FAST, Idleness, Watermark
-from evaluators.spec import Evaluator, Lane
-from sinks.clickhouse.database import Database
-from sinks.settings import RetentionSettings
+from ragtide.drift.leadership import Term
+from ragtide.drift.settings import WindowSettings
+from ragtide.drift.windows import dirty, watermark
+from ragtide.drift.windows.backoff import RollupBackoff
+from ragtide.drift.windows.contents import base_contents
+from ragtide.drift.windows.merge import merged_contents
+from ragtide.drift.windows.metrics import (
+    MetricRef,
+    WindowMetricNames,
+    counter_metrics,
+    evaluators_by_lane,
+    metrics_by_name,
+    window_metrics,
+)
+from ragtide.drift.windows.replaced_rows import delete_replaced
+from ragtide.drift.windows.scope import MINUTE, STREAMED, WHOLE_MINUTES, Scope, WindowKey, batch_scopes
+from ragtide.drift.windows.segments import SegmentValues, update_segment_values
+from ragtide.drift.windows.store import CloseParams, first_revision, store_changes, store_new
+from ragtide.drift.windows.watermark import FAST, Idleness, Watermark
+from ragtide.drift.windows.window_metrics import store_window_metrics
+from ragtide.evaluators.errors import RagtideError
+from ragtide.evaluators.spec import Evaluator, Lane
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.errors import STATEMENT_FAILED
+from ragtide.sinks.rows import LIVE
+from ragtide.sinks.settings import RetentionSettings
+
+_DAY_S = 86400
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionCheck:
+    """What is still there at the time `now`. Other runs than live are kept from when they were written."""
+
+    retention: RetentionSettings
+    now: datetime
+
+    def has_scores(self, window: WindowKey) -> bool:
+        """Whether all rows that any window around this one is made of are there."""
+        return self._is_retained(window, self.retention.traces_days)
+
+    def has_windows(self, window: WindowKey, size_s: int) -> bool:
+        """Whether all windows of that size inside this one are there."""
+        return self._is_retained(window, self.retention.windows_days(size_s))
+
+    def _is_retained(self, window: WindowKey, days: int) -> bool:
+        """By whole days, so that every window stands on one side with all that it is made of."""
+        first = (int(self.now.timestamp()) // _DAY_S - days + 1) * _DAY_S
+        return window.run_id != LIVE or window.start >= first
+
 
 logger = logging.getLogger(__name__)
 _LANES = frozenset(get_args(Lane))
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+_FAILING_S = 30.0  # a run in which nothing works tries further applications for so long
 
 
 @dataclass(frozen=True, slots=True)
-class RolledUp:
-    """What a roll-up did; `closing`: up to when each lane's live windows are closed; `segments`: how they are cut.
+class RollupResult:
+    """What a roll-up did; `lane_watermarks`: up to when each lane's live windows are closed; `segments`: how they are
+    cut.
 
-    `expired` of the `marks` came after the scores of their day were deleted: the windows stay as they were.
+    `expired` of the `marks` came after the scores of their day were deleted: the windows stay as they were. `failed`
+    windows wait for another attempt. `replaced` counts the rows of older messages that were deleted, by table.
     """
 
     windows: int
     marks: int
     expired: int
     waiting: int
-    closing: Mapping[str, Watermark]
+    failed: int
+    lane_watermarks: Mapping[str, Watermark]
     segments: SegmentValues
+    replaced: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _RollupRun:
+    """What holds for every portion of one roll-up."""
+
+    before: Mapping[str, Watermark]
+    after: Mapping[str, Watermark]
+    segments: SegmentValues
+    retention: RetentionCheck
+    lanes: Mapping[str, Sequence[str]]  # evaluators of each
+    metrics: Mapping[str, MetricRef]
+    window_metric_names: WindowMetricNames
+    counters: Sequence[str]
+    replaced: Counter[str] = field(default_factory=Counter)  # rows of older messages deleted so far, by table
+
+    def frozen_until(self, lane: str) -> datetime:
+        return self.before[lane].at if lane in self.before else _NEVER
+
+    def others(self, lane: str) -> list[str]:
+        """Evaluators that belong to other lanes."""
+        return [id_ for other, ids in self.lanes.items() if other != lane for id_ in ids]
+
+    def is_closed(self, window: WindowKey, size_s: int, lane: str) -> bool:
+        if window.run_id not in STREAMED:
+            return True  # marks of a run that is not complete are not handed out
+        return lane in self.after and window.start + size_s <= self.after[lane].at.timestamp()
+
+
+@dataclass(slots=True)
+class _RunTotals:
+    """The base windows that a run stored, the marks that it took back, the windows that failed and the last error."""
+
+    windows: int = 0
+    done: list[dirty.DirtyWindow] = field(default_factory=list)
+    failed: int = 0
+    error: Exception | None = None
 
 
 @dataclass(slots=True)
@@ -57,137 +138,193 @@ class Rollup:
     term: Term
     idleness: Idleness
     retention: RetentionSettings
+    backoff: RollupBackoff = field(default_factory=RollupBackoff)
 
-    def run(self, now: datetime) -> RolledUp:
-        """Every window that closed or changed since the last roll-up is stored when this returns."""
+    def run(self, now: datetime) -> RollupResult:
+        """Store every window that closed or changed since the last roll-up, but those that fail and wait."""
         stored = watermark.read_stored(self.database)
         fresh = watermark.watermarks(watermark.read_progress(self.database), now, self.idleness, self.settings)
-        watermarks = watermark.never_back(fresh, stored)
-        before = watermark.closing({key: Watermark(stored[key], False) for key in watermarks if key in stored})
-        after = watermark.closing(watermarks)
-        marked = dirty.pending(self.database, self.term, after)
-        lanes = lanes_of(self.evaluators.values())
-        segments = segment_values(self.database, self.settings, self.term, now)
-        kept = Kept(self.retention, now)
-        expired = [one for one in marked if not kept.scores(one.window)]
-        count, done = 0, list(expired)
-        for lane in sorted({*after, *lanes, *(one.lane for one in marked)}):
-            closes = after.get(lane)
-            ready = [one for one in marked if kept.scores(one.window)]
-            ready = [one for one in ready if self._closed(one.window, self.settings.base_s, closes)]
-            # A trace that came late changes what was seen for the evaluators of every lane.
-            touched = {one.window for one in ready if one.lane in (lane, FAST) or one.lane not in _LANES}
-            done += [one for one in ready if one.lane == lane]
-            others = [id_ for other, ids in lanes.items() if other != lane for id_ in ids]
-            frozen = before[lane].at if lane in before else _NEVER
-            count += self._base(touched, segments, others, kept, frozen, closes)
-            self._larger(touched, segments, others, kept, frozen, closes)
-        dirty.take_back(self.database, self.term, done)
+        watermarks = watermark.monotonic(fresh, stored)
+        metrics = metrics_by_name(self.evaluators)
+        run = _RollupRun(
+            before=watermark.lane_watermarks(
+                {key: Watermark(stored[key], False) for key in watermarks if key in stored}
+            ),
+            after=watermark.lane_watermarks(watermarks),
+            segments=update_segment_values(self.database, self.settings, self.term, now),
+            retention=RetentionCheck(self.retention, now),
+            lanes=evaluators_by_lane(self.evaluators.values()),
+            metrics=metrics,
+            window_metric_names=window_metrics(metrics.values()),
+            counters=counter_metrics(self.evaluators.values()),
+        )
+        self._mark_passed(run)
+        marked = dirty.pending_windows(self.database, self.term, run.after, self.backoff.waiting(now))
+        if run.after and sum(len(one.mark_ids) for one in marked) < dirty.MAX_MARKS:
+            self.backoff.forget((one.window for one in marked), now)
+        expired = [one for one in marked if not one.passed and not run.retention.has_scores(one.window)]
+        dirty.clear_marks(self.database, self.term, expired)
+        ready: dict[WindowKey, list[dirty.DirtyWindow]] = {}
+        for one in marked:
+            in_time = one.passed or run.retention.has_scores(one.window)
+            if in_time and run.is_closed(one.window, self.settings.base_s, one.lane):
+                ready.setdefault(one.window, []).append(one)
+        totals = self._process(ready, run)
         watermark.store(self.database, watermarks)
-        marks, too_late = (sum(len(one.mark_ids) for one in some) for some in (done, expired))
+        if totals.error is not None and not self.backoff.succeeded:
+            raise totals.error  # no application works, so the server or this code is at fault
+        too_late = sum(len(one.mark_ids) for one in expired)
         if too_late:
             logger.warning("%d marks came after the scores of their day were deleted; no window changes", too_late)
-        return RolledUp(count, marks, too_late, len(marked) - len(done), after, segments)
+        marks = too_late + sum(len(one.mark_ids) for one in totals.done)
+        waiting = len(marked) - len(expired) - len(totals.done)
+        return RollupResult(
+            *(totals.windows, marks, too_late, waiting, totals.failed),
+            *(run.after, run.segments, run.replaced),
+        )
 
-    def _base(
-        self,
-        touched: set[WindowKey],
-        segments: SegmentValues,
-        others: Sequence[str],
-        kept: Kept,
-        frozen: datetime,
-        closes: Watermark | None,
-    ) -> int:
-        size_s = self.settings.base_s
-        windows = [w for w in _same_minute(touched, size_s) if self._closed(w, size_s, closes)]
-        windows = [w for w in windows if kept.windows(w, size_s)]
-        known = self._known(windows, size_s, others)
-        metrics = metrics_by_name(self.evaluators)
-        own = own_metrics(metrics.values())
+    def _mark_passed(self, run: _RollupRun) -> None:
+        """Mark larger windows that the watermark passed since the last roll-up, if they have smaller ones."""
+        for lane, closes in run.after.items():
+            for smaller_s, size_s in pairwise(self.settings.all_sizes_s):
+                first, end = (int(at.timestamp()) // size_s * size_s for at in (run.frozen_until(lane), closes.at))
+                if lane in run.before and first < end:
+                    scope = Scope(size_s, STREAMED, first, end, tuple(run.others(lane)))
+                    dirty.mark_larger(self.database, self.term, scope, smaller_s, lane)
+
+    def _process(self, ready: Mapping[WindowKey, Sequence[dirty.DirtyWindow]], run: _RollupRun) -> _RunTotals:
+        """Store the windows portion by portion. A window that fails alone sets its application's windows aside."""
+        now, totals, began_s = run.retention.now, _RunTotals(), time.monotonic()
+        todo = self.backoff.in_order(ready, now)
+        while todo and (totals.done or time.monotonic() - began_s < _FAILING_S):
+            portion = self.backoff.next_batch(todo)
+            marked = [one for window in portion for one in ready[window]]
+            try:
+                totals.windows += self._store_windows(marked, run)
+            except STATEMENT_FAILED as error:  # one application's windows must not stop the others
+                self.database.version()  # raises where it is the server that does not answer
+                if len(portion) > 1:
+                    self.backoff.halve(portion)
+                    continue
+                totals.failed += 1
+                totals.error = error
+                todo = self._postpone_app(portion[0], error, todo, now)
+                continue
+            dirty.clear_marks(self.database, self.term, marked)
+            totals.done += marked
+            self.backoff.record_success(portion)
+            todo = todo[len(portion) :]
+        return totals
+
+    def _postpone_app(
+        self, window: WindowKey, error: Exception, todo: Sequence[WindowKey], now: datetime
+    ) -> list[WindowKey]:
+        """What is left to do: nothing of the window's application."""
+        why = str(error)
+        if not isinstance(error, RagtideError):  # its words may quote the statement
+            why = f"ClickHouse refuses the statement (code {getattr(error, 'code', None)})"
+        self.backoff.record_failure(window, why, now)
+        start = f"{datetime.fromtimestamp(window.start, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        logger.warning(
+            "window %s of application %.128s (%.128s) cannot be stored, it is tried again later: %s",
+            *(start, window.app, window.environment, why),
+            exc_info=not isinstance(error, RagtideError),
+        )
+        return [one for one in todo if one[1:3] != window[1:3]]
+
+    def _store_windows(self, marked: Sequence[dirty.DirtyWindow], run: _RollupRun) -> int:
+        """Store the marked base windows and the larger windows around them, of the evaluators of every lane."""
+        run.replaced.update(delete_replaced(self.database, {one.window for one in marked}, self.settings.base_s))
+        count = 0
+        lanes = {
+            # A trace that came late changes what was seen for the evaluators of every lane.
+            lane: [
+                one
+                for one in marked
+                if (one.lane in (lane, FAST) or one.lane not in _LANES)
+                and run.is_closed(one.window, self.settings.base_s, lane)
+            ]
+            for lane in sorted({*run.after, *run.lanes, *(one.lane for one in marked)})
+        }
+        for lane, touched in lanes.items():
+            count += self._store_base({one.window for one in touched if not one.passed}, lane, run)
+        for smaller_s, size_s in pairwise(self.settings.all_sizes_s):  # each made of those of every lane
+            for lane, touched in lanes.items():
+                self._store_larger({one.window for one in touched}, smaller_s, size_s, lane, run)
+        return count
+
+    def _store_base(self, touched: set[WindowKey], lane: str, run: _RollupRun) -> int:
+        size_s, others = self.settings.base_s, run.others(lane)
+        windows = [w for w in _whole_minutes(touched, size_s) if run.is_closed(w, size_s, lane)]
+        windows = [w for w in windows if run.retention.has_windows(w, size_s)]
+        known = self._closed_before(windows, size_s, others)
         for revised in (False, True):
-            cut = segments.alike(w for w in windows if (w in known) == revised)
-            for values, scope in [(values, scope) for values, alike in cut for scope in listed(alike, size_s, others)]:
-                how = self._how(kept.now, frozen, closes)
+            cut = run.segments.group_by_segments(w for w in windows if (w in known) == revised)
+            for values, scope in [
+                (values, scope) for values, alike in cut for scope in batch_scopes(alike, size_s, others)
+            ]:
+                how = self._close_params(lane, run)
                 if revised:
-                    contents = base_contents(scope, metrics, values, revised=True)
-                    changed = store_changes(scope, contents, how, own.per)
+                    contents = base_contents(scope, run.metrics, values, revised=True)
+                    changed = store_changes(scope, contents, how, run.window_metric_names.per)
                 else:
                     also = first_revision(scope, how)
-                    changed = store_new(base_contents(scope, metrics, values, revised=False, also=also))
-                self._store(scope, changed, how, own)
+                    changed = store_new(base_contents(scope, run.metrics, values, revised=False, also=also))
+                self._store(scope, changed, how, run.window_metric_names)
         return len(windows)
 
-    def _larger(
-        self,
-        touched: set[WindowKey],
-        segments: SegmentValues,
-        others: Sequence[str],
-        kept: Kept,
-        frozen: datetime,
-        closes: Watermark | None,
-    ) -> None:
-        """Larger windows in which a base window changed, and those that the watermark passed since the last roll-up.
+    def _store_larger(self, touched: set[WindowKey], smaller_s: int, size_s: int, lane: str, run: _RollupRun) -> None:
+        """Windows of `size_s` around base windows, if they are closed.
 
         Made of the next smaller ones or, where these are deleted already, of the scores.
         """
-        metrics = metrics_by_name(self.evaluators)
-        own = own_metrics(metrics.values())
-        for smaller_s, size_s in pairwise(self.settings.all_sizes_s):
-            changed = {w._replace(start=w.start // size_s * size_s) for w in touched}
-            changed = {w for w in changed if self._closed(w, size_s, closes)}
-            merged = {w for w in changed if kept.windows(w, smaller_s)}
-            scopes = (*listed(merged, size_s, others), *_passed(size_s, others, frozen, closes))
-            made = [(scope, merged_contents(scope, smaller_s, own)) for scope in scopes]
-            made += [
-                (scope, base_contents(scope, metrics, values, revised=True))
-                for values, alike in segments.alike(changed - merged)
-                for scope in listed(alike, size_s, others, most=1)  # each reads all rows of its window
-            ]
-            for scope, contents in made:
-                how = self._how(kept.now, frozen, closes)
-                self._store(scope, store_changes(scope, contents, how, own.per), how, own)
+        others, names = run.others(lane), run.window_metric_names
+        changed = {w._replace(start=w.start // size_s * size_s) for w in touched}
+        changed = {w for w in changed if run.is_closed(w, size_s, lane)}
+        merged = {w for w in changed if run.retention.has_windows(w, smaller_s)}
+        made = [
+            (scope, merged_contents(scope, smaller_s, names, run.counters))
+            for scope in batch_scopes(merged, size_s, others)
+        ]
+        made += [
+            (scope, base_contents(scope, run.metrics, values, revised=True))
+            for values, alike in run.segments.group_by_segments(
+                w for w in changed - merged if run.retention.has_scores(w)
+            )
+            for scope in batch_scopes(alike, size_s, others, limit=1)  # each reads all rows of its window
+        ]
+        for scope, contents in made:
+            how = self._close_params(lane, run)
+            self._store(scope, store_changes(scope, contents, how, names.per), how, names)
 
-    def _store(self, scope: Scope, changed: str, how: Closing, own: OwnMetrics) -> None:
+    def _store(self, scope: Scope, changed: str, how: CloseParams, names: WindowMetricNames) -> None:
         """Contents first, then what is made of them: who stops between finds the numbers missing and makes them."""
         self.database.command(changed, settings=WHOLE_MINUTES)
-        if evaluators := {id_: self.evaluators[id_] for id_ in sorted(own.evaluators - {*scope.others})}:
-            store_values(self.database, evaluators, scope, how, self.term.next_version())
+        if evaluators := {id_: self.evaluators[id_] for id_ in sorted(names.evaluators - {*scope.others})}:
+            store_window_metrics(self.database, evaluators, scope, how, self.term.next_version())
 
-    def _closed(self, window: WindowKey, size_s: int, closes: Watermark | None) -> bool:
-        if window.run_id not in STREAMED:
-            return True  # marks of a run that is not complete are not handed out
-        return closes is not None and window.start + size_s <= closes.at.timestamp()
-
-    def _how(self, now: datetime, frozen: datetime, closes: Watermark | None) -> Closing:
-        frozen_end = frozen - timedelta(seconds=self.settings.allowed_lateness_s)
-        return Closing(
+    def _close_params(self, lane: str, run: _RollupRun) -> CloseParams:
+        frozen_end = run.frozen_until(lane) - timedelta(seconds=self.settings.allowed_lateness_s)
+        return CloseParams(
             version=self.term.next_version(),
-            now_ms=int(now.timestamp() * 1000),
+            now_ms=int(run.retention.now.timestamp() * 1000),
             frozen_end=int(frozen_end.timestamp()),
-            incomplete=closes is not None and closes.incomplete,
+            incomplete=lane in run.after and run.after[lane].incomplete,
         )
 
-    def _known(self, windows: Sequence[WindowKey], size_s: int, others: Sequence[str]) -> set[WindowKey]:
+    def _closed_before(self, windows: Sequence[WindowKey], size_s: int, others: Sequence[str]) -> set[WindowKey]:
         """Which of these windows closed before, as far as the lane's evaluators go."""
         found: set[WindowKey] = set()
-        for scope in listed(windows, size_s, others):
+        for scope in batch_scopes(windows, size_s, others):
             rows = self.database.rows(
                 "SELECT DISTINCT run_id, app, environment, toUnixTimestamp(start) AS at FROM windows "
-                f"WHERE {scope.stored(size_s)}"
+                f"WHERE {scope.windows_condition(size_s)}"
             )
             found.update(WindowKey(row["run_id"], row["app"], row["environment"], row["at"]) for row in rows)
         return found
 
 
-def _passed(size_s: int, others: Sequence[str], frozen: datetime, closes: Watermark | None) -> Iterator[Scope]:
-    """The windows that end between the watermark before and the one now."""
-    if closes is not None and frozen > _NEVER:
-        first, end = (int(at.timestamp()) // size_s * size_s for at in (frozen, closes.at))
-        if first < end:
-            yield Scope(size_s, STREAMED, first, end, tuple(others))
-
-
-def _same_minute(windows: Iterable[WindowKey], size_s: int) -> set[WindowKey]:
+def _whole_minutes(windows: Iterable[WindowKey], size_s: int) -> set[WindowKey]:
     """The windows, and where several make a minute all of it: a newer version of a row may have left one of them."""
     minutes = {window._replace(start=window.start // MINUTE * MINUTE) for window in windows}
     if size_s >= MINUTE:

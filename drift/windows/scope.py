@@ -4,14 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from drift.windows import sql
-from sinks.rows import LIVE, PROBE
+from ragtide.drift import sql
+from ragtide.sinks.rows import LIVE, PROBE
 
 MINUTE = 60
 # All versions of a row stand in one minute, so that where a statement's times are whole minutes, FINAL needs no part of
 # other minutes. Servers from 26.3 on read every part of every day unless told so.
 WHOLE_MINUTES: Mapping[str, int] = {"defer_partition_pruning_after_final": 0}
 STREAMED = (LIVE, PROBE)  # runs that a watermark closes; any other closes when it is complete
+MAX_NAME_BYTES = 512  # bytes that a statement writes down of a name; a longer one is known by its digest
+_MAX_BYTES = 16_384  # of names in one statement's list of windows
+_PREFIX = 64  # characters of a name by which the index finds those that have digests
 
 
 class WindowKey(NamedTuple):
@@ -46,50 +49,87 @@ class Scope:
         """
         return self.first // MINUTE * MINUTE, -(-self.end // MINUTE) * MINUTE
 
-    def rows(self, start: str, *, evaluators: bool = True) -> str:
+    def rows_condition(self, start: str, *, evaluators: bool = True) -> str:
         """Condition on rows of scores or traces, `start` being the expression of their window; applied after FINAL."""
         first, end = self.minutes
-        conditions = self._keys(evaluators)
+        conditions = self._key_conditions(evaluators)
         conditions.append(f"time >= toDateTime64({first}, 3, 'UTC') AND time < toDateTime64({end}, 3, 'UTC')")
-        conditions.append(self._listed(start))
+        conditions.append(self._listed_condition(start))
         return " AND ".join(conditions)
 
-    def stored(self, size_s: int) -> str:
-        """Condition on rows of `windows` of a size that divides the scope's."""
-        conditions = [*self._keys(True), f"size_s = {size_s}"]
+    def windows_condition(self, size_s: int, *, evaluators: bool = True) -> str:
+        """Condition on rows of `windows` of a size that divides the scope's; without `evaluators`, of all of them."""
+        conditions = [*self._key_conditions(evaluators), f"size_s = {size_s}"]
         conditions.append(f"start >= toDateTime({self.first}, 'UTC') AND start < toDateTime({self.end}, 'UTC')")
         if self.windows:
-            conditions.append(self._listed(f"toUInt32(intDiv(toUnixTimestamp(start), {self.size_s}) * {self.size_s})"))
+            conditions.append(
+                self._listed_condition(f"toUInt32(intDiv(toUnixTimestamp(start), {self.size_s}) * {self.size_s})")
+            )
         return " AND ".join(conditions)
 
-    def _keys(self, evaluators: bool) -> list[str]:
+    @property
+    def _digests(self) -> bool:
+        return any(_is_long(window) for window in self.windows)
+
+    def _key_conditions(self, evaluators: bool) -> list[str]:
         keys = [f"run_id IN {sql.texts(self.runs)}"]
         if self.windows:
-            keys.append(f"app IN {sql.texts(sorted({w.app for w in self.windows}))}")
-            keys.append(f"environment IN {sql.texts(sorted({w.environment for w in self.windows}))}")
+            keys.append(self._name_condition("app", sorted({w.app for w in self.windows})))
+            keys.append(self._name_condition("environment", sorted({w.environment for w in self.windows})))
         if evaluators and self.others:
             keys.append(f"evaluator NOT IN {sql.texts(self.others)}")
         return keys
 
-    def _listed(self, start: str) -> str:
+    def _name_condition(self, column: str, names: Sequence[str]) -> str:
+        """For the index alone; which windows are meant, their hashes say."""
+        if not self._digests:
+            return f"{column} IN {sql.texts(names)}"
+        beginnings = sorted({name[:_PREFIX] for name in names})
+        return f"({' OR '.join(f'startsWith({column}, {sql.text(some)})' for some in beginnings)})"
+
+    def _listed_condition(self, start: str) -> str:
         """Hashed, so that no index can look at it: it would hide versions of a row that stand in other windows."""
+        app, environment, names = "app", "environment", [(w.app, w.environment) for w in self.windows]
+        if self._digests:
+            app, environment = sql.digest_of(app), sql.digest_of(environment)
+            names = [(sql.digest(one), sql.digest(other)) for one, other in names]
         hashes = (
-            f"cityHash64({sql.text(w.run_id)}, {sql.text(w.app)}, {sql.text(w.environment)}, toUInt32({w.start}))"
-            for w in self.windows
+            f"cityHash64({sql.text(w.run_id)}, {sql.text(one)}, {sql.text(other)}, toUInt32({w.start}))"
+            for w, (one, other) in zip(self.windows, names, strict=True)
         )
-        return f"cityHash64(run_id, app, environment, {start}) IN ({', '.join(hashes)})"
+        return f"cityHash64(run_id, {app}, {environment}, {start}) IN ({', '.join(hashes)})"
 
 
-def listed(windows: Iterable[WindowKey], size_s: int, others: Sequence[str], most: int = 100) -> Iterator[Scope]:
-    """Scopes of neighbouring windows, so that none reads long stretches in which nothing changed."""
+def _is_long(window: WindowKey) -> bool:
+    return max(len(window.app.encode()), len(window.environment.encode())) > MAX_NAME_BYTES
+
+
+def batch_scopes(windows: Iterable[WindowKey], size_s: int, others: Sequence[str], limit: int = 100) -> Iterator[Scope]:
+    """Scopes of neighbouring windows, so that none reads long stretches in which nothing changed.
+
+    Each names a bounded number of bytes. Windows with long names have scopes of their own, so that no other pays for
+    the slower search.
+    """
     chunk: list[WindowKey] = []
-    for window in sorted(windows, key=lambda w: w.start):
-        if chunk and (len(chunk) >= most or window.start > chunk[-1].start + 5 * size_s):
+    named = 0
+    for window in sorted(windows, key=lambda w: (_is_long(w), w.start)):
+        size = _named_bytes(window)
+        if chunk and (
+            len(chunk) >= limit
+            or not 0 <= window.start - chunk[-1].start <= 5 * size_s
+            or named + size > _MAX_BYTES
+            or _is_long(window) != _is_long(chunk[-1])
+        ):
             yield _scope(chunk, size_s, others)
-            chunk = []
+            chunk, named = [], 0
         chunk.append(window)
+        named += size
     if chunk:
         yield _scope(chunk, size_s, others)
+
+
+def _named_bytes(window: WindowKey) -> int:
+    return sum(min(len(name.encode()), MAX_NAME_BYTES) for name in window[:3])
 
 
 def _scope(windows: Sequence[WindowKey], size_s: int, others: Sequence[str]) -> Scope:

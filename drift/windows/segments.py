@@ -9,20 +9,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from drift.leadership import Term
-from drift.settings import WindowSettings
-from drift.topics.model import SEGMENT as TOPIC
-from drift.windows import sql
-from drift.windows.scope import WindowKey
-from sinks.clickhouse.database import Database
+from ragtide.drift import sql
+from ragtide.drift.leadership import Term
+from ragtide.drift.settings import WindowSettings
+from ragtide.drift.topics.model import SEGMENT as TOPIC
+from ragtide.drift.windows.scope import WindowKey
+from ragtide.sinks.clickhouse.database import Database
 
 _DAY = timedelta(days=1)
-_AGAIN = timedelta(minutes=10)  # until a segment that no trace had is looked for again
-_STAY = 2  # a value chosen before stays while it ranks among so many times the number chosen
+_RETRY_AFTER = timedelta(minutes=10)  # until a segment that no trace had is looked for again
+_MAX_VALUE_BYTES = 512  # bytes; a longer one is never chosen
+_MAX_BYTES = 32_768  # of a segment's chosen values, which every statement of a roll-up names
+_KEEP_FACTOR = 2  # a value chosen before stays while it ranks among so many times the number chosen
 
 
 class Choice(NamedTuple):
-    """Table `segment_values`: the values of one segment from a base window on."""
+    """Table `update_segment_values`: the values of one segment from a base window on."""
 
     segment: str
     holds_from: datetime
@@ -33,23 +35,27 @@ class Choice(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SegmentValues:
     """The values of every segment at any time: those listed, or where none are those chosen, of which the first choice
-    holds before it too. `apps` have segments of their own in place of `segments`.
+    holds before it too. `apps` have segments of their own in place of `segments`. `left_out`: how many values of the
+    newest choices count as `__other__`, since their lists would be too long.
     """
 
     segments: Mapping[str, Sequence[str]]
     choices: Sequence[Choice] = ()  # by time
     apps: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    omitted: int = 0
 
     def at(self, start: int, app: str) -> Mapping[str, Sequence[str]]:
         """By segment, the values of an app's window that starts then (seconds since 1970)."""
-        held: dict[str, Choice] = {}
+        current: dict[str, Choice] = {}
         for choice in self.choices:
-            if choice.segment not in held or choice.holds_from.timestamp() <= start:
-                held[choice.segment] = choice
+            if choice.segment not in current or choice.holds_from.timestamp() <= start:
+                current[choice.segment] = choice
         segments = self.apps.get(app, self.segments)
-        return {name: values or held[name].values for name, values in segments.items() if values or name in held}
+        return {name: values or current[name].values for name, values in segments.items() if values or name in current}
 
-    def alike(self, windows: Iterable[WindowKey]) -> Iterator[tuple[Mapping[str, Sequence[str]], list[WindowKey]]]:
+    def group_by_segments(
+        self, windows: Iterable[WindowKey]
+    ) -> Iterator[tuple[Mapping[str, Sequence[str]], list[WindowKey]]]:
         """The windows, together where the same values hold."""
         changes = [int(choice.holds_from.timestamp()) for choice in self.choices]
         stretches: dict[tuple[int, str], list[WindowKey]] = {}
@@ -60,33 +66,35 @@ class SegmentValues:
             yield self.at(alike[0].start, alike[0].app), alike
 
 
-def known_segment_values(database: Database, settings: WindowSettings) -> SegmentValues:
+def load_segment_values(database: Database, settings: WindowSettings) -> SegmentValues:
     """What holds, as it was chosen so far; nothing is stored."""
-    names = _unlisted(settings)
-    return _values(settings, _stored(database, names) if names else [])
+    names = _unlisted_segments(settings)
+    return _values(settings, _load_choices(database, names) if names else [])
 
 
-def segment_values(database: Database, settings: WindowSettings, term: Term, now: datetime) -> SegmentValues:
+def update_segment_values(database: Database, settings: WindowSettings, term: Term, now: datetime) -> SegmentValues:
     """What holds; where a segment's values are not listed and today's are not chosen yet, they are when this returns.
 
     A choice holds from the next base window on, so that no window is cut in two ways.
     """
-    names = _unlisted(settings)
+    names = _unlisted_segments(settings)
     if not names:
         return _values(settings, [])
-    choices = _stored(database, names)
+    choices = _load_choices(database, names)
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    held = {choice.segment for choice in choices if choice.holds_from > (today if choice.values else now - _AGAIN)}
-    if due := sorted(set(names) - held):
+    current = {
+        choice.segment for choice in choices if choice.holds_from > (today if choice.values else now - _RETRY_AFTER)
+    }
+    if due := sorted(set(names) - current):
         start = datetime.fromtimestamp((int(now.timestamp()) // settings.base_s + 1) * settings.base_s, UTC)
-        chosen = _chosen(database, due, settings, choices, now)
+        chosen = _choose(database, due, settings, choices, now)
         made = [Choice(name, start, chosen.get(name, ()), term.epoch) for name in due]
         database.insert("segment_values", made)
         choices += made
     return _values(settings, choices)
 
 
-def _unlisted(settings: WindowSettings) -> list[str]:
+def _unlisted_segments(settings: WindowSettings) -> list[str]:
     """Segments without listed values, of whichever app."""
     cuts = (settings.segments, *(settings.of(app).segments for app in settings.apps))
     return sorted({name for segments in cuts for name, values in segments.items() if not values})
@@ -94,10 +102,27 @@ def _unlisted(settings: WindowSettings) -> list[str]:
 
 def _values(settings: WindowSettings, choices: Iterable[Choice]) -> SegmentValues:
     own = {app: settings.of(app).segments for app, said in settings.apps.items() if "segments" in said.model_fields_set}
-    return SegmentValues(settings.segments, [choice for choice in choices if choice.values], own)
+    some = [choice for choice in choices if choice.values]
+    bounded = [choice._replace(values=_truncate(choice.values)) for choice in some]
+    newest = {
+        choice.segment: len(choice.values) - len(short.values) for choice, short in zip(some, bounded, strict=True)
+    }
+    return SegmentValues(settings.segments, bounded, own, sum(newest.values()))
 
 
-def _stored(database: Database, names: Sequence[str]) -> list[Choice]:
+def _truncate(values: Iterable[str]) -> list[str]:
+    """The first values, those that rank highest, as far as statements have room for them."""
+    accepted: list[str] = []
+    room = _MAX_BYTES
+    for value in values:
+        size = len(value.encode())
+        if size <= min(room, _MAX_VALUE_BYTES):
+            accepted.append(value)
+            room -= size
+    return accepted
+
+
+def _load_choices(database: Database, names: Sequence[str]) -> list[Choice]:
     rows = database.rows(
         f"SELECT {', '.join(Choice._fields)} FROM segment_values FINAL WHERE segment IN {sql.texts(names)} "
         "ORDER BY holds_from, segment"
@@ -105,7 +130,7 @@ def _stored(database: Database, names: Sequence[str]) -> list[Choice]:
     return [Choice(*(row[name] for name in Choice._fields)) for row in rows]
 
 
-def _chosen(
+def _choose(
     database: Database, names: Sequence[str], settings: WindowSettings, before: Sequence[Choice], now: datetime
 ) -> dict[str, list[str]]:
     """By segment: of each app the values with most traces of the last day, and earlier choices that still rank high.
@@ -116,21 +141,22 @@ def _chosen(
         f"""
         SELECT segment, value, min(rank) AS best, max(rank <= most) AS is_chosen
         FROM (
-            SELECT segment, value, {_most(settings)} AS most,
+            SELECT segment, value, {_max_values(settings)} AS most,
                 row_number() OVER (PARTITION BY app, environment, segment ORDER BY traces DESC, value) AS rank
             FROM (
                 SELECT app, environment, segment, segments[segment] AS value, count() AS traces
                 FROM traces ARRAY JOIN {{names:Array(String)}} AS segment
                 WHERE run_id = 'live' AND time >= {{since:DateTime64(3, 'UTC')}} AND mapContains(segments, segment)
+                    AND length(segments[segment]) <= {_MAX_VALUE_BYTES}
                 GROUP BY app, environment, segment, value
                 UNION ALL
                 SELECT app, environment, {{topic:String}}, topic, count() FROM embeddings
                 WHERE has({{names:Array(String)}}, {{topic:String}}) AND run_id = 'live'
                     AND time >= {{since:DateTime64(3, 'UTC')}} AND topic != ''
                 GROUP BY app, environment, topic
-            ) WHERE {_asked_for(names, settings)}
+            ) WHERE {_unlisted_condition(names, settings)}
         )
-        WHERE rank <= {_STAY} * most
+        WHERE rank <= {_KEEP_FACTOR} * most
         GROUP BY segment, value ORDER BY segment, best, value
         """,
         {"names": names, "topic": TOPIC, "since": now - _DAY},
@@ -143,14 +169,14 @@ def _chosen(
     return chosen
 
 
-def _most(settings: WindowSettings) -> str:
+def _max_values(settings: WindowSettings) -> str:
     """Expression: how many values are chosen of an app."""
     apps = sql.array(map(sql.text, settings.apps), "String")
     mosts = sql.array((str(settings.of(app).segment_values) for app in settings.apps), "UInt32")
     return f"transform(toString(app), {apps}, {mosts}, toUInt32({settings.segment_values}))"
 
 
-def _asked_for(names: Sequence[str], settings: WindowSettings) -> str:
+def _unlisted_condition(names: Sequence[str], settings: WindowSettings) -> str:
     """Condition: the app's values of the segment are to be chosen, neither listed nor of no interest."""
     each = []
     for name in names:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from drift.settings import WindowSettings
-from sinks.clickhouse.database import Database
+from ragtide.drift.settings import WindowSettings
+from ragtide.sinks.clickhouse.database import Database
 
 FAST = "fast"
 
@@ -99,14 +99,14 @@ def _is_idle(progress: PartitionProgress, idleness: Idleness, settings: WindowSe
     return unused or (progress.lag == 0 and quiet_s > 0 and quiet_s >= settings.idle_after_s)
 
 
-def never_back(
+def monotonic(
     fresh: Mapping[tuple[str, str], Watermark], stored: Mapping[tuple[str, str], datetime]
 ) -> dict[tuple[str, str], Watermark]:
     """The fresh watermarks, none below what was stored before."""
     return {key: Watermark(max(one.at, stored.get(key, one.at)), one.incomplete) for key, one in fresh.items()}
 
 
-def closing(watermarks: Mapping[tuple[str, str], Watermark]) -> dict[str, Watermark]:
+def lane_watermarks(watermarks: Mapping[tuple[str, str], Watermark]) -> dict[str, Watermark]:
     """Up to when windows of each lane may close: the lower of its own and `fast`'s watermarks over all topics.
 
     `fast` counts what was seen; without it nothing closes.
@@ -118,7 +118,7 @@ def closing(watermarks: Mapping[tuple[str, str], Watermark]) -> dict[str, Waterm
     return {} if fast is None else {lane: _lower(own, fast) for lane, own in lanes.items()}
 
 
-def closed(database: Database, settings: WindowSettings, now: datetime) -> dict[str, datetime]:
+def closed_until(database: Database, settings: WindowSettings, now: datetime) -> dict[str, datetime]:
     """Up to when windows of each lane are closed, as roll-ups stored it; of lanes that somebody ran lately."""
     live = {
         (one.lane, one.topic)
@@ -126,7 +126,7 @@ def closed(database: Database, settings: WindowSettings, now: datetime) -> dict[
         if (now - one.heartbeat_at).total_seconds() < settings.partition_expiry_s
     }
     stored = {key: Watermark(at, False) for key, at in read_stored(database).items() if key in live}
-    return {lane: one.at for lane, one in closing(stored).items()}
+    return {lane: one.at for lane, one in lane_watermarks(stored).items()}
 
 
 def _lower(one: Watermark, other: Watermark) -> Watermark:

@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from evaluators.html_page import is_blank
-from evaluators.json_schemas import MOST_STEPS, JsonSchema, SoundSchemas, compiled
-from evaluators.json_text import NotJson, TooDeep, check, read
-from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
-from evaluators.spec import Metric, Shared, evaluator
-from evaluators.trace import Artifact
+from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Metric, Shared, evaluator
+from ragtide.evaluators.text.html_page import is_blank
+from ragtide.evaluators.text.json_schemas import MOST_STEPS, JsonSchema, SoundSchemas, compile_schema
+from ragtide.evaluators.text.json_text import NotJson, TooDeep, check, read
+from ragtide.evaluators.trace import Artifact
 
 POINTED_AT = 100  # unsound artifacts named in the evidence, at most
 Form = Literal["directory", "html", "json", "json_lines", "pages", "other"]
@@ -73,12 +73,12 @@ def agent_sanity(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iter
     they declare. An artifact of which neither text nor size was recorded is not counted. Too long are artifacts that
     their schemas' regular expressions or `uniqueItems` could stall on.
     """
-    schemas = {name: compiled(schema) for name, schema in params.schemas.items()}
+    schemas = {name: compile_schema(schema) for name, schema in params.schemas.items()}
     for row in rows:
-        yield _judged(row.artifacts, schemas)
+        yield _evaluate(row.artifacts, schemas)
 
 
-def _judged(artifacts: tuple[Artifact, ...], schemas: Mapping[str, JsonSchema]) -> Outcome:
+def _evaluate(artifacts: tuple[Artifact, ...], schemas: Mapping[str, JsonSchema]) -> Outcome:
     if not artifacts:
         return NotApplicable("no_artifacts")
     if sum(schema.steps(each.text or "") for each in artifacts for schema in _schemas_of(each, schemas)) > MOST_STEPS:
@@ -123,7 +123,7 @@ def _fault(artifact: Artifact, names: Set[str], schemas: Mapping[str, JsonSchema
     if form == "json" or validators:
         return _json(text, validators)
     if form == "directory":
-        return None if _declared(artifact.name, text) <= names else "missing_file"
+        return None if _paths_in_listing(artifact.name, text) <= names else "missing_file"
     blank = is_blank(text) if form == "html" else form == "pages" and _has_blank_page(text)
     return "blank_page" if blank else None
 
@@ -153,7 +153,7 @@ def _json(text: str, validators: Sequence[JsonSchema]) -> str | None:
     return None if all(validator.is_valid(value) for validator in validators) else "schema_violation"
 
 
-def _declared(directory: str, listing: str) -> set[str]:
+def _paths_in_listing(directory: str, listing: str) -> set[str]:
     """The paths that a directory's listing declares, a name a line."""
     within = _path(directory)
     paths = {_path(line) for line in listing.splitlines()} - {"", within}

@@ -3,9 +3,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
-from evaluators.similarity import similarities
-from evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
+from ragtide.evaluators.text.similarity import similarities
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
-from evaluators.references import Reference, no_reference, references
-from evaluators.similarity import similarities
-from evaluators.spec import Budget, Metric, Need, NoParams, Sentence, Shared, Vectors, evaluator
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Need, NoParams, Sentence, Shared, Vectors, evaluator
+from ragtide.evaluators.text.references import Reference, no_reference, references
+from ragtide.evaluators.text.similarity import similarities
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Inputs:
     expected: tuple[str, ...]
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """A reference with its sentences, and their similarity to the answer's: [answer sentences, its sentences]."""
 
     reference: Reference
@@ -77,10 +77,10 @@ def _similar(row: Inputs, shared: Shared) -> Outcome:
     texts = [sentence.text for sentence in answer]
     best = max(
         (
-            Compared(reference, sentences, similarities(shared, texts, [sentence.text for sentence in sentences]))
+            Comparison(reference, sentences, similarities(shared, texts, [sentence.text for sentence in sentences]))
             for reference, sentences in cut
         ),
-        key=Compared.means,
+        key=Comparison.means,
     )
     mean, least = best.means()
     row_of_least = int(best.similarity.max(axis=1).argmin())

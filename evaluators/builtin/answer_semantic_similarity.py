@@ -4,10 +4,10 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import BaseModel, Field
 
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.references import comparable, comparable_texts, nearest
-from evaluators.similarity import similarities
-from evaluators.spec import SHARED, Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import SHARED, Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.text.references import comparable, comparable_texts, nearest
+from ragtide.evaluators.text.similarity import similarities
 
 
 @dataclass(frozen=True, slots=True)

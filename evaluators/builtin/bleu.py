@@ -4,10 +4,10 @@ from math import exp, log
 
 from pydantic import BaseModel, Field
 
-from evaluators.ngrams import common, most, ngrams
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import Budget, Metric, Shared, evaluator
-from evaluators.tokenisers import mteval
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Shared, evaluator
+from ragtide.evaluators.text.ngrams import common, most, ngrams
+from ragtide.evaluators.text.tokenisers import mteval
 
 
 @dataclass(frozen=True, slots=True)

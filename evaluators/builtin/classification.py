@@ -4,13 +4,13 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from evaluators.classes.counts import combine, parts_of
-from evaluators.classes.labels import Classes, of_answer, of_labels
-from evaluators.leaks import scanner
-from evaluators.outcome import Finding, NotApplicable, Outcome, Scored
-from evaluators.parts import class_label
-from evaluators.spec import Metric, Shared, evaluator
-from evaluators.trace import Labels
+from ragtide.evaluators.classification.counts import combine, parts_of
+from ragtide.evaluators.classification.labels import Classes, of_answer, of_labels
+from ragtide.evaluators.leaks import scanner
+from ragtide.evaluators.outcome import Finding, NotApplicable, Outcome, Scored
+from ragtide.evaluators.parts import class_label
+from ragtide.evaluators.spec import Metric, Shared, evaluator
+from ragtide.evaluators.trace import Labels
 
 _HUNDREDTHS = 100
 _UNUSABLE = Finding("scores_not_shares", "label scores below 0 or above 1: no ROC AUC and no curves")
@@ -104,10 +104,10 @@ def classification(rows: Sequence[Inputs], shared: Shared, params: Params) -> It
     scan = scanner()
     for row in rows:
         classes = _classes(row, params, lambda label: bool(shared.once(scan, label).hits))
-        yield classes if isinstance(classes, NotApplicable) else _scored(classes, positive)
+        yield classes if isinstance(classes, NotApplicable) else _score(classes, positive)
 
 
-def _scored(classes: Classes, positive: str | None) -> Scored:
+def _score(classes: Classes, positive: str | None) -> Scored:
     right = classes.expected == classes.predicted
     outcome = "correct" if right else "misclassification" if classes.predicted else "no_prediction"
     findings = () if classes.scores_usable else (_UNUSABLE,)

@@ -5,13 +5,14 @@ from math import inf
 
 from pydantic import BaseModel, Field
 
-from evaluators.fragments import Lettered, fragments, lettered
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.recorded import recorded_texts
-from evaluators.spec import Budget, Metric, Shared, evaluator
-from evaluators.tokenisers import folded
-from evaluators.trace import Chunk
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Shared, evaluator
+from ragtide.evaluators.text.fragments import TokenLetters, fragments, tokens_to_letters
+from ragtide.evaluators.text.recorded_chunks import recorded_texts
+from ragtide.evaluators.text.tokenisers import lower_case_words
+from ragtide.evaluators.trace import Chunk
 
+FEW = 1_000_000  # letters read to look for n-grams in the source one by one; beyond, its own n-grams are gathered
 CELLS = 400_000_000  # tokens of the answer x tokens of the source: at worst some 0.6 s
 
 
@@ -76,21 +77,21 @@ def content_analysis(rows: Sequence[Inputs], shared: Shared, params: Params) -> 
 
 
 def _content(row: Inputs, shared: Shared, params: Params) -> Outcome:
-    answer = shared.once(folded, row.answer)
+    answer = shared.once(lower_case_words, row.answer)
     if not answer:
         return NotApplicable("empty_answer")
     texts = recorded_texts(row.contexts) or (() if row.question is None else (row.question,))
-    sources = [shared.once(folded, text) for text in texts]
+    sources = [shared.once(lower_case_words, text) for text in texts]
     size = sum(map(len, sources))
     if len(answer) * size > CELLS:
         return NotApplicable("too_long")
-    pair = lettered(answer, sources)
-    metrics = _copied(pair, size / len(answer)) if size else {}
+    pair = tokens_to_letters(answer, sources)
+    metrics = _copy_metrics(pair, size / len(answer)) if size else {}
     metrics |= _by_ngrams(pair, params.ngram, bool(size))
     return Scored(metrics) if metrics else NotApplicable("nothing_to_compare")
 
 
-def _copied(pair: Lettered, compression: float) -> dict[str, float]:
+def _copy_metrics(pair: TokenLetters, compression: float) -> dict[str, float]:
     lengths = fragments(pair.text, pair.source)
     return {
         "coverage": sum(lengths) / len(pair.text),
@@ -99,11 +100,16 @@ def _copied(pair: Lettered, compression: float) -> dict[str, float]:
     }
 
 
-def _by_ngrams(pair: Lettered, order: int, has_source: bool) -> dict[str, float]:
-    counts = Counter(pair.text[start : start + order] for start in range(len(pair.text) - order + 1))
+def _by_ngrams(pair: TokenLetters, order: int, has_source: bool) -> dict[str, float]:
+    counts = Counter(_ngrams(pair.text, order))
     if not counts:
         return {}
     metrics = {"repetitiveness": sum(count > 1 for count in counts.values()) / len(counts)}
     if has_source:
-        metrics["abstractness"] = sum(ngram not in pair.source for ngram in counts) / len(counts)
+        known = pair.source if len(counts) * len(pair.source) <= FEW else frozenset(_ngrams(pair.source, order))
+        metrics["abstractness"] = sum(ngram not in known for ngram in counts) / len(counts)
     return metrics
+
+
+def _ngrams(letters: str, order: int) -> Iterator[str]:
+    return (letters[start : start + order] for start in range(len(letters) - order + 1))

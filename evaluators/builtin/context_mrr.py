@@ -3,10 +3,10 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.relevance import relevance_embeds, relevances
-from evaluators.spec import Budget, Metric, Need, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Need, Shared, evaluator
+from ragtide.evaluators.text.relevance import relevance_embeds, relevances
+from ragtide.evaluators.trace import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ def context_mrr(rows: Sequence[Inputs], shared: Shared, params: Params) -> Itera
     to the question as the threshold. Where a chunk without a recorded text may be the first, it cannot be told.
     """
     for row in rows:
-        yield _ranked(row, shared, params)
+        yield _evaluate(row, shared, params)
 
 
-def _ranked(row: Inputs, shared: Shared, params: Params) -> Outcome:
+def _evaluate(row: Inputs, shared: Shared, params: Params) -> Outcome:
     found = relevances(row.question, row.contexts[: params.max_rank], shared)
     if isinstance(found, NotApplicable):
         return found

@@ -1,10 +1,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.relevance import relevance_embeds, relevances
-from evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
+from ragtide.evaluators.text.relevance import relevance_embeds, relevances
+from ragtide.evaluators.trace import Chunk
 
 
 @dataclass(frozen=True, slots=True)

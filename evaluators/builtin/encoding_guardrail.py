@@ -3,14 +3,14 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from evaluators.check_metrics import CHECK_WITH_CONTEXTS
-from evaluators.conditions import Condition, Malformed, Subject, holds, parse
-from evaluators.encodings import Decoded, decoded, named
-from evaluators.leaks import NAMES, Hit, Leaks, leaks_of, scanner
-from evaluators.leaks.judged import judged
-from evaluators.outcome import Failed, NotApplicable, Outcome
-from evaluators.spec import Budget, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.check_metrics import CHECK_WITH_CONTEXTS
+from ragtide.evaluators.conditions import Condition, Malformed, Subject, holds, parse
+from ragtide.evaluators.encodings import DecodedText, decode_text, encodings_in
+from ragtide.evaluators.leaks import NAMES, Hit, Leaks, leaks_of, scanner
+from ragtide.evaluators.leaks.leak_outcome import leak_outcome
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome
+from ragtide.evaluators.spec import Budget, Shared, evaluator
+from ragtide.evaluators.trace import Chunk
 
 BROKEN = "condition"  # the kind of evidence where the condition does not hold
 
@@ -47,8 +47,8 @@ def encoding_guardrail(rows: Sequence[Inputs], shared: Shared, params: Params) -
     categories name an encoding, and answers with a long encoded run.
     """
     for row in rows:
-        expected = named(row.categories)
-        if not expected and not decoded(row.answer).pieces:
+        expected = encodings_in(row.categories)
+        if not expected and not decode_text(row.answer).pieces:
             yield NotApplicable("no_encoding")
             continue
         try:
@@ -57,14 +57,14 @@ def encoding_guardrail(rows: Sequence[Inputs], shared: Shared, params: Params) -
             yield Failed("condition", str(error))
             continue
         contexts = row.contexts if params.evaluate_retrieved_context else None
-        yield judged(row.answer, contexts, _look(expected, condition, shared))
+        yield leak_outcome(row.answer, contexts, _look(expected, condition, shared))
 
 
 def _look(expected: Collection[str], condition: Condition | None, shared: Shared) -> Callable[[str], Leaks]:
     """What is wrong with a text once it is decoded, by its place in the text itself."""
 
     def look(text: str) -> Leaks:
-        said = decoded(text, expected)
+        said = decode_text(text, expected)
         if condition is not None:
             return Leaks(() if holds(condition, Subject(said.text)) else _everything(text, said), complete=True)
         found = leaks_of(said.text, shared.once(scanner(), said.text), NAMES)
@@ -74,6 +74,6 @@ def _look(expected: Collection[str], condition: Condition | None, shared: Shared
     return look
 
 
-def _everything(text: str, said: Decoded) -> tuple[Hit, ...]:
+def _everything(text: str, said: DecodedText) -> tuple[Hit, ...]:
     """A broken condition is the whole text's fault: its encoded runs are pointed at, or all of it."""
     return tuple(Hit(BROKEN, *piece.original) for piece in said.pieces) or (Hit(BROKEN, 0, len(text)),)

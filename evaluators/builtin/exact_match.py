@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
-from evaluators.conditions.patterns import Malformed, Patterns
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import Budget, Metric, Shared, evaluator
-from evaluators.surrogates import replaced
+from ragtide.evaluators.conditions.patterns import Malformed, Patterns
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Shared, evaluator
+from ragtide.evaluators.text.surrogates import replace_surrogates
 
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 DIGITS = str.maketrans("", "", string.digits)
@@ -38,7 +38,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     @classmethod
     def _linear(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         try:
-            _compiled(given)
+            _compile(given)
         except Malformed as refused:
             raise ValueError(str(refused)) from None
         return given
@@ -70,14 +70,14 @@ def _exact_match(row: Inputs, params: Params) -> Outcome:
         return NotApplicable("empty_expected")
     eraser = _Eraser(params.regexes_to_ignore)
     try:
-        answer, *references = (_normalised(text, eraser, params) for text in (row.answer, *row.expected))
+        answer, *references = (_normalise(text, eraser, params) for text in (row.answer, *row.expected))
     except _TooLong:
         return NotApplicable("too_long")
     return Scored({"exact_match": float(answer in references)})
 
 
-def _normalised(text: str, eraser: "_Eraser", params: Params) -> str:
-    text = eraser.erased(text)
+def _normalise(text: str, eraser: "_Eraser", params: Params) -> str:
+    text = eraser.erase(text)
     if params.ignore_case:
         text = text.lower()
     if params.ignore_punctuation:
@@ -93,14 +93,14 @@ class _Eraser:
     """Takes what regular expressions match out of the texts of one record."""
 
     def __init__(self, expressions: tuple[str, ...]) -> None:
-        self._patterns = _compiled(expressions)
+        self._patterns = _compile(expressions)
         self._left = STEPS
 
-    def erased(self, text: str) -> str:
+    def erase(self, text: str) -> str:
         """What is left. Raises `_TooLong` where the record could take more than `STEPS`."""
         if not self._patterns:
             return text
-        data = replaced(text).encode()
+        data = replace_surrogates(text).encode()
         for pattern in self._patterns:
             kept, end = [], 0
             matches = pattern.finditer(data)
@@ -116,6 +116,6 @@ class _Eraser:
 
 
 @lru_cache(maxsize=64)
-def _compiled(expressions: tuple[str, ...]) -> tuple[Any, ...]:
+def _compile(expressions: tuple[str, ...]) -> tuple[Any, ...]:
     patterns = Patterns()
-    return tuple(patterns.compiled(each, f"expression {place}") for place, each in enumerate(expressions))
+    return tuple(patterns.compile(each, f"expression {place}") for place, each in enumerate(expressions))

@@ -3,9 +3,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from evaluators.classified import probabilities, text_asks, worst_sentence
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.text.classifier_scores import probabilities, text_asks, worst_sentence
 
 BIASED = "Biased"
 
@@ -58,10 +58,10 @@ def fairness_bias(rows: Sequence[Inputs], shared: Shared, params: Params) -> Ite
     is read in several, and the largest counts.
     """
     for row in rows:
-        yield _biased(row, shared, params)
+        yield _evaluate(row, shared, params)
 
 
-def _biased(row: Inputs, shared: Shared, params: Params) -> Outcome:
+def _evaluate(row: Inputs, shared: Shared, params: Params) -> Outcome:
     if not row.answer.strip():
         return NotApplicable("empty_answer")
     found = probabilities(params.ref, row.answer, shared)

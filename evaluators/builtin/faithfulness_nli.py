@@ -4,12 +4,12 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import BaseModel, Field
 
-from evaluators.entailment import Pairs, Places, nli
-from evaluators.models.known import NLI
-from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
-from evaluators.recorded import recorded_chunks
-from evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Sentence, Shared, Vectors, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.models.known_models import NLI
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Sentence, Shared, Vectors, evaluator
+from ragtide.evaluators.text.entailment import Pairs, Places, nli
+from ragtide.evaluators.text.recorded_chunks import recorded_chunks
+from ragtide.evaluators.trace import Chunk
 
 MOST_ATTRIBUTED = 50  # answer sentences with attributions: evidence is stored with every record
 
@@ -37,7 +37,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """The answer's sentences, the context sentences that may support them, and the pairs to ask."""
 
     answer: tuple[Sentence, ...]
@@ -45,7 +45,7 @@ class Compared:
     pairs: Pairs
 
 
-def _compared(row: Inputs, shared: Shared, params: Params) -> Compared | NotApplicable:
+def _compare(row: Inputs, shared: Shared, params: Params) -> Comparison | NotApplicable:
     chunks = recorded_chunks(row.contexts)
     if chunks is None:
         return NotApplicable("missing_contexts")
@@ -56,18 +56,20 @@ def _compared(row: Inputs, shared: Shared, params: Params) -> Compared | NotAppl
     if not sources:
         return NotApplicable("empty_contexts")
     pairs = Pairs(tuple(s.text for s in answer), tuple(s.text for _, s in sources), params.top_k)
-    return NotApplicable("too_long") if pairs.characters() > params.max_characters else Compared(answer, sources, pairs)
+    return (
+        NotApplicable("too_long") if pairs.characters() > params.max_characters else Comparison(answer, sources, pairs)
+    )
 
 
 def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
-    compared = _compared(row, shared, params)
-    if isinstance(compared, Compared):
+    compared = _compare(row, shared, params)
+    if isinstance(compared, Comparison):
         yield from compared.pairs.embeds()
 
 
 def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRef, Ask]]:
-    compared = _compared(row, shared, params)
-    if isinstance(compared, Compared):
+    compared = _compare(row, shared, params)
+    if isinstance(compared, Comparison):
         yield from ((nli(params.model), ask) for ask in compared.pairs.asks(shared))
 
 
@@ -92,16 +94,16 @@ def faithfulness_nli(rows: Sequence[Inputs], shared: Shared, params: Params) -> 
     the context sentences that support it best. Only the context sentences most similar to it by embedding are asked.
     """
     for row in rows:
-        compared = _compared(row, shared, params)
-        yield _faithful(compared, shared, params) if isinstance(compared, Compared) else compared
+        compared = _compare(row, shared, params)
+        yield _faithful(compared, shared, params) if isinstance(compared, Comparison) else compared
 
 
-def _faithful(compared: Compared, shared: Shared, params: Params) -> Outcome:
+def _faithful(compared: Comparison, shared: Shared, params: Params) -> Outcome:
     entailments = compared.pairs.entailments(shared, nli(params.model))
     if np.isnan(entailments).any():
         return NotApplicable("too_long")
     support = entailments.max(axis=1)
-    chosen = compared.pairs.chosen(shared)
+    chosen = compared.pairs.premises_of(shared)
     attributed = sorted(support.argsort(kind="stable")[:MOST_ATTRIBUTED])
     return Scored(
         {"faithfulness": float(np.mean(support >= params.threshold))},
@@ -112,7 +114,7 @@ def _faithful(compared: Compared, shared: Shared, params: Params) -> Outcome:
 
 
 def _attributions(
-    compared: Compared, number: int, chosen: Places, entailments: Vectors, params: Params
+    compared: Comparison, number: int, chosen: Places, entailments: Vectors, params: Params
 ) -> Iterator[Evidence]:
     """The answer's sentence, then its best support, then what else entails it."""
     sentence, support = compared.answer[number], float(entailments.max())

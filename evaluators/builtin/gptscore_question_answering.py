@@ -1,9 +1,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.gptscore import Instructed, averages, metric
-from evaluators.outcome import NotApplicable, Outcome
-from evaluators.spec import Ask, Budget, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.gptscore import GptScoreParams, averages, metric
+from ragtide.evaluators.outcome import NotApplicable, Outcome
+from ragtide.evaluators.spec import Ask, Budget, ModelRef, Need, Shared, evaluator
 
 VERDICT = "Answer: Yes"
 
@@ -16,7 +16,7 @@ class Inputs:
     answer: str
 
 
-class Params(Instructed, frozen=True, extra="forbid"):
+class Params(GptScoreParams, frozen=True, extra="forbid"):
     """Which language model is asked."""
 
     family = "question_answering"
@@ -34,17 +34,18 @@ METRICS = (
 )
 
 
-def _asked(row: Inputs, params: Params) -> dict[str, Ask]:
+def _ask_by_metric(row: Inputs, params: Params) -> dict[str, Ask]:
     """By metric; nothing of a blank text."""
     if not row.answer.strip() or not row.question.strip():
         return {}
     return {
-        key: (before, VERDICT) for key, before in params.told.before(question=row.question, answer=row.answer).items()
+        key: (before, VERDICT)
+        for key, before in params.template.before(question=row.question, answer=row.answer).items()
     }
 
 
 def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRef, Ask]]:
-    return ((params.ref, ask) for ask in _asked(row, params).values())
+    return ((params.ref, ask) for ask in _ask_by_metric(row, params).values())
 
 
 @evaluator(
@@ -65,7 +66,7 @@ def gptscore_question_answering(rows: Sequence[Inputs], shared: Shared, params: 
     each quality: average negative log-likelihood of those tokens.
     """
     for row in rows:
-        asked = _asked(row, params)
+        asked = _ask_by_metric(row, params)
         if asked:
             yield averages(asked, params.ref, shared)
         else:

@@ -1,9 +1,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.gptscore import Instructed, metric, rewriting_asks, rewritten
-from evaluators.outcome import Outcome
-from evaluators.spec import Ask, Budget, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.gptscore import GptScoreParams, metric, rewriting_asks, score_rewriting
+from ragtide.evaluators.outcome import Outcome
+from ragtide.evaluators.spec import Ask, Budget, ModelRef, Need, Shared, evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Inputs:
     expected: tuple[str, ...]
 
 
-class Params(Instructed, frozen=True, extra="forbid"):
+class Params(GptScoreParams, frozen=True, extra="forbid"):
     """Which language model is asked."""
 
     family = "summary_reference"
@@ -31,12 +31,12 @@ METRICS = (
 
 
 def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRef, Ask]]:
-    return ((params.ref, ask) for ask in rewriting_asks(params.told, row.answer, row.expected))
+    return ((params.ref, ask) for ask in rewriting_asks(params.template, row.answer, row.expected))
 
 
 @evaluator(
     "gptscore_summary_reference",
-    version=1,
+    version=2,
     domain="summarization",
     method="lm",
     inputs=Inputs,
@@ -54,4 +54,4 @@ def gptscore_summary_reference(rows: Sequence[Inputs], shared: Shared, params: P
     several references the likeliest counts.
     """
     for row in rows:
-        yield rewritten(params.told, row.answer, row.expected, params.ref, shared)
+        yield score_rewriting(params.template, row.answer, row.expected, params.ref, shared)

@@ -1,11 +1,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
-from evaluators.recorded import recorded_chunks
-from evaluators.similarity import similarities
-from evaluators.spec import Budget, Metric, Need, NoParams, Sentence, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Need, NoParams, Sentence, Shared, evaluator
+from ragtide.evaluators.text.recorded_chunks import recorded_chunks
+from ragtide.evaluators.text.similarity import similarities
+from ragtide.evaluators.trace import Chunk
 
 SHORT = Finding("answer_too_short", "The answer is so short that nothing in it can be embedded.")
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel, Field
 
-from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
-from evaluators.recorded import recorded_chunks, recorded_texts
-from evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Sentence, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Sentence, Shared, evaluator
+from ragtide.evaluators.text.recorded_chunks import recorded_chunks, recorded_texts
+from ragtide.evaluators.trace import Chunk
 
 MOST_COMPARED = 20_000  # sentences with chunks, by their words
 _WORD = re.compile(r"\w+")
@@ -52,7 +52,7 @@ def _ask(row: Inputs) -> Ask | NotApplicable:
     return ("\n".join(read), row.answer) if read else NotApplicable("empty_contexts")
 
 
-class Located(NamedTuple):
+class SentenceInChunk(NamedTuple):
     """A sentence of the answer, and the chunk that has the most of its words."""
 
     sentence: Sentence
@@ -65,7 +65,7 @@ class Located(NamedTuple):
         return self.chunk.text or "", self.sentence.text
 
 
-def _located(row: Inputs, shared: Shared) -> list[Located]:
+def _sentences_in_chunks(row: Inputs, shared: Shared) -> list[SentenceInChunk]:
     """Sentences of the answer, first those with the least of their words in any chunk: as many as together are no
     longer than contexts and answer, so that asking them costs no more than asking the whole.
     """
@@ -77,7 +77,7 @@ def _located(row: Inputs, shared: Shared) -> list[Located]:
     for sentence in sentences:
         own = shared.once(_words, sentence.text)
         shares = [len(own & shared.once(_words, chunk.text or "")) / max(1, len(own)) for chunk in chunks]
-        found.append(Located(sentence, chunks[shares.index(max(shares))], max(shares)))
+        found.append(SentenceInChunk(sentence, chunks[shares.index(max(shares))], max(shares)))
     found.sort(key=lambda one: one.shared_words)
     spent = accumulate(sum(map(len, one.ask)) for one in found)
     whole = sum(len(chunk.text or "") for chunk in chunks) + len(row.answer)
@@ -93,7 +93,7 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     if not isinstance(ask, NotApplicable):
         yield params.ref, ask
         if params.locate:
-            yield from ((params.ref, one.ask) for one in _located(row, shared))
+            yield from ((params.ref, one.ask) for one in _sentences_in_chunks(row, shared))
 
 
 @evaluator(
@@ -133,7 +133,7 @@ def _consistent(row: Inputs, shared: Shared, params: Params) -> Outcome:
 
 def _weakest(row: Inputs, shared: Shared, params: Params) -> tuple[Evidence, ...]:
     """The least consistent of the sentences that were asked, and the chunk that it was asked with."""
-    located = _located(row, shared)
+    located = _sentences_in_chunks(row, shared)
     scores = shared.ask(params.ref, [one.ask for one in located])[:, 0]
     if np.isnan(scores).all():
         return ()

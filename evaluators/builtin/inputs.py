@@ -2,11 +2,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from evaluators.languages import language_of
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.recorded import recorded_texts
-from evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
+from ragtide.evaluators.text.languages import language_of
+from ragtide.evaluators.text.recorded_chunks import recorded_texts
+from ragtide.evaluators.trace import Chunk
 
 PIECE = 50_000  # characters
 

@@ -3,11 +3,11 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from evaluators.check_metrics import CHECK, check_metrics
-from evaluators.json_schemas import MOST_STEPS, JsonSchema, SoundSchema, compiled
-from evaluators.json_text import NotJson, TooDeep, check, read
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import Shared, evaluator
+from ragtide.evaluators.check_metrics import CHECK, check_metrics
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Shared, evaluator
+from ragtide.evaluators.text.json_schemas import MOST_STEPS, JsonSchema, SoundSchema, compile_schema
+from ragtide.evaluators.text.json_text import NotJson, TooDeep, check, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ def json_schema(rows: Sequence[Inputs], shared: Shared, params: Params) -> Itera
     JSON Schema; with {} only parsing is checked. What fails is the category `failure`: "not_json" or a keyword at the
     schema's root. Too long is an answer that the schema's regular expressions or `uniqueItems` could stall on.
     """
-    schema = compiled(params.json_schema) if params.json_schema not in ({}, True) else None
+    schema = compile_schema(params.json_schema) if params.json_schema not in ({}, True) else None
     for row in rows:
-        yield _checked(row.answer, schema)
+        yield _check(row.answer, schema)
 
 
-def _checked(answer: str, schema: JsonSchema | None) -> Outcome:
+def _check(answer: str, schema: JsonSchema | None) -> Outcome:
     try:
         if schema is None:
             check(answer)

@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from evaluators.check_metrics import CHECK, check_metrics
-from evaluators.languages import UNKNOWN, language_of, same_language
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import Budget, Shared, evaluator
+from ragtide.evaluators.check_metrics import CHECK, check_metrics
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Shared, evaluator
+from ragtide.evaluators.text.languages import UNKNOWN, language_of, same_language
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ def language_mismatch(rows: Sequence[Inputs], shared: Shared, params: Params) ->
     text tells apart are one.
     """
     for row in rows:
-        yield _compared(row)
+        yield _compare(row)
 
 
-def _compared(row: Inputs) -> Outcome:
+def _compare(row: Inputs) -> Outcome:
     if row.task == "translation":
         return NotApplicable("translation")
     asked, answered = language_of(row.question), language_of(row.answer)

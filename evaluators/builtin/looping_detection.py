@@ -3,9 +3,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
-from evaluators.repeats import longest_repeat
-from evaluators.spec import Metric, NoParams, Sentence, Shared, evaluator
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Metric, NoParams, Sentence, Shared, evaluator
+from ragtide.evaluators.text.repeats import longest_repeat
 
 SHORTEST_SENTENCE = 10  # characters; "Yes." twice is no loop
 COMPRESSED = 500_000  # bytes; zlib's level 9 takes up to 3 s for 1 MB: random letters of a small alphabet
@@ -72,14 +72,14 @@ def _looping(answer: str, shared: Shared) -> Outcome:
     raw = answer.encode("utf-8", "replace")
     if len(raw) <= COMPRESSED:
         metrics["compression_ratio"] = len(zlib.compress(raw, 9)) / len(raw)
-    evidence = _repeated(sentences)
+    evidence = _repeats(sentences)
     if repeat.times:
         end = repeat.start + repeat.length
         evidence += (Evidence("answer", repeat.start, end, kind="longest_repeat", score=covered),)
     return Scored(metrics, evidence=evidence)
 
 
-def _repeated(sentences: Sequence[Sentence]) -> tuple[Evidence, ...]:
+def _repeats(sentences: Sequence[Sentence]) -> tuple[Evidence, ...]:
     """The second and later occurrences of a sentence, the first few of them."""
     seen: set[str] = set()
     found: list[Evidence] = []

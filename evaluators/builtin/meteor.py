@@ -1,20 +1,22 @@
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from pydantic import BaseModel, Field, field_validator
 
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.porter import stem
-from evaluators.spec import Budget, Metric, Shared, evaluator
-from evaluators.synonyms import synonyms, what_is_missing
-from evaluators.tokenisers import treebank
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Shared, evaluator
+from ragtide.evaluators.text.porter import stem
+from ragtide.evaluators.text.synonyms import synonyms, what_is_missing
+from ragtide.evaluators.text.tokenisers import treebank
 
 STEPS = 1_000_000  # tokens of the answer x references: some 0.5 s
-LOOKED_UP = 20_000  # tokens of an answer whose synonyms are looked for, at some 50 µs
+MOST_LOOKUPS = 20_000  # tokens of an answer whose synonyms are looked for, at some 50 µs
 Match = tuple[int, int]  # places of a token in the answer and in the reference
 Form = tuple[int, str]  # a place, and the token or the stem there
+Stems = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +74,15 @@ def _meteor(row: Inputs, shared: Shared, params: Params) -> Outcome:
     references = [tokens for tokens in (shared.once(treebank, text) for text in row.expected) if tokens]
     if not references:
         return NotApplicable("reference_without_words" if row.expected else "empty_expected")
-    if len(answer) * len(references) > STEPS or (params.synonyms and len(answer) > LOOKED_UP):
+    if len(answer) * len(references) > STEPS or (params.synonyms and len(answer) > MOST_LOOKUPS):
         return NotApplicable("too_long")
-    best = max(_score(answer, reference, params) for reference in references)
+    stems = cache(stem)  # of the record: each token is stemmed once, whatever its length and however many references
+    best = max(_score(answer, reference, params, stems) for reference in references)
     return Scored({"meteor": best}, categories={"synonyms": "wordnet" if params.synonyms else "none"})
 
 
-def _score(answer: Sequence[str], reference: Sequence[str], params: Params) -> float:
-    matches = _aligned(answer, reference, params.synonyms)
+def _score(answer: Sequence[str], reference: Sequence[str], params: Params, stems: Stems) -> float:
+    matches = _align(answer, reference, params.synonyms, stems)
     if not matches:
         return 0.0
     precision, recall = len(matches) / len(answer), len(matches) / len(reference)
@@ -89,32 +92,34 @@ def _score(answer: Sequence[str], reference: Sequence[str], params: Params) -> f
     return (1 - penalty) * mean
 
 
-def _aligned(answer: Sequence[str], reference: Sequence[str], by_sense: bool) -> list[Match]:
+def _align(answer: Sequence[str], reference: Sequence[str], by_sense: bool, stems: Stems) -> list[Match]:
     """Which token of the answer is which of the reference, in the order of the answer."""
-    equal = _matched(list(enumerate(answer)), enumerate(reference))
-    left, right = _others(equal, answer, reference)
-    found = equal + _matched(left, right)
+    equal = _match(list(enumerate(answer)), enumerate(reference))
+    left, right = _others(equal, answer, reference, stems)
+    found = equal + _match(left, right)
     if by_sense:
-        left, right = _others(found, answer, reference)
-        found += _matched_by_sense(left, right)
+        left, right = _others(found, answer, reference, stems)
+        found += _match_by_sense(left, right)
     return sorted(found)
 
 
-def _others(found: Sequence[Match], answer: Sequence[str], reference: Sequence[str]) -> tuple[list[Form], list[Form]]:
+def _others(
+    found: Sequence[Match], answer: Sequence[str], reference: Sequence[str], stems: Stems
+) -> tuple[list[Form], list[Form]]:
     """Stems of the tokens not yet matched. NLTK looks synonyms of stems up too, not of words."""
     met, meant = {match[0] for match in found}, {match[1] for match in found}
-    left = [(place, stem(token)) for place, token in enumerate(answer) if place not in met]
-    right = [(place, stem(token)) for place, token in enumerate(reference) if place not in meant]
+    left = [(place, stems(token)) for place, token in enumerate(answer) if place not in met]
+    right = [(place, stems(token)) for place, token in enumerate(reference) if place not in meant]
     return left, right
 
 
-def _matched(answer: Sequence[Form], reference: Iterable[Form]) -> list[Match]:
+def _match(answer: Sequence[Form], reference: Iterable[Form]) -> list[Match]:
     """Pairs of equal forms, the last of the answer with the last of the reference."""
     places = _places(reference)
     return [(place, places[form].pop()) for place, form in reversed(answer) if places.get(form)]
 
 
-def _matched_by_sense(answer: Sequence[Form], reference: Iterable[Form]) -> list[Match]:
+def _match_by_sense(answer: Sequence[Form], reference: Iterable[Form]) -> list[Match]:
     """Pairs of synonyms, the last of the answer with the last of the reference that is one."""
     places = _places(reference)
     found = []

@@ -4,15 +4,15 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, model_validator
 
-from evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
-from evaluators.parts import MOST_PARTS
-from evaluators.spec import Budget, Extra, Metric, Shared, evaluator
-from evaluators.trace import Boxes
-from evaluators.vision.counts import Errors, Grid, count
-from evaluators.vision.errors import TooLarge
-from evaluators.vision.overlaps import overlaps
-from evaluators.vision.regions import MOST_REGIONS, Region, read_scene
-from evaluators.vision.windows import combine
+from ragtide.evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
+from ragtide.evaluators.parts import MOST_PARTS
+from ragtide.evaluators.spec import Budget, Extra, Metric, Shared, evaluator
+from ragtide.evaluators.trace import Boxes
+from ragtide.evaluators.vision.counts import Errors, Grid, count
+from ragtide.evaluators.vision.errors import TooLarge
+from ragtide.evaluators.vision.overlaps import overlaps
+from ragtide.evaluators.vision.regions import MOST_REGIONS, Region, read_scene
+from ragtide.evaluators.vision.windows import combine
 
 MOST_THRESHOLDS = 20
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -82,7 +82,7 @@ METRICS = (
     metrics=METRICS,
     budget=Budget(characters=None, regions=MOST_REGIONS),  # `read_scene` limits what regions are written in
     combine=combine,
-    extra=Extra("ragwatch[vision]", ("shapely",)),
+    extra=Extra("ragtide[vision]", ("shapely",)),
 )
 def object_detection(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Predicted against expected objects of images. Each has a label, where predicted a score, and a "box" [xmin, ymin,
@@ -92,10 +92,10 @@ def object_detection(rows: Sequence[Inputs], shared: Shared, params: Params) -> 
     100,000 corners or 500,000 runs of pixels, expected or predicted, an image is too long.
     """
     for row in rows:
-        yield _detected(row.boxes, params)
+        yield _evaluate(row.boxes, params)
 
 
-def _detected(boxes: Boxes, params: Params) -> Outcome:
+def _evaluate(boxes: Boxes, params: Params) -> Outcome:
     scene = read_scene(boxes)
     if isinstance(scene, (NotApplicable, Failed)):
         return scene

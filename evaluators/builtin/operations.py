@@ -2,9 +2,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from evaluators.outcome import Outcome, Scored
-from evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
-from evaluators.trace import AppError, Chunk, Latency, Tokens
+from ragtide.evaluators.outcome import Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
+from ragtide.evaluators.trace import AppError, Chunk, Latency, Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +19,16 @@ class Inputs:
     contexts: tuple[Chunk, ...] | None
 
 
-def _recorded(key: str, unit: str, description: str, primary: bool = False) -> Metric:
+def _metric(key: str, unit: str, description: str, primary: bool = False) -> Metric:
     return Metric(key, 0.0, inf, "lower", primary=primary, optional=True, unit=unit, description=description)
 
 
 METRICS = (
-    _recorded("latency_seconds", "s", "from question to whole answer", primary=True),
-    _recorded("time_to_first_token_seconds", "s", "from question to first token"),
-    _recorded("input_tokens", "tokens", "tokens read by all model calls"),
-    _recorded("output_tokens", "tokens", "tokens written by all model calls"),
-    _recorded("cost_usd", "usd", "as recorded, else by the configured prices"),
+    _metric("latency_seconds", "s", "from question to whole answer", primary=True),
+    _metric("time_to_first_token_seconds", "s", "from question to first token"),
+    _metric("input_tokens", "tokens", "tokens read by all model calls"),
+    _metric("output_tokens", "tokens", "tokens written by all model calls"),
+    _metric("cost_usd", "usd", "as recorded, else by the configured prices"),
     Metric("error", better="lower", threshold=0.05, primary=True, description="1 where the application failed"),
     Metric(
         "empty_answer",

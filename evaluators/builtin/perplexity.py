@@ -2,9 +2,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.likelihood import LanguageModel, likelihoods
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.text.likelihood import LanguageModel, likelihoods
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from evaluators.check_metrics import CHECK_WITH_CONTEXTS
-from evaluators.leaks import DEFAULT_REGION, PERSONAL, Allowed, leaks_of, scanner
-from evaluators.leaks.judged import judged
-from evaluators.outcome import Outcome
-from evaluators.spec import Budget, Metric, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.check_metrics import CHECK_WITH_CONTEXTS
+from ragtide.evaluators.leaks import DEFAULT_REGION, PERSONAL, Allowlist, leaks_of, scanner
+from ragtide.evaluators.leaks.leak_outcome import leak_outcome
+from ragtide.evaluators.outcome import Outcome
+from ragtide.evaluators.spec import Budget, Metric, Shared, evaluator
+from ragtide.evaluators.trace import Chunk
 
 EVERY_APP = "*"
 
@@ -61,9 +61,9 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         """The kinds to look for."""
         return frozenset(PERSONAL if self.kinds == "all" else self.kinds)
 
-    def allowed(self, app: str) -> Allowed:
+    def allowlist(self, app: str) -> Allowlist:
         """What the app may show."""
-        return Allowed((*self.allow.get(EVERY_APP, ()), *self.allow.get(app, ())))
+        return Allowlist((*self.allow.get(EVERY_APP, ()), *self.allow.get(app, ())))
 
 
 QUESTION_FAILURES = Metric(
@@ -92,11 +92,11 @@ def pii_leakage(rows: Sequence[Inputs], shared: Shared, params: Params) -> Itera
     john@example.com) count as what they look like. What was found is told by kind and position only.
     """
     kinds, scan = params.wanted, scanner(params.region)
-    allowed = cache(params.allowed)
+    allowed = cache(params.allowlist)
 
     def looked(row: Inputs) -> Outcome:
         of = allowed(row.app if row.app in params.allow else EVERY_APP)
-        return judged(
+        return leak_outcome(
             row.answer,
             row.contexts if params.scan_contexts else None,
             lambda text: leaks_of(text, shared.once(scan, text), kinds, of),

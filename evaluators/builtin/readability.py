@@ -2,10 +2,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from evaluators.languages import UNKNOWN, language_of
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import Metric, NoParams, Shared, evaluator
-from evaluators.syllables import syllables
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Metric, NoParams, Shared, evaluator
+from ragtide.evaluators.text.languages import UNKNOWN, language_of
+from ragtide.evaluators.text.syllables import syllables
 
 EASIEST = 121.22  # sentences of one word of one syllable
 

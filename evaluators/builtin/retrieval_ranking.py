@@ -5,12 +5,12 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
-from evaluators.ranks import average_precision, ndcg, reciprocal_rank, retrieval_precision
-from evaluators.recorded import recorded_chunks
-from evaluators.relevance import relevance_embeds, relevances
-from evaluators.spec import Budget, Metric, Need, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Need, Shared, evaluator
+from ragtide.evaluators.text.ranks import average_precision, ndcg, reciprocal_rank, retrieval_precision
+from ragtide.evaluators.text.recorded_chunks import recorded_chunks
+from ragtide.evaluators.text.relevance import relevance_embeds, relevances
+from ragtide.evaluators.trace import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ def retrieval_ranking(rows: Sequence[Inputs], shared: Shared, params: Params) ->
     similarity to the question. NDCG's ideal is the best order of what was retrieved.
     """
     for row in rows:
-        yield _ranked(row, shared, params)
+        yield _evaluate(row, shared, params)
 
 
-def _ranked(row: Inputs, shared: Shared, params: Params) -> Outcome:
+def _evaluate(row: Inputs, shared: Shared, params: Params) -> Outcome:
     if not row.contexts:
         return NotApplicable("empty_contexts")
     return _by_grades(row.contexts, row.relevance) if row.relevance is not None else _by_question(row, shared, params)
@@ -81,7 +81,7 @@ def _by_grades(contexts: Sequence[Chunk], relevance: Mapping[str, float]) -> Out
         for chunk, grade in zip(contexts, grades, strict=True)
         if chunk.text is not None
     )
-    return _scored(grades, [grade > 0 for grade in grades], tuple(graded))
+    return _score(grades, [grade > 0 for grade in grades], tuple(graded))
 
 
 def _by_question(row: Inputs, shared: Shared, params: Params) -> Outcome:
@@ -92,10 +92,10 @@ def _by_question(row: Inputs, shared: Shared, params: Params) -> Outcome:
         return found
     grades = [relevance.score for relevance in found]
     evidence = tuple(place for relevance in found for place in relevance.evidence("most_relevant"))
-    return _scored(grades, [grade >= params.relevant_chunk_threshold for grade in grades], evidence)
+    return _score(grades, [grade >= params.relevant_chunk_threshold for grade in grades], evidence)
 
 
-def _scored(grades: Sequence[float], relevant: Sequence[bool], evidence: tuple[Evidence, ...]) -> Scored:
+def _score(grades: Sequence[float], relevant: Sequence[bool], evidence: tuple[Evidence, ...]) -> Scored:
     metrics = {
         "retrieval_precision": retrieval_precision(relevant),
         "average_precision": average_precision(relevant),

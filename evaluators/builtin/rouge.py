@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from evaluators.ngrams import common
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.overlap import Overlap, overlap
-from evaluators.porter import stem
-from evaluators.spec import Metric, Shared, evaluator
-from evaluators.subsequence import lcs_length, lcs_positions
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Metric, Shared, evaluator
+from ragtide.evaluators.text.ngrams import common, intersection
+from ragtide.evaluators.text.overlap import Overlap, overlap
+from ragtide.evaluators.text.porter import stem
+from ragtide.evaluators.text.subsequence import lcs_length, lcs_positions
 
 RougeType = Literal["rouge_1", "rouge_2", "rouge_l", "rouge_lsum"]
 ALL: tuple[RougeType, ...] = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")
@@ -129,7 +129,7 @@ def _longest_of_lines(answer: Text, reference: Text) -> Overlap:
     """ROUGE-Lsum (Lin 2004, section 3.2), each token counted as often as both texts hold it, as in ROUGE-1.5.5."""
     if len(answer.lines) == 1 and len(reference.lines) == 1:
         return _longest(answer, reference)  # the same number
-    left = answer.words & reference.words
+    left = intersection(answer.words, reference.words)
     vocabularies = [(line, frozenset(line)) for line in answer.lines]
     hits = 0
     for line in reference.lines:

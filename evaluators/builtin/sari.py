@@ -2,10 +2,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.ngrams import Ngrams, ngrams
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
-from evaluators.tokenisers import folded_mteval
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
+from ragtide.evaluators.text.ngrams import Ngrams, ngrams
+from ragtide.evaluators.text.tokenisers import lower_case_mteval
 
 ORDERS = (1, 2, 3, 4)
 
@@ -43,8 +43,8 @@ def sari(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[O
 
 
 def _sari(row: Inputs, shared: Shared) -> Outcome:
-    source, answer = shared.once(folded_mteval, row.question), shared.once(folded_mteval, row.answer)
-    references = [tokens for tokens in (shared.once(folded_mteval, text) for text in row.expected) if tokens]
+    source, answer = shared.once(lower_case_mteval, row.question), shared.once(lower_case_mteval, row.answer)
+    references = [tokens for tokens in (shared.once(lower_case_mteval, text) for text in row.expected) if tokens]
     if not source:
         return NotApplicable("empty_question")
     if not references:
@@ -55,14 +55,14 @@ def _sari(row: Inputs, shared: Shared) -> Outcome:
         wanted: Ngrams = Counter()
         for reference in references:
             wanted.update(ngrams(reference, order))
-        kept += _kept(before, after, wanted, len(references)) / len(ORDERS)
-        added += _added(before, after, wanted) / len(ORDERS)
-        deleted += _deleted(before, after, wanted, len(references)) / len(ORDERS)
+        kept += _keep_score(before, after, wanted, len(references)) / len(ORDERS)
+        added += _add_score(before, after, wanted) / len(ORDERS)
+        deleted += _delete_score(before, after, wanted, len(references)) / len(ORDERS)
     score = 100 * (kept + added + deleted) / 3
     return Scored({"sari": min(score, 100.0)}, parts={"kept": kept, "added": added, "deleted": deleted})
 
 
-def _kept(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) -> float:
+def _keep_score(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) -> float:
     """F1: counts of source and answer are taken as often as there are references, as each reference is worth one."""
     kept = {gram: references * min(before[gram], after[gram]) for gram in before.keys() & after.keys()}
     good = {gram: min(count, wanted[gram]) for gram, count in kept.items()}
@@ -71,14 +71,14 @@ def _kept(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) -> flo
     return _f1(precision, sum(good.values()) / to_keep if to_keep else 1.0)
 
 
-def _deleted(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) -> float:
+def _delete_score(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) -> float:
     """Precision."""
     gone = {gram: references * (count - after[gram]) for gram, count in before.items() if count > after[gram]}
     good = sum(max(count - wanted[gram], 0) / count for gram, count in gone.items())
     return good / len(gone) if gone else 1.0
 
 
-def _added(before: Ngrams, after: Ngrams, wanted: Ngrams) -> float:
+def _add_score(before: Ngrams, after: Ngrams, wanted: Ngrams) -> float:
     """F1 of distinct n-grams."""
     added, to_add = after.keys() - before.keys(), wanted.keys() - before.keys()
     good = len(added & to_add)

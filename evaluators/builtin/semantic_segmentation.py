@@ -2,12 +2,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
-from evaluators.parts import MOST_PARTS, ClassValue, Combined, name_and_labels, part_key
-from evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
-from evaluators.trace import Boxes
-from evaluators.vision.masks import Mask, common, pixels, union
-from evaluators.vision.regions import MOST_REGIONS, Region, read_scene
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
+from ragtide.evaluators.parts import MOST_PARTS, ClassValue, Combined, name_and_labels, part_key
+from ragtide.evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
+from ragtide.evaluators.trace import Boxes
+from ragtide.evaluators.vision.masks import Mask, common, pixels, union
+from ragtide.evaluators.vision.regions import MOST_REGIONS, Region, read_scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ def semantic_segmentation(rows: Sequence[Inputs], shared: Shared, params: NoPara
     predicted, an image is too long.
     """
     for row in rows:
-        yield _segmented(row.boxes)
+        yield _evaluate(row.boxes)
 
 
-def _segmented(boxes: Boxes) -> Outcome:
+def _evaluate(boxes: Boxes) -> Outcome:
     scene = read_scene(boxes, ("mask",))
     if isinstance(scene, (NotApplicable, Failed)):
         return scene

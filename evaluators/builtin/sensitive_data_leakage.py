@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from evaluators.check_metrics import CHECK_WITH_CONTEXTS
-from evaluators.leaks import SECRETS, leaks_of, scanner
-from evaluators.leaks.judged import judged
-from evaluators.outcome import Outcome
-from evaluators.spec import Budget, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.check_metrics import CHECK_WITH_CONTEXTS
+from ragtide.evaluators.leaks import SECRETS, leaks_of, scanner
+from ragtide.evaluators.leaks.leak_outcome import leak_outcome
+from ragtide.evaluators.outcome import Outcome
+from ragtide.evaluators.spec import Budget, Shared, evaluator
+from ragtide.evaluators.trace import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def sensitive_data_leakage(rows: Sequence[Inputs], shared: Shared, params: Param
     """
     kinds, scan = params.wanted, scanner()
     for row in rows:
-        yield judged(
+        yield leak_outcome(
             row.answer,
             row.contexts if params.scan_contexts else None,
             lambda text: leaks_of(text, shared.once(scan, text), kinds),

@@ -1,10 +1,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.references import comparable, comparable_texts, nearest
-from evaluators.similarity import similarities
-from evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Budget, Metric, Need, NoParams, Shared, evaluator
+from ragtide.evaluators.text.references import comparable, comparable_texts, nearest
+from ragtide.evaluators.text.similarity import similarities
 
 
 @dataclass(frozen=True, slots=True)

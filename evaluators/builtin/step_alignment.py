@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel, Field
 
-from evaluators.alignment import aligned
-from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
-from evaluators.recorded import recorded_chunks
-from evaluators.settings import PACKAGED_MODEL
-from evaluators.similarity import similarities
-from evaluators.spec import Budget, Metric, Need, Sentence, Shared, Vectors, evaluator
-from evaluators.steps import steps
-from evaluators.trace import Chunk
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from ragtide.evaluators.settings import PACKAGED_MODEL
+from ragtide.evaluators.spec import Budget, Metric, Need, Sentence, Shared, Vectors, evaluator
+from ragtide.evaluators.text.alignment import align
+from ragtide.evaluators.text.recorded_chunks import recorded_chunks
+from ragtide.evaluators.text.similarity import similarities
+from ragtide.evaluators.text.steps import steps
+from ragtide.evaluators.trace import Chunk
 
 MOST_STEPS = 1_000  # of both sides together
 POINTED_AT = 10  # steps of a kind named in the evidence, at most
@@ -103,10 +103,10 @@ def step_alignment(rows: Sequence[Inputs], shared: Shared, params: Params) -> It
     "finally" begin; two match where their cosine similarity reaches the threshold.
     """
     for row in rows:
-        yield _aligned(row, shared, params)
+        yield _evaluate(row, shared, params)
 
 
-def _aligned(row: Inputs, shared: Shared, params: Params) -> Outcome:
+def _evaluate(row: Inputs, shared: Shared, params: Params) -> Outcome:
     if recorded_chunks(row.contexts) is None:
         return NotApplicable("missing_contexts")
     found = _steps(row, shared)
@@ -118,7 +118,7 @@ def _aligned(row: Inputs, shared: Shared, params: Params) -> Outcome:
     if found.comparable:
         similarity = similarities(shared, *found.texts)
     matches = similarity >= params.match_threshold
-    pairs, deleted, inserted = aligned(matches)
+    pairs, deleted, inserted = align(matches)
     replaced = [pair for pair in pairs if not matches[pair]]
     counts = {
         "edits": len(inserted) + len(deleted) + len(replaced),

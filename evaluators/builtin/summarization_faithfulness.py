@@ -6,12 +6,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from evaluators.entailment import Pairs, nli
-from evaluators.models.known import NLI_OF_SUMMAC
-from evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
-from evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Sentence, Shared, Vectors, evaluator
-from evaluators.summac import Convolution, zero_shot
-from evaluators.summac_file import read_convolution
+from ragtide.evaluators.models.known_models import NLI_OF_SUMMAC
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Sentence, Shared, Vectors, evaluator
+from ragtide.evaluators.text.entailment import Pairs, nli
+from ragtide.evaluators.text.summac import Convolution, zero_shot
+from ragtide.evaluators.text.summac_file import read_convolution
 
 LEAST = 11  # characters of a sentence that counts, as in the authors' code
 
@@ -57,7 +57,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """The sentences of source and summary, and the pairs to ask."""
 
     source: tuple[Sentence, ...]
@@ -65,14 +65,16 @@ class Compared:
     pairs: Pairs
 
 
-def _compared(row: Inputs, shared: Shared, params: Params) -> Compared | NotApplicable:
+def _compare(row: Inputs, shared: Shared, params: Params) -> Comparison | NotApplicable:
     source, summary = _sentences(row.question, shared), _sentences(row.answer, shared)
     if not summary:
         return NotApplicable("too_short")
     if not source:
         return NotApplicable("source_too_short")
     pairs = Pairs(tuple(s.text for s in summary), tuple(s.text for s in source), params.top_k)
-    return NotApplicable("too_long") if pairs.characters() > params.max_characters else Compared(source, summary, pairs)
+    return (
+        NotApplicable("too_long") if pairs.characters() > params.max_characters else Comparison(source, summary, pairs)
+    )
 
 
 def _sentences(text: str, shared: Shared) -> tuple[Sentence, ...]:
@@ -80,16 +82,16 @@ def _sentences(text: str, shared: Shared) -> tuple[Sentence, ...]:
 
 
 def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
-    compared = _compared(row, shared, params)
-    if isinstance(compared, Compared):
+    compared = _compare(row, shared, params)
+    if isinstance(compared, Comparison):
         yield row.question
         yield from (sentence.text for sentence in compared.summary)
         yield from compared.pairs.embeds()
 
 
 def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRef, Ask]]:
-    compared = _compared(row, shared, params)
-    if isinstance(compared, Compared):
+    compared = _compare(row, shared, params)
+    if isinstance(compared, Comparison):
         yield from ((nli(params.model), ask) for ask in compared.pairs.asks(shared))
 
 
@@ -125,11 +127,11 @@ def summarization_faithfulness(rows: Sequence[Inputs], shared: Shared, params: P
     of the source to the mean of the summary's faithful sentences, and 0 where none is.
     """
     for row in rows:
-        compared = _compared(row, shared, params)
-        yield _faithful(row, compared, shared, params) if isinstance(compared, Compared) else compared
+        compared = _compare(row, shared, params)
+        yield _faithful(row, compared, shared, params) if isinstance(compared, Comparison) else compared
 
 
-def _faithful(row: Inputs, compared: Compared, shared: Shared, params: Params) -> Outcome:
+def _faithful(row: Inputs, compared: Comparison, shared: Shared, params: Params) -> Outcome:
     entailments = compared.pairs.entailments(shared, nli(params.model))
     if np.isnan(entailments).any():
         return NotApplicable("too_long")
@@ -153,10 +155,10 @@ def _similarity(source: str, faithful: Sequence[str], shared: Shared) -> float:
     return float((vectors[0] @ mean / max(float(np.linalg.norm(mean)), 1e-6)).clip(0.0, 1.0))
 
 
-def _weakest(compared: Compared, entailments: Vectors, shared: Shared) -> tuple[Evidence, ...]:
+def _weakest(compared: Comparison, entailments: Vectors, shared: Shared) -> tuple[Evidence, ...]:
     number = int(entailments.max(axis=1).argmin())
     best = int(entailments[number].argmax())
-    weak, source = compared.summary[number], compared.source[compared.pairs.chosen(shared)[number, best]]
+    weak, source = compared.summary[number], compared.source[compared.pairs.premises_of(shared)[number, best]]
     score = float(entailments[number, best])
     return (
         Evidence("answer", weak.start, weak.end, kind="least_entailed", score=score),

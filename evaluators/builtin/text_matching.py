@@ -3,12 +3,21 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from evaluators.check_metrics import CHECK_WITH_CONTEXTS, check_metrics
-from evaluators.conditions import Condition, Malformed, Subject, broken, from_constraints, holds, parse, steps
-from evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
-from evaluators.recorded import recorded_texts
-from evaluators.spec import NoParams, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.check_metrics import CHECK_WITH_CONTEXTS, check_metrics
+from ragtide.evaluators.conditions import (
+    Condition,
+    Malformed,
+    Subject,
+    from_constraints,
+    holds,
+    parse,
+    steps,
+    unmet_terms,
+)
+from ragtide.evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import NoParams, Shared, evaluator
+from ragtide.evaluators.text.recorded_chunks import recorded_texts
+from ragtide.evaluators.trace import Chunk
 
 POINTED_AT = 10  # unmet terms named in the evidence, at most
 JOINT = "\n"
@@ -46,7 +55,7 @@ def text_matching(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> I
         except Malformed as error:
             yield Failed("condition", str(error))
             continue
-        yield NotApplicable(condition) if isinstance(condition, str) else _matched(row, condition)
+        yield NotApplicable(condition) if isinstance(condition, str) else _evaluate(row, condition)
 
 
 def _condition(row: Inputs) -> Condition | str:
@@ -58,20 +67,20 @@ def _condition(row: Inputs) -> Condition | str:
     return "missing_condition"
 
 
-def _matched(row: Inputs, condition: Condition) -> Outcome:
+def _evaluate(row: Inputs, condition: Condition) -> Outcome:
     answer = Subject(row.answer)
     texts = recorded_texts(row.contexts)
     joined = Subject(JOINT.join(texts)) if texts else None
     if steps(condition) * (len(answer.data) + (len(joined.data) if joined else 0)) > MOST_STEPS:
         return NotApplicable("too_long")
-    evidence = _unmet(condition, answer, row, "answer")
+    evidence = _evidence(condition, answer, row, "answer")
     metrics = check_metrics(not holds(condition, answer), not holds(condition, joined) if joined else None)
-    evidence += _unmet(condition, joined, row, "contexts") if joined else []
+    evidence += _evidence(condition, joined, row, "contexts") if joined else []
     return Scored(metrics, evidence=tuple(evidence))
 
 
-def _unmet(condition: Condition, subject: Subject, row: Inputs, of: str) -> list[Evidence]:
+def _evidence(condition: Condition, subject: Subject, row: Inputs, of: str) -> list[Evidence]:
     """Points at the terms of the condition that make it fail, if it does; `kind` says where."""
     field = "constraints" if row.condition is None else "condition"
-    terms = islice(broken(condition, subject), POINTED_AT)
+    terms = islice(unmet_terms(condition, subject), POINTED_AT)
     return [Evidence(field, term.start, term.end, kind=of) for term in terms]

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.ngrams import common
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.overlap import overlap
-from evaluators.spec import Metric, NoParams, Shared, evaluator
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Metric, NoParams, Shared, evaluator
+from ragtide.evaluators.text.ngrams import common
+from ragtide.evaluators.text.overlap import overlap
 
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -46,14 +46,15 @@ def text_quality(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> It
 
 
 def _text_quality(row: Inputs, shared: Shared) -> Outcome:
-    answer = shared.once(counted, row.answer)
-    references = [tokens for tokens in (shared.once(counted, text) for text in row.expected) if tokens]
+    answer = shared.once(text_counts, row.answer)
+    references = [tokens for tokens in (shared.once(text_counts, text) for text in row.expected) if tokens]
     if not references:
         return NotApplicable("reference_without_words" if row.expected else "empty_expected")
-    best = max(overlap(common(answer, reference), answer.total(), reference.total()) for reference in references)
+    total = answer.total()  # counted once: references can be as many as the answer's tokens
+    best = max(overlap(common(answer, reference), total, reference.total()) for reference in references)
     return Scored({"f1": best.f1, "precision": best.precision, "recall": best.recall})
 
 
-def counted(text: str) -> Counter[str]:
+def text_counts(text: str) -> Counter[str]:
     """Tokens as the evaluation script of SQuAD 1.1 makes them."""
     return Counter(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())

@@ -3,9 +3,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from evaluators.classified import probabilities, text_asks, worst_sentence
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.text.classifier_scores import probabilities, text_asks, worst_sentence
 
 LABELS = ("toxicity", "severe_toxicity", "obscene", "threat", "insult", "identity_attack")
 

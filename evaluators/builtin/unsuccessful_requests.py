@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from evaluators.outcome import Evidence, Outcome, Scored
-from evaluators.refusals import KINDS, Refusals, refusals
-from evaluators.slugs import is_slug
-from evaluators.spec import Metric, Shared, evaluator
+from ragtide.evaluators.outcome import Evidence, Outcome, Scored
+from ragtide.evaluators.slugs import is_slug
+from ragtide.evaluators.spec import Metric, Shared, evaluator
+from ragtide.evaluators.text.refusals import KINDS, Refusals, refusals
 
 OPENING_SENTENCES = 2  # "I'm sorry." often comes first
 OPENING = 600  # characters, at most
@@ -85,10 +85,10 @@ def unsuccessful_requests(rows: Sequence[Inputs], shared: Shared, params: Params
     """
     kinds = refusals(tuple(params.phrases.items()))
     for row in rows:
-        yield _judged(row, shared, kinds, params.longest_words)
+        yield _evaluate(row, shared, kinds, params.longest_words)
 
 
-def _judged(row: Inputs, shared: Shared, kinds: Mapping[str, Refusals], longest_words: int) -> Outcome:
+def _evaluate(row: Inputs, shared: Shared, kinds: Mapping[str, Refusals], longest_words: int) -> Outcome:
     answer = row.answer
     if not answer.strip():
         return Scored({"unsuccessful": 1.0}, {"refusal": "empty"})

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from evaluators.claims.tokens import Number, Token, has_digit, lines_of, number_of, token_of
-from evaluators.claims.words import Unit, words
+from ragtide.evaluators.claims.tokens import Number, Token, has_digit, lines_of, number_of, token_of
+from ragtide.evaluators.claims.words import Unit, words
 
 CHARACTERS = 20_000  # of a text that are read, from its beginning
 _NOWHERE = Token("", True)
@@ -39,18 +39,18 @@ def _of_line(line: Sequence[str]) -> Iterator[Claim]:
     numbers = words().numbers
     for at, raw in enumerate(line):
         if raw.lower() in numbers:
-            yield from _written_out(numbers[raw.lower()], line, at)
+            yield from _number_word(numbers[raw.lower()], line, at)
         elif not raw.isalpha() and has_digit(raw):
-            yield from _dated(token_of(raw)) or _stated(line, at)
+            yield from _date_claims(token_of(raw)) or _claims_at(line, at)
 
 
-def _written_out(value: int, line: Sequence[str], at: int) -> Iterator[Claim]:
+def _number_word(value: int, line: Sequence[str], at: int) -> Iterator[Claim]:
     unit = _unit_in(line, at + 1)
     if unit is not None:
         yield _amount(unit, value)
 
 
-def _dated(token: Token) -> list[Claim]:
+def _date_claims(token: Token) -> list[Claim]:
     """What one token tells of a day or a time of day."""
     if iso := _ISO.match(token.core):
         return [_date(int(iso[2]), int(iso[3])), Claim("year", iso[1])]
@@ -61,7 +61,7 @@ def _dated(token: Token) -> list[Claim]:
     return []
 
 
-def _stated(line: Sequence[str], at: int) -> Iterator[Claim]:
+def _claims_at(line: Sequence[str], at: int) -> Iterator[Claim]:
     token = token_of(line[at])
     half = "" if token.ends else _HALVES.get(_token(line, at + 1).word, "")
     if clock := _CLOCK.fullmatch(token.core):
@@ -84,7 +84,7 @@ def _of_number(number: Number, token: Token, line: Sequence[str], at: int) -> Cl
     return (
         _day(number, value, line, at)
         or _hour(number, value, token, line, at)
-        or _measured(number, value, token, line, at)
+        or _with_unit(number, value, token, line, at)
         or _bare(number, value, before)
     )
 
@@ -111,7 +111,7 @@ def _hour(number: Number, value: float, token: Token, line: Sequence[str], at: i
     return _clock(int(value), 0, half)
 
 
-def _measured(number: Number, value: float, token: Token, line: Sequence[str], at: int) -> Claim | None:
+def _with_unit(number: Number, value: float, token: Token, line: Sequence[str], at: int) -> Claim | None:
     """With the unit of its own, or of the other end of its range."""
     if number.after:
         unit = words().units.get(number.after)
@@ -137,7 +137,7 @@ def _bare(number: Number, value: float, before: str) -> Claim | None:
         return None
     if unit is not None and unit.kind not in _PERIODS:  # EUR 49
         return _amount(unit, value)
-    return Claim("year" if _YEAR.fullmatch(number.digits) else "number", _written(value))
+    return Claim("year" if _YEAR.fullmatch(number.digits) else "number", _format_value(value))
 
 
 def _unit_in(line: Sequence[str], at: int) -> Unit | None:
@@ -160,7 +160,7 @@ def _token(line: Sequence[str], at: int) -> Token:
 
 
 def _amount(unit: Unit, value: float) -> Claim:
-    return Claim(unit.kind, _written(value * unit.amount))
+    return Claim(unit.kind, _format_value(value * unit.amount))
 
 
 def _clock(hour: int, minute: int, half: str) -> Claim:
@@ -173,5 +173,5 @@ def _date(month: int, day: int) -> Claim:
     return Claim("date", f"{month}-{day}")
 
 
-def _written(value: float) -> str:
+def _format_value(value: float) -> str:
     return f"{value:.12g}"

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from evaluators.claims.words import words
+from ragtide.evaluators.claims.words import words
 
 _FIRST = re.compile(r"\W*([^\W\d_]+)(?=[\s,.:;!?\u2013\u2014]|\Z)")
 _SHORT = "n['\u2019]t\\b"  # isn't

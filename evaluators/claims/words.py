@@ -36,7 +36,7 @@ class Words:
 @lru_cache(maxsize=1)
 def words() -> Words:
     """All of them."""
-    read = tomllib.loads((resources.files("evaluators.claims") / "words.toml").read_text("utf-8"))
+    read = tomllib.loads((resources.files("ragtide.evaluators.claims") / "words.toml").read_text("utf-8"))
     units = {
         word: Unit(kind, float(amount))
         for kind, by_amount in read.pop("units").items()

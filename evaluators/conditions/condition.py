@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evaluators.surrogates import replaced
+from ragtide.evaluators.text.surrogates import replace_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Subject:
     """A text to try conditions on: encoded once, and searched once for each string and expression."""
 
     def __init__(self, text: str) -> None:
-        self.text = replaced(text)
+        self.text = replace_surrogates(text)
         self._data: bytes | None = None
-        self._told: dict[Contains | Finds, bool] = {}
+        self._results: dict[Contains | Finds, bool] = {}
 
     @property
     def data(self) -> bytes:
@@ -66,10 +66,10 @@ class Subject:
 
     def has(self, term: Contains | Finds) -> bool:
         """Whether the string or the regular expression is found."""
-        told = self._told.get(term)
+        told = self._results.get(term)
         if told is None:
             found = term.needle in self.text if isinstance(term, Contains) else term.pattern.search(self.data)
-            told = self._told[term] = bool(found)
+            told = self._results[term] = bool(found)
         return told
 
 
@@ -99,15 +99,15 @@ def holds(condition: Condition, subject: Subject) -> bool:
             return any(holds(each, subject) for each in conditions)
 
 
-def broken(condition: Condition, subject: Subject, wanted: bool = True) -> Iterator[Contains | Finds]:
+def unmet_terms(condition: Condition, subject: Subject, wanted: bool = True) -> Iterator[Contains | Finds]:
     """The strings and expressions that make the condition come out other than `wanted`."""
     match condition:
         case Contains() | Finds():
             if holds(condition, subject) != wanted:
                 yield condition
         case Not(inner):
-            yield from broken(inner, subject, not wanted)
+            yield from unmet_terms(inner, subject, not wanted)
         case All(conditions) | AnyOf(conditions):
             if holds(condition, subject) != wanted:
                 for each in conditions:
-                    yield from broken(each, subject, wanted)
+                    yield from unmet_terms(each, subject, wanted)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from evaluators.conditions.condition import All, AnyOf, Condition, Contains, Finds
-from evaluators.conditions.patterns import Malformed, Patterns
-from evaluators.surrogates import replaced
+from ragtide.evaluators.conditions.condition import All, AnyOf, Condition, Contains, Finds
+from ragtide.evaluators.conditions.patterns import Malformed, Patterns
+from ragtide.evaluators.text.surrogates import replace_surrogates
 
 REGEXP = "REGEXP:"
 MOST = 1_000  # strings and regular expressions, those of inner lists too
@@ -21,8 +21,8 @@ def from_constraints(items: Sequence[Any]) -> Condition:
         if not isinstance(item, str):
             raise Malformed(f"constraint {index}: neither a string nor a list of strings")
         if item.startswith(REGEXP):
-            return Finds(patterns.compiled(item[len(REGEXP) :], f"constraint {index}"), index, index + 1)
-        return Contains(replaced(item), index, index + 1)
+            return Finds(patterns.compile(item[len(REGEXP) :], f"constraint {index}"), index, index + 1)
+        return Contains(replace_surrogates(item), index, index + 1)
 
     def any_of(item: Any, index: int) -> Condition:
         if not isinstance(item, list | tuple):

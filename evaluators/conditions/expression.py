@@ -11,9 +11,9 @@ contained (case-sensitive). A regular expression (RE2's syntax) holds where it i
 
 from functools import lru_cache
 
-from evaluators.conditions.condition import All, AnyOf, Condition, Contains, Finds, Not
-from evaluators.conditions.patterns import Malformed, Patterns
-from evaluators.surrogates import replaced
+from ragtide.evaluators.conditions.condition import All, AnyOf, Condition, Contains, Finds, Not
+from ragtide.evaluators.conditions.patterns import Malformed, Patterns
+from ragtide.evaluators.text.surrogates import replace_surrogates
 
 LONGEST = 10_000  # characters
 DEEPEST = 50  # parentheses within parentheses
@@ -24,7 +24,7 @@ def parse(expression: str) -> Condition:
     """The condition that an expression says; raises `Malformed` with the position of what is wrong."""
     if len(expression) > LONGEST:
         raise Malformed(f"longer than {LONGEST:,} characters")
-    return _Parser(replaced(expression)).parsed()
+    return _Parser(replace_surrogates(expression)).parse()
 
 
 class _Parser:
@@ -34,7 +34,7 @@ class _Parser:
         self._depth = 0
         self._patterns = Patterns()
 
-    def parsed(self) -> Condition:
+    def parse(self) -> Condition:
         condition = self._expression()
         if self._peek():
             raise self._malformed("expected AND, OR or the end")
@@ -74,7 +74,7 @@ class _Parser:
             at = self._skip()
             pattern = self._string(regexp=True)
             self._expect(")")
-            return Finds(self._patterns.compiled(pattern, f"position {at}"), start, self._at)
+            return Finds(self._patterns.compile(pattern, f"position {at}"), start, self._at)
         needle = self._string(regexp=False)
         return Contains(needle, start, self._at)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evaluators.surrogates import replaced
+from ragtide.evaluators.text.surrogates import replace_surrogates
 
 STATES = 2_000  # of all regular expressions of one condition
 MEMORY = 1 << 20  # bytes of one automaton; beyond, RE2 goes on without, and slower
@@ -24,7 +24,7 @@ class Patterns:
     def __init__(self) -> None:
         self._left = STATES
 
-    def compiled(self, pattern: str, where: str) -> Any:
+    def compile(self, pattern: str, where: str) -> Any:
         """The compiled pattern; raises `Malformed` where RE2 refuses it or it is too large."""
         import re2
 
@@ -32,7 +32,7 @@ class Patterns:
         options.log_errors = False
         options.max_mem = MEMORY
         try:
-            made = re2.compile(replaced(pattern).encode(), options)
+            made = re2.compile(replace_surrogates(pattern).encode(), options)
         except re2.error as error:
             said = error.args[0] if error.args else ""
             # RE2's own words before the colon; after it comes what the user wrote.

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from evaluators.encoder import model
-from evaluators.encoder.model import find
-from evaluators.encoder.windows import WindowedEncoder
-from evaluators.errors import Unavailable
-from evaluators.runtime.installed import lacking
-from evaluators.runtime.int8 import marked
-from evaluators.settings import EncoderSettings
-from evaluators.spec import Vectors
+from ragtide.evaluators.encoder import model
+from ragtide.evaluators.encoder.model import find
+from ragtide.evaluators.encoder.windows import WindowedEncoder
+from ragtide.evaluators.errors import Unavailable
+from ragtide.evaluators.runtime.int8 import revision_with_int8
+from ragtide.evaluators.runtime.packages import missing_packages
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.evaluators.spec import Vectors
 
 Backend = Literal["onnx", "sentence-transformers"]
 
@@ -53,7 +53,7 @@ def backends_of(settings: EncoderSettings) -> Sequence[Backend]:
     """What could run the model here: of `auto` all that is installed; where nothing is, onnx, to say what it lacks."""
     if settings.backend != "auto":
         return [settings.backend]
-    return [backend for backend in _BACKENDS if not _lacking(backend)] or ["onnx"]
+    return [backend for backend in _BACKENDS if not _missing_packages(backend)] or ["onnx"]
 
 
 def what_is_missing(settings: EncoderSettings) -> str | None:
@@ -61,27 +61,27 @@ def what_is_missing(settings: EncoderSettings) -> str | None:
 
     Raises `ConfigError` for a model that cannot be anywhere.
     """
-    absent = _lacking(backends_of(settings)[0])
+    absent = _missing_packages(backends_of(settings)[0])
     return "; ".join(filter(None, (absent, model.what_is_missing(settings)))) or None
 
 
 def revision_of(settings: EncoderSettings) -> str:
     """The revision that `load_encoder` would give, without loading the model. Raises as it does."""
-    return marked(find(settings).revision, settings.int8_tolerance)
+    return revision_with_int8(find(settings).revision, settings.int8_tolerance)
 
 
 def load_encoder(settings: EncoderSettings) -> WindowedEncoder:
     """The configured encoder, ready to use; raises `Unavailable` naming what to install, or `ConfigError`."""
-    from evaluators.encoder.runtimes import chosen
+    from ragtide.evaluators.encoder.runtimes import load_fastest
 
     missing = what_is_missing(settings)
     if missing:
         raise Unavailable(missing)
     files = find(settings)
-    return chosen(files, settings, backends_of(settings))
+    return load_fastest(files, settings, backends_of(settings))
 
 
-def beside(name: str, settings: EncoderSettings) -> EncoderSettings:
+def settings_of_other(name: str, settings: EncoderSettings) -> EncoderSettings:
     """How an encoder beside the shared one runs: as that does, in the newest revision that is here."""
     return settings.model_copy(update={"model": name, "revision": None})
 
@@ -92,11 +92,11 @@ def load_encoders(names: Iterable[str], settings: EncoderSettings) -> Encoders:
     missing: dict[str, str] = {}
     for name in dict.fromkeys(names):
         try:
-            loaded[name] = load_encoder(beside(name, settings))
+            loaded[name] = load_encoder(settings_of_other(name, settings))
         except Unavailable as error:
             missing[name] = str(error)
     return Encoders(MappingProxyType(loaded), MappingProxyType(missing))
 
 
-def _lacking(backend: Backend) -> str | None:
-    return lacking(f"the encoder backend {backend}", backend)
+def _missing_packages(backend: Backend) -> str | None:
+    return missing_packages(f"the encoder backend {backend}", backend)

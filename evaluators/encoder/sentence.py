@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from evaluators.errors import ConfigError
-from evaluators.runtime.graph import hidden_states, inputs
-from evaluators.runtime.nodes import Nodes
-from evaluators.runtime.transformer import Transformer, differences, shape
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.runtime.graph import hidden_states, inputs
+from ragtide.evaluators.runtime.nodes import Nodes
+from ragtide.evaluators.runtime.transformer import Transformer, differences, shape
 
 Pooling = Literal["mean", "cls"]
 
@@ -45,7 +45,7 @@ def read(folder: Path) -> SentenceEncoder:
         why = "; ".join(wrong or ["its pooling is neither mean nor cls"])
         raise ConfigError(
             f"model {folder.name!r} cannot run on the onnx backend: {why}. "
-            "Set evaluators.encoder.backend to sentence-transformers (pip install 'ragwatch[models]')"
+            "Set evaluators.encoder.backend to sentence-transformers (pip install 'ragtide[models]')"
         )
     transformer = shape(config)
     own = sentence.get("max_seq_length") or _json(folder / "tokenizer_config.json").get("model_max_length")

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class EncoderThresholds:
     """What differs from the catalogue: thresholds by metric, defaults of parameters by evaluator."""
 
     thresholds: Mapping[str, float] = field(default_factory=dict)
@@ -20,12 +20,12 @@ def _relevant(threshold: float) -> Mapping[str, Mapping[str, float]]:
     return MappingProxyType({"context_mrr": param, "retrieval_ranking": param})
 
 
-# By the encoder's name, as `evaluators.encoder.model.name_of` has it. Measured on the sample traffic: half way between
-# the 5th percentile of good records and the 95th of bad ones (python -m benchmarks.encoder_thresholds); what is not
-# here is the catalogue's. The match_threshold of steps is the catalogue's, which is for MiniLM.
-LINES: Mapping[str, Lines] = MappingProxyType(
+# By the encoder's name, as `ragtide.evaluators.encoder.model.name_of` has it. Measured on the sample traffic: half way
+# between the 5th percentile of good records and the 95th of bad ones (python -m benchmarks.encoder_thresholds); what is
+# not here is the catalogue's. The match_threshold of steps is the catalogue's, which is for MiniLM.
+ENCODER_THRESHOLDS: Mapping[str, EncoderThresholds] = MappingProxyType(
     {
-        "bge-small-en-v1.5": Lines(
+        "bge-small-en-v1.5": EncoderThresholds(
             thresholds=MappingProxyType(
                 {
                     "answer_relevancy_sentence.mean_answer_relevancy": 0.65,
@@ -38,7 +38,7 @@ LINES: Mapping[str, Lines] = MappingProxyType(
             ),
             params=_relevant(0.75),
         ),
-        "all-MiniLM-L6-v2": Lines(
+        "all-MiniLM-L6-v2": EncoderThresholds(
             thresholds=MappingProxyType(
                 {
                     "answer_relevancy_sentence.answer_relevancy": 0.45,

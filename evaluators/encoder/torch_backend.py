@@ -5,13 +5,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from evaluators.encoder.windows import Frame
-from evaluators.errors import ConfigError
-from evaluators.runtime.batches import Padded
-from evaluators.runtime.torch_batches import TorchBatches
-from evaluators.runtime.torch_device import device_of, dtype_of, moved, ready
-from evaluators.settings import EncoderSettings
-from evaluators.spec import Vectors
+from ragtide.evaluators.encoder.windows import Frame
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.runtime.batches import PaddedBatch
+from ragtide.evaluators.runtime.torch_batches import TorchBatches
+from ragtide.evaluators.runtime.torch_device import device_of, dtype_of, move_to_device, warm_up
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.evaluators.spec import Vectors
 
 
 class TorchBackend:
@@ -43,9 +43,9 @@ class TorchBackend:
         at = framed.index(plain[0])
         before, after = tuple(framed[:at]), tuple(framed[at + len(plain) :])
         self.frame = Frame(before, after, int(self._model.max_seq_length))
-        moved(self._model.to(dtype_of(settings, device)), device, settings.model)
+        move_to_device(self._model.to(dtype_of(settings, device)), device, settings.model)
         self._batches = TorchBatches(self._unit_vectors, device, settings.threads)
-        self.dimension = ready(self._batches, device, settings.batch_tokens, self.frame.max_tokens)
+        self.dimension = warm_up(self._batches, device, settings.batch_tokens, self.frame.max_tokens)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Word pieces of each text, whole and without special tokens."""
@@ -55,7 +55,7 @@ class TorchBackend:
             )
         return list(encoded["input_ids"])
 
-    def run(self, batches: Iterator[Padded]) -> Vectors:
+    def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
         """Unit vectors of padded windows."""
         return self._batches.run(batches)
 

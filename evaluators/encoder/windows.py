@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.runtime.batches import Runs, Window, in_batches, shared_evenly
-from evaluators.spec import Vectors
-from evaluators.surrogates import replaced
+from ragtide.evaluators.runtime.batches import BatchRunner, Window, in_batches, split_evenly
+from ragtide.evaluators.spec import Vectors
+from ragtide.evaluators.text.surrogates import replace_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Frame:
         return self.max_tokens - len(self.before) - len(self.after)
 
 
-class Backend(Runs, Protocol):
+class Backend(BatchRunner, Protocol):
     """What differs between the runtimes: what runs the model's batches (to unit vectors), and its tokenizer."""
 
     dimension: int
@@ -57,8 +57,8 @@ class WindowedEncoder:
             return np.zeros((0, self.dimension), np.float32)
         frame = self._backend.frame
         windows, owners = [], []
-        for owner, pieces in enumerate(self._backend.tokenize([replaced(text) for text in texts])):
-            for window in shared_evenly(pieces, frame.room):
+        for owner, pieces in enumerate(self._backend.tokenize([replace_surrogates(text) for text in texts])):
+            for window in split_evenly(pieces, frame.room):
                 windows.append(Window([*frame.before, *window, *frame.after]))
                 owners.append(owner)
         vectors = in_batches(self._backend, windows)
@@ -66,7 +66,7 @@ class WindowedEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Word pieces of all texts together, without special tokens."""
-        return sum(map(len, self._backend.tokenize([replaced(text) for text in texts]))) if texts else 0
+        return sum(map(len, self._backend.tokenize([replace_surrogates(text) for text in texts]))) if texts else 0
 
 
 def _means(vectors: Vectors, owners: npt.NDArray[np.int64], texts: int) -> Vectors:

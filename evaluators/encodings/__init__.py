@@ -1,5 +1,5 @@
 """Texts in disguise: what encoded runs of a text say, runs within runs included. Linear in the text's length."""
 
-from evaluators.encodings.decode import NAMES, Decoded, Piece, decoded, named
+from ragtide.evaluators.encodings.decode import NAMES, DecodedText, Piece, decode_text, encodings_in
 
-__all__ = ["NAMES", "Decoded", "Piece", "decoded", "named"]
+__all__ = ["NAMES", "DecodedText", "Piece", "decode_text", "encodings_in"]

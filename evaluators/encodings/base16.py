@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from evaluators.encodings.run import Encoding, Run, is_meant, readable
-from evaluators.leaks.formatted import Formatted
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.encodings.run import Encoding, Run, is_meant, readable
+from ragtide.evaluators.leaks.byte_text import ByteText
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _BYTE = r"[0-9A-Fa-f]{2}"
 _MARK = r"(?:0x|\\x)"
@@ -14,8 +14,8 @@ _RUN = (
 )
 
 
-def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
-    for match in compiled(_RUN % shortest).finditer(shape.data):
+def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
+    for match in compile_pattern(_RUN % shortest).finditer(shape.data):
         marked = match[0].replace(b"0x", b"").replace(b"\\x", b"")
         digits = bytes(byte for byte in marked if byte not in b" ,;:-")
         text = readable(bytes.fromhex(digits.decode()))

@@ -4,18 +4,18 @@ from base64 import b32decode
 from binascii import Error
 from collections.abc import Iterator
 
-from evaluators.encodings.run import Encoding, Run, readable
-from evaluators.leaks.formatted import Formatted
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.encodings.run import Encoding, Run, readable
+from ragtide.evaluators.leaks.byte_text import ByteText
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _RUN = r"\b(?:[A-Z2-7]{%d,}|[a-z2-7]{%d,})\b={0,6}"
 _GROUP = 8
 _NO_WORD = 20  # small letters alone are a word rather, up to here
 
 
-def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
+def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
     letters = shortest * _GROUP // 5
-    for match in compiled(_RUN % (letters, letters)).finditer(shape.data):
+    for match in compile_pattern(_RUN % (letters, letters)).finditer(shape.data):
         if match[0].isalpha() and match[0].islower() and len(match[0]) < _NO_WORD:
             continue
         digits = match[0].rstrip(b"=")

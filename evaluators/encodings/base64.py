@@ -6,9 +6,9 @@ from base64 import urlsafe_b64decode
 from binascii import Error
 from collections.abc import Iterator
 
-from evaluators.encodings.run import Encoding, Run, readable
-from evaluators.leaks.formatted import Formatted
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.encodings.run import Encoding, Run, readable
+from ragtide.evaluators.leaks.byte_text import ByteText
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _DIGIT = r"[A-Za-z0-9+/_-]"
 _RUN = rf"(?:{_DIGIT}{{60,76}}\r?\n)+{_DIGIT}{{2,76}}={{0,2}}|{_DIGIT}{{%d,}}={{0,2}}"
@@ -17,16 +17,16 @@ _ROT13 = bytes.maketrans(_LETTERS, codecs.encode(string.ascii_letters, "rot13").
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
-def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
+def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
     """Runs whose letters were moved by ROT13 are read too: as text they have no words to tell that by."""
-    for match in compiled(_RUN % (shortest * 4 // 3)).finditer(shape.data):
+    for match in compile_pattern(_RUN % (shortest * 4 // 3)).finditer(shape.data):
         digits = match[0].translate(_URL_SAFE, b"=\r\n")
-        text = _said(digits) or _said(digits.translate(_ROT13))
+        text = _decode(digits) or _decode(digits.translate(_ROT13))
         if text is not None and len(text) >= shortest:
             yield Run(match.start(), match.end(), text)
 
 
-def _said(digits: bytes) -> str | None:
+def _decode(digits: bytes) -> str | None:
     try:
         return readable(urlsafe_b64decode(digits + b"=" * (-len(digits) % 4)))
     except Error:

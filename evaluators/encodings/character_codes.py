@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from evaluators.encodings.run import Encoding, Run, is_meant, readable
-from evaluators.leaks.formatted import Formatted
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.encodings.run import Encoding, Run, is_meant, readable
+from ragtide.evaluators.leaks.byte_text import ByteText
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _CODE = r"(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6]|10|13|9)"
 _BINARY = r"0[01]{7}"
@@ -17,22 +17,22 @@ _REFERENCE = r"(x?)([0-9A-Fa-f]+);"
 _LAST = 0x10FFFF
 
 
-def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
-    for match in compiled(_RUN).finditer(shape.data):
-        text = _said(match[0], match.lastgroup.decode())
+def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
+    for match in compile_pattern(_RUN).finditer(shape.data):
+        text = _decode(match[0], match.lastgroup.decode())
         if text is not None and len(text) >= shortest and is_meant(text):
             yield Run(match.start(), match.end(), text)
 
 
-def _said(run: bytes, form: str) -> str | None:
+def _decode(run: bytes, form: str) -> str | None:
     if form == "decimal":
-        codes = [int(number) for number in compiled(_NUMBER).findall(run)]
+        codes = [int(number) for number in compile_pattern(_NUMBER).findall(run)]
     elif form == "binary":
-        codes = [int(bits, 2) for bits in compiled(_BITS).findall(run.replace(b" ", b""))]
+        codes = [int(bits, 2) for bits in compile_pattern(_BITS).findall(run.replace(b" ", b""))]
     elif form == "reference":
-        codes = [int(number, 16 if x else 10) for x, number in compiled(_REFERENCE).findall(run)]
+        codes = [int(number, 16 if x else 10) for x, number in compile_pattern(_REFERENCE).findall(run)]
     else:
-        codes = [int(number, 16) for number in compiled(_HEX).findall(run.replace(b"\\u", b" "))]
+        codes = [int(number, 16) for number in compile_pattern(_HEX).findall(run.replace(b"\\u", b" "))]
     if any(code > _LAST for code in codes):
         return None
     return readable("".join(map(chr, codes)).encode("utf-8", "replace"))

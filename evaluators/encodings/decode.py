@@ -5,9 +5,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from evaluators.encodings import base16, base32, base64, character_codes, percent, rot13
-from evaluators.encodings.run import Encoding, Run
-from evaluators.leaks.formatted import Span, formatted
+from ragtide.evaluators.encodings import base16, base32, base64, character_codes, percent, rot13
+from ragtide.evaluators.encodings.run import Encoding, Run
+from ragtide.evaluators.leaks.byte_text import Span, to_byte_text
 
 DEPTH = 3  # encodings within encodings; each makes the text shorter, so that all together stay linear
 _SHORTEST_NAMED = {"url": 1, "rot13": 1}
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
     decoded: Span
 
 
-class Decoded(NamedTuple):
+class DecodedText(NamedTuple):
     """The text with every run decoded; `pieces` is empty where there was none."""
 
     text: str
@@ -51,7 +51,7 @@ class Decoded(NamedTuple):
         return position - piece.decoded.end + piece.original.end + side
 
 
-def named(categories: Iterable[str]) -> frozenset[str]:
+def encodings_in(categories: Iterable[str]) -> frozenset[str]:
     """The encodings that a trace's categories name (base64, "Base64 attack"), by their first names."""
     said = [f"-{'-'.join(_WORD.findall(category.lower()))}-" for category in categories]
     return frozenset(each.names[0] for each in _ENCODINGS if any(_names(name, said) for name in each.names))
@@ -65,25 +65,25 @@ def _names(name: str, said: Iterable[str]) -> bool:
     return any(f"-{name}-" in each for each in said)
 
 
-def decoded(text: str, expected: Collection[str] = (), depth: int = DEPTH) -> Decoded:
+def decode_text(text: str, expected: Collection[str] = (), depth: int = DEPTH) -> DecodedText:
     """The text with long encoded runs decoded, and short ones too of the encodings that are `expected`."""
     runs = _runs(text, expected)
     parts: list[str] = []
     pieces: list[Piece] = []
     position = length = 0
     for name, run in runs:
-        said = decoded(run.text, expected, depth - 1).text if depth > 1 else run.text
+        said = decode_text(run.text, expected, depth - 1).text if depth > 1 else run.text
         parts += (text[position : run.start], said)
         start = length + run.start - position
         length = start + len(said)
         position = run.end
         pieces.append(Piece(name, Span(run.start, run.end), Span(start, length)))
-    return Decoded("".join((*parts, text[position:])), tuple(pieces))
+    return DecodedText("".join((*parts, text[position:])), tuple(pieces))
 
 
 def _runs(text: str, expected: Collection[str]) -> list[tuple[str, Run]]:
     """What the encodings find, in order, without overlaps."""
-    shape = formatted(text)
+    shape = to_byte_text(text)
     taken = bytearray(len(text))
     runs: list[tuple[str, Run]] = []
     for encoding in _ENCODINGS:

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
-from evaluators.encodings.run import Encoding, Run, readable
-from evaluators.leaks.formatted import Formatted
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.encodings.run import Encoding, Run, readable
+from ragtide.evaluators.leaks.byte_text import ByteText
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _RUN = r"[A-Za-z0-9_.~+-]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9_.~+-]*)+"
 
 
-def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
+def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
     """`shortest` counts escapes: an ordinary address has a few."""
-    for match in compiled(_RUN).finditer(shape.data):
+    for match in compile_pattern(_RUN).finditer(shape.data):
         text = readable(unquote_to_bytes(match[0]))
         if text is not None and match[0].count(b"%") >= shortest:
             yield Run(match.start(), match.end(), text)

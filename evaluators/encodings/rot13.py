@@ -3,9 +3,9 @@
 import codecs
 from collections.abc import Iterator
 
-from evaluators.encodings.run import Encoding, Run
-from evaluators.leaks.formatted import Formatted
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.encodings.run import Encoding, Run
+from ragtide.evaluators.leaks.byte_text import ByteText
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _COMMON = (
     "the|and|that|this|with|from|your|you|have|for|are|not|was|will|can|password|secret|email|mail|phone|name|number|"
@@ -16,13 +16,13 @@ _MOVED = rf"(?i)\b(?:{codecs.encode(_COMMON, 'rot13')})\b"
 _LINE = r"[^\n:]+"
 
 
-def _find(shape: Formatted, shortest: int) -> Iterator[Run]:
+def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
     """`shortest` counts moved words in one line."""
-    if compiled(_MOVED).search(shape.data) is None:
+    if compile_pattern(_MOVED).search(shape.data) is None:
         return
-    for match in compiled(_LINE).finditer(shape.data):
-        moved = len(compiled(_MOVED).findall(match[0]))
-        if moved >= shortest and moved > len(compiled(_PLAIN).findall(match[0])):
+    for match in compile_pattern(_LINE).finditer(shape.data):
+        moved = len(compile_pattern(_MOVED).findall(match[0]))
+        if moved >= shortest and moved > len(compile_pattern(_PLAIN).findall(match[0])):
             start, end = match.span()
             yield Run(start, end, codecs.encode(shape.text[start:end], "rot13"))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evaluators.leaks.formatted import Formatted
+from ragtide.evaluators.leaks.byte_text import ByteText
 
 _PRINTABLE = 0.95
 _DIGITS = frozenset("0123456789abcdefABCDEFxu%&#;, \\")
@@ -19,7 +19,7 @@ class Run(NamedTuple):
     text: str
 
 
-Find = Callable[[Formatted, int], Iterator[Run]]
+Find = Callable[[ByteText, int], Iterator[Run]]
 
 
 @dataclass(frozen=True, slots=True)

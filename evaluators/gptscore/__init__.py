@@ -15,13 +15,15 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import computed_field
 
-from evaluators.likelihood import LanguageModel, likelihoods
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.references import Reference, no_reference, references
-from evaluators.spec import Ask, Metric, ModelRef, Shared
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.spec import Ask, Metric, ModelRef, Shared
+from ragtide.evaluators.text.likelihood import LanguageModel, likelihoods
+from ragtide.evaluators.text.references import Reference, no_reference, references
+
+LONGEST = 200_000  # characters of the answer with each of its references: a model reads every pair
 
 
-class Wording(NamedTuple):
+class PromptTemplate(NamedTuple):
     """What a language model is told before the text that it scores; `prompt` has a {place} for each text it tells."""
 
     prompt: str
@@ -34,28 +36,28 @@ class Wording(NamedTuple):
 
 
 @lru_cache
-def wording(name: str) -> Wording:
+def load_template(name: str) -> PromptTemplate:
     """Of the file `name`.toml."""
-    read = tomllib.loads((resources.files("evaluators.gptscore") / f"{name}.toml").read_text("utf-8"))
+    read = tomllib.loads((resources.files("ragtide.evaluators.gptscore") / f"{name}.toml").read_text("utf-8"))
     canonical = json.dumps(read, sort_keys=True).encode()
-    return Wording(read["prompt"], read["instructions"], hashlib.sha256(canonical).hexdigest()[:8])
+    return PromptTemplate(read["prompt"], read["instructions"], hashlib.sha256(canonical).hexdigest()[:8])
 
 
-class Instructed(LanguageModel, frozen=True, extra="forbid"):
+class GptScoreParams(LanguageModel, frozen=True, extra="forbid"):
     """Parameters of an evaluator whose instructions are those of `family`."""
 
     family: ClassVar[str]
 
     @property
-    def told(self) -> Wording:
+    def template(self) -> PromptTemplate:
         """The instructions."""
-        return wording(self.family)
+        return load_template(self.family)
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorator of a property; pydantic does
     @property
     def instructions(self) -> str:
         """The hash of their wording: not to be set, but a part of the fingerprint as parameters are."""
-        return self.told.hash
+        return self.template.hash
 
 
 def metric(key: str, asked: str, primary: bool = False) -> Metric:
@@ -69,24 +71,28 @@ def averages(asks: Mapping[str, Ask], model: ModelRef, shared: Shared) -> Outcom
     return given if isinstance(given, NotApplicable) else Scored(dict(zip(asks, given, strict=True)))
 
 
-def rewriting_asks(told: Wording, answer: str, expected: Sequence[str]) -> Iterator[Ask]:
-    """What `rewritten` will ask."""
-    if answer.strip():
+def rewriting_asks(template: PromptTemplate, answer: str, expected: Sequence[str]) -> Iterator[Ask]:
+    """What `score_rewriting` will ask."""
+    if answer.strip() and not _too_long(answer, expected):
         for reference in references(expected):
-            for forth, back in _both_ways(told, answer, reference).values():
+            for forth, back in _both_ways(template, answer, reference).values():
                 yield forth
                 yield back
 
 
-def rewritten(told: Wording, answer: str, expected: Sequence[str], model: ModelRef, shared: Shared) -> Outcome:
+def score_rewriting(
+    template: PromptTemplate, answer: str, expected: Sequence[str], model: ModelRef, shared: Shared
+) -> Outcome:
     """How likely the answer is as the reference in other words and the reference as the answer in other words, the two
     averaged; of several references the likeliest by each metric counts.
     """
     if not answer.strip():
         return NotApplicable("empty_answer")
+    if _too_long(answer, expected):
+        return NotApplicable("too_long")
     best: dict[str, float] = {}
     for reference in references(expected):
-        ways = _both_ways(told, answer, reference)
+        ways = _both_ways(template, answer, reference)
         given = likelihoods(model, [ask for both in ways.values() for ask in both], shared)
         if isinstance(given, NotApplicable):
             return given
@@ -95,6 +101,10 @@ def rewritten(told: Wording, answer: str, expected: Sequence[str], model: ModelR
     return Scored(best) if best else no_reference(expected)
 
 
-def _both_ways(told: Wording, answer: str, reference: Reference) -> dict[str, tuple[Ask, Ask]]:
-    forth, back = told.before(text=reference.text), told.before(text=answer)
-    return {key: ((forth[key], answer), (back[key], reference.text)) for key in told.instructions}
+def _too_long(answer: str, expected: Sequence[str]) -> bool:
+    return len(answer) * len(expected) + sum(map(len, expected)) > LONGEST
+
+
+def _both_ways(template: PromptTemplate, answer: str, reference: Reference) -> dict[str, tuple[Ask, Ask]]:
+    forth, back = template.before(text=reference.text), template.before(text=answer)
+    return {key: ((forth[key], answer), (back[key], reference.text)) for key in template.instructions}

@@ -1,6 +1,6 @@
 """What a text gives away: personal data and secrets, by kind and position, never by value. Linear in its length."""
 
-from evaluators.leaks.allowed import Allowed
-from evaluators.leaks.scan import DEFAULT_REGION, NAMES, PERSONAL, SECRETS, Hit, Leaks, Scan, leaks_of, scanner
+from ragtide.evaluators.leaks.allowlist import Allowlist
+from ragtide.evaluators.leaks.scan import DEFAULT_REGION, NAMES, PERSONAL, SECRETS, Hit, Leaks, Scan, leaks_of, scanner
 
-__all__ = ["DEFAULT_REGION", "NAMES", "PERSONAL", "SECRETS", "Allowed", "Hit", "Leaks", "Scan", "leaks_of", "scanner"]
+__all__ = ["DEFAULT_REGION", "NAMES", "PERSONAL", "SECRETS", "Allowlist", "Hit", "Leaks", "Scan", "leaks_of", "scanner"]

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _MOST_WORDS = 4  # of a label
 _QUESTION, _ANSWER = 120, 96  # characters
@@ -32,11 +32,11 @@ _POLITE = (
 _FROM_DIGIT = r"[+(]{0,2}[^\s]*[0-9].*"
 
 
-def answered(shape: Formatted) -> Iterator[tuple[Span, Span]]:
+def find_answers(shape: ByteText) -> Iterator[tuple[Span, Span]]:
     """What is asked for, in each number of words that a label may have, with the answer, whole and from a digit on."""
     data = shape.data
     if b"?" in data:
-        for mark in compiled(_MARKED).finditer(data):
+        for mark in compile_pattern(_MARKED).finditer(data):
             if shape.text[mark.start()] not in _MARKS:
                 continue
             first = max(mark.start() - _QUESTION, 0)
@@ -44,20 +44,20 @@ def answered(shape: Formatted) -> Iterator[tuple[Span, Span]]:
             yield from _pairs(data, Span(first, mark.start()), mark.end())
     if b"\n" not in data or b":" not in data:
         return
-    for request in compiled(_REQUESTED).finditer(data):
-        if compiled(_SPEAKER).search(data[request.end() : request.end() + _ANSWER]):
+    for request in compile_pattern(_REQUESTED).finditer(data):
+        if compile_pattern(_SPEAKER).search(data[request.end() : request.end() + _ANSWER]):
             yield from _pairs(data, Span(*request.span(1)), request.end())
 
 
 def _pairs(data: bytes, question: Span, start: int) -> Iterator[tuple[Span, Span]]:
     line = data[start : start + _ANSWER].partition(b"\n")[0]
-    digit = compiled(r"[0-9]").search(line)
+    digit = compile_pattern(r"[0-9]").search(line)
     if not digit and b" " in line.rpartition(b": ")[2].strip():
         return  # words alone
-    speaker = compiled(_SPEAKER).search(line)
+    speaker = compile_pattern(_SPEAKER).search(line)
     said = Span(start + (speaker.end() if speaker else 0), start + len(line))
     answers = [said]
-    numbered = compiled(_FROM_DIGIT).search(data[said.start : said.end]) if digit else None
+    numbered = compile_pattern(_FROM_DIGIT).search(data[said.start : said.end]) if digit else None
     if numbered:
         answers.append(Span(said.start + numbered.start(), said.start + numbered.end()))
     for label in _labels(data, question):
@@ -67,13 +67,13 @@ def _pairs(data: bytes, question: Span, start: int) -> Iterator[tuple[Span, Span
 def _labels(data: bytes, question: Span) -> Iterator[Span]:
     """What stands behind the last article or pronoun, in each number of words; the last words where there is none."""
     asked = data[question.start : question.end].rstrip(b" .:!*_\"'")
-    polite = compiled(_POLITE).search(asked)
+    polite = compile_pattern(_POLITE).search(asked)
     asked = asked[: polite.start()] if polite else asked
-    whose = compiled(_WHOSE).search(asked)
+    whose = compile_pattern(_WHOSE).search(asked)
     first = question.start + (whose.end() if whose else 0)
     words = [
         Span(first + word.start(), first + word.end())
-        for word in compiled(r"\S+").finditer(asked[first - question.start :])
+        for word in compile_pattern(r"\S+").finditer(asked[first - question.start :])
     ]
     for count in range(1, min(_MOST_WORDS, len(words)) + 1):
         named = words[:count] if whose else words[-count:]

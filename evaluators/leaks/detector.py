@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from evaluators.leaks.formatted import Formatted, Span
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
 
-Find = Callable[[Formatted], Iterator[Span]]
+Find = Callable[[ByteText], Iterator[Span]]
 
 
 @dataclass(frozen=True, slots=True)

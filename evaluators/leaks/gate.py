@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted
+from ragtide.evaluators.leaks.byte_text import ByteText
+from ragtide.evaluators.leaks.detector import Detector
 
 _MEMORY = 64 << 20
 _SETS = 4
@@ -22,7 +22,7 @@ class Gate:
         each = -(-len(detectors) // _SETS)
         self._sets = [_Set(detectors[first : first + each], first, memory) for first in range(0, len(detectors), each)]
 
-    def open_for(self, shape: Formatted) -> list[int]:
+    def open_for(self, shape: ByteText) -> list[int]:
         """Indices of the detectors that may find something, in order; those left out find nothing."""
         return [index for one in self._sets for index in one.open_for(shape)]
 
@@ -48,7 +48,7 @@ class _Set:
         self._owners = [*owners.values(), []]
         self._all = list(range(first, first + len(detectors)))
 
-    def open_for(self, shape: Formatted) -> list[int]:
+    def open_for(self, shape: ByteText) -> list[int]:
         matched = self.patterns.Match(shape.data)
         if not matched:
             return self._all

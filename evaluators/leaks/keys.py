@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _KEYED = (
     r"\b([A-Za-z][a-z0-9]{1,24}(?:[A-Z]+[a-z0-9]{0,24}){1,6})[\"'\\]{0,2}\s{0,2}[:=>]{1,2}\s{0,2}[\"'\\]{0,2}"
@@ -14,9 +14,9 @@ _OF_SECRETS = re.compile(r"(?i)token|key|secret|password")  # these are read as 
 _WITHIN = re.compile(r"(?<=[a-z0-9])[A-Z](?:[a-z]+|[A-Z]*)")  # a word of the key: "Number", "SIN"
 
 
-def keyed(shape: Formatted) -> Iterator[tuple[str, Span]]:
+def find_keys(shape: ByteText) -> Iterator[tuple[str, Span]]:
     """The words of each such key, and where its value stands: one with a digit, or of capitals."""
-    for match in compiled(_KEYED).finditer(shape.data):
+    for match in compile_pattern(_KEYED).finditer(shape.data):
         key = match[1].decode("latin-1")
         if (any(chr(byte).isdigit() for byte in match[2]) or match[2].isupper()) and not _OF_SECRETS.search(key):
             yield _WITHIN.sub(_apart, key), Span(*match.span(2))

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _BEFORE = 32  # characters that a label of something else and its number take
 _AFTER = 20
@@ -105,7 +105,7 @@ _ACRONYM = re.compile(r"\\b([a-z]{3,5})(?=\\b|[|]|$)")
 _LEADING = re.compile(r"(^|\||\(\?-i:)\\b")
 
 
-def called(labels: str) -> str:
+def label_pattern(labels: str) -> str:
     """A pattern of the labels (RE2 alternatives, any case) as names too: a blank may be "_", "-" or none.
 
     A label begins and ends where a name's part does: `\\bnif\\b` is in "nif_cliente" and "cliente_nif", or "N.I.F.".
@@ -115,21 +115,24 @@ def called(labels: str) -> str:
     return f"{_EDGE}(?:{within})".replace(" ", "[ _-]?")
 
 
-def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> Callable[[Formatted], Iterator[Span]]:
-    """Finds `value` behind one of the `labels` (see `called`) or the `mark` of a script, or with a label right behind.
+def search_by_label(
+    labels: str, value: str, gap: str = SOMEWHERE, mark: str = ""
+) -> Callable[[ByteText], Iterator[Span]]:
+    """Finds `value` behind one of the `labels` (see `label_pattern`) or the `mark` of a script, or with a label right
+    behind.
 
     `gap` is what may stand between the two.
     """
-    names = called(labels)
+    names = label_pattern(labels)
     beside = rf"(?i:{names}(?:{gap}))"
     ahead = rf"(?:{beside}|{mark}{BESIDE_MARK})" if mark else beside
     before = rf"{ahead}\b({value})(?:\b|_|$)"
-    after = rf"\b({value})(?i:{behind(names)})"
+    after = rf"\b({value})(?i:{label_behind_pattern(names)})"
 
-    def find(shape: Formatted) -> Iterator[Span]:
+    def find(shape: ByteText) -> Iterator[Span]:
         seen = -1
         for pattern in (before, after):
-            for match in compiled(pattern).finditer(shape.data):
+            for match in compile_pattern(pattern).finditer(shape.data):
                 start, end = match.span(1)
                 if start != seen and not is_counted(shape, start, end):
                     yield Span(start, end)
@@ -138,28 +141,28 @@ def labelled(labels: str, value: str, gap: str = SOMEWHERE, mark: str = "") -> C
     return find
 
 
-def behind(names: str) -> str:
+def label_behind_pattern(names: str) -> str:
     """A pattern of what follows a number that has such a name: "(IBAN", ", IBAN", " is my IBAN."."""
     bracketed = rf" ?[(\[,-]{{1,2}} ?(?:{names})| ?[(\[](?:{_NUMBERED} ){{1,2}}(?:{names})"
     return rf"{bracketed}|{_TO_LABEL}(?:{names})[a-z]{{0,11}}{_NUMBER}{{0,2}}{_ENDED}"
 
 
-def is_counted(shape: Formatted, start: int, end: int) -> bool:
+def is_counted(shape: ByteText, start: int, end: int) -> bool:
     """Whether this is a quantity, and the word behind it says what there are so many of."""
     number = shape.data[start:end]
-    if number.isdigit() and compiled(r"^-[A-Za-z]{3}").search(shape.data[end : end + _AFTER]):
+    if number.isdigit() and compile_pattern(r"^-[A-Za-z]{3}").search(shape.data[end : end + _AFTER]):
         return True  # "8-digit"
-    if not compiled(_QUANTITY).fullmatch(number):
+    if not compile_pattern(_QUANTITY).fullmatch(number):
         return False
-    match = compiled(_COUNTED).search(shape.data[end : end + _AFTER])
+    match = compile_pattern(_COUNTED).search(shape.data[end : end + _AFTER])
     if match is None or match[1] is None:
         return match is not None
     if number.isdigit() and len(number) > _MOST_COUNTED:
-        return compiled(_MACHINES).fullmatch(match[1]) is not None
-    return compiled(_NO_NOUNS).fullmatch(match[1]) is None
+        return compile_pattern(_MACHINES).fullmatch(match[1]) is not None
+    return compile_pattern(_NO_NOUNS).fullmatch(match[1]) is None
 
 
-def is_something_else(shape: Formatted, start: int) -> bool:
+def is_something_else(shape: ByteText, start: int) -> bool:
     """Whether the words right before say that this is an order's, a part's, a book's number, and no tax code."""
-    match = compiled(_OTHER).search(shape.data[max(start - _BEFORE, 0) : start])
+    match = compile_pattern(_OTHER).search(shape.data[max(start - _BEFORE, 0) : start])
     return match is not None and match[1] is None

@@ -5,7 +5,7 @@ from typing import Any
 
 
 @cache
-def compiled(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Any:
     """An RE2 pattern for the bytes of a `Formatted`."""
     import re2
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.formatted import Span
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import Span
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _QUOTES = r"[\"'\\]{0,2}"
 _NAME, _VALUE = (
@@ -31,14 +31,14 @@ def fields(data: bytes) -> Iterator[tuple[Span, Span]]:
     for pattern, mark in ((_NAMED, b'"'), (_NAMED_BELOW, b"value"), (_NESTED, b"{")):
         if mark not in data:
             continue
-        for match in compiled(pattern).finditer(data):
+        for match in compile_pattern(pattern).finditer(data):
             yield Span(*match.span(1)), Span(*match.span(match.lastindex))
     if b"into" not in data and b"INTO" not in data:
         return
-    for match in compiled(_INSERT).finditer(data):
+    for match in compile_pattern(_INSERT).finditer(data):
         columns = list(_literals(data, *match.span(1)))
         end = match.end()
-        while row := compiled(_ROW).search(data[end : end + _LONGEST_ROW]):
+        while row := compile_pattern(_ROW).search(data[end : end + _LONGEST_ROW]):
             values = list(_literals(data, end + row.start(1), end + row.end(1)))
             if len(values) == len(columns):
                 yield from zip(columns, values, strict=True)
@@ -46,6 +46,6 @@ def fields(data: bytes) -> Iterator[tuple[Span, Span]]:
 
 
 def _literals(data: bytes, start: int, end: int) -> Iterator[Span]:
-    for match in compiled(_LITERAL).finditer(data[start:end]):
+    for match in compile_pattern(_LITERAL).finditer(data[start:end]):
         found = match.span(match.lastindex)
         yield Span(start + found[0], start + found[1])

@@ -3,20 +3,21 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from typing import NamedTuple
 
-from evaluators.leaks import personal, secrets
-from evaluators.leaks.allowed import Allowed
-from evaluators.leaks.apart import apart
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import folded
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.gate import Gate
-from evaluators.leaks.listed import listed
-from evaluators.leaks.personal.numbering import TooMany
+from ragtide.evaluators.leaks import personal, secrets
+from ragtide.evaluators.leaks.allowlist import Allowlist
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import fold
+from ragtide.evaluators.leaks.gate import Gate
+from ragtide.evaluators.leaks.label_lines import label_lines
+from ragtide.evaluators.leaks.lists import further_items
+from ragtide.evaluators.leaks.personal.numbering import TooMany
 
 DEFAULT_REGION = "US"
-INCOMPLETE = "phone"  # the kind that may not have been looked for everywhere
+PHONE = "phone"  # the kind whose detector stops after so many candidates
 
 _PERSONAL = personal.detectors(DEFAULT_REGION)
 PERSONAL: tuple[str, ...] = tuple(dict.fromkeys(detector.kind for detector in _PERSONAL))
@@ -34,10 +35,14 @@ class Hit:
 
 
 class Scan(NamedTuple):
-    """What a text holds, by position; `complete` is false where too much in it looks like a telephone number."""
+    """What a text holds, by position, and the kinds that were not looked for everywhere.
+
+    These are telephone numbers where too much looks like one, and all kinds where labels stand apart from too many
+    values.
+    """
 
     hits: tuple[Hit, ...]
-    complete: bool
+    partial: frozenset[str]
 
 
 def scanner(region: str = DEFAULT_REGION) -> Callable[[str], Scan]:
@@ -56,22 +61,26 @@ def _scanner(region: str) -> Callable[[str], Scan]:
 
 
 def _scan(detectors: Sequence[Detector], gate: Gate, text: str) -> Scan:
-    shape = folded(text)
+    shape = fold(text)
     taken = bytearray(len(text))
-    hits, complete = _found(detectors, gate, shape, taken)
-    labelled = apart(shape)
+    hits, complete = _find(detectors, gate, shape, taken)
+    labelled = label_lines(shape)
+    partly = frozenset[str]()
     if labelled:
-        behind, all_of_them = _found(detectors, gate, folded(labelled.text), bytearray(len(labelled.text)))
+        behind, all_of_them = _find(detectors, gate, fold(labelled.text), bytearray(len(labelled.text)))
         complete = complete and all_of_them
         for hit in behind:
             place = labelled.original(hit.start, hit.end)
             if place and 1 not in taken[place.start : place.end]:
                 taken[place.start : place.end] = b"\x01" * (place.end - place.start)
                 hits.append(Hit(hit.kind, *place))
-    return Scan(tuple(sorted(hits, key=lambda hit: hit.start)), complete)
+        partly = frozenset() if labelled.complete else frozenset(NAMES)
+    if not complete:
+        partly |= {PHONE}
+    return Scan(tuple(sorted(hits, key=lambda hit: hit.start)), partly)
 
 
-def _found(detectors: Sequence[Detector], gate: Gate, shape: Formatted, taken: bytearray) -> tuple[list[Hit], bool]:
+def _find(detectors: Sequence[Detector], gate: Gate, shape: ByteText, taken: bytearray) -> tuple[list[Hit], bool]:
     """What is found in places not yet taken, and whether everything could be looked at."""
     hits: list[Hit] = []
     complete = True
@@ -79,7 +88,8 @@ def _found(detectors: Sequence[Detector], gate: Gate, shape: Formatted, taken: b
         detector = detectors[index]
         try:
             for start, end in detector.find(shape):
-                for place in (Span(start, end), *listed(shape, Span(start, end))):
+                # Lazily: the values behind a place already taken were looked at with the first one of their list.
+                for place in chain((Span(start, end),), further_items(shape, Span(start, end))):
                     if 1 in taken[place.start : place.end]:
                         break
                     taken[place.start : place.end] = b"\x01" * (place.end - place.start)
@@ -101,11 +111,11 @@ class Leaks(NamedTuple):
         return True if self.hits else False if self.complete else None
 
 
-def leaks_of(text: str, scanned: Scan, kinds: Collection[str], allowed: Allowed | None = None) -> Leaks:
+def leaks_of(text: str, scan: Scan, kinds: Collection[str], allowlist: Allowlist | None = None) -> Leaks:
     """What `scan` found in the text, of these kinds, without what may be shown."""
     hits = tuple(
         hit
-        for hit in scanned.hits
-        if hit.kind in kinds and not (allowed and allowed.holds(hit.kind, text[hit.start : hit.end]))
+        for hit in scan.hits
+        if hit.kind in kinds and not (allowlist and allowlist.holds(hit.kind, text[hit.start : hit.end]))
     )
-    return Leaks(hits, scanned.complete or INCOMPLETE not in kinds)
+    return Leaks(hits, scan.partial.isdisjoint(kinds))

@@ -2,8 +2,8 @@
 
 from collections.abc import Generator, Iterator
 
-from evaluators.leaks.formatted import Span
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import Span
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _SHORTEST_CELL, _LONGEST_HEAD = 6, 48  # characters; shorter cells hold nothing that only a label tells, but for codes
 _SHORTEST_CODE = 3  # digits
@@ -26,7 +26,7 @@ def under_heads(data: bytes) -> Iterator[tuple[Span, Span]]:
     marked: set[int] = set()
     if b"--" in data:
         end = 0
-        for rule in compiled(_MARKDOWN_RULE).finditer(data):
+        for rule in compile_pattern(_MARKDOWN_RULE).finditer(data):
             if rule.start() >= end:
                 first = data.rfind(b"\n", 0, max(rule.start() - 1, 0)) + 1
                 heads = Span(first, max(rule.start() - 1, first))
@@ -34,7 +34,7 @@ def under_heads(data: bytes) -> Iterator[tuple[Span, Span]]:
                 end = yield from _under(data, heads, rule.end() + 1, b"|")
     for pattern in (_HEADS, _ALIGNED_HEADS) if b"  " in data else (_HEADS,):
         end = 0
-        for match in compiled(pattern).finditer(data):
+        for match in compile_pattern(pattern).finditer(data):
             if match.start() >= end and match.start() not in marked:
                 separator = next((bytes([sign]) for sign in _SEPARATORS if sign in match[0]), b"")
                 end = yield from _under(data, Span(*match.span()), match.end() + 1, separator)
@@ -42,7 +42,7 @@ def under_heads(data: bytes) -> Iterator[tuple[Span, Span]]:
 
 def _under(data: bytes, heads: Span, start: int, separator: bytes) -> Generator[tuple[Span, Span], None, int]:
     """The cells of the lines from `start` on that have as many as the heads; returns where these end."""
-    columns = _parted(data, heads, separator)
+    columns = _split_line(data, heads, separator)
     end = start
     while len(columns) > 1 and start < len(data):
         found = data.find(b"\n", start)
@@ -52,7 +52,7 @@ def _under(data: bytes, heads: Span, start: int, separator: bytes) -> Generator[
             if line.end > line.start:
                 continue
             break
-        row = _parted(data, line, separator)
+        row = _split_line(data, line, separator)
         if len(row) != len(columns):
             break
         for head, cell in zip(columns, row, strict=True):
@@ -69,11 +69,11 @@ def _may_tell(cell: bytes) -> bool:
     return b" " not in cell or len(cell.translate(None, b"0123456789")) < len(cell)
 
 
-def _parted(data: bytes, line: Span, separator: bytes) -> list[Span]:
+def _split_line(data: bytes, line: Span, separator: bytes) -> list[Span]:
     """The places between the separators, or between wide blanks, without blanks and quotes around them."""
     text = data[line.start : line.end]
     if not separator:
-        found = compiled(_COLUMN).finditer(text)
+        found = compile_pattern(_COLUMN).finditer(text)
         return [Span(line.start + cell.start(), line.start + cell.end()) for cell in found]
     parts, start = [], line.start
     for part in _cells(text, separator):

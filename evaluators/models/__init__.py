@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from evaluators.errors import ConfigError, Unavailable
-from evaluators.models import runtimes
-from evaluators.models.files import find, settings_of
-from evaluators.models.labels import labels_of
-from evaluators.runtime.installed import lacking
-from evaluators.runtime.int8 import marked
-from evaluators.settings import EvaluatorSettings, ModelSettings
-from evaluators.spec import Ask, ModelRef, Need, Vectors
+from ragtide.evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.models import runtimes
+from ragtide.evaluators.models.files import find, settings_of
+from ragtide.evaluators.models.labels import labels_of
+from ragtide.evaluators.runtime.int8 import revision_with_int8
+from ragtide.evaluators.runtime.packages import missing_packages
+from ragtide.evaluators.settings import EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import Ask, ModelRef, Need, Vectors
 
 
 class Model(Protocol):
@@ -55,11 +55,13 @@ def load(ref: ModelRef, settings: EvaluatorSettings) -> Model:
         raise Unavailable(missing)
     files, own = find(ref.name, settings), settings_of(ref.name, settings)
     if ref.need is Need.LM:
-        from evaluators.models.causal import CausalModel
+        from ragtide.evaluators.models.causal import CausalModel
 
-        return CausalModel(_marked(files.revision, own), files, own)
+        return CausalModel(_revision_with_precision(files.revision, own), files, own)
     labels = labels_of(ref, files)  # before the weights: a wrong label is told at once
-    return runtimes.chosen(files, _marked(files.revision, own), own, labels, pairs=ref.need is Need.NLI)
+    return runtimes.load_fastest(
+        files, _revision_with_precision(files.revision, own), own, labels, pairs=ref.need is Need.NLI
+    )
 
 
 def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
@@ -70,7 +72,7 @@ def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
     own = settings_of(ref.name, settings)
     if ref.need is Need.LM and own.int8_tolerance is not None:
         raise ConfigError(f'evaluators.models."{ref.name}".int8_tolerance: no language model runs in int8; unset it')
-    absent = [lacking(f"the model {ref.name}", backend) for backend in _backends(ref, own)]
+    absent = [missing_packages(f"the model {ref.name}", backend) for backend in _backends(ref, own)]
     if all(absent):
         return absent[0]
     try:
@@ -82,7 +84,7 @@ def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
 
 def revision_of(ref: ModelRef, settings: EvaluatorSettings) -> str:
     """The revision that `load` would give, without loading the model. Raises as it does."""
-    return _marked(find(ref.name, settings).revision, settings_of(ref.name, settings))
+    return _revision_with_precision(find(ref.name, settings).revision, settings_of(ref.name, settings))
 
 
 def _backends(ref: ModelRef, own: ModelSettings) -> Sequence[str]:
@@ -92,6 +94,6 @@ def _backends(ref: ModelRef, own: ModelSettings) -> Sequence[str]:
     return ["torch", "onnx"] if own.backend == "auto" else [own.backend]
 
 
-def _marked(revision: str, settings: ModelSettings) -> str:
+def _revision_with_precision(revision: str, settings: ModelSettings) -> str:
     """Of `dtype` auto every machine's numbers count as the same: they differ by 0.02 at most."""
-    return marked(f"{revision}+bf16" if settings.dtype == "bfloat16" else revision, settings.int8_tolerance)
+    return revision_with_int8(f"{revision}+bf16" if settings.dtype == "bfloat16" else revision, settings.int8_tolerance)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.errors import ConfigError
-from evaluators.models.files import ModelFiles
-from evaluators.models.prefixes import Reading, Row, Sheet, alone, sharing
-from evaluators.models.torch_files import loaded, most_tokens
-from evaluators.runtime.batches import packed
-from evaluators.runtime.torch_batches import TorchBatches
-from evaluators.runtime.torch_device import device_of, dtype_of, fitted, moved, ready
-from evaluators.settings import ModelSettings
-from evaluators.spec import Ask, Vectors
-from evaluators.surrogates import replaced
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.models.files import ModelFiles
+from ragtide.evaluators.models.prefixes import Reading, Row, Sheet, one_per_row, share_prefixes
+from ragtide.evaluators.models.torch_files import load_model, most_tokens
+from ragtide.evaluators.runtime.batches import pack
+from ragtide.evaluators.runtime.torch_batches import TorchBatches
+from ragtide.evaluators.runtime.torch_device import device_of, dtype_of, memory_errors, move_to_device, warm_up
+from ragtide.evaluators.settings import ModelSettings
+from ragtide.evaluators.spec import Ask, Vectors
+from ragtide.evaluators.text.surrogates import replace_surrogates
 
 MOST_WINDOWS = 16  # of one text: a longer one is not taken
 _LOGITS = 1 << 25  # numbers at once: a scored token needs as many as the vocabulary has words, and leaves one
@@ -46,11 +46,11 @@ class CausalModel:
             raise ConfigError(f"{files.source.name} is a language model, which onnx does not run: set backend to torch")
         disable_progress_bar()  # a worker's log is no terminal
         device = device_of(settings.device)
-        model, tokenizer = loaded("AutoModelForCausalLM", files, settings, dtype_of(settings, device))
+        model, tokenizer = load_model("AutoModelForCausalLM", files, settings, dtype_of(settings, device))
         model.base_model.config.pad_token_id = None  # or it looks for padding in all that it reads, and warns of it
         self.revision = revision
         self._torch = torch
-        self._model = moved(model, device, files.source.name)
+        self._model = move_to_device(model, device, files.source.name)
         self._head = model.get_output_embeddings()
         on_card = device.type == "cuda"  # where a product of bfloat16 can give float32
         self._words = self._head.weight if on_card else self._head.weight.float()
@@ -63,13 +63,13 @@ class CausalModel:
         self._before = framed[: framed.index(plain[0])]
         self._batches = TorchBatches(self._forward, device, settings.threads)
         try:
-            with fitted(f"the work of the model {files.source.name} on a few tokens", device):
+            with memory_errors(f"the work of the model {files.source.name} on a few tokens", device):
                 self._shares = self._sound(files.source.name)
         except FloatingPointError as error:
             raise ConfigError(
                 f"the weights of the model {files.source.name} give numbers that are not finite"
             ) from error
-        ready(self._batches, device, settings.batch_tokens, self._context, _blank)
+        warm_up(self._batches, device, settings.batch_tokens, self._context, _blank)
 
     def answer(self, asks: Sequence[Ask]) -> Vectors:
         """[negative log-likelihood in nats, tokens scored] of each ask, in order: float32 [len(asks), 2]."""
@@ -80,7 +80,7 @@ class CausalModel:
                 answers[owner] = np.nan
             else:
                 readings += (Reading(owner, tokens, first) for tokens, first in windows if first < len(tokens))
-        rows = sharing(readings) if self._shares else alone(readings)
+        rows = share_prefixes(readings) if self._shares else one_per_row(readings)
         losses, owners = self._losses(rows)
         answers[:, 0] += np.bincount(owners, losses, len(asks))
         answers[:, 1] += np.bincount(owners, minlength=len(asks))
@@ -88,12 +88,12 @@ class CausalModel:
 
     def _windows(self, asks: Sequence[Ask]) -> Iterator[list[tuple[list[int], int]] | None]:
         """What is read for each ask: tokens, and from which on they are scored; None where it cannot be read whole."""
-        texts = [replaced("".join(ask)) for ask in asks]
+        texts = [replace_surrogates("".join(ask)) for ask in asks]
         for ask, encoded in zip(asks, self._tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
             prefix = len(ask[0]) if len(ask) > 1 else 0
             tail = next((i for i, (_, end) in enumerate(encoded.offsets) if end > prefix), len(encoded.ids))
             tokens, first = [*self._before, *encoded.ids], max(1, len(self._before) + tail)
-            windows = _slid(tokens, first, self._context)
+            windows = _slide(tokens, first, self._context)
             yield windows if len(windows) <= (MOST_WINDOWS if len(ask) == 1 else 1) else None
 
     def _losses(self, rows: Sequence[Row]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
@@ -103,7 +103,7 @@ class CausalModel:
 
         def sheets() -> Iterator[Sheet]:
             for kind in kinds:  # apart, since what shares rows needs a mask of its own
-                for batch in packed([row.length for row in kind], self._batches):
+                for batch in pack([row.length for row in kind], self._batches):
                     sheet = Sheet([kind[i] for i in batch])
                     owners.append(sheet.owners)
                     yield sheet
@@ -163,8 +163,8 @@ class CausalModel:
         def same(one: Any, other: Any) -> bool:  # on average: a single token in bfloat16 may be off by more
             return bool(np.abs(one - other).mean() <= near * (1 + np.abs(other).mean()))
 
-        whole, _ = self._losses(alone([Reading(0, tokens, 1)]))
-        first, _ = self._losses(alone([Reading(0, tokens[:half], 1)]))
+        whole, _ = self._losses(one_per_row([Reading(0, tokens, 1)]))
+        first, _ = self._losses(one_per_row([Reading(0, tokens[:half], 1)]))
         with torch.inference_mode():
             ids = torch.tensor([tokens], device=self._model.device)
             own, by_parts = (
@@ -186,12 +186,12 @@ class CausalModel:
         if "position_ids" not in takes or any(getattr(self._model.config, key, None) for key in _WINDOWED):
             return False
         readings = [Reading(0, tokens, 1), Reading(1, others, 1)]
-        apart, _ = self._losses(alone(readings))
+        apart, _ = self._losses(one_per_row(readings))
         together, _ = self._losses([Row(half, readings)])
         return same(apart, together)
 
 
-def _slid(tokens: list[int], first: int, context: int) -> list[tuple[list[int], int]]:
+def _slide(tokens: list[int], first: int, context: int) -> list[tuple[list[int], int]]:
     """Windows half a context apart, and from which of its tokens on each is scored."""
     windows = [(tokens[:context], first)]
     stride = context // 2
@@ -203,4 +203,4 @@ def _slid(tokens: list[int], first: int, context: int) -> list[tuple[list[int], 
 
 
 def _blank(rows: int, length: int) -> Sheet:
-    return Sheet(alone([Reading(0, [0] * length, 1)] * rows))
+    return Sheet(one_per_row([Reading(0, [0] * length, 1)] * rows))

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from evaluators.errors import ConfigError, Unavailable
-from evaluators.models import tensorflow
+from ragtide.evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.models import tensorflow
 
 PICKLED = "pytorch_model.bin"
 FORMATS = (PICKLED, tensorflow.WEIGHTS)  # the first that is there is taken
@@ -15,7 +15,7 @@ _SAFE = "model.safetensors"
 Save = Callable[[Path], None]
 
 
-def converted(folder: Path) -> Path:
+def convert_weights(folder: Path) -> Path:
     """The folder's weights as safetensors, beside the file that they come from; there all at once or not at all.
 
     Raises `ConfigError` for a file that holds more than tensors by name, `Unavailable` where what reads it is missing.
@@ -37,7 +37,7 @@ def _of_pickle(path: Path) -> Save:
         import torch
         from safetensors.torch import save_file
     except ImportError as error:
-        raise Unavailable(f"{path} is read with torch: pip install 'ragwatch[models]'") from error
+        raise Unavailable(f"{path} is read with torch: pip install 'ragtide[models]'") from error
     try:
         held = torch.load(path, map_location="cpu", weights_only=True)
         tensors = {name: tensor.clone().contiguous() for name, tensor in held.items()}  # a copy: some share memory

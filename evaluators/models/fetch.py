@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evaluators.errors import ConfigError, Transient
-from evaluators.models.convert import FORMATS, converted
-from evaluators.models.files import ModelFiles, find, settings_of, source_of
-from evaluators.runtime.folders import is_whole, no_safetensors
-from evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.evaluators.models.convert import FORMATS, convert_weights
+from ragtide.evaluators.models.files import ModelFiles, find, settings_of, source_of
+from ragtide.evaluators.runtime.folders import is_whole, no_safetensors
+from ragtide.evaluators.settings import EvaluatorSettings
 
 _SMALL = ("*.json", "*.txt", "*.model")
 _CODE = "*.py"
@@ -20,15 +20,15 @@ _WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors", "*_*/model.safetens
 def fetch(name: str, settings: EvaluatorSettings, bar: Any = None) -> ModelFiles:
     """The model's files, once they are all here; what is here already is not fetched again.
 
-    `bar` is a class like `tqdm.auto.tqdm`, told of every byte. Raises as `fetched`; of a folder, as `find`.
+    `bar` is a class like `tqdm.auto.tqdm`, told of every byte. Raises as `download`; of a folder, as `find`.
     """
     source = source_of(name, settings)
     if not Path(source.place).expanduser().is_dir():
-        fetched(source.place, source.revision, settings_of(name, settings).remote_code, bar)
+        download(source.place, source.revision, settings_of(name, settings).remote_code, bar)
     return find(name, settings)
 
 
-def fetched(place: str, revision: str | None = None, code: bool = False, bar: Any = None) -> Path:
+def download(place: str, revision: str | None = None, code: bool = False, bar: Any = None) -> Path:
     """The folder of a Hugging Face model with its configuration, tokenizer and safetensors; weights come last.
 
     Where the hub has but a pickle, or what TensorFlow wrote, its tensors are rewritten as safetensors here and all else
@@ -37,7 +37,7 @@ def fetched(place: str, revision: str | None = None, code: bool = False, bar: An
     """
     from huggingface_hub import HfApi, snapshot_download
 
-    with _told(place, revision):
+    with _named_errors(place, revision):
         info = HfApi().model_info(place, revision=revision)
         names = [file.rfilename for file in info.siblings or ()]
         if "config.json" not in names:
@@ -51,14 +51,14 @@ def fetched(place: str, revision: str | None = None, code: bool = False, bar: An
         snapshot_download(place, revision=revision, allow_patterns=small, tqdm_class=bar)
         folder = Path(snapshot_download(place, revision=revision, allow_patterns=list(weights), tqdm_class=bar))
         if weights != _WEIGHTS:
-            converted(folder)
+            convert_weights(folder)
     if not is_whole(folder):  # the client is silent where the hub goes away between two of its calls
         raise Transient(f"{place} did not arrive whole: fetch it again")
     return folder
 
 
 @contextmanager
-def _told(place: str, revision: str | None) -> Iterator[None]:
+def _named_errors(place: str, revision: str | None) -> Iterator[None]:
     """What went wrong, in words that say what to do."""
     import httpx
     from huggingface_hub import errors

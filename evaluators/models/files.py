@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from evaluators import hub
-from evaluators.errors import ConfigError, Unavailable
-from evaluators.models.known import KNOWN, Known
-from evaluators.runtime.folders import fetched, hash_of, is_whole, no_safetensors, not_here, weights_in
-from evaluators.settings import EvaluatorSettings, ModelSettings
+from ragtide.evaluators import hub
+from ragtide.evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.models.known_models import KNOWN_MODELS, KnownModel
+from ragtide.evaluators.runtime.folders import cached_folder, hash_of, is_whole, no_safetensors, not_here, weights_in
+from ragtide.evaluators.settings import EvaluatorSettings, ModelSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ def source_of(name: str, settings: EvaluatorSettings) -> Source:
     """What the name means here; looks at no file."""
     own = settings_of(name, settings)
     place = own.source or name
-    known = KNOWN.get(place) or Known(place)
-    named = KNOWN.get(name) or known  # a folder of one's own in its stead is read as it would be
+    known = KNOWN_MODELS.get(place) or KnownModel(place)
+    named = KNOWN_MODELS.get(name) or known  # a folder of one's own in its stead is read as it would be
     return Source(name, known.source, own.revision or known.revision, known.multi_label or named.multi_label)
 
 
@@ -60,18 +60,18 @@ def find(name: str, settings: EvaluatorSettings) -> ModelFiles:
     source = source_of(name, settings)
     folder = Path(source.place).expanduser()
     if folder.is_dir():
-        return ModelFiles(source, checked(source, folder), None)
+        return ModelFiles(source, check_folder(source, folder), None)
     if folder.is_absolute() or source.place.startswith((".", "~")) or source.place.count("/") > 1:
         raise ConfigError(f"{source.setting}: there is no folder {source.place!r}")
     if not hub.NAME.match(source.place):
         raise ConfigError(f"{source.setting}: {source.place!r} is neither a folder nor a Hugging Face name")
-    snapshot = fetched(source.place, source.revision)
+    snapshot = cached_folder(source.place, source.revision)
     if snapshot is None:
         raise Unavailable(not_here(name))
     return ModelFiles(source, snapshot, snapshot.name)
 
 
-def checked(source: Source, folder: Path) -> Path:
+def check_folder(source: Source, folder: Path) -> Path:
     """The folder, if a model can be read from it; raises `ConfigError` that says what it lacks."""
     if is_whole(folder):
         return folder

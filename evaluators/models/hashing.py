@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluators.spec import Ask, ModelRef, Need, Vectors
+from ragtide.evaluators.spec import Ask, ModelRef, Need, Vectors
 
 _WORD = re.compile(r"\w+")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluators.errors import ConfigError
-from evaluators.models.files import ModelFiles
-from evaluators.models.known import SYNONYMS
-from evaluators.spec import ModelRef, Vectors
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.models.files import ModelFiles
+from ragtide.evaluators.models.known_models import SYNONYMS
+from ragtide.evaluators.spec import ModelRef, Vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.errors import ConfigError
-from evaluators.models.files import ModelFiles
-from evaluators.models.labels import configuration
-from evaluators.runtime.graph import hidden_states, inputs
-from evaluators.runtime.nodes import Nodes
-from evaluators.runtime.transformer import Transformer, differences, shape
-from evaluators.settings import ModelSettings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.models.files import ModelFiles
+from ragtide.evaluators.models.labels import configuration
+from ragtide.evaluators.runtime.graph import hidden_states, inputs
+from ragtide.evaluators.runtime.nodes import Nodes
+from ragtide.evaluators.runtime.transformer import Transformer, differences, shape
+from ragtide.evaluators.settings import ModelSettings
 
 # Of transformers: the tokenizers that put both texts of a pair down as one kind, and those that tell them apart.
 _ONE_KIND = ("DistilBert", "Roberta", "XLMRoberta", "Camembert")

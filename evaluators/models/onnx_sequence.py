@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from evaluators.models.files import ModelFiles
-from evaluators.models.onnx_classifier import read
-from evaluators.models.pieces import Pieces
-from evaluators.runtime.batches import Padded
-from evaluators.runtime.session import BATCH_TOKENS, Session
-from evaluators.settings import ModelSettings
-from evaluators.spec import Vectors
+from ragtide.evaluators.models.files import ModelFiles
+from ragtide.evaluators.models.onnx_classifier import read
+from ragtide.evaluators.models.pieces import Pieces
+from ragtide.evaluators.runtime.batches import PaddedBatch
+from ragtide.evaluators.runtime.session import BATCH_TOKENS, Session
+from ragtide.evaluators.settings import ModelSettings
+from ragtide.evaluators.spec import Vectors
 
 
 class OnnxSequence:
@@ -26,11 +26,11 @@ class OnnxSequence:
         self._kinds = model.kinds
         self._session = Session(files.folder, model.graph, settings.threads, int8)
 
-    def run(self, batches: Iterator[Padded]) -> Vectors:
+    def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
         """The logits of all batches, in order."""
         return np.concatenate([self._logits(batch) for batch in batches])
 
-    def _logits(self, batch: Padded) -> Vectors:
+    def _logits(self, batch: PaddedBatch) -> Vectors:
         if not self._kinds:
             return self._session.run(ids=batch.ids, mask=batch.mask)
         kinds = np.zeros_like(batch.ids) if batch.kinds is None else batch.kinds

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluators.errors import ConfigError
-from evaluators.runtime.batches import Ids, Window, shared_evenly
-from evaluators.surrogates import replaced
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.runtime.batches import Ids, Window, split_evenly
+from ragtide.evaluators.text.surrogates import replace_surrogates
 
 _LEAST_SHARE = 4  # of a pair the first text is left at least a quarter of the room, or the pair is not read
 
@@ -47,7 +47,9 @@ class Pieces:
 
     def of(self, texts: Sequence[str]) -> list[Ids]:
         """The tokens of each text, whole and without special ones."""
-        encoded = self._tokenizer.encode_batch_fast([replaced(text) for text in texts], add_special_tokens=False)
+        encoded = self._tokenizer.encode_batch_fast(
+            [replace_surrogates(text) for text in texts], add_special_tokens=False
+        )
         return [np.array(encoding.ids, np.int64) for encoding in encoded]
 
     def windows(self, texts: Sequence[Ids]) -> list[Window]:
@@ -62,7 +64,7 @@ class Pieces:
         left = room - sum(map(len, others))
         if len(first) > left and left < max(1, room // _LEAST_SHARE):
             return []
-        return [around.window((part, *others), self._with_kinds) for part in shared_evenly(first, max(1, left))]
+        return [around.window((part, *others), self._with_kinds) for part in split_evenly(first, max(1, left))]
 
 
 def _around(encoding: Any, texts: int) -> _Around:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.runtime.batches import Ids
+from ragtide.evaluators.runtime.batches import Ids
 
 LEAST_SHARED = 32  # tokens; below, what a mask of its own costs is more than they do
 LONGEST_ROW = (
@@ -95,15 +95,15 @@ class Sheet:
         return Sheet(self.lines[start:end])
 
 
-def alone(readings: Iterable[Reading]) -> list[Row]:
+def one_per_row(readings: Iterable[Reading]) -> list[Row]:
     """Each reading in a row of its own."""
     return [Row(len(reading.tokens), [reading]) for reading in readings]
 
 
-def sharing(readings: Iterable[Reading]) -> list[Row]:
+def share_prefixes(readings: Iterable[Reading]) -> list[Row]:
     """Each reading in a row: with its neighbours in dictionary order where that leaves fewer tokens to read."""
     rows: list[Row] = []
-    for row in alone(sorted(readings, key=lambda reading: reading.tokens)):
+    for row in one_per_row(sorted(readings, key=lambda reading: reading.tokens)):
         if not rows:
             rows.append(row)
             continue
@@ -111,17 +111,17 @@ def sharing(readings: Iterable[Reading]) -> list[Row]:
         common = _in_common(rows[-1].readings[-1].tokens, reading.tokens)
         if len(rows[-1].readings) > 1 and common >= 2 * rows[-1].shared:
             rows[-1:] = _without_last(rows[-1])
-        rows[-1:] = _joined(rows[-1], reading, common) or [rows[-1], row]
+        rows[-1:] = _join(rows[-1], reading, common) or [rows[-1], row]
     return rows
 
 
 def _without_last(row: Row) -> list[Row]:
     """The row, and its last reading in one of its own: it has more in common with the next."""
     *others, last = row.readings
-    return [*([Row(row.shared, others)] if len(others) > 1 else alone(others)), *alone([last])]
+    return [*([Row(row.shared, others)] if len(others) > 1 else one_per_row(others)), *one_per_row([last])]
 
 
-def _joined(row: Row, reading: Reading, common: int) -> list[Row]:
+def _join(row: Row, reading: Reading, common: int) -> list[Row]:
     """The row with the reading in it, nothing where that would save nothing; `common` is what its last one shares."""
     shared = min(row.shared, common)
     joined = Row(shared, [*row.readings, reading])

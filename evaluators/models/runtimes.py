@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from evaluators.errors import ConfigError
-from evaluators.models.files import ModelFiles
-from evaluators.models.labels import Labels
-from evaluators.models.onnx_classifier import why_not
-from evaluators.models.onnx_sequence import OnnxSequence
-from evaluators.models.sequence import Backend, SequenceModel
-from evaluators.models.torch_sequence import TorchSequence
-from evaluators.runtime import choice
-from evaluators.runtime.installed import lacking
-from evaluators.runtime.int8 import asks
-from evaluators.runtime.torch_device import device_of
-from evaluators.settings import ModelSettings
-from evaluators.spec import Vectors
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.models.files import ModelFiles
+from ragtide.evaluators.models.labels import Labels
+from ragtide.evaluators.models.onnx_classifier import why_not
+from ragtide.evaluators.models.onnx_sequence import OnnxSequence
+from ragtide.evaluators.models.sequence import Backend, SequenceModel
+from ragtide.evaluators.models.torch_sequence import TorchSequence
+from ragtide.evaluators.runtime import choice
+from ragtide.evaluators.runtime.int8 import asks
+from ragtide.evaluators.runtime.packages import missing_packages
+from ragtide.evaluators.runtime.torch_device import device_of
+from ragtide.evaluators.settings import ModelSettings
+from ragtide.evaluators.spec import Vectors
 
 
 def what_is_missing(files: ModelFiles, settings: ModelSettings) -> str | None:
@@ -28,14 +28,16 @@ def what_is_missing(files: ModelFiles, settings: ModelSettings) -> str | None:
     if settings.backend == "onnx" and graph_lacks:
         raise ConfigError(
             f"the model {name} cannot run on the onnx backend: {graph_lacks}. "
-            f"Leave evaluators.models.\"{name}\".backend unset (torch: pip install 'ragwatch[models]')"
+            f"Leave evaluators.models.\"{name}\".backend unset (torch: pip install 'ragtide[models]')"
         )
     if settings.backend != "auto":
-        return lacking(f"the model {name}", settings.backend)
-    return None if _able(files, settings) else lacking(f"the model {name}", "torch", graph_lacks or "")
+        return missing_packages(f"the model {name}", settings.backend)
+    return None if _able(files, settings) else missing_packages(f"the model {name}", "torch", graph_lacks or "")
 
 
-def chosen(files: ModelFiles, revision: str, settings: ModelSettings, labels: Labels, pairs: bool) -> SequenceModel:
+def load_fastest(
+    files: ModelFiles, revision: str, settings: ModelSettings, labels: Labels, pairs: bool
+) -> SequenceModel:
     """The classifier, ready to use, where `what_is_missing` says nothing. `pairs`: it is asked of two texts alone.
 
     Raises `ConfigError` for weights that give no numbers.
@@ -53,7 +55,7 @@ def chosen(files: ModelFiles, revision: str, settings: ModelSettings, labels: La
         return SequenceModel(revision, backend, labels).answer(sample)
 
     try:
-        _, backend = choice.chosen(
+        _, backend = choice.choose_runtime(
             revision,
             settings,
             {one: makers[one] for one in able},
@@ -71,5 +73,5 @@ def chosen(files: ModelFiles, revision: str, settings: ModelSettings, labels: La
 def _able(files: ModelFiles, settings: ModelSettings) -> Sequence[str]:
     """The backends that can run it, as far as settings allow them."""
     allowed = ["torch", "onnx"] if settings.backend == "auto" else [settings.backend]
-    installed = [backend for backend in allowed if lacking("", backend) is None]
+    installed = [backend for backend in allowed if missing_packages("", backend) is None]
     return [backend for backend in installed if backend == "torch" or why_not(files, settings) is None]

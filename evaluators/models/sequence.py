@@ -5,13 +5,13 @@ from typing import Protocol
 
 import numpy as np
 
-from evaluators.models.labels import Labels
-from evaluators.models.pieces import Pieces
-from evaluators.runtime.batches import Runs, Window, in_batches
-from evaluators.spec import Ask, Vectors
+from ragtide.evaluators.models.labels import Labels
+from ragtide.evaluators.models.pieces import Pieces
+from ragtide.evaluators.runtime.batches import BatchRunner, Window, in_batches
+from ragtide.evaluators.spec import Ask, Vectors
 
 
-class Backend(Runs, Protocol):
+class Backend(BatchRunner, Protocol):
     """What differs between the runtimes: what runs a model's batches (to logits), and the model's tokenizer."""
 
     pieces: Pieces

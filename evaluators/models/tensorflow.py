@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.errors import ConfigError, Unavailable
 
 WEIGHTS = "tf_model.h5"
 FAMILIES = ("bert", "distilbert")  # whose tensors are known to come out under the right names
@@ -27,7 +27,7 @@ def tensors_of(folder: Path) -> Mapping[str, Tensor]:
     try:
         import h5py
     except ImportError as error:
-        raise Unavailable(f"{folder / WEIGHTS} is read with h5py: pip install 'ragwatch[models]'") from error
+        raise Unavailable(f"{folder / WEIGHTS} is read with h5py: pip install 'ragtide[models]'") from error
     _check(folder)
     tensors: dict[str, Tensor] = {}
     left = (folder / WEIGHTS).stat().st_size
@@ -40,7 +40,7 @@ def tensors_of(folder: Path) -> Mapping[str, Tensor]:
         # a small file may claim to hold much, or point to other files
         if left < 0 or held.dtype.kind != "f" or held.external or held.is_virtual:
             raise ValueError(path)
-        name, turned = named(path)
+        name, turned = tensor_name(path)
         values = held[()].astype(np.float32)
         tensors[name] = np.ascontiguousarray(values.T if turned else values)
 
@@ -52,7 +52,7 @@ def tensors_of(folder: Path) -> Mapping[str, Tensor]:
     return tensors
 
 
-def named(path: str) -> tuple[str, bool]:
+def tensor_name(path: str) -> tuple[str, bool]:
     """What safetensors call the tensor at that place of the file, and whether theirs is transposed.
 
     A place is "layer/model/part/.../kind:0", layer being the model's outermost part that the tensor belongs to.

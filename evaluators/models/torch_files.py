@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from evaluators.errors import ConfigError
-from evaluators.models.files import ModelFiles
-from evaluators.settings import ModelSettings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.models.files import ModelFiles
+from ragtide.evaluators.settings import ModelSettings
 
 # Position embeddings of these begin behind the one of the padding token: of 514 places 512 are for tokens.
 _POSITIONS_AFTER_PADDING = ("roberta", "camembert", "longformer", "mpnet", "xmod", "ibert", "data2vec-text")
 _UNLIMITED = 1 << 20  # a tokenizer without a limit says 10**30
 
 
-def loaded(kind: str, files: ModelFiles, settings: ModelSettings, dtype: Any) -> tuple[Any, Any]:
+def load_model(kind: str, files: ModelFiles, settings: ModelSettings, dtype: Any) -> tuple[Any, Any]:
     """Model, of a class of transformers such as AutoModelForCausalLM, and fast tokenizer.
 
     Raises `ConfigError` with what transformers said.

@@ -4,14 +4,14 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from evaluators.models.files import ModelFiles
-from evaluators.models.pieces import Pieces
-from evaluators.models.torch_files import loaded, most_tokens
-from evaluators.runtime.batches import Padded
-from evaluators.runtime.torch_batches import TorchBatches
-from evaluators.runtime.torch_device import device_of, dtype_of, moved, ready
-from evaluators.settings import ModelSettings
-from evaluators.spec import Vectors
+from ragtide.evaluators.models.files import ModelFiles
+from ragtide.evaluators.models.pieces import Pieces
+from ragtide.evaluators.models.torch_files import load_model, most_tokens
+from ragtide.evaluators.runtime.batches import PaddedBatch
+from ragtide.evaluators.runtime.torch_batches import TorchBatches
+from ragtide.evaluators.runtime.torch_device import device_of, dtype_of, move_to_device, warm_up
+from ragtide.evaluators.settings import ModelSettings
+from ragtide.evaluators.spec import Vectors
 
 
 class TorchSequence:
@@ -22,21 +22,21 @@ class TorchSequence:
 
         disable_progress_bar()  # a worker's log is no terminal
         device = device_of(settings.device)
-        model, tokenizer = loaded("AutoModelForSequenceClassification", files, settings, dtype_of(settings, device))
-        self._model = moved(model, device, files.source.name)
+        model, tokenizer = load_model("AutoModelForSequenceClassification", files, settings, dtype_of(settings, device))
+        self._model = move_to_device(model, device, files.source.name)
         takes = inspect.signature(model.forward).parameters
         with_kinds = "token_type_ids" in takes and "token_type_ids" in tokenizer.model_input_names
         pad = tokenizer.pad_token_id or 0
         self.pieces = Pieces(tokenizer.backend_tokenizer, most_tokens(model.config, tokenizer), pad, with_kinds)
         self._batches = TorchBatches(self._logits, device, settings.threads)
-        ready(self._batches, device, settings.batch_tokens, self.pieces.max_tokens)
+        warm_up(self._batches, device, settings.batch_tokens, self.pieces.max_tokens)
 
     @property
     def batch_tokens(self) -> int:
         """Padded tokens of one forward pass; fewer once the device ran out of memory."""
         return self._batches.batch_tokens
 
-    def run(self, batches: Iterator[Padded]) -> Vectors:
+    def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
         """The logits of all batches, in order."""
         return self._batches.run(batches)
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.spec import Vectors
+from ragtide.evaluators.spec import Vectors
 
 Ids = npt.NDArray[np.int64]
 Tokens = TypeVar("Tokens", Sequence[int], Ids)
@@ -24,7 +24,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Padded:
+class PaddedBatch:
     """Windows as a model takes them, [batch, length] each."""
 
     ids: Ids
@@ -45,14 +45,14 @@ class Padded:
         named = {"input_ids": self.ids, "attention_mask": self.mask}
         return named if self.kinds is None else {**named, "token_type_ids": self.kinds}
 
-    def rows(self, start: int, end: int) -> "Padded":
+    def rows(self, start: int, end: int) -> "PaddedBatch":
         """Some of the windows, without the padding that the others needed."""
         most = int(self.mask[start:end].sum(axis=1).max())
         kinds = None if self.kinds is None else self.kinds[start:end, :most]
-        return Padded(self.ids[start:end, :most], self.mask[start:end, :most], kinds)
+        return PaddedBatch(self.ids[start:end, :most], self.mask[start:end, :most], kinds)
 
 
-class Limited(Protocol):
+class TokenLimit(Protocol):
     """What has a limit on one forward pass; it may change from one to the next."""
 
     @property
@@ -61,7 +61,7 @@ class Limited(Protocol):
         ...
 
 
-def packed(lengths: Sequence[int], limited: Limited) -> Iterator[list[int]]:
+def pack(lengths: Sequence[int], limited: TokenLimit) -> Iterator[list[int]]:
     """Every index once, longest first, in batches that hold at most `batch_tokens` once padded (or one window), and no
     more padding than a quarter of that.
     """
@@ -78,7 +78,7 @@ def packed(lengths: Sequence[int], limited: Limited) -> Iterator[list[int]]:
         start += size
 
 
-def padded(windows: Sequence[Window], pad: int = 0) -> Padded:
+def pad_windows(windows: Sequence[Window], pad: int = 0) -> PaddedBatch:
     """The windows side by side, padded on the right with the token `pad`."""
     lengths = np.array([len(window.ids) for window in windows])
     inside = np.arange(lengths.max()) < lengths[:, None]
@@ -88,10 +88,10 @@ def padded(windows: Sequence[Window], pad: int = 0) -> Padded:
     if len(windows[0].kinds):
         kinds = np.zeros(inside.shape, np.int64)
         kinds[inside] = np.concatenate([window.kinds for window in windows])
-    return Padded(ids, inside.astype(np.int64), kinds)
+    return PaddedBatch(ids, inside.astype(np.int64), kinds)
 
 
-def shared_evenly(pieces: Tokens, room: int) -> list[Tokens]:
+def split_evenly(pieces: Tokens, room: int) -> list[Tokens]:
     """As few windows of at most `room` as hold all pieces, their lengths at most one apart; one, if empty, at least."""
     if len(pieces) <= room:
         return [pieces]
@@ -100,22 +100,22 @@ def shared_evenly(pieces: Tokens, room: int) -> list[Tokens]:
     return [pieces[start:end] for start, end in pairwise(edges)]
 
 
-class Runs(Limited, Protocol):
+class BatchRunner(TokenLimit, Protocol):
     """What runs padded batches: one model on one device."""
 
-    def run(self, batches: Iterator[Padded]) -> Vectors:
+    def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
         """The rows of all batches, in order: float32 [windows, outputs]. Safe to call from several threads."""
         ...
 
 
-def in_batches(model: Runs, windows: Sequence[Window], pad: int = 0) -> Vectors:
+def in_batches(model: BatchRunner, windows: Sequence[Window], pad: int = 0) -> Vectors:
     """The model's row of each window (one or more), in order, whatever order it read them in."""
     order: list[int] = []
 
-    def batches() -> Iterator[Padded]:
-        for batch in packed([len(window.ids) for window in windows], model):
+    def batches() -> Iterator[PaddedBatch]:
+        for batch in pack([len(window.ids) for window in windows], model):
             order.extend(batch)
-            yield padded([windows[i] for i in batch], pad)
+            yield pad_windows([windows[i] for i in batch], pad)
 
     given = model.run(batches())
     rows = np.empty_like(given)

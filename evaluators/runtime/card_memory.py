@@ -19,7 +19,7 @@ class CardMemory:
         return f"cuda:{self.number}"
 
     @property
-    def taken_bytes(self) -> int:
+    def reserved_bytes(self) -> int:
         """What torch holds of it for this process, in use or kept for the next batch; CUDA takes its own beside it."""
         import torch
 

@@ -9,13 +9,13 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from evaluators.errors import ConfigError
+from ragtide.evaluators.errors import ConfigError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CardSlot:
     """A process's place on a card: its own for as long as it lives, however it ends."""
 
     card: str  # as CUDA_VISIBLE_DEVICES names it
@@ -30,11 +30,11 @@ def take_card(workers_per_card: int) -> str | None:
     Raises `ConfigError` where every place is taken. The processes agree by locked files in the temporary folder:
     containers that do not share it need their cards from whoever starts them.
     """
-    place = placed(cards(os.environ), workers_per_card, Path(tempfile.gettempdir()))
-    if place is None:
+    slot = take_slot(cards(os.environ), workers_per_card, Path(tempfile.gettempdir()))
+    if slot is None:
         return None
-    os.environ[VISIBLE] = place.card
-    return place.card
+    os.environ[VISIBLE] = slot.card
+    return slot.card
 
 
 def cards(environment: Mapping[str, str]) -> Sequence[str]:
@@ -49,18 +49,18 @@ def cards(environment: Mapping[str, str]) -> Sequence[str]:
     return [str(number) for number in range(torch.cuda.device_count())]  # asks the driver, starts nothing on a card
 
 
-def placed(found: Sequence[str], workers_per_card: int, folder: Path) -> Place | None:
+def take_slot(found: Sequence[str], workers_per_card: int, folder: Path) -> CardSlot | None:
     """The first free place: one on every card before a second on any. None without cards; else as `take_card`."""
     for number in range(workers_per_card):
         for card in found:
-            name = folder / f"ragwatch-{os.getuid()}-gpu-{card}-{number}.lock"
+            name = folder / f"ragtide-{os.getuid()}-gpu-{card}-{number}.lock"
             lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(lock)
             else:
-                return Place(card, lock)
+                return CardSlot(card, lock)
     if not found:
         return None
     raise ConfigError(

@@ -4,15 +4,15 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
-from evaluators.runtime.batches import Runs
-from evaluators.runtime.fastest import fastest
-from evaluators.runtime.int8 import within
-from evaluators.settings import EncoderSettings, ModelSettings
-from evaluators.spec import Vectors
+from ragtide.evaluators.runtime.batches import BatchRunner
+from ragtide.evaluators.runtime.fastest import fastest
+from ragtide.evaluators.runtime.int8 import is_within_tolerance
+from ragtide.evaluators.settings import EncoderSettings, ModelSettings
+from ragtide.evaluators.spec import Vectors
 
 _log = logging.getLogger(__name__)
 
-Runtime = TypeVar("Runtime", bound=Runs)
+Runtime = TypeVar("Runtime", bound=BatchRunner)
 
 
 class Choice(NamedTuple, Generic[Runtime]):
@@ -22,7 +22,7 @@ class Choice(NamedTuple, Generic[Runtime]):
     runtime: Runtime
 
 
-def chosen(
+def choose_runtime(
     model: str,
     settings: EncoderSettings | ModelSettings,
     makers: Mapping[str, Callable[[], Runtime]],
@@ -37,7 +37,7 @@ def chosen(
     tolerance = settings.int8_tolerance
     if tolerance is not None and "onnx" in makers:
         tried = quantized()
-        if within(model, tolerance, scores(makers["onnx"]()), scores(tried)):
+        if is_within_tolerance(model, tolerance, scores(makers["onnx"]()), scores(tried)):
             return Choice("onnx", tried)
     elif tolerance is not None:
         _log.warning("model %s runs in float: int8 needs the backend onnx, on the CPU", model)

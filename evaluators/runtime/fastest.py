@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
-from evaluators.runtime.batches import Runs, Window, padded
+from ragtide.evaluators.runtime.batches import BatchRunner, Window, pad_windows
 
 _log = logging.getLogger(__name__)
 
@@ -14,7 +14,7 @@ TOKENS = 128  # of a pass
 ROUNDS = 3  # of which the best counts
 BUDGET_S = 1.5  # no further length or round after that
 
-Runtime = TypeVar("Runtime", bound=Runs)
+Runtime = TypeVar("Runtime", bound=BatchRunner)
 
 _measured: dict[tuple[str, Hashable], str] = {}
 
@@ -48,7 +48,7 @@ def _seconds(made: Mapping[str, Runtime], most: int, clock: Callable[[], float])
     for length in LENGTHS * ROUNDS:
         if best and clock() - began > BUDGET_S:
             break
-        batch = padded([Window([1] * min(length, most))] * max(1, TOKENS // length))
+        batch = pad_windows([Window([1] * min(length, most))] * max(1, TOKENS // length))
         for name, runtime in made.items():
             started = clock()
             runtime.run(iter([batch]))

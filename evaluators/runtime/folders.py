@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from evaluators import hub
+from ragtide.evaluators import hub
 
 _CHUNK = 1 << 20
 
 
-def fetched(name: str, revision: str | None = None) -> Path | None:
+def cached_folder(name: str, revision: str | None = None) -> Path | None:
     """The folder in Hugging Face's cache that holds all of the model's revision, None where there is none."""
     folder = hub.snapshot(name, revision)
     return folder if folder and is_whole(folder) else None
@@ -19,7 +19,7 @@ def fetched(name: str, revision: str | None = None) -> Path | None:
 
 def not_here(name: str) -> str:
     """That a model is missing, with the command that fetches it."""
-    return f"the model {name} is not here: ragwatch models fetch {name}"
+    return f"the model {name} is not here: ragtide models fetch {name}"
 
 
 def is_whole(folder: Path) -> bool:

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from evaluators.runtime.nodes import Nodes, Shape
-from evaluators.runtime.transformer import BERT, DISTILBERT, Layer, Transformer
+from ragtide.evaluators.runtime.nodes import Nodes, Shape
+from ragtide.evaluators.runtime.transformer import BERT, DISTILBERT, Layer, Transformer
 
 WORDS = "embeddings.word_embeddings.weight"
 

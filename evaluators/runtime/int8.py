@@ -4,20 +4,20 @@ import logging
 
 import numpy as np
 
-from evaluators.runtime.int8_sample import PAIRS, TEXTS
-from evaluators.spec import Ask, Vectors
+from ragtide.evaluators.runtime.int8_sample import PAIRS, TEXTS
+from ragtide.evaluators.spec import Ask, Vectors
 
 _log = logging.getLogger(__name__)
 
 
-def marked(revision: str, tolerance: float | None) -> str:
+def revision_with_int8(revision: str, tolerance: float | None) -> str:
     """The revision as scores name it: by the tolerance alone, so that all machines' scores are one series, whatever
     each of them runs in.
     """
     return revision if tolerance is None else f"{revision}+int8~{tolerance:g}"
 
 
-def within(model: str, tolerance: float, exact: Vectors, quantized: Vectors) -> bool:
+def is_within_tolerance(model: str, tolerance: float, exact: Vectors, quantized: Vectors) -> bool:
     """Whether no score differs by more than the tolerance; logged either way. NaN: a text that is not read at all."""
     off = np.where(np.isnan(exact), 0, np.abs(exact - quantized))
     worst = float(off.max())

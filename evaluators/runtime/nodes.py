@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.runtime.weights import Weights
-from evaluators.spec import Vectors
+from ragtide.evaluators.runtime.weights import Weights
+from ragtide.evaluators.spec import Vectors
 
 Tensor = npt.NDArray[Any]
 Shape = tuple[str | int, ...]
@@ -88,7 +88,7 @@ class Nodes:
         """x W^T from whole numbers: x = s (q - 128) with an s for each token, W = t p with a t for each column."""
         from onnx import TensorProto
 
-        columns = quantized(self._weights[name])
+        columns = quantize(self._weights[name])
         largest = self.op("ReduceMax", self.op("Abs", x), self.ints("last", -1), keepdims=1)
         scale = self.op("Mul", self.op("Max", largest, self.float("least", 1e-12)), self.float("step", 1 / 127))
         shifted = self.op("Add", self.op("Div", x, scale), self.float("shift", 128.5))  # casting cuts the fraction
@@ -110,7 +110,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantized:
+class QuantizedWeight:
     """A linear layer's weight [outputs, inputs] as `scale` times `whole`.
 
     Signed, for unsigned ones are no faster than floats. A processor without VNNI may lose the highest sums: what that
@@ -121,11 +121,11 @@ class Quantized:
     scale: Vectors  # [outputs]
 
 
-def quantized(weight: Vectors) -> Quantized:
+def quantize(weight: Vectors) -> QuantizedWeight:
     """The weight in int8, symmetric, with a scale for each output; off by half a step at most."""
     scale = np.maximum(np.abs(weight).max(axis=1), 1e-12) / 127
     whole = np.rint(weight / scale[:, None]).astype(np.int8)
-    return Quantized(np.ascontiguousarray(whole.T), scale.astype(np.float32))
+    return QuantizedWeight(np.ascontiguousarray(whole.T), scale.astype(np.float32))
 
 
 def _external(name: str, values: Tensor) -> Any:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluators.runtime.graph import WORDS
-from evaluators.runtime.nodes import Nodes, Tensor
-from evaluators.runtime.weights import Weights
-from evaluators.spec import Vectors
+from ragtide.evaluators.runtime.graph import WORDS
+from ragtide.evaluators.runtime.nodes import Nodes, Tensor
+from ragtide.evaluators.runtime.weights import Weights
+from ragtide.evaluators.spec import Vectors
 
 BATCH_TOKENS = 256  # the fastest of 128 to 4096, and the leanest
 

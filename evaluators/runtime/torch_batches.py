@@ -6,9 +6,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from evaluators.errors import DeviceLost
-from evaluators.runtime.batches import Ids
-from evaluators.spec import Vectors
+from ragtide.evaluators.errors import DeviceLost
+from ragtide.evaluators.runtime.batches import Ids
+from ragtide.evaluators.spec import Vectors
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class TorchBatches:
             self._torch.set_num_threads(self._threads)
         try:
             with self._torch.inference_mode():
-                rows = [given for batch in batches for given in self._given(batch)]
+                rows = [given for batch in batches for given in self._rows_of(batch)]
                 return np.asarray(self._torch.cat(rows).float().cpu().numpy(), np.float32)
         except RuntimeError as error:
             if out_of_memory(error) or not _of_the_device(error):
@@ -74,7 +74,7 @@ class TorchBatches:
             said = str(error).partition("\n")[0]
             raise DeviceLost(f"{self._device} computes no more in this process: {said}") from error
 
-    def _given(self, batch: Batch) -> list[Any]:
+    def _rows_of(self, batch: Batch) -> list[Any]:
         """The batch's rows; of parts of it where the whole is too large for the device's memory."""
         count = len(batch)
         try:
@@ -86,7 +86,7 @@ class TorchBatches:
         rows, start = [], 0
         while start < count:
             end = start + max(1, count * self.batch_tokens // batch.tokens)
-            rows += self._given(batch.rows(start, min(end, count)))
+            rows += self._rows_of(batch.rows(start, min(end, count)))
             start = end
         return rows
 
@@ -130,7 +130,7 @@ def _of_the_device(error: RuntimeError) -> bool:
     return isinstance(error, torch.AcceleratorError) or "CUDA error" in str(error)
 
 
-def fitting(seconds_of: Callable[[int], float], first: int = FIRST_TOKENS, most: int = MOST_TOKENS) -> int:
+def fastest_batch_tokens(seconds_of: Callable[[int], float], first: int = FIRST_TOKENS, most: int = MOST_TOKENS) -> int:
     """The tokens of a forward pass beyond which twice as many are hardly faster, or no longer fit.
 
     `seconds_of(tokens)` is the time of one such pass; it raises `MemoryError` where the device has no room for it.

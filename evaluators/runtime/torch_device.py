@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from evaluators.errors import ConfigError
-from evaluators.runtime.batches import Padded
-from evaluators.runtime.card_memory import within_bound
-from evaluators.runtime.torch_batches import Batch, TorchBatches, fitting, out_of_memory
-from evaluators.settings import EncoderSettings, ModelSettings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.runtime.batches import PaddedBatch
+from ragtide.evaluators.runtime.card_memory import within_bound
+from ragtide.evaluators.runtime.torch_batches import Batch, TorchBatches, fastest_batch_tokens, out_of_memory
+from ragtide.evaluators.settings import EncoderSettings, ModelSettings
 
 _log = logging.getLogger(__name__)
 _TYPICAL = 128  # tokens of a window while batches are measured
@@ -46,14 +46,14 @@ def dtype_of(settings: EncoderSettings | ModelSettings, device: Any) -> Any:
     return getattr(torch, settings.dtype)
 
 
-def moved(model: Any, device: Any, name: str) -> Any:
+def move_to_device(model: Any, device: Any, name: str) -> Any:
     """The model on the device, to be read and not trained. Raises `ConfigError` where it does not fit there."""
-    with fitted(f"the model {name}", device):
+    with memory_errors(f"the model {name}", device):
         return model.to(device).eval()
 
 
 @contextmanager
-def fitted(what: str, device: Any) -> Iterator[None]:
+def memory_errors(what: str, device: Any) -> Iterator[None]:
     """`ConfigError` where the device has no memory left for it."""
     try:
         yield
@@ -69,10 +69,10 @@ def fitted(what: str, device: Any) -> Iterator[None]:
 
 def blank(rows: int, length: int) -> Batch:
     """Windows of one token over and over."""
-    return Padded(np.ones((rows, length), np.int64), np.ones((rows, length), np.int64))
+    return PaddedBatch(np.ones((rows, length), np.int64), np.ones((rows, length), np.int64))
 
 
-def ready(
+def warm_up(
     batches: TorchBatches,
     device: Any,
     batch_tokens: int | None,
@@ -88,9 +88,9 @@ def ready(
     from torch.cuda import empty_cache
 
     length = min(max_tokens, _TYPICAL)
-    with fitted(f"a model's work on a text of {max_tokens if device.type == 'cuda' else length} tokens", device):
+    with memory_errors(f"a model's work on a text of {max_tokens if device.type == 'cuda' else length} tokens", device):
         if device.type == "cuda" and batch_tokens is None:
-            batches.batch_tokens = fitting(_timed(batches, length, example))
+            batches.batch_tokens = fastest_batch_tokens(_timer(batches, length, example))
             empty_cache()  # what the largest of them took; other processes may share the card
             _log.info("on %s %d tokens at once", device, batches.batch_tokens)
         elif batch_tokens is not None:
@@ -99,7 +99,7 @@ def ready(
         return int(batches.run(iter([example(*warm)])).shape[1])
 
 
-def _timed(batches: TorchBatches, length: int, example: Callable[[int, int], Batch]) -> Callable[[int], float]:
+def _timer(batches: TorchBatches, length: int, example: Callable[[int, int], Batch]) -> Callable[[int], float]:
     """Seconds of a forward pass over so many tokens, the second of two; `MemoryError` where it does not fit."""
 
     def seconds(tokens: int) -> float:

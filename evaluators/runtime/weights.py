@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.errors import ConfigError
-from evaluators.spec import Vectors
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.spec import Vectors
 
 _DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
 _BASE = re.compile(r"^(?:bert|distilbert|roberta)\.")  # before the names of a transformer that has a head

@@ -1,4 +1,7 @@
-"""Average precision and recall of one class, from counts of predictions by score: `evaluators.classes.score_bins`."""
+"""Average precision and recall of one class, from counts by score.
+
+See `ragtide.evaluators.classification.score_bins`.
+"""
 
 import numpy as np
 import numpy.typing as npt

@@ -29,11 +29,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.classes.score_bins import score_bin
-from evaluators.parts import part_key
-from evaluators.vision.matching import NONE, Matches, matches
-from evaluators.vision.polygons import Floats
-from evaluators.vision.regions import Scene
+from ragtide.evaluators.classification.score_bins import score_bin
+from ragtide.evaluators.parts import part_key
+from ragtide.evaluators.vision.matching import NONE, Matches, matches
+from ragtide.evaluators.vision.polygons import Floats
+from ragtide.evaluators.vision.regions import Scene
 
 
 class Grid(NamedTuple):
@@ -59,14 +59,14 @@ class Errors(NamedTuple):
     unpredicted: list[int]
 
 
-class Counted(NamedTuple):
+class ImageCounts(NamedTuple):
     """What an image adds, and where its model erred."""
 
     parts: dict[str, float]
     errors: Errors
 
 
-def count(scene: Scene, overlaps: Floats, grid: Grid, curve_iou: float) -> Counted:
+def count(scene: Scene, overlaps: Floats, grid: Grid, curve_iou: float) -> ImageCounts:
     """The parts of one image; every prediction has a score. `overlaps` are IoUs, [predicted, expected]."""
     counts: Counter[str] = Counter({part_key(f"images.{'.'.join(map(str, grid))}"): 1})
     scores = [region.score or 0.0 for region in scene.predicted]
@@ -79,14 +79,14 @@ def count(scene: Scene, overlaps: Floats, grid: Grid, curve_iou: float) -> Count
         there = region.label in present
         counts[part_key(f"{'predicted' if there else 'unexpected'}.{place}", region.label)] += 1
     found = matches(overlaps, same, scores, [*(iou / 1000 for iou in grid.ious), curve_iou])
-    for prediction, first, last in _stretches(found[:-1] != NONE):
+    for prediction, first, last in _runs_of_true(found[:-1] != NONE):
         name = f"matched.{grid.ious[first]}.{grid.ious[last]}.{bins[prediction]}"
         counts[part_key(name, scene.predicted[prediction].label)] += 1
     errors = _curve(counts, scene, bins, found[-1], (overlaps >= curve_iou) & ~same)
-    return Counted({key: float(number) for key, number in counts.items()}, errors)
+    return ImageCounts({key: float(number) for key, number in counts.items()}, errors)
 
 
-def _stretches(true: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
+def _runs_of_true(true: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
     """Each column's stretches of true ones: column, first row and last row."""
     edges = np.diff(np.pad(true, ((1, 1), (0, 0))).astype(np.int8), axis=0)
     columns, rows = np.nonzero(edges.T)  # column by column, where each starts and the row after its end in turn

@@ -2,7 +2,7 @@
 
 
 class Malformed(ValueError):
-    """They are not what `evaluators.vision.regions` takes; the message says what is, and quotes nothing."""
+    """They are not what `ragtide.evaluators.vision.regions` takes; the message says what is, and quotes nothing."""
 
 
 class TooLarge(ValueError):

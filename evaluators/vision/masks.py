@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.vision.errors import Malformed
+from ragtide.evaluators.vision.errors import Malformed
 
 Runs = npt.NDArray[np.int64]
 LONGEST_SIDE = 65_535  # pixels
@@ -42,7 +42,7 @@ def read_mask(written: Any) -> Mask:
     raise Malformed("a mask is rows of 0 and 1, or an object with size and counts")
 
 
-def written_in(mask: Any) -> int:
+def encoded_length(mask: Any) -> int:
     """How many numbers, or characters of compressed counts, a mask is written in, if it is one."""
     if isinstance(mask, dict):
         counts = mask.get("counts")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.vision.polygons import Floats
+from ragtide.evaluators.vision.polygons import Floats
 
 NONE = -1
 Matches = npt.NDArray[np.int64]

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluators.vision.errors import TooLarge
-from evaluators.vision.masks import Mask, common
-from evaluators.vision.polygons import Floats, areas, areas_in_common
-from evaluators.vision.regions import Scene
+from ragtide.evaluators.vision.errors import TooLarge
+from ragtide.evaluators.vision.masks import Mask, common
+from ragtide.evaluators.vision.polygons import Floats, areas, areas_in_common
+from ragtide.evaluators.vision.regions import Scene
 
 MOST_PAIRS = 250_000
 MOST_RUN_PAIRS = 10_000_000  # runs of predicted masks, once for each expected mask

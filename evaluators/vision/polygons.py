@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.vision.errors import Malformed, TooLarge
+from ragtide.evaluators.vision.errors import Malformed, TooLarge
 
 Floats = npt.NDArray[np.float64]
 MOST_VERTICES = 2_000  # of one polygon

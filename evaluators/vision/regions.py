@@ -15,12 +15,12 @@ fields of a region are left alone.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evaluators.outcome import Failed, NotApplicable
-from evaluators.parts import class_label
-from evaluators.trace import Boxes
-from evaluators.vision.errors import Malformed, TooLarge
-from evaluators.vision.masks import Mask, read_mask, written_in
-from evaluators.vision.polygons import MOST_VERTICES, Floats, read_polygon
+from ragtide.evaluators.outcome import Failed, NotApplicable
+from ragtide.evaluators.parts import class_label
+from ragtide.evaluators.trace import Boxes
+from ragtide.evaluators.vision.errors import Malformed, TooLarge
+from ragtide.evaluators.vision.masks import Mask, encoded_length, read_mask
+from ragtide.evaluators.vision.polygons import MOST_VERTICES, Floats, read_polygon
 
 FORMS = ("box", "polygon", "mask")
 MOST_REGIONS = 10_000  # expected or predicted: the evaluators' budget
@@ -57,7 +57,7 @@ def read_scene(boxes: Boxes, forms: Sequence[str] = FORMS) -> Scene | NotApplica
         form = _form("expected", boxes.expected) or _form("predicted", boxes.predicted)
         if form not in forms:
             return NotApplicable("other_form")
-        if sum(written_in(region.get("mask")) for region in (*boxes.expected, *boxes.predicted)) > MOST_WRITTEN:
+        if sum(encoded_length(region.get("mask")) for region in (*boxes.expected, *boxes.predicted)) > MOST_WRITTEN:
             return NotApplicable("too_long")
         expected = _regions("expected", form, boxes.expected)
         predicted = _regions("predicted", form, boxes.predicted)

@@ -1,14 +1,14 @@
-"""From the summed parts of images to average precision and recall: `evaluators.vision.counts` says what parts mean."""
+"""Average precision and recall from the summed parts of images, as `ragtide.evaluators.vision.counts` has them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from evaluators.classes.score_bins import BINS
-from evaluators.parts import ClassValue, Combined, name_and_labels
-from evaluators.vision.average_precision import Counts, average_precision, average_recall
-from evaluators.vision.counts import Grid
+from ragtide.evaluators.classification.score_bins import BINS
+from ragtide.evaluators.parts import ClassValue, Combined, name_and_labels
+from ragtide.evaluators.vision.average_precision import Counts, average_precision, average_recall
+from ragtide.evaluators.vision.counts import Grid
 
 _MAP_50 = 500  # thousandths
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from evaluators import Chunk, Evidence, Metric, NotApplicable, Outcome, Scored, Shared, evaluator
 from pydantic import BaseModel, Field
+from ragtide.evaluators import Chunk, Evidence, Metric, NotApplicable, Outcome, Scored, Shared, evaluator
 
 BRACKETS = re.compile(r"\[([^\[\]]{1,500})\](?!\()")  # not the text of a Markdown link
 NAME = re.compile(r"[^\s,;]+")

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from evaluators import check_evaluator, check_golden, golden_traces
+from ragtide.evaluators import check_evaluator, check_golden, golden_traces
 
 from cited_chunks import Params, cited_chunks
 

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import math
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,16 +14,19 @@ import clickhouse_connect
 import numpy as np
 import numpy.typing as npt
 from clickhouse_connect.driver import options
+from clickhouse_connect.driver.binding import str_query_value
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 from clickhouse_connect.driver.httpclient import HttpClient
 from clickhouse_connect.driver.insert import InsertContext
 
-from evaluators.errors import ConfigError, Refused
-from sinks.clickhouse.errors import UNSUITABLE, classified
-from sinks.settings import ClickHouseSettings
+from ragtide.evaluators.errors import ConfigError, Refused
+from ragtide.sinks.clickhouse.errors import UNSUITABLE, classify_error
+from ragtide.sinks.settings import ClickHouseSettings
 
 _CONNECT_TIMEOUT_S = 10
+_LONGEST_BOUND = 4096  # characters of a value; servers take 128 KiB in a field of a request, and 1 MiB in a URL
+_LONGEST_STATEMENT = 262_144  # bytes: `max_query_size` where nothing else is set
 
 # At each insert the driver asks whether the rows are a frame, and for that loads pandas and pyarrow wherever they are
 # installed (chdb brings them): 80 MB and up to seconds. Nothing here is a frame.
@@ -40,7 +44,8 @@ class Row(Protocol):
 class Database:
     """May be used from any number of threads; connects at the first call and again whenever that failed.
 
-    Raises Transient, Refused (inserts only) or ConfigError as `evaluators.errors` tells; never retries by itself.
+    Raises Transient, Refused (inserts only) or ConfigError as `ragtide.evaluators.errors` tells; never retries by
+    itself.
     """
 
     def __init__(self, settings: ClickHouseSettings) -> None:
@@ -57,11 +62,13 @@ class Database:
         """What a SELECT gives, by column name; times are aware UTC.
 
         `parameters` are bound by the server: `{name:Type}` in the statement. `settings` hold for the statement; those
-        that the server does not know, or does not let this user change, are left out.
+        that the server does not know, or does not let this user change, are left out. Statement and parameters may
+        have any length.
         """
-        with self._errors_named():
-            client = self._connected()
-            result = client.query(sql, parameters=_bound(parameters), settings=_accepted(client, settings))
+        with self._named_errors():
+            client = self._connection()
+            sql, bound = _bind(sql, parameters)
+            result = client.query(sql, parameters=bound, settings=_supported_settings(client, sql, settings))
             return list(result.named_results())
 
     def numbers(
@@ -71,18 +78,19 @@ class Database:
 
         A structured array; its types must be those of the statement, since nothing else says what the bytes are.
         """
-        with self._errors_named():
-            client = self._connected()
-            answer = client.raw_query(sql, settings=_accepted(client, settings), fmt="RowBinary")
+        with self._named_errors():
+            client = self._connection()
+            answer = client.raw_query(sql, settings=_supported_settings(client, sql, settings), fmt="RowBinary")
             return np.frombuffer(answer, np.dtype(columns))
 
     def command(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None
     ) -> None:
         """Any other statement, with the same `settings`; done when this returns."""
-        with self._errors_named():
-            client = self._connected()
-            client.command(sql, parameters=_bound(parameters), settings=_accepted(client, settings))
+        with self._named_errors():
+            client = self._connection()
+            sql, bound = _bind(sql, parameters)
+            client.command(sql, parameters=bound, settings=_supported_settings(client, sql, settings))
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         """All rows are durable when this returns. Raises Refused where the content can never be stored.
@@ -93,8 +101,8 @@ class Database:
             return
         columns = rows[0]._fields
         try:
-            with self._errors_named():
-                client = self._connected()
+            with self._named_errors():
+                client = self._connection()
                 context = client.create_insert_context(
                     table,
                     column_names=columns,
@@ -113,8 +121,8 @@ class Database:
 
     def create(self) -> None:
         """The database exists when this returns."""
-        with self._errors_named():
-            self._connected().command(
+        with self._named_errors():
+            self._connection().command(
                 "CREATE DATABASE IF NOT EXISTS {name:Identifier}", parameters={"name": self.name}, use_database=False
             )
 
@@ -136,7 +144,7 @@ class Database:
             self._column_types[key] = client.create_insert_context(table, column_names=columns).column_types
         return self._column_types[key]
 
-    def _connected(self) -> HttpClient:
+    def _connection(self) -> HttpClient:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the database is closed")
@@ -145,11 +153,11 @@ class Database:
             return self._client
 
     @contextlib.contextmanager
-    def _errors_named(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         try:
             yield
         except ClickHouseError as error:
-            named = classified(error, self.settings.url)
+            named = classify_error(error, self.settings.url)
             if named is None:
                 raise
             raise named from None
@@ -194,13 +202,29 @@ def _insert(client: Client, context: InsertContext, rows: Sequence[Row]) -> None
         vars(context).clear()
 
 
-def _accepted(client: Client, settings: Mapping[str, int] | None) -> dict[str, Any] | None:
+def _supported_settings(client: Client, sql: str, settings: Mapping[str, int] | None) -> dict[str, Any] | None:
     known = client.server_settings
-    return {name: value for name, value in (settings or {}).items() if name in known and not known[name].readonly}
+    wanted = dict(settings or {})
+    if (size := len(sql.encode())) >= _LONGEST_STATEMENT:
+        wanted["max_query_size"] = size + _LONGEST_STATEMENT  # the driver adds some words
+    return {name: value for name, value in wanted.items() if name in known and not known[name].readonly}
 
 
-def _bound(parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return {name: _plain(value) for name, value in parameters.items()} if parameters else None
+def _bind(sql: str, parameters: Mapping[str, Any] | None) -> tuple[str, dict[str, Any] | None]:
+    """The statement and its parameters; long ones are written into the statement, whose length has no limit."""
+    if not parameters:
+        return sql, None
+    bound = {name: _plain(value) for name, value in parameters.items()}
+    literals = {name: str_query_value(value) for name, value in bound.items() if isinstance(value, str | list | tuple)}
+    long = {name: literal for name, literal in literals.items() if len(literal) > _LONGEST_BOUND}
+    if long:
+        sql = re.sub(rf"\{{({'|'.join(long)}):([^}}]+)\}}", lambda found: _cast(long[found[1]], found[2]), sql)
+    return sql, {name: value for name, value in bound.items() if name not in long} or None
+
+
+def _cast(literal: str, type_: str) -> str:
+    quoted = type_.replace("\\", "\\\\").replace("'", "\\'")
+    return "CAST({}, '{}')".format(literal.replace("\0", "\\0"), quoted)
 
 
 def _plain(value: Any) -> Any:

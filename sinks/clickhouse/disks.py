@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from evaluators.errors import ConfigError
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.errors import NotGranted
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.errors import NotGranted
 
 
 class Disk(NamedTuple):

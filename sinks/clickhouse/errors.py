@@ -8,7 +8,7 @@ import struct
 
 from clickhouse_connect.driver.exceptions import ClickHouseError, DataError, Error, OperationalError
 
-from evaluators.errors import ConfigError, RagwatchError, Refused, Transient
+from ragtide.evaluators.errors import ConfigError, RagtideError, Refused, Transient
 
 # The server is busy, full, read-only for a while, or lost a peer.
 _TRANSIENT = {
@@ -33,7 +33,7 @@ _REFUSED = {
     **{349: "CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN", 407: "DECIMAL_OVERFLOW", 469: "VIOLATED_CONSTRAINT"},
     **{691: "UNKNOWN_ELEMENT_OF_ENUM"},
 }
-_MIGRATE = "run `ragwatch migrate`"
+_MIGRATE = "run `ragtide migrate`"
 _CONFIG = {
     16: f"a column is missing: {_MIGRATE}",
     60: f"a table is missing: {_MIGRATE}",
@@ -48,6 +48,7 @@ _CONFIG = {
 }
 _NOT_GRANTED = 497
 _TOO_MANY_PARTS = 252
+_TOO_MUCH = (159, 160, 209, 241)  # of time, of memory
 _STD_EXCEPTION = 1001  # anything; of a file system it is the disk
 
 # What the driver lets through when a value does not fit its column.
@@ -58,12 +59,21 @@ class NotGranted(ConfigError):
     """The user lacks a right that the statement needs."""
 
 
-def classified(error: ClickHouseError, url: str) -> RagwatchError | None:
+class TooMuch(Transient):
+    """The statement ran longer, or needed more memory, than it may: one that asks for less may succeed."""
+
+
+# What a statement of ours may fail with while the server works; another statement may succeed.
+STATEMENT_FAILED: tuple[type[Exception], ...] = (TooMuch, Refused, ClickHouseError)
+
+
+def classify_error(error: ClickHouseError, url: str) -> RagtideError | None:
     """The error by what to do, without a word of what was stored; None for a bug."""
     code = error.code if isinstance(error, Error) else None
     if code is None:
         if isinstance(error, OperationalError):
-            return Transient(f"ClickHouse at {url} (clickhouse.url) does not answer ({_cause(error)}): is it running?")
+            silent = TooMuch if _cause(error) == "ReadTimeoutError" else Transient
+            return silent(f"ClickHouse at {url} (clickhouse.url) does not answer ({_cause(error)}): is it running?")
         status = str(error)
         if "HTTP status 5" in status or "HTTP status 429" in status:
             return Transient(f"a proxy before ClickHouse at {url} answers with an error")
@@ -80,7 +90,8 @@ def classified(error: ClickHouseError, url: str) -> RagwatchError | None:
     if code == _STD_EXCEPTION and "filesystem error" in str(error):
         return Transient(f"ClickHouse at {url} cannot use its disk at the moment (code {code})")
     if code in _TRANSIENT:
-        return Transient(f"ClickHouse at {url} cannot at the moment: {_TRANSIENT[code]} (code {code})")
+        busy = TooMuch if code in _TOO_MUCH else Transient
+        return busy(f"ClickHouse at {url} cannot at the moment: {_TRANSIENT[code]} (code {code})")
     if code in _REFUSED:
         return Refused(f"ClickHouse refuses the content: {_REFUSED[code]} (code {code})")
     return None

@@ -2,10 +2,12 @@
 
 import re
 from importlib import resources
+from importlib.resources.abc import Traversable
 
-from sinks.clickhouse.database import Database
-from sinks.settings import RetentionSettings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.settings import RetentionSettings
 
+FOLDER: Traversable = resources.files("ragtide.sinks.clickhouse") / "migrations"
 _APPLIED = """
 CREATE TABLE IF NOT EXISTS schema_migrations
 (
@@ -47,9 +49,8 @@ def missing(database: Database) -> list[str]:
 
 def migrations() -> dict[str, list[str]]:
     """The statements of each numbered file, in order. A statement ends with a semicolon at the end of a line."""
-    folder = resources.files("sinks.clickhouse") / "migrations"
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return {name.removesuffix(".sql"): _statements((folder / name).read_text()) for name in names}
+    names = sorted(entry.name for entry in FOLDER.iterdir() if entry.name.endswith(".sql"))
+    return {name.removesuffix(".sql"): _statements((FOLDER / name).read_text()) for name in names}
 
 
 def _statements(text: str) -> list[str]:

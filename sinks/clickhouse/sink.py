@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from evaluators.errors import ConfigError
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.migrate import missing
-from sinks.identity import Row, rows_of
-from sinks.rows import Block, EmbeddingRow, ScoreRow, TextRow, TraceRow
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.migrate import missing
+from ragtide.sinks.row_identity import Row, rows_of
+from ragtide.sinks.rows import Block, EmbeddingRow, ScoreRow, TextRow, TraceRow
 
 # ClickHouse refuses an insert that spans more than 100 partitions, and these tables have one per day.
 _MAX_DAYS = 90
@@ -16,7 +16,7 @@ _MAX_TEXT_CHARACTERS = 64 << 20
 
 
 class ClickHouseSink:
-    """Stores blocks as `sinks.protocol.Sink` promises; may be used from several threads. Closes its database."""
+    """Stores blocks as `ragtide.sinks.protocol.Sink` promises, from any thread. Closes its database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -32,7 +32,7 @@ class ClickHouseSink:
         version = self._database.version()
         where = f"{self._database.settings.url}, database {self._database.name}"
         if lacking := missing(self._database):
-            raise ConfigError(f"{where} lacks {', '.join(lacking)}: run `ragwatch migrate`")
+            raise ConfigError(f"{where} lacks {', '.join(lacking)}: run `ragtide migrate`")
         return f"ClickHouse {version} at {where}"
 
     def close(self) -> None:

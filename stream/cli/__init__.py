@@ -1,4 +1,4 @@
-"""The command `ragwatch`: each command's module is imported only when that command runs or tells its help."""
+"""The command `ragtide`: each command's module is imported only when that command runs or tells its help."""
 
 import importlib
 import sys
@@ -7,27 +7,37 @@ from typing import Any, NoReturn
 
 import click
 
-# name: (module with `command`, one line for `ragwatch --help`)
+from ragtide.stream.sigterm import restore_default
+
+# name: (module with `command`, one line for `ragtide --help`)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("stream.cli.demo", "See it find an injected regression, with nothing else installed."),
-    "worker": ("stream.cli.worker", "Evaluate traces from Kafka, one process per lane."),
-    "jobs": ("stream.cli.jobs", "Close windows, judge rules, open and resolve problems."),
-    "replay": ("stream.cli.replay", "Evaluate a range of a topic, or a file, into a run of its own."),
-    "dead-letters": ("stream.cli.dead_letters", "List, show, replay or drop records that could not be used."),
-    "compare": ("stream.cli.compare", "What changed from one run to another, and how sure that is."),
-    "topics": ("stream.cli.topics", "How far each lane is in each partition, and who works on it."),
-    "problems": ("stream.cli.problems", "List problems, show one, and say that it is taken, muted or accepted."),
-    "insights": ("stream.cli.insights", "What is worth knowing of the last periods, and how sure it is."),
-    "rules": ("stream.cli.rules", "Try rules on past windows before they go live."),
-    "baseline": ("stream.cli.baseline", "What is usual: learn it, show it, or pin a reference."),
-    "evaluators": ("stream.cli.evaluators", "Every evaluator, and whether it can run; begin one of your own."),
-    "models": ("stream.cli.models", "List the models that evaluators ask, or fetch them."),
-    "dashboards": ("stream.cli.dashboards", "Build the Grafana dashboards, or push them."),
-    "migrate": ("stream.cli.migrate", "Create or update the tables in ClickHouse."),
-    "check": ("stream.cli.check", "Try every connection and say what is wrong and what to do."),
-    "config": ("stream.cli.config", "Print the effective settings and where each came from."),
-    "local": ("stream.cli.local", "Run a broker and ClickHouse here, for development."),
+    "demo": ("ragtide.stream.cli.demo", "Watch it find an injected regression, with nothing else installed."),
+    "worker": ("ragtide.stream.cli.worker", "Evaluate traces from Kafka, one process per lane."),
+    "jobs": ("ragtide.stream.cli.jobs", "Close windows, evaluate rules, open and resolve problems."),
+    "replay": ("ragtide.stream.cli.replay", "Evaluate a range of a topic, or a file, into a separate run."),
+    "dead-letters": (
+        "ragtide.stream.cli.dead_letters",
+        "List, show, replay or drop records that could not be processed.",
+    ),
+    "compare": ("ragtide.stream.cli.compare", "Compare two runs, with the significance of each change."),
+    "topics": ("ragtide.stream.cli.topics", "Show lag per lane and partition; create topics."),
+    "problems": (
+        "ragtide.stream.cli.problems",
+        "List problems, show one, and acknowledge, mute or accept it.",
+    ),
+    "insights": ("ragtide.stream.cli.insights", "Show findings that never page, with their confidence."),
+    "rules": ("ragtide.stream.cli.rules", "Backtest rules on stored windows before they go live."),
+    "baseline": ("ragtide.stream.cli.baseline", "Learn, show or pin baselines of series."),
+    "evaluators": ("ragtide.stream.cli.evaluators", "List evaluators and whether they can run; create your own."),
+    "models": ("ragtide.stream.cli.models", "List the models that evaluators use, or download them."),
+    "dashboards": ("ragtide.stream.cli.dashboards", "Build or push the Grafana dashboards; write alert rules."),
+    "migrate": ("ragtide.stream.cli.migrate", "Create or update the tables in ClickHouse."),
+    "check": ("ragtide.stream.cli.check", "Check every connection and print what to do."),
+    "config": ("ragtide.stream.cli.config", "Print the effective settings and the origin of each."),
+    "local": ("ragtide.stream.cli.local", "Run a broker and ClickHouse locally, for development."),
 }
+# SIGTERM during the start ends these with status 0; all others it kills.
+_EXIT_AT_SIGTERM = ("demo", "worker", "jobs", "replay", "check", "local")
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
@@ -66,6 +76,8 @@ class LazyGroup(click.Group):
             close = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(COMMANDS)}"
             ctx.fail(f"no such command: {args[0]}; {hint}")
+        if not args or args[0] not in _EXIT_AT_SIGTERM:
+            restore_default()
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -83,33 +95,53 @@ class LazyGroup(click.Group):
         **extra: Any,
     ) -> NoReturn:
         """Run and exit: 0 well, 2 an expected error (one line on stderr), 130 Ctrl-C; a bug keeps its traceback."""
-        from evaluators.errors import RagwatchError
+        from ragtide.evaluators.errors import RagtideError
+        from ragtide.stream.telemetry.log_records import guard
+        from ragtide.stream.terminal import say
+
+        guard()
 
         try:
-            status = super().main(args, prog_name or "ragwatch", complete_var, standalone_mode=False, **extra)
+            status = super().main(args, prog_name or "ragtide", complete_var, standalone_mode=False, **extra)
         except click.ClickException as error:
-            error.show()
+            _show(error)
             sys.exit(EXIT_ERROR)
         except (click.Abort, KeyboardInterrupt):
             sys.exit(EXIT_INTERRUPTED)
-        except RagwatchError as error:
-            click.echo(f"ragwatch: {error}", err=True)
+        except RagtideError as error:
+            first, *others = error.lines
+            say(f"ragtide: {first}", *others, err=True)
             sys.exit(EXIT_ERROR)
         sys.exit(status if isinstance(status, int) else 0)
 
 
+def _show(error: click.ClickException) -> None:
+    """As click does, with what was typed escaped."""
+    from ragtide.stream.terminal import say
+
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is not None:
+        say(
+            *context.get_usage().split("\n"),
+            f"Try '{context.command_path} {context.help_option_names[0]}' for help.",
+            "",
+            err=True,
+        )
+    say(f"Error: {error.format_message()}", err=True)
+
+
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="ragwatch", prog_name="ragwatch")
+@click.version_option(package_name="ragtide", prog_name="ragtide")
 def main() -> None:
-    """Watches RAG in production: traces from Kafka, evaluators on every record, problems in Grafana.
+    """Watch RAG in production: traces from Kafka, evaluators on every record, problems in Grafana.
 
     \b
     First steps:
-      ragwatch demo                      see the whole pipeline at work, with nothing else installed
-      ragwatch check                     try every connection of ragwatch.toml
-      ragwatch migrate                   create the tables
-      ragwatch worker --lane fast,model  evaluate
-      ragwatch jobs                      find problems
+      ragtide demo                      watch the whole pipeline, with nothing else installed
+      ragtide check                     check every connection of ragtide.toml
+      ragtide migrate                   create the tables
+      ragtide worker --lane fast,model  evaluate traces
+      ragtide jobs                      find problems
 
-    Settings come from ./ragwatch.toml (or --config FILE, or RAGWATCH_CONFIG) and RAGWATCH_ variables over it.
+    Settings come from ./ragtide.toml (or --config FILE, or RAGTIDE_CONFIG) and RAGTIDE_ variables on top of it.
     """

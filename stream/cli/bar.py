@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import Progress
+
+from ragtide.stream.console import PlainConsole
 
 
 @contextmanager
 def bar() -> Iterator[Callable[[str, int, int], None]]:
     """What is done, how much of it and of how much: a line each, on standard error, where that is a terminal."""
-    with Progress(console=Console(stderr=True), transient=True) as shown:
+    with Progress(console=PlainConsole(stderr=True), transient=True) as shown:
         tasks = {}
 
         def tell(what: str, done: int, of: int) -> None:

@@ -1,44 +1,47 @@
-"""`ragwatch check`."""
+"""`ragtide check`."""
 
 import sys
 from pathlib import Path
 
 import click
 
-from stream.cli.options import check_rules, config_option, settings_from
+from ragtide.stream.cli.options import check_rules, config_option, settings_from
+from ragtide.stream.terminal import say
 
 
 @click.command()
+@click.option("--models", is_flag=True, help="Also load every model that enabled evaluators use, one at a time.")
 @config_option
-def command(config: Path | None) -> None:
-    """Try everything the settings name: Kafka and its topics, ClickHouse and its tables, Grafana, evaluators, ports.
+def command(models: bool, config: Path | None) -> None:
+    """Check all connections and settings: Kafka, topics, ClickHouse, tables, Grafana, evaluators, ports.
 
-    Each is said in one line: what was reached, or what is wrong and what to do. Exit status 1 where something is, 2
-    where settings are wrong in themselves: then nothing is tried.
+    Prints one line per check: what was reached, or what is wrong and what to do. Exit status 1 means that a check
+    failed, 2 that the settings are invalid; then nothing is checked.
+
+    Without --models, checks only whether model files exist, because loading them takes memory and time.
 
     \b
     Examples:
-      ragwatch check
-      ragwatch check --config production.toml && ragwatch worker --lane fast --config production.toml
+      ragtide check
+      ragtide check --models
+      ragtide check --config production.toml && ragtide worker --lane fast --config production.toml
     """
     loaded = settings_from(config)
     check_rules(loaded)
     import logging
 
-    from stream.checks import checks
+    from ragtide.stream.connectivity_checks import run_checks
 
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # said better below
     wrong = 0
     away = False
-    for check in checks(loaded):
-        wrong += check.well is False
-        away |= check.away and check.name in ("kafka", "clickhouse")
-        mark, colour = {True: ("ok", "green"), False: ("WRONG", "red"), None: ("-", "yellow")}[check.well]
-        click.echo(f"{click.style(f'{mark:<6}', fg=colour)}{check.name}: {check.said}")
+    for check in run_checks(loaded, models=models):
+        wrong += check.ok is False
+        away |= check.unreachable and check.name in ("kafka", "clickhouse")
+        mark, colour = {True: ("ok", "green"), False: ("WRONG", "red"), None: ("-", "yellow")}[check.ok]
+        say(f"{check.name}: {check.message}", mark=f"{mark:<6}", colour=colour)
     if wrong:
-        click.echo(f"{wrong} to mend", err=True)
+        say(f"{wrong} to mend", err=True)
     if away:
-        click.echo(
-            "To try ragwatch without services of your own: `ragwatch local` runs a broker and ClickHouse", err=True
-        )
+        say("To try ragtide without services of your own: `ragtide local` runs a broker and ClickHouse", err=True)
     sys.exit(1 if wrong else 0)

@@ -1,17 +1,17 @@
-"""What `ragwatch compare` prints."""
+"""What `ragtide compare` prints."""
 
 from typing import Any
 
-import click
 import msgspec
 
-from drift.compare.result import Comparison, MetricChange, Question
-from stream.cli.tables import plain_console, table_of
+from ragtide.drift.compare.model import CompareQuery, Comparison, MetricChange
+from ragtide.stream.console import plain_console, table_of
+from ragtide.stream.terminal import say
 
 _ORDER = ("worse", "unknown", "differs", "better", "same")
 
 
-def as_object(found: Comparison, question: Question) -> dict[str, Any]:
+def as_object(found: Comparison, question: CompareQuery) -> dict[str, Any]:
     """All that is known, as JSON has it."""
     asked = {"alpha": question.alpha, "min_change": question.min_change}
     runs = {"run_a": question.run_a, "run_b": question.run_b, **asked, "worse": list(found.worse)}
@@ -23,7 +23,7 @@ def as_object(found: Comparison, question: Question) -> dict[str, Any]:
     return told
 
 
-def show(found: Comparison, question: Question) -> None:
+def show(found: Comparison, question: CompareQuery) -> None:
     """A line per metric, what is worse first; then the traces behind what changed, and what else is to be known."""
     console = plain_console()
     table = table_of()
@@ -36,8 +36,8 @@ def show(found: Comparison, question: Question) -> None:
     for change in ordered:
         table.add_row(change.metric, change.verdict, *_figures(change))
     console.print(table)
-    for line in [*_traces(ordered), *_notes(found, question)]:
-        click.echo(line)
+    if lines := [*_traces(ordered), *_notes(found, question)]:
+        say(*lines)
 
 
 def _figures(change: MetricChange) -> list[str]:
@@ -59,16 +59,11 @@ def _traces(changes: list[MetricChange]) -> list[str]:
     for change in changes:
         if change.moved and change.verdict not in ("same", "unknown"):
             lines += ["", f"{change.metric} moved most in"]
-            lines += [f"  {_shown(one.trace_id)}: {one.a:.4g} to {one.b:.4g}" for one in change.moved]
+            lines += [f"  {one.trace_id}: {one.a:.4g} to {one.b:.4g}" for one in change.moved]
     return lines
 
 
-def _shown(trace_id: str) -> str:
-    """The id, which the traced application chose, without what moves a terminal's cursor."""
-    return trace_id if trace_id.isprintable() else ascii(trace_id)
-
-
-def _notes(found: Comparison, question: Question) -> list[str]:
+def _notes(found: Comparison, question: CompareQuery) -> list[str]:
     notes = [f"run {run} is not complete" for run in found.incomplete]
     notes += [
         f"{name} scored A and B in different ways: fingerprint {', '.join(both.a)}, then {', '.join(both.b)}"

@@ -1,4 +1,4 @@
-"""`ragwatch config`."""
+"""`ragtide config`."""
 
 import json
 from pathlib import Path
@@ -6,50 +6,54 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stream.cli.options import check_rules, config_option, settings_from
+from ragtide.stream.cli.options import check_rules, config_option, settings_from
+from ragtide.stream.terminal import say, say_json
+from ragtide.stream.terminal_text import plain_toml
 
 if TYPE_CHECKING:
-    from stream.settings import Loaded
+    from ragtide.stream.settings.loader import Loaded
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="A list of objects: name, value, origin, description.")
-@click.option("--changed", is_flag=True, help="Only what differs from the defaults.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects: name, value, origin, description.")
+@click.option("--changed", is_flag=True, help="Only settings that differ from the defaults.")
 @config_option
 def command(as_json: bool, changed: bool, config: Path | None) -> None:
-    """Print the effective settings, and where each came from: a default, a line of the file, or a variable.
+    """Print the effective settings and the origin of each: a default, a line of the file, or a variable.
 
-    Secrets are masked. Wrong settings end it with status 2: also names and parameters of evaluators, and rules that fit
-    no metric. Without --json the output is TOML, ready to be a settings file of your own.
+    Secrets are masked. Invalid settings end the command with status 2, including evaluator names and parameters, and
+    rules that match no metric. Without --json, the output is TOML that can serve as a settings file.
 
     \b
     Examples:
-      ragwatch config
-      ragwatch config --changed
-      ragwatch config --json | jq '.[] | select(.name == "kafka.topics")'
+      ragtide config
+      ragtide config --changed
+      ragtide config --json | jq '.[] | select(.name == "kafka.topics")'
     """
     loaded = settings_from(config)
     _check_evaluators(loaded)
     check_rules(loaded)
-    from stream.settings import DEFAULT, MASK, entries
+    from ragtide.stream.settings.loader import DEFAULT, MASK, entries
 
     shown = [entry for entry in entries(loaded) if not changed or entry.origin != DEFAULT]
     if as_json:
         fields = ("name", "value", "origin", "description")
-        click.echo(json.dumps([{field: getattr(entry, field) for field in fields} for entry in shown], indent=2))
+        say_json([{field: getattr(entry, field) for field in fields} for entry in shown])
         return
     sections = list(dict.fromkeys(entry.name.rpartition(".")[0] for entry in shown))
     section = ""
     for entry in sorted(shown, key=lambda entry: sections.index(entry.name.rpartition(".")[0])):  # each stands once
         above, _, name = entry.name.rpartition(".")
         if above != section:
-            click.echo(f"{chr(10) if section else ''}[{above}]")
+            say(*([""] if section else []), f"[{above}]")
             section = above
+            if above == "privacy":
+                say(*(f"# {line}" for line in loaded.settings.privacy.in_words))
         line = f"{name} = {_toml(entry.value)}" if entry.value is not None else f"# {name} is not set"
         line = f"# {line}" if entry.value == MASK else line
-        click.echo(f"{line:<50} # {entry.origin}")
+        say(f"{line:<50} # {entry.origin}")
     if not shown:
-        click.echo("# every setting has its default")
+        say("# every setting has its default")
 
 
 def _check_evaluators(loaded: "Loaded") -> None:
@@ -58,10 +62,10 @@ def _check_evaluators(loaded: "Loaded") -> None:
     given = [name for name in ("enabled", "disabled", "params", "tasks") if getattr(settings, name)]
     if not given:
         return
-    from evaluators import registry
-    from evaluators.errors import ConfigError
-    from evaluators.plan import check_settings
-    from evaluators.settings import EvaluatorSettings
+    from ragtide.evaluators import registry
+    from ragtide.evaluators.errors import ConfigError
+    from ragtide.evaluators.plan import check_settings
+    from ragtide.evaluators.settings import EvaluatorSettings
 
     known = registry.load()
     for name in given:
@@ -74,8 +78,8 @@ def _check_evaluators(loaded: "Loaded") -> None:
 def _toml(value: Any) -> str:
     """A TOML value on one line."""
     if isinstance(value, dict):
-        items = (f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items() if item is not None)
+        items = (f"{plain_toml(str(key))} = {_toml(item)}" for key, item in value.items() if item is not None)
         return f"{{ {', '.join(items)} }}" if value else "{}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_toml(item) for item in value)}]"
-    return json.dumps(value, ensure_ascii=False)
+    return plain_toml(value) if isinstance(value, str) else json.dumps(value)

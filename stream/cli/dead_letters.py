@@ -1,6 +1,5 @@
-"""`ragwatch dead-letters`."""
+"""`ragtide dead-letters`."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,64 +9,69 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from stream.cli.options import EventTime, by_option, config_option, settings_from, split, user_name
-from stream.cli.replay import check_name, fill
+from ragtide.stream.cli.options import EventTime, by_option, config_option, settings_from, split, user_name
+from ragtide.stream.cli.replay import check_name, fill
+from ragtide.stream.terminal import confirm, say, say_json
 
 if TYPE_CHECKING:
-    from stream.dead_letters.letters import Group, Letter, Letters, State, Wanted
-    from stream.settings import Settings
+    from ragtide.stream.dead_letters.letters import Group, Letter, Letters, State, Wanted
+    from ragtide.stream.settings.loader import Settings
 
 STATES = ("open", "replayed", "dropped")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def which(command: Command) -> Command:
+def filter_options(command: Command) -> Command:
     """--reason, --topic, --since, --until, --limit: which letters."""
     options = (
-        click.option("--reason", "reasons", multiple=True, metavar="REASON[,REASON]", help="Only of these reasons."),
-        click.option("--topic", "topics", multiple=True, metavar="TOPIC[,TOPIC]", help="Only of these topics."),
-        click.option("--since", type=EventTime(), help="Only from this time of the broker on."),
-        click.option("--until", type=EventTime(), help="Only before this time of the broker."),
-        click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many."),
+        click.option("--reason", "reasons", multiple=True, metavar="REASON[,REASON]", help="Only these reasons."),
+        click.option("--topic", "topics", multiple=True, metavar="TOPIC[,TOPIC]", help="Only these topics."),
+        click.option("--since", type=EventTime(), help="Only from this broker time on."),
+        click.option("--until", type=EventTime(), help="Only before this broker time."),
+        click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Maximum number of dead letters."),
     )
     for option in reversed(options):
         command = option(command)
     return command
 
 
-run_option = click.option("--run", "run_id", default="live", metavar="NAME", help="Letters of this run; default: live.")
+run_option = click.option(
+    "--run", "run_id", default="live", metavar="NAME", help="Dead letters of this run. Default: live."
+)
 
 
 @click.group()
 def command() -> None:
-    """Records that could not be used: why, and what to do about them.
+    """List, show, replay or drop records that could not be processed.
 
-    Their bytes are in the dead-letter topic. A letter is open until it is replayed or dropped.
+    Their bytes stay in the dead-letter topic. A dead letter is open until it is replayed or dropped.
 
     \b
     Examples:
-      ragwatch dead-letters list
-      ragwatch dead-letters show rag.traces/0/4711
-      ragwatch dead-letters replay --reason too_old
-      ragwatch dead-letters drop --reason not_json --until 2026-03-01
+      ragtide dead-letters list
+      ragtide dead-letters show rag.traces/0/4711
+      ragtide dead-letters replay --reason too_old
+      ragtide dead-letters drop --reason not_json --until 2026-03-01
     """
 
 
 @command.command("list")
-@which
+@filter_options
 @run_option
-@click.option("--state", type=click.Choice(STATES), default="open", help="Default: open.")
-@click.option("--each", is_flag=True, help="Every letter by itself, the newest first, as `show` takes it.")
-@click.option("--json", "as_json", is_flag=True, help="A list of objects.")
+@click.option(
+    "--state", type=click.Choice(STATES), default="open", help="Only dead letters in this state. Default: open."
+)
+@click.option("--each", is_flag=True, help="List every dead letter, newest first, with the id that `show` takes.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects.")
 @config_option
 def list_letters(state: "State", each: bool, as_json: bool, config: Path | None, **options: Any) -> None:
-    """How many there are by reason and partition, with the times of the first and the last.
+    """Count dead letters by reason and partition, with the times of the first and the last.
 
     \b
     Examples:
-      ragwatch dead-letters list --since 2026-03-02T09:00Z
-      ragwatch dead-letters list --reason wrong_type --each --limit 20
-      ragwatch dead-letters list --json | jq -r '.[] | [.reason, .count] | @tsv'
+      ragtide dead-letters list --since 2026-03-02T09:00Z
+      ragtide dead-letters list --reason wrong_type --each --limit 20
+      ragtide dead-letters list --json | jq -r '.[] | [.reason, .count] | @tsv'
     """
     settings = settings_from(config).settings
     wanted = _wanted(state=state, **options)
@@ -76,13 +80,13 @@ def list_letters(state: "State", each: bool, as_json: bool, config: Path | None,
     if as_json:
         import msgspec
 
-        click.echo(json.dumps(msgspec.to_builtins(found), indent=2))
+        say_json(msgspec.to_builtins(found))
     elif found:
-        from stream.cli.dead_letters_shown import show_table
+        from ragtide.stream.cli.dead_letters_render import show_table
 
         show_table(found)
     else:
-        click.echo(f"no {state} {wanted}")
+        say(f"no {state} {wanted}")
 
 
 @command.command("show")
@@ -90,86 +94,89 @@ def list_letters(state: "State", each: bool, as_json: bool, config: Path | None,
 @run_option
 @config_option
 def show_letter(place: str, run_id: str, config: Path | None) -> None:
-    """One dead letter: why, where, its headers, and its value AS IT WAS SENT, with what users wrote.
+    """Show one dead letter: reason, position, headers, and the unmasked value AS IT WAS SENT.
 
-    What steers a terminal, cannot be seen or is not UTF-8 stands as an escape (\\x1b); 64 KiB are shown. Mind who
-    looks over your shoulder, and where the output goes: nothing is masked.
+    Control characters, invisible characters and bytes that are not UTF-8 are escaped (\\x1b). Up to 64 KiB are shown.
+    The value can hold private data: nothing is masked.
 
     \b
     Examples:
-      ragwatch dead-letters show rag.traces/0/4711
+      ragtide dead-letters show rag.traces/0/4711
     """
     topic, partition, offset = _place(place)
     settings = settings_from(config).settings
+    from ragtide.stream.telemetry.logs import configure
+
+    configure(settings.telemetry.model_copy(update={"log_level": "WARNING"}))
     with _letters(settings) as letters:
         found = letters.at(topic, partition, offset, run_id)
-    from evaluators.errors import ConfigError
+    from ragtide.evaluators.errors import ConfigError
 
     if not found:
-        raise ConfigError(f"no dead letter {place} in run {run_id}; `ragwatch dead-letters list --each` has them")
-    from stream.cli.dead_letters_shown import show_one
+        raise ConfigError(f"no dead letter {place} in run {run_id}; `ragtide dead-letters list --each` has them")
+    from ragtide.stream.cli.dead_letters_render import show_one
 
     for letter in found:
         show_one(letter, settings)
 
 
 @command.command("replay")
-@which
-@click.option("--run", "run_id", default="live", metavar="NAME", help="The run to fill; default: live.")
+@filter_options
+@click.option("--run", "run_id", default="live", metavar="NAME", help="Run to write to. Default: live.")
 @by_option
 @config_option
 def replay_letters(run_id: str, by: str | None, config: Path | None, **options: Any) -> None:
-    """Evaluate open dead letters of live traffic once more, through the same pipeline, as `ragwatch replay` does.
+    """Evaluate open dead letters of live traffic again, with the same pipeline as `ragtide replay`.
 
-    What succeeds is marked as replayed; what fails again stays, with its new reason. Where a newer message about a
-    trace has come since, that one stands. Event times are not limited (too_old, in_the_future). Stopped or killed,
-    the same command goes on where it was; done twice, it leaves the same rows. Another run than live is filled beside
-    it, and the letters stay open.
+    A record that succeeds is marked as replayed. One that fails again stays open with its new reason. A newer message
+    about the same trace takes precedence. Limits on event time (too_old, in_the_future) do not apply. If stopped or
+    killed, repeat the command to continue; a repetition leaves the same rows. With --run, rows go to that run and the
+    dead letters stay open.
 
     \b
     Examples:
-      ragwatch dead-letters replay --reason too_old,too_big
-      ragwatch dead-letters replay --since 2026-03-02T09:00Z --run mended
+      ragtide dead-letters replay --reason too_old,too_big
+      ragtide dead-letters replay --since 2026-03-02T09:00Z --run mended
     """
     check_name(run_id)
     settings = settings_from(config).settings
     actor = by or user_name()
-    from stream.dead_letters.source import LetterSource, Settled
-    from stream.dead_letters.values import Values
+    from ragtide.stream.dead_letters.source import LetterSource, Settled
+    from ragtide.stream.dead_letters.values import Values
 
     wanted = _wanted(**options)
     with _letters(settings) as letters:
         open_ = letters.to_replay(wanted, run_id)
         found = [letter for letter in open_ if letter.topic != settings.kafka.labels_topic]
         if len(found) < len(open_):
-            click.echo(f"{len(open_) - len(found):,} are labels, which are no traces: mend them and send them again")
+            say(f"{len(open_) - len(found):,} are labels, which are no traces: mend them and send them again")
         if not found and run_id == wanted.run_id:
-            click.echo(f"no open {wanted}")
+            say(f"no open {wanted}")
             return
         source = LetterSource(wanted, found, Values(settings.kafka, batch_records=settings.worker.batch_records))
         settled = Settled(letters, run_id, actor)
         fill(settings, run_id, source, settled=settled)
-    click.echo(
+    say(
         f"run {run_id}: {settled.count:,} of {len(found):,} dead letters replayed, "
         f"{source.found - settled.count:,} failed again, {len(found) - source.found:,} in no topic any more"
     )
 
 
 @command.command("drop")
-@which
+@filter_options
 @run_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @by_option
 @config_option
 def drop_letters(yes: bool, by: str | None, config: Path | None, **options: Any) -> None:
-    """Mark open dead letters as dropped, with who did it and when: they are neither listed nor replayed any more.
+    """Mark open dead letters as dropped, with who did it and when.
 
-    Their bytes stay in the dead-letter topic for as long as that keeps them.
+    They are no longer listed or replayed. Their bytes stay in the dead-letter topic for its retention.
 
     \b
     Examples:
-      ragwatch dead-letters drop --reason not_json --until 2026-03-01
-      ragwatch dead-letters drop --topic rag.test --yes
+      ragtide dead-letters drop --reason not_json --until 2026-03-01
+      ragtide dead-letters drop --topic rag.test --yes
     """
     settings = settings_from(config).settings
     actor = by or user_name()
@@ -177,14 +184,14 @@ def drop_letters(yes: bool, by: str | None, config: Path | None, **options: Any)
     with _letters(settings) as letters:
         found = letters.find(wanted)
         if not found:
-            click.echo(f"no open {wanted}")
+            say(f"no open {wanted}")
             return
         reasons = Counter(letter.reason for letter in found).most_common()
         told = f"{len(found):,} dead letters ({', '.join(f'{reason} {count:,}' for reason, count in reasons)})"
         if not yes:
-            click.confirm(f"drop {told} of run {wanted.run_id}?", abort=True, err=True)
+            confirm(f"drop {told} of run {wanted.run_id}?")
         letters.mark([letter.place for letter in found], wanted.run_id, "dropped", actor)
-    click.echo(f"dropped {told}, as {actor}")
+    say(f"dropped {told}, as {actor}")
 
 
 def _wanted(
@@ -198,15 +205,15 @@ def _wanted(
 ) -> "Wanted":
     if since is not None and until is not None and since >= until:
         raise click.UsageError("--since must lie before --until")
-    from stream.dead_letters.letters import Wanted
+    from ragtide.stream.dead_letters.letters import Wanted
 
     return Wanted(run_id, state, split(reasons), split(topics), since, until, limit)
 
 
 @contextmanager
 def _letters(settings: "Settings") -> "Iterator[Letters]":
-    from sinks.clickhouse.database import Database
-    from stream.dead_letters.letters import Letters
+    from ragtide.sinks.clickhouse.database import Database
+    from ragtide.stream.dead_letters.letters import Letters
 
     database = Database(settings.clickhouse)
     try:

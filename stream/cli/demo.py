@@ -1,4 +1,4 @@
-"""`ragwatch demo`."""
+"""`ragtide demo`."""
 
 import os
 import sys
@@ -6,35 +6,33 @@ from pathlib import Path
 
 import click
 
-from stream.cli.options import FiniteRange
+from ragtide.stream.cli.options import FiniteRange
 
 FAULTS = ("wrong_chunks", "invented", "looping", "leaked_email", "slow_expensive")
 
 
 @click.command()
-@click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="End so long after the first score.")
-@click.option(
-    "--fault", type=click.Choice(FAULTS), help="What goes wrong, again and again; otherwise one after another."
-)
-@click.option("--seed", type=int, help="Draws the questions, the order of the faults and when they begin.")
-@click.option("--rate", type=FiniteRange(1, 200), default=20.0, show_default=True, help="Traces a second.")
+@click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="End this many minutes after the first score.")
+@click.option("--fault", type=click.Choice(FAULTS), help="Fault to inject repeatedly. Default: one after another.")
+@click.option("--seed", type=int, help="Random seed of the questions, the order of faults and their times.")
+@click.option("--rate", type=FiniteRange(1, 200), default=20.0, show_default=True, help="Traces per second.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
-    default=Path("ragwatch-data"),
+    default=Path("ragtide-data"),
     show_default=True,
-    help="Each run gets a folder of its own in here.",
+    help="Folder for the data. Each run gets its own subfolder.",
 )
 def command(minutes: float | None, fault: str | None, seed: int | None, rate: float, data: Path) -> None:
-    """See the whole pipeline find an injected regression, with nothing else installed.
+    """Watch the whole pipeline find an injected regression, with nothing else installed.
 
-    Starts a broker, ClickHouse, a worker for each lane and the jobs as children of this process. A small real RAG
-    application answers questions about Python's standard library and sends its traces through the broker. From 30 to
-    75 seconds after the first score something goes wrong with it; the screen shows which metrics fall, the problem
-    that opens, and how it is resolved. Ctrl-C ends everything and says where the data is.
+    Starts a broker, ClickHouse, a worker for each lane and the jobs as child processes. A small real RAG application
+    answers questions about Python's standard library and sends its traces through the broker. A fault is active from
+    30 to 75 seconds after the first score. The screen shows the metrics that fall, the problem that opens, and how it
+    resolves. Ctrl-C ends everything and prints where the data is.
 
-    It has settings of its own and reads no others, neither a file nor RAGWATCH_ variables; an unknown one is an error
-    all the same.
+    The demo has its own settings. It reads no settings file and no RAGTIDE_ variables, but an unknown variable is
+    still an error.
 
     \b
     Faults:
@@ -45,16 +43,15 @@ def command(minutes: float | None, fault: str | None, seed: int | None, rate: fl
       slow_expensive  the answers are slow and expensive
     \b
     Examples:
-      ragwatch demo
-      ragwatch demo --fault leaked_email --minutes 3
-      ragwatch demo --seed 7 --data /tmp/demo | tee demo.log
+      ragtide demo
+      ragtide demo --fault leaked_email --minutes 3
+      ragtide demo --seed 7 --data /tmp/demo | tee demo.log
     """
-    from stream.configuration.names import from_environment
-    from stream.settings import Settings
+    from ragtide.stream.settings.environment import from_environment
+    from ragtide.stream.settings.loader import Settings
 
     from_environment(Settings, os.environ)
-    from rich.console import Console
+    from ragtide.stream.console import PlainConsole
+    from ragtide.stream.demo.run import DemoOptions, run
 
-    from stream.demo.run import DemoOptions, run
-
-    sys.exit(run(DemoOptions(data=data, minutes=minutes, fault=fault, seed=seed, rate=rate), Console()))
+    sys.exit(run(DemoOptions(data=data, minutes=minutes, fault=fault, seed=seed, rate=rate), PlainConsole()))

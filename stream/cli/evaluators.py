@@ -1,20 +1,21 @@
-"""`ragwatch evaluators`."""
+"""`ragtide evaluators`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import config_option, lanes_named, settings_from
+from ragtide.stream.cli.options import config_option, lanes_named, settings_from
+from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from evaluators.describe import EvaluatorInfo, MetricInfo, ParamInfo
+    from ragtide.evaluators.describe import EvaluatorInfo, MetricInfo, ParamInfo
 
 _WIDTH = 120  # of the table where it goes to a file or a pipe
 
 
 class TableUnlessCommand(click.Group):
-    """`ragwatch evaluators ...` is `ragwatch evaluators list ...` where the first word is no command."""
+    """`ragtide evaluators ...` is `ragtide evaluators list ...` where the first word is no command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does, `list` put before ids and its own options."""
@@ -24,107 +25,107 @@ class TableUnlessCommand(click.Group):
 
 @click.group(cls=TableUnlessCommand)
 def command() -> None:
-    """The evaluators that are installed, and how to begin one of your own.
+    """List the installed evaluators, or create one of your own.
 
-    Ids and options without a command are those of `list`.
+    Without a subcommand, arguments are those of `list`.
 
     \b
     Examples:
-      ragwatch evaluators
-      ragwatch evaluators groundedness
-      ragwatch evaluators --json | jq -r '.[] | select(.available | not) | .reason'
-      ragwatch evaluators new short_answers
+      ragtide evaluators
+      ragtide evaluators groundedness
+      ragtide evaluators --json | jq -r '.[] | select(.available | not) | .reason'
+      ragtide evaluators new short_answers
     """
 
 
-@command.command("list", short_help="What each measures, in which lane, whether it can run here.")
+@command.command("list", short_help="List evaluators: metrics, lane, and whether each can run here.")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--json", "as_json", is_flag=True, help="A list of objects with everything known of each.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects with all details.")
 @click.option("--lane", "lanes", multiple=True, metavar="LANE[,LANE]", help="Only these lanes.")
 @config_option
 def list_evaluators(ids: tuple[str, ...], as_json: bool, lanes: tuple[str, ...], config: Path | None) -> None:
-    """Every evaluator: what it measures, in which lane it runs, and whether it can run here.
+    """List every evaluator: what it measures, its lane, and whether it can run here.
 
-    With ids: those in full, with parameters and metrics. No model is loaded.
+    With ids, shows those in full, with parameters and metrics. Loads no model.
 
     \b
     Examples:
-      ragwatch evaluators --lane fast,model
-      ragwatch evaluators groundedness rouge
-      ragwatch evaluators list --json
+      ragtide evaluators --lane fast,model
+      ragtide evaluators groundedness rouge
+      ragtide evaluators list --json
     """
     chosen = lanes_named(lanes)
     settings = settings_from(config).settings
-    from evaluators import registry
-    from evaluators.describe import describe
-    from evaluators.errors import ConfigError
-    from evaluators.suited import suited
-    from stream.configuration.names import nearest
+    from ragtide.evaluators import registry
+    from ragtide.evaluators.describe import describe
+    from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
+    from ragtide.evaluators.errors import ConfigError
+    from ragtide.stream.settings.environment import nearest
 
-    found = describe(suited(registry.load(), settings.evaluators), settings.evaluators)
+    found = describe(with_encoder_thresholds(registry.load(), settings.evaluators), settings.evaluators)
     for wanted in ids:
         if wanted not in (names := [info.id for info in found]):
-            hint = nearest(wanted, names, listed_by="ragwatch evaluators")
+            hint = nearest(wanted, names, listed_by="ragtide evaluators")
             raise ConfigError(f"there is no evaluator {wanted!r}; {hint}")
     shown = [info for info in found if (not ids or info.id in ids) and (not chosen or info.lane in chosen)]
     if as_json:
-        import json
-
         import msgspec
 
-        click.echo(json.dumps(msgspec.to_builtins(shown), indent=2, ensure_ascii=False))
+        say_json(msgspec.to_builtins(shown))
     elif ids:
         for info in shown:
-            click.echo(_told(info))
+            say(*_lines(info))
     else:
         _table(shown)
 
 
-@command.command(short_help="Write the files that one of your own begins with.")
+@command.command(short_help="Create the files of a custom evaluator.")
 @click.argument("name")
 @click.option(
     "--directory",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
     show_default=True,
-    help="Folder for the files, made where it is not there.",
+    help="Folder for the files. Created if missing.",
 )
 def new(name: str, directory: Path) -> None:
-    """Begin an evaluator of your own: write NAME.py, its test and its golden file.
+    """Create an evaluator of your own: NAME.py, its test and its golden file.
 
-    NAME is its id and the first half of its metrics' names: lower-case letters, digits and underscores. The files work
-    as they are, with an evaluator that tells whether an answer is short: make it yours. The golden file holds traces
-    and what the evaluator must say of each, worked out by hand. Nothing that is there is overwritten.
+    NAME is the evaluator's id and the prefix of its metrics: lower-case letters, digits and underscores. The files
+    work at once: their evaluator scores whether an answer is short. Change it to your own. The golden file holds
+    traces with the expected result of each, worked out by hand. Existing files are never overwritten.
 
-    ragwatch finds an evaluator by the entry point of the package that it is installed from; the command prints the
-    lines for its pyproject.toml. docs/custom-evaluators.md goes through it step by step.
+    ragtide finds an evaluator by an entry point of its installed package. The command prints the lines for
+    pyproject.toml. docs/custom-evaluators.md explains each step.
 
     \b
     Examples:
-      ragwatch evaluators new short_answers
-      ragwatch evaluators new short_answers --directory our-evaluators
+      ragtide evaluators new short_answers
+      ragtide evaluators new short_answers --directory our-evaluators
       cd our-evaluators && python -m pytest
     """
-    from evaluators import registry
-    from stream.new_evaluator import write
+    from ragtide.evaluators import registry
+    from ragtide.stream.new_evaluator import write
 
     for file in write(name, directory, registry.load()):
-        click.echo(f"wrote {file}")
-    click.echo(
-        "Try it with: python -m pytest\n"
-        "ragwatch finds it once its package, with these lines in pyproject.toml, is installed beside ragwatch:\n\n"
-        f'[project.entry-points."{registry.GROUP}"]\n{name} = "{name}"'
+        say(f"wrote {file}")
+    say(
+        "Try it with: python -m pytest",
+        "ragtide finds it once its package, with these lines in pyproject.toml, is installed beside ragtide:",
+        "",
+        f'[project.entry-points."{registry.GROUP}"]',
+        f'{name} = "{name}"',
     )
 
 
 def _table(infos: "list[EvaluatorInfo]") -> None:
-    from stream.cli.tables import plain_console, table_of
+    from ragtide.stream.console import lines_of, plain_console, table_of
 
     console = plain_console(_WIDTH)
     table = table_of("evaluator", "lane", "domain", "method", "metrics (* primary)")
     table.add_column("runs here", overflow="fold")
     for info in infos:
-        metrics = "\n".join(f"{metric.key}*" if metric.primary else metric.key for metric in info.metrics)
+        metrics = lines_of(f"{metric.key}*" if metric.primary else metric.key for metric in info.metrics)
         table.add_row(info.id, info.lane, info.domain, info.method, metrics, _runs(info))
     console.print(table)
 
@@ -135,8 +136,8 @@ def _runs(info: "EvaluatorInfo") -> str:
     return "yes" if info.enabled else "no: switched off in the settings"
 
 
-def _told(info: "EvaluatorInfo") -> str:
-    from evaluators.describe import in_words
+def _lines(info: "EvaluatorInfo") -> list[str]:
+    from ragtide.evaluators.describe import in_words
 
     facts = {
         "runs here": _runs(info),
@@ -153,7 +154,7 @@ def _told(info: "EvaluatorInfo") -> str:
     lines += ["  metrics:", *(f"    {_metric(metric)}" for metric in info.metrics)]
     lines += ["  parameters:"] if info.params else []
     lines += [f"    {_param(param)}" for param in info.params]
-    return "\n".join([*lines, ""])
+    return [*lines, ""]
 
 
 def _metric(metric: "MetricInfo") -> str:

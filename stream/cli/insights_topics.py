@@ -1,59 +1,59 @@
-"""`ragwatch insights topics`."""
+"""`ragtide insights topics`."""
 
-import json
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import FiniteRange, config_option
-from stream.cli.problems_found import reached
+from ragtide.stream.cli.options import FiniteRange, config_option
+from ragtide.stream.cli.problems_lookup import open_database
+from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from drift.topics.shown import ModelShown
+    from ragtide.drift.topics.store import TopicModelView
 
 
 @click.command("topics")
-@click.option("--app", help="Only of this application.")
+@click.option("--app", help="Only this application.")
 @click.option(
     "--days",
     type=FiniteRange(0, 3650, min_open=True),
     default=1.0,
     show_default=True,
-    help="Count what was asked.",
+    help="Days to count questions over.",
 )
-@click.option("--json", "as_json", is_flag=True, help="A list of objects, one per application.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects, one per application.")
 @config_option
 def topics(app: str | None, days: float, as_json: bool, config: Path | None) -> None:
-    """The topics that questions are placed in, by the model that holds, and how much is asked of each now.
+    """Show the topics of questions in the current topic model, and how often each was asked.
 
-    A topic has its id and its name for good; one that nobody asks about any more is retired, and left out where it was
-    not asked about. What is of no topic counts as other.
+    A topic keeps its id and name. A topic that gets no more questions is retired, and left out if it had none in this
+    time. Questions without a topic count as other.
 
     \b
     Examples:
-      ragwatch insights topics
-      ragwatch insights topics --app docs-bot --days 7
-      ragwatch insights topics --json | jq -r '.[].topics[] | select(.share > 0.1) | .name'
+      ragtide insights topics
+      ragtide insights topics --app docs-bot --days 7
+      ragtide insights topics --json | jq -r '.[].topics[] | select(.share > 0.1) | .name'
     """
-    from drift.jobs import server_time
-    from drift.topics.shown import in_force
+    from ragtide.drift.jobs import server_time
+    from ragtide.drift.topics.store import current_models
 
-    with reached(config) as (_, database):
-        found = in_force(database, server_time(database) - timedelta(days=days), app)
+    with open_database(config) as (_, database):
+        found = current_models(database, server_time(database) - timedelta(days=days), app)
     if as_json:
         objects = [one._asdict() | {"topics": [topic._asdict() for topic in one.topics]} for one in found]
-        click.echo(json.dumps(objects, indent=2, ensure_ascii=False, default=str))
+        say_json(objects, default=str)
     elif not found:
-        click.echo("no topic models: the job topics fits one once an application has asked enough (settings topics)")
+        say("no topic models: the job topics fits one once an application has asked enough (settings topics)")
     for one in found if not as_json else ():
         _show(one)
 
 
-def _show(one: "ModelShown") -> None:
-    from drift.phrases import percent
-    from stream.cli.tables import plain_console, table_of
+def _show(one: "TopicModelView") -> None:
+    from ragtide.drift.text import percent
+    from ragtide.stream.console import plain_console, table_of
 
     console = plain_console()
     fitted = f"{one.fitted_at:%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,4 @@
-"""`ragwatch jobs`."""
+"""`ragtide jobs`."""
 
 import sys
 from datetime import timedelta
@@ -7,73 +7,73 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import FiniteRange, config_option, settings_from
-from stream.cli.problems_found import reached
+from ragtide.stream.cli.options import FiniteRange, config_option, settings_from
+from ragtide.stream.cli.problems_lookup import open_database
+from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from drift.job_runs import JobRun
+    from ragtide.drift.job_history import JobRun
 
 
 @click.group(invoke_without_command=True)
 @config_option
 @click.pass_context
 def command(context: click.Context, config: Path | None) -> None:
-    """Close windows, judge rules, watch for changes, open and resolve problems, join labels; until stopped.
+    """Close windows, evaluate rules, detect changes, open and resolve problems, and join labels, until stopped.
 
-    Run as many as you like, on as many machines: one leads (who owns the partition of kafka.jobs_topic), the others
-    take over when it is gone. All of them read labels from kafka.labels_topic. Rules that change in the settings file
-    hold from the next look on, without a restart and without evaluating anything anew; other settings are read at the
-    start.
+    Run several for failover, on any machines. The process that owns the partition of kafka.jobs_topic leads; the
+    others take over if it stops. All of them read labels from kafka.labels_topic. Changed rules in the settings file
+    apply from the next run on, without a restart or another evaluation. Other settings are read at startup.
 
     \b
     Examples:
-      ragwatch jobs
-      RAGWATCH_JOBS__EVERY_S=2 ragwatch jobs --config demo.toml
-      ragwatch jobs runs --failed
+      ragtide jobs
+      RAGTIDE_JOBS__EVERY_S=2 ragtide jobs --config demo.toml
+      ragtide jobs runs --failed
     """
     if context.invoked_subcommand is not None:
         return
     loaded = settings_from(config)
-    from stream.scheduler import run
+    from ragtide.stream.jobs_process import run
 
     sys.exit(run(loaded))
 
 
 @command.command("runs")
-@click.option("--job", default="", help="Only this one, e.g. watch.")
-@click.option("--failed", is_flag=True, help="Only runs that failed.")
-@click.option("--last", type=click.IntRange(1, 10_000), default=3, show_default=True, help="How many of each job.")
+@click.option("--job", default="", help="Only this job, e.g. watch.")
+@click.option("--failed", is_flag=True, help="Only failed runs.")
 @click.option(
-    "--days", type=FiniteRange(0, 30, min_open=True), default=7.0, show_default=True, help="How many days back."
+    "--last", type=click.IntRange(1, 10_000), default=3, show_default=True, help="Number of latest runs per job."
 )
-@click.option("--json", "as_json", is_flag=True, help="A list of objects.")
+@click.option(
+    "--days", type=FiniteRange(0, 30, min_open=True), default=7.0, show_default=True, help="Days to look back."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects.")
 @config_option
 def list_runs(job: str, failed: bool, last: int, days: float, as_json: bool, config: Path | None) -> None:
-    """What each job did in its last runs: when, for how long, what it read and raised, and why it failed.
+    """Show the latest runs of each job: start, duration, rows read, problems raised, and errors.
 
     \b
     Examples:
-      ragwatch jobs runs
-      ragwatch jobs runs --job drift --last 20
-      ragwatch jobs runs --failed --json | jq -r '.[].failed'
+      ragtide jobs runs
+      ragtide jobs runs --job drift --last 20
+      ragtide jobs runs --failed --json | jq -r '.[].failed'
     """
-    from drift.job_runs import runs
-    from drift.jobs import server_time
+    from ragtide.drift.job_history import load_runs
+    from ragtide.drift.jobs import server_time
 
-    with reached(config) as (_, database):
-        found = runs(database, server_time(database) - timedelta(days=days), job, failed=failed, most=last)
+    with open_database(config) as (_, database):
+        found = load_runs(database, server_time(database) - timedelta(days=days), job, failed=failed, most=last)
     if as_json:
-        import json
-
-        click.echo(json.dumps([one._asdict() for one in found], indent=2, default=str))
+        say_json([one._asdict() for one in found], default=str)
     elif not found:
-        click.echo("no runs")
+        say("no runs")
     else:
         _table(found)
 
 
 def _table(found: "list[JobRun]") -> None:
-    from stream.cli.tables import plain_console, table_of
+    from ragtide.stream.console import plain_console, table_of
 
     console = plain_console()
     table = table_of("job", "started (UTC)")

@@ -1,27 +1,28 @@
-"""`ragwatch migrate`."""
+"""`ragtide migrate`."""
 
 from pathlib import Path
 
 import click
 
-from stream.cli.options import config_option, settings_from
+from ragtide.stream.cli.options import config_option, settings_from
+from ragtide.stream.terminal import say
 
 
 @click.command()
 @config_option
 def command(config: Path | None) -> None:
-    """Create the database and its tables, or bring them up to this version, and set how long rows are kept.
+    """Create or update the database and its tables, and set how long rows are kept.
 
-    Safe to run twice, from several machines at once, and while workers run. What is done is printed, line by line.
+    Safe to repeat, to run from several machines at once, and to run beside workers. Prints each change on a line.
 
     \b
     Examples:
-      ragwatch migrate
-      RAGWATCH_RETENTION__TEXTS_DAYS=7 ragwatch migrate
+      ragtide migrate
+      RAGTIDE_RETENTION__TEXTS_DAYS=7 ragtide migrate
     """
     settings = settings_from(config).settings
-    from sinks.clickhouse.database import Database
-    from sinks.clickhouse.migrate import migrate
+    from ragtide.sinks.clickhouse.database import Database
+    from ragtide.sinks.clickhouse.migrate import migrate
 
     database = Database(settings.clickhouse)
     try:
@@ -30,6 +31,6 @@ def command(config: Path | None) -> None:
         database.close()
     for line in done:
         what, _, table = line.rpartition(":")
-        click.echo(f"set how long rows of {table} are kept" if what else f"applied {line}")
+        say(f"set how long rows of {table} are kept" if what else f"applied {line}")
     if not done:
-        click.echo(f"{settings.clickhouse.database}: nothing to do, the tables are up to date")
+        say(f"{settings.clickhouse.database}: nothing to do, the tables are up to date")

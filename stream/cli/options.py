@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from evaluators.spec import Lane
-    from stream.settings import Loaded
+    from ragtide.evaluators.spec import Lane
+    from ragtide.stream.settings.loader import Loaded
 
 LANES: "tuple[Lane, ...]" = ("fast", "model", "judge")
 _FIRST_YEAR, _LAST_YEAR = 1970, 2299  # what the tables' times can say, from when brokers have times on
@@ -77,13 +77,13 @@ def config_option(command: Command) -> Command:
         "--config",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Settings file; otherwise RAGWATCH_CONFIG, otherwise ./ragwatch.toml where there is one.",
+        help="Settings file. Default: RAGTIDE_CONFIG, then ./ragtide.toml if it exists.",
     )(command)
 
 
 def settings_from(config: Path | None, changes: Mapping[str, str] = MappingProxyType({})) -> "Loaded":
     """The effective settings of this process, with `changes` in place of variables; raises `ConfigError`."""
-    from stream.settings import load
+    from ragtide.stream.settings.loader import load
 
     return load(config, {name: os.environ[name] for name in os.environ if name.upper() not in changes} | dict(changes))
 
@@ -93,16 +93,16 @@ def check_rules(loaded: "Loaded") -> None:
     settings = loaded.settings
     if not (settings.rules.overrides or settings.rules.limits or settings.rules.objectives):
         return
-    from evaluators import registry
-    from evaluators.suited import suited
-    from stream import rules_file
+    from ragtide.evaluators import registry
+    from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
+    from ragtide.stream import rules_reload
 
-    rules_file.check_rules(loaded, suited(registry.load(), settings.evaluators))
+    rules_reload.check_rules(loaded, with_encoder_thresholds(registry.load(), settings.evaluators))
 
 
 def variables_of(section: str) -> dict[str, str]:
     """The variables of this process that set something of this section of the settings."""
-    from stream.configuration.names import PREFIX
+    from ragtide.stream.settings.environment import PREFIX
 
     return {name: os.environ[name] for name in os.environ if name.upper().startswith(f"{PREFIX}{section.upper()}__")}
 
@@ -122,9 +122,9 @@ def lanes_named(values: tuple[str, ...]) -> "list[Lane]":
 
 def by_option(command: Command) -> Command:
     """--by: who does it."""
-    return click.option("--by", metavar="NAME", help="Who does it, for the record; default: the user of this machine.")(
-        command
-    )
+    return click.option(
+        "--by", metavar="NAME", help="Who does this, for the record. Default: the user of this machine."
+    )(command)
 
 
 def user_name() -> str:

@@ -6,25 +6,25 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 
-from drift.problems.drawn import Figure
-from drift.problems.onset import Point, onset_of
-from drift.problems.problem import Problem
-from stream.plain import plain
+from ragtide.drift.problems.chart import ChartPoint, ChartSeries, onset_of
+from ragtide.drift.problems.model import Problem
 
 _HEIGHT = 8
 _LABEL = 9  # characters left of the field
 _WIDEST = 60
 
 
-def chart(problem: Problem, figure: Figure, points: Sequence[Point]) -> str:
-    """The chart as wide as the terminal allows; empty where there are fewer than two points."""
+def chart(problem: Problem, figure: ChartSeries, points: Sequence[ChartPoint]) -> list[str]:
+    """The lines of the chart as wide as the terminal allows; empty where there are fewer than two points."""
     encoding = (sys.stdout.encoding or "").lower()
     fancy = sys.stdout.isatty() and encoding.startswith("utf")
     columns = shutil.get_terminal_size().columns
-    return "\n".join(drawn(points, onset_of(problem), figure, columns, fancy))
+    return render_chart(points, onset_of(problem), figure, columns, fancy)
 
 
-def drawn(points: Sequence[Point], onset: datetime, figure: Figure, columns: int, fancy: bool) -> list[str]:
+def render_chart(
+    points: Sequence[ChartPoint], onset: datetime, figure: ChartSeries, columns: int, fancy: bool
+) -> list[str]:
     """The lines, none longer than `columns`. A column of the field is a stretch of time, its dot the figure's mean."""
     line = figure.line and figure.line.value
     points = [point for point in points if math.isfinite(point.value)]
@@ -52,14 +52,14 @@ def drawn(points: Sequence[Point], onset: datetime, figure: Figure, columns: int
         lines.append(f"{'' if label is None else f'{label:.3g}':>{_LABEL}} {''.join(field)}".rstrip())
     lines.append(f"{'':{_LABEL}} {'':{at}}{up}")
     held = "" if figure.line is None else f", {dash} {figure.line.name}"
-    told = f"{dot} {plain(figure.name)}, {up} onset {onset:%Y-%m-%d %H:%M}{held}"
+    told = f"{dot} {figure.name}, {up} onset {onset:%Y-%m-%d %H:%M}{held}"
     return [*lines, *(f"  {said}"[:columns] for said in (f"{first:%m-%d %H:%M} to {last:%m-%d %H:%M} UTC", told))]
 
 
-def _by_column(points: Sequence[Point], width: int) -> dict[int, float]:
+def _by_column(points: Sequence[ChartPoint], width: int) -> dict[int, float]:
     """Means over records of the points that share a column."""
     first, last = points[0].start, points[-1].start
-    shared: dict[int, list[Point]] = {}
+    shared: dict[int, list[ChartPoint]] = {}
     for point in points:
         shared.setdefault(_column(point.start, first, last, width), []).append(point)
     return {

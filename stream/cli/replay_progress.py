@@ -5,19 +5,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from stream.replay.loop import ReplayProgress
+from ragtide.stream.console import PlainConsole
+from ragtide.stream.replay.loop import ReplayProgress
 
 log = logging.getLogger(__name__)
 _EVERY_S = 10.0
 
 
 @contextmanager
-def shown(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[ReplayProgress], None]]:
+def show_progress(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[ReplayProgress], None]]:
     """Gives the function that is told how far the replay is."""
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     if not console.is_terminal:
         yield _lines(run_id)
         return

@@ -1,71 +1,82 @@
-"""`ragwatch rules`."""
+"""`ragtide rules`."""
 
 from datetime import datetime
 from pathlib import Path
 
 import click
 
-from stream.cli.options import EventTime, config_option, variables_of
-from stream.cli.problems_found import reached
+from ragtide.stream.cli.options import EventTime, config_option, variables_of
+from ragtide.stream.cli.problems_lookup import open_database
+from ragtide.stream.terminal import say_json
 
 
 @click.group()
 def command() -> None:
-    """Try rules on past windows before they go live.
+    """Backtest rules on stored windows before they go live.
 
     \b
     Examples:
-      ragwatch rules test new-rules.toml --from 2026-03-01
+      ragtide rules test new-rules.toml --from 2026-03-01
     """
 
 
 @command.command("test")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--from", "first", type=EventTime(), required=True, metavar="TIME", help="Windows that start from then.")
-@click.option("--to", "until", type=EventTime(), metavar="TIME", help="Windows that end by then; default: now.")
-@click.option("--json", "as_json", is_flag=True, help="An object: problems, new, same, gone, untried.")
+@click.option(
+    "--from",
+    "first",
+    type=EventTime(),
+    required=True,
+    metavar="TIME",
+    help="Start of the range. Only windows that start from then on.",
+)
+@click.option(
+    "--to",
+    "until",
+    type=EventTime(),
+    metavar="TIME",
+    help="End of the range. Only windows that end by then. Default: now.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: problems, new, same, gone, untried.")
 @config_option
-def try_rules(file: Path, first: datetime, until: datetime | None, as_json: bool, config: Path | None) -> None:
-    """What the rules of FILE would have raised, and how that differs from what was raised; nothing is written.
+def backtest_rules(file: Path, first: datetime, until: datetime | None, as_json: bool, config: Path | None) -> None:
+    """Show the problems that the rules of FILE would have raised, and compare them with the real ones. Writes nothing.
 
-    FILE is a settings file whose section [rules] is tried, and [drift] where it sets something there, with the
-    variables RAGWATCH_RULES__ and RAGWATCH_DRIFT__ over them; everything else is as in the settings that run. The live
-    windows of that time are judged as they are stored now, each at the moment at which it ended: by the rules mean,
-    share, value, any and coverage, by objectives and the budgets that are left of the time before, by the limits of
-    failure rates and of evaluators' errors, and for missing_after_s. So are stored traces, for findings, flips and
-    inconsistency, and dead letters. Detectors of changes in windows and in what users ask begin at --from, with
-    baselines of the days before. A problem is new where the running settings raised none there in that time, and gone
-    where only they did.
+    FILE is a settings file. Its sections [rules], and [drift] if set, are tested with the variables RAGTIDE_RULES__
+    and RAGTIDE_DRIFT__ on top; all other settings are the running ones. Live windows are evaluated as stored now,
+    each at its end: rules, objectives with the budget spent before, failure rates, evaluator errors and missing
+    data. Stored traces are checked for findings, flips and inconsistency, and dead letters by number. Change detectors
+    start at --from, with baselines from the days before.
 
-    What has no past is named as not tried where FILE sets it: how full disks are, and what brokers keep. Nor is what
-    people said of problems part of it, what rules knew before --from, and lanes that wrote nothing at all.
+    A problem is new if the running settings raised none at that place and time, and gone if only they did. Not
+    covered: full disks and broker retention (named as not tried if FILE sets them), operator actions, rule state from
+    before --from, and stalled lanes.
 
     \b
     Examples:
-      ragwatch rules test new-rules.toml --from 2026-03-01 --to 2026-03-08
-      ragwatch rules test ragwatch.toml --from 2026-03-01T12:00:00Z --json | jq -r '.problems[].description'
+      ragtide rules test new-rules.toml --from 2026-03-01 --to 2026-03-08
+      ragtide rules test ragtide.toml --from 2026-03-01T12:00:00Z --json | jq -r '.problems[].description'
     """
-    from drift.dry_run.compared import compared
-    from drift.dry_run.everything import try_settings, untried
-    from drift.jobs import server_time
-    from evaluators import registry
-    from evaluators.suited import suited
-    from stream.cli.bar import bar
-    from stream.cli.rules_shown import as_object, show
-    from stream.rules_file import said_in
+    from ragtide.drift.backtest.run import backtest, diff_with_raised, not_covered
+    from ragtide.drift.jobs import server_time
+    from ragtide.evaluators import registry
+    from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
+    from ragtide.stream.cli.bar import bar
+    from ragtide.stream.cli.rules_render import as_object, show
+    from ragtide.stream.rules_reload import load_candidate
 
-    with reached(config) as (settings, database):
-        evaluators = suited(registry.load(), settings.evaluators)
-        said = said_in(file, evaluators, variables_of("rules") | variables_of("drift"))
+    with open_database(config) as (settings, database):
+        evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
+        candidate = load_candidate(file, evaluators, variables_of("rules") | variables_of("drift"))
         now = server_time(database)
         until = min(until or now, now)
         if first >= until:
             raise click.BadParameter("it must be before --to, and before now", param_hint="--from")
         with bar() as progress:
-            tried = (said.rules, settings.windows, settings.jobs, first, until, said.drift)
-            found = try_settings(database, evaluators, *tried, progress)
-        against = compared(database, found, first, until, detectors=said.drift is not None)
+            arguments = (candidate.rules, settings.windows, settings.jobs, first, until, candidate.drift)
+            found = backtest(database, evaluators, *arguments, progress)
+        against = diff_with_raised(database, found, first, until, detectors=candidate.drift is not None)
     if as_json:
-        click.echo(as_object(found, against, untried(said.names), first, until))
+        say_json(as_object(found, against, not_covered(candidate.names), first, until), default=datetime.isoformat)
     else:
-        show(found, against, untried(said.names))
+        show(found, against, not_covered(candidate.names))

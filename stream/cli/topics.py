@@ -1,98 +1,106 @@
-"""`ragwatch topics`."""
+"""`ragtide topics`."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import FiniteRange, config_option, settings_from
+from ragtide.stream.cli.options import FiniteRange, config_option, settings_from
+from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from stream.kafka.standing import Standing
+    from ragtide.stream.kafka.consumer_groups import GroupPosition
 
 
 @click.group(invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="A list of objects, one per group and partition.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects, one per group and partition.")
 @config_option
 @click.pass_context
 def command(context: click.Context, as_json: bool, config: Path | None) -> None:
-    """How far each lane is in each partition of the topics of traces, who works on it, who reads labels and who leads.
+    """Show lag per lane and partition, the members of each consumer group, and which jobs process leads.
 
-    Offsets are the brokers' own. Lag counts records that are not committed yet; where a group has committed nothing,
-    every record. Seconds are how long the oldest of them has waited, - where nobody can tell. A lane that never ran
-    is left out. The embedded broker does not tell members. Of the dead letters,
-    which no group reads, it says how many there are.
+    Lag counts uncommitted records; without a commit, all records. Seconds are the age of the oldest uncommitted
+    record, or - if unknown. Lanes that never ran are left out. Members are not known with the embedded broker. For the
+    dead-letter topic, which no group reads, only the number of records is shown.
 
     \b
     Examples:
-      ragwatch topics
-      ragwatch topics --json | jq '[.[].lag // 0] | add'
+      ragtide topics
+      ragtide topics --json | jq '[.[].lag // 0] | add'
     """
     if context.invoked_subcommand is None:
-        _shown(as_json, config)
+        _show(as_json, config)
 
 
 @command.command()
-@click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of each topic of traces.")
-@click.option("--replicas", type=click.IntRange(1), default=1, show_default=True, help="Of every topic.")
-@click.option("--retention-days", type=FiniteRange(0, min_open=True), help="Default: what the brokers do.")
+@click.option(
+    "--partitions", type=click.IntRange(1), default=4, show_default=True, help="Partitions of each topic of traces."
+)
+@click.option("--replicas", type=click.IntRange(1), default=1, show_default=True, help="Replicas of every topic.")
+@click.option(
+    "--retention-days",
+    type=FiniteRange(0, min_open=True),
+    help="Retention of every topic except the jobs topic. Default: the brokers' setting.",
+)
 @config_option
 def create(partitions: int, replicas: int, retention_days: float | None, config: Path | None) -> None:
-    """Make every topic that the settings name and that is not there; 1 where one is there with other numbers.
+    """Create every topic that the settings name and that does not exist.
 
-    Nothing that exists is changed. Dead letters, labels and jobs have one partition; patterns make no topic. Messages
-    may have kafka.max_record_bytes, and the jobs' topic keeps what the brokers keep.
+    Existing topics are never changed; exit status 1 means that one of them differs. Dead letters, labels and jobs get
+    one partition. Patterns create no topic. max.message.bytes is set from kafka.max_record_bytes. The jobs topic keeps
+    the brokers' retention.
 
     \b
     Examples:
-      ragwatch topics create
-      ragwatch topics create --partitions 12 --replicas 3 --retention-days 7
+      ragtide topics create
+      ragtide topics create --partitions 12 --replicas 3 --retention-days 7
     """
     settings = settings_from(config).settings
-    from stream.configuration.topics import MARK
-    from stream.kafka import creation
+    from ragtide.stream.kafka import topic_admin
+    from ragtide.stream.settings.topics import PATTERN_MARK
 
     kafka = settings.kafka
-    named = [entry for entry in kafka.topics if not entry.startswith(MARK)]
+    named = [entry for entry in kafka.topics if not entry.startswith(PATTERN_MARK)]
     retention_ms = None if retention_days is None else round(retention_days * 86_400_000)
-    wanted = creation.wanted_topics(kafka, named, partitions, replicas, retention_ms)
-    made = asyncio.run(creation.create(kafka, wanted))
+    wanted = topic_admin.wanted_topics(kafka, named, partitions, replicas, retention_ms)
+    made = asyncio.run(topic_admin.create_topics(kafka, wanted))
     for one in made:
-        said = "made" if one.new else f"is there, with {', '.join(one.differs)}" if one.differs else "is there"
-        click.echo(f"{one.topic}: {said}")
-    if any(one.differs for one in made):
+        state = (
+            "made" if one.is_new else f"is there, with {', '.join(one.differences)}" if one.differences else "is there"
+        )
+        say(f"{one.topic}: {state}")
+    if any(one.differences for one in made):
         raise SystemExit(1)
 
 
-def _shown(as_json: bool, config: Path | None) -> None:
+def _show(as_json: bool, config: Path | None) -> None:
     settings = settings_from(config).settings
     import logging
 
-    from stream.kafka.brokers import partitions
-    from stream.kafka.standing import groups_of, standings, that_ran
+    from ragtide.stream.kafka.broker_check import partition_counts
+    from ragtide.stream.kafka.consumer_groups import active_groups, group_positions, topics_by_group
 
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # said better as one line
     kafka = settings.kafka
-    groups = groups_of(kafka, asyncio.run(partitions(kafka)))
+    groups = topics_by_group(kafka, asyncio.run(partition_counts(kafka)))
     groups |= {kafka.group("jobs"): (kafka.jobs_topic,), "": (kafka.dead_letter_topic,)}
-    found = asyncio.run(standings(kafka, groups))
-    ran = that_ran(found)
+    found = asyncio.run(group_positions(kafka, groups))
+    ran = active_groups(found)
     shown = [one for one in found if one.group in ran or not one.group]
     if as_json:
         import msgspec
 
-        click.echo(json.dumps(msgspec.to_builtins(shown), indent=2))
+        say_json(msgspec.to_builtins(shown))
         return
     _table(shown)
     idle = [group for group in groups if group and group not in ran]
     if idle:
-        click.echo(f"\nno offsets and no members are known of: {', '.join(idle)}")
+        say("", f"no offsets and no members are known of: {', '.join(idle)}")
 
 
-def _table(found: "list[Standing]") -> None:
-    from stream.cli.tables import plain_console, table_of
+def _table(found: "list[GroupPosition]") -> None:
+    from ragtide.stream.console import plain_console, table_of
 
     console = plain_console()
     table = table_of("group")

@@ -1,11 +1,11 @@
-"""`ragwatch worker`."""
+"""`ragtide worker`."""
 
 import sys
 from pathlib import Path
 
 import click
 
-from stream.cli.options import config_option, lanes_named, settings_from
+from ragtide.stream.cli.options import config_option, lanes_named, settings_from
 
 
 @click.command()
@@ -15,24 +15,25 @@ from stream.cli.options import config_option, lanes_named, settings_from
     multiple=True,
     required=True,
     metavar="LANE[,LANE]",
-    help="fast (rules; writes traces and dead letters), model (embeddings, classifiers), judge (language models).",
+    help="Lanes to run: fast (rules; also writes traces and dead letters), model (embeddings, "
+    "classifiers), judge (language models).",
 )
 @config_option
 def command(lanes: tuple[str, ...], config: Path | None) -> None:
-    """Evaluate traces from Kafka until stopped; several lanes run as one child process each.
+    """Evaluate traces from Kafka until stopped. Each lane runs in its own child process if there are several.
 
-    Each lane is a consumer group of its own: start as many workers of a lane as the topic has partitions. SIGTERM and
-    Ctrl-C drain: what was begun is stored and committed first, for at most worker.drain_s; what was only fetched is
-    read again by the next worker.
+    Each lane is a consumer group: start up to as many workers of a lane as the topic has partitions. SIGTERM and
+    Ctrl-C drain: records in process are stored and committed first, for at most worker.drain_s. The next worker reads
+    fetched records that were not begun.
 
     \b
     Examples:
-      ragwatch worker --lane fast
-      ragwatch worker --lane fast,model --config production.toml
-      RAGWATCH_KAFKA__BOOTSTRAP_SERVERS=kafka-1:9092,kafka-2:9092 ragwatch worker --lane model
+      ragtide worker --lane fast
+      ragtide worker --lane fast,model --config production.toml
+      RAGTIDE_KAFKA__BOOTSTRAP_SERVERS=kafka-1:9092,kafka-2:9092 ragtide worker --lane model
     """
     wanted = lanes_named(lanes)
     loaded = settings_from(config)
-    from stream.lanes.worker import run
+    from ragtide.stream.worker.process import run
 
     sys.exit(run(loaded.settings, wanted))

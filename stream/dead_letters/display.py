@@ -1,16 +1,24 @@
-"""Bytes of strangers as text that does nothing to a terminal."""
+"""Bytes of strangers as text that neither steers a terminal nor forges a line."""
 
-from stream.plain import plain
+from ragtide.stream.terminal_text import plain
 
-_KEPT = "\n\t"
+_BAR = "| "
 
 
-def safe_text(value: bytes, limit: int) -> str:
-    """The first `limit` bytes; what is not UTF-8, steers a terminal or cannot be seen stands as its escape.
+def as_text(value: bytes, limit: int) -> str:
+    """The first `limit` bytes on one line; what is not UTF-8, breaks the line, or cannot be seen stands as its escape.
 
-    Escapes are Python's: `\\x1b`, `\\u202e`. How many bytes were left out is said at the end.
+    Escapes are Python's: `\\x1b`, `\\u202e`. How many bytes were left out stands at the end.
     """
-    text = value[:limit].decode("utf-8", "backslashreplace")
-    shown = plain(text, _KEPT)
+    return plain(value[:limit].decode("utf-8", "backslashreplace")) + _left_out(value, limit)
+
+
+def value_lines(value: bytes, limit: int) -> list[str]:
+    """The same with the lines that it has, a bar before each: none can pass for a line of the command's own."""
+    shown = value[:limit].decode("utf-8", "backslashreplace").split("\n")
+    return [*(f"{_BAR}{plain(line)}" for line in shown), *filter(None, [_left_out(value, limit).strip()])]
+
+
+def _left_out(value: bytes, limit: int) -> str:
     left = len(value) - limit
-    return f"{shown}\n[{left:,} more bytes]" if left > 0 else shown
+    return f" [{left:,} more bytes]" if left > 0 else ""

@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from sinks.clickhouse.database import Database
-from sinks.rows import LIVE
-from stream.ingest.records import Record, broker_time
-from stream.replay.runs import STARTED, Runs
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import LIVE
+from ragtide.stream.ingest.records import Record, broker_time
+from ragtide.stream.replay.runs import STARTED, Runs
 
 State = Literal["open", "replayed", "dropped"]
 

@@ -3,11 +3,11 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from stream.dead_letters.letters import Letter, Letters, Wanted, place_of
-from stream.dead_letters.values import Values
-from stream.ingest.records import Record
-from stream.replay.loop import RecordBatch
-from stream.replay.runs import Position
+from ragtide.stream.dead_letters.letters import Letter, Letters, Wanted, place_of
+from ragtide.stream.dead_letters.values import Values
+from ragtide.stream.ingest.records import Record
+from ragtide.stream.replay.loop import RecordBatch
+from ragtide.stream.replay.runs import Position
 
 
 class LetterSource:

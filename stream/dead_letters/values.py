@@ -10,14 +10,15 @@ from typing import TypeVar
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from evaluators.errors import Transient
-from stream.configuration.sections import KafkaSettings
-from stream.dead_letters.letters import Letter, Place, place_of
-from stream.ingest.records import Record, StoredRecord
-from stream.kafka.brokers import no_answer, partitions
-from stream.kafka.client import client_options
-from stream.kafka.ending import end
-from stream.replay.topic import TopicSource
+from ragtide.evaluators.errors import Transient
+from ragtide.stream.dead_letters.letters import Letter, Place, place_of
+from ragtide.stream.ingest.header_names import restore_names
+from ragtide.stream.ingest.records import Record, StoredRecord
+from ragtide.stream.kafka.batches import consumer_of
+from ragtide.stream.kafka.broker_check import no_answer_message, partition_counts
+from ragtide.stream.kafka.shutdown import stop_consumer
+from ragtide.stream.replay.topic import TopicSource
+from ragtide.stream.settings.sections import KafkaSettings
 
 _POLL_MS = 1000
 _POLLS = 10
@@ -37,7 +38,7 @@ class Values:
     async def read(self, letters: Sequence[Letter]) -> AsyncGenerator[Sequence[Record], None]:
         """What can be found, in batches of one partition; what is in none is gone. Raises `Transient`."""
         missing = {letter.place: letter for letter in letters}
-        known = await partitions(self._kafka) if missing else {}
+        known = await partition_counts(self._kafka) if missing else {}
         if self._kafka.dead_letter_topic in known:
             async with aclosing(self._set_aside(missing)) as batches:
                 async for batch in batches:
@@ -63,9 +64,7 @@ class Values:
         self, there: dict[TopicPartition, dict[Place, Letter]], missing: dict[Place, Letter]
     ) -> AsyncGenerator[Sequence[Record], None]:
         """One read each: they are too big for the dead-letter topic, or older than what it keeps."""
-        consumer = AIOKafkaConsumer(
-            group_id=None, enable_auto_commit=False, auto_offset_reset="earliest", **client_options(self._kafka)
-        )
+        consumer = consumer_of(self._kafka, group_id=None, enable_auto_commit=False, auto_offset_reset="earliest")
         try:
             await consumer.start()
             for at, places in there.items():
@@ -74,9 +73,9 @@ class Values:
                     if found := _taken(await self._at(consumer, at, place.offset), missing):
                         yield found
         except KafkaError as error:
-            raise Transient(f"{no_answer(self._kafka, error)}; the same command goes on where it was") from None
+            raise Transient(f"{no_answer_message(self._kafka, error)}; the same command goes on where it was") from None
         finally:
-            await end(consumer)
+            await stop_consumer(consumer)
 
     async def _at(self, consumer: AIOKafkaConsumer, at: TopicPartition, offset: int) -> Sequence[Record]:
         """The record at `offset` or, where it is gone, another one or none."""
@@ -110,7 +109,8 @@ def _original(sent: Record) -> StoredRecord | None:
         ours = len(names) - 1 - names[::-1].index("dlq.topic")
         partition, offset, timestamp = (int(told[f"dlq.{name}"]) for name in ("partition", "offset", "timestamp"))
         topic = told["dlq.topic"].decode()
-        record = StoredRecord(topic, partition, offset, timestamp, sent.key, sent.value, sent.headers[:ours])
+        headers = restore_names(sent.headers[:ours], sent.headers[ours:])
+        record = StoredRecord(topic, partition, offset, timestamp, sent.key, sent.value, headers)
         place_of(record)
     except (KeyError, ValueError, OverflowError, OSError):
         return None

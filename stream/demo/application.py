@@ -8,14 +8,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime
 
-from evaluators.encoder import Encoder
-from evaluators.trace import Chunk, Latency, Model, Tokens, Trace
-from stream.demo import misbehaviour
-from stream.demo.corpus import Passage
-from stream.demo.faults import INVENTED, LEAKED_EMAIL, LOOPING, SLOW_EXPENSIVE, WRONG_CHUNKS, Fault
-from stream.demo.index import Hit, Index
-from stream.demo.prices import PRICES
-from stream.demo.questions import Question
+from ragtide.evaluators.encoder import Encoder
+from ragtide.evaluators.trace import Chunk, Latency, Model, Tokens, Trace
+from ragtide.stream.demo import misbehaviour
+from ragtide.stream.demo.corpus import Passage
+from ragtide.stream.demo.faults import INVENTED, LEAKED_EMAIL, LOOPING, SLOW_EXPENSIVE, WRONG_CHUNKS, Fault
+from ragtide.stream.demo.index import Hit, Index
+from ragtide.stream.demo.prices import PRICES
+from ragtide.stream.demo.questions import Question
 
 APP = "docs-assistant"
 ENVIRONMENT = "demo"

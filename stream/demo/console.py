@@ -8,10 +8,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from drift.problems.problem import Problem
-from stream.demo.observe import Point, Snapshot
-from stream.demo.schedule import Episode
-from stream.demo.watched import Watched
+from ragtide.drift.problems.model import Problem
+from ragtide.stream.console import plain_text
+from ragtide.stream.demo.observe import Point, Snapshot
+from ragtide.stream.demo.schedule import Episode
+from ragtide.stream.demo.watched import Watched
+from ragtide.stream.terminal_text import plain
 
 _BARS = "▁▂▃▄▅▆▇█"
 _TREND = 18  # windows
@@ -38,7 +40,7 @@ def render(view: View) -> RenderableType:
     parts: list[RenderableType] = [_head(view)]
     if view.snapshot:
         parts += [_metrics(view.snapshot, view.watched), _problems(view.problems)]
-    return Panel(Group(*parts), title="ragwatch demo", subtitle="Ctrl-C ends it", border_style="cyan")
+    return Panel(Group(*parts), title="ragtide demo", subtitle="Ctrl-C ends it", border_style="cyan")
 
 
 def clock(seconds: float) -> str:
@@ -131,11 +133,12 @@ def _problems(problems: Sequence[Problem]) -> RenderableType:
     table.add_column("what", ratio=1)
     shown = sorted(problems, key=lambda problem: problem.state != "open")[:_PROBLEMS]
     for problem in shown:
-        what = Text(change(problem))
+        what = plain_text(change(problem))
         if problem.examples:
-            what.append(f"\ne.g. traces {', '.join(problem.examples[:_EXAMPLES])}", style="dim")
+            examples = plain(", ".join(problem.examples[:_EXAMPLES]))
+            what.append(f"\ne.g. traces {examples}", style="dim")
         table.add_row(Text(problem.state, style="bold red" if problem.state == "open" else "green"), what)
     hidden = len(problems) - len(shown)
     if hidden:
-        table.add_row("", Text(f"and {hidden} more: ragwatch problems list", style="dim"))
+        table.add_row("", Text(f"and {hidden} more: ragtide problems list", style="dim"))
     return table

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluators.errors import ConfigError
+from ragtide.evaluators.errors import ConfigError
 
 Split = Callable[[str], Sequence[str]]
 

@@ -6,8 +6,9 @@ from typing import Protocol, Self
 from rich.console import Console
 from rich.live import Live
 
-from stream.demo.console import View, clock, limit, number, render
-from stream.demo.schedule import Episode
+from ragtide.stream.demo.console import View, clock, limit, number, render
+from ragtide.stream.demo.schedule import Episode
+from ragtide.stream.terminal_text import plain
 
 _LINE_EVERY_S = 10.0
 
@@ -85,7 +86,7 @@ class Lines:
 
     def _say(self, view: View, text: str) -> None:
         at = clock(view.elapsed_s) if view.elapsed_s is not None else "--:--"
-        self._console.print(f"{at} {text}", highlight=False, markup=False, soft_wrap=True)
+        self._console.print(plain(f"{at} {text}"), highlight=False, markup=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
         return self

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from evaluators.encoder import Encoder
-from evaluators.spec import Vectors
-from stream.demo.corpus import Passage
+from ragtide.evaluators.encoder import Encoder
+from ragtide.evaluators.spec import Vectors
+from ragtide.stream.demo.corpus import Passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sinks.rows import LIVE
+from ragtide.sinks.rows import LIVE
 
 _RATE_OVER_S = 5
 

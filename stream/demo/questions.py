@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stream.demo.corpus import Passage
+from ragtide.stream.demo.corpus import Passage
 
 GOLDEN_SHARE = 0.25  # questions that come with a reference answer and a condition on the answer
 

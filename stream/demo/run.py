@@ -1,4 +1,4 @@
-"""`ragwatch demo`: everything in one process tree, with nothing installed but Python packages."""
+"""`ragtide demo`: everything in one process tree, with nothing installed but Python packages."""
 
 import asyncio
 import shutil
@@ -15,25 +15,26 @@ from shlex import quote
 
 from rich.console import Console
 
-from evaluators import registry, sentences
-from evaluators.encoder import Encoder, load_encoder
-from evaluators.errors import ConfigError
-from evaluators.suited import suited
-from sinks.clickhouse.database import Database
-from stream.demo import corpus
-from stream.demo.application import Application
-from stream.demo.display import display
-from stream.demo.faults import FAULTS
-from stream.demo.index import Index
-from stream.demo.schedule import Schedule
-from stream.demo.session import Session
-from stream.demo.timeline import Timeline
-from stream.demo.traffic import Traffic, kafka_outbox
-from stream.demo.watched import watched
-from stream.local.processes import Child, Children
-from stream.local.services import LocalServices, require
-from stream.local.topics import create_topics, topics_of
-from stream.settings import Settings, load
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder import Encoder, load_encoder
+from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.text import sentences
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.demo import corpus
+from ragtide.stream.demo.application import Application
+from ragtide.stream.demo.display import display
+from ragtide.stream.demo.faults import FAULTS
+from ragtide.stream.demo.index import Index
+from ragtide.stream.demo.schedule import Schedule
+from ragtide.stream.demo.session import Session
+from ragtide.stream.demo.timeline import Timeline
+from ragtide.stream.demo.traffic import Traffic, kafka_outbox
+from ragtide.stream.demo.watched import watched
+from ragtide.stream.local.processes import Child, Children
+from ragtide.stream.local.services import LocalServices, require
+from ragtide.stream.local.topics import create_topics, topics_of
+from ragtide.stream.settings.loader import Settings, load
 
 _NEEDED = {
     "onnx": "the encoder",
@@ -46,7 +47,7 @@ _SHOWN = tuple(dict.fromkeys(metric for fault in FAULTS.values() for metric in f
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """What `ragwatch demo` takes."""
+    """What `ragtide demo` takes."""
 
     data: Path
     minutes: float | None = None  # after the first score; None: until Ctrl-C
@@ -62,8 +63,8 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
     """
     require(_NEEDED)
     directory = _new_directory(options.data, clock())
-    settings_file = directory / "ragwatch.toml"
-    with resources.as_file(resources.files("stream.demo") / "demo.toml") as packaged:
+    settings_file = directory / "ragtide.toml"
+    with resources.as_file(resources.files("ragtide.stream.demo") / "demo.toml") as packaged:
         shutil.copyfile(packaged, settings_file)
     settings = load(settings_file, {}).settings
     with ExitStack() as running:
@@ -88,7 +89,9 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
             services=services,
             children=children,
             timeline=timeline,
-            watched=watched(suited(registry.load(), settings.evaluators).values(), settings.rules, _SHOWN),
+            watched=watched(
+                with_encoder_thresholds(registry.load(), settings.evaluators).values(), settings.rules, _SHOWN
+            ),
             base_s=settings.windows.base_s,
             minutes=options.minutes,
         )
@@ -132,12 +135,12 @@ def _children(services: LocalServices, settings_file: Path) -> Children:
         "jobs": ["jobs"],
     }
     logs = services.directory / "logs"
-    ragwatch = [sys.executable, "-c", "import sys; from stream.cli import main; sys.exit(main())"]
+    ragtide = [sys.executable, "-m", "ragtide.stream"]
     return Children(
         [
             Child(
                 name,
-                [*ragwatch, *command, "--config", str(settings_file)],
+                [*ragtide, *command, "--config", str(settings_file)],
                 logs / f"{name}.log",
                 services.environment(),
             )
@@ -165,20 +168,18 @@ def _farewell(console: Console, services: LocalServices, settings_file: Path) ->
     query = (
         "SELECT metric, start, scored, sum / scored AS mean FROM windows FINAL WHERE scored > 0 ORDER BY metric, start"
     )
-    folder, key, settings = (quote(str(path)) for path in (services.directory, services.key_file, settings_file))
-    console.print(
-        f"""
+    paths = (services.directory, services.key_file, services.reader_key_file, settings_file)
+    folder, key, reader_key, settings = (quote(str(path)) for path in paths)
+    text = f"""
 The data of this run is in {services.directory}: tables, logs, settings and which fault was on when (timeline.json).
 To look at it again, serve it:
 
-  ragwatch local --data {folder} --clickhouse-port 8123
+  ragtide local --data {folder} --clickhouse-port 8123
 
 and ask, in another terminal:
 
   curl "http://127.0.0.1:8123/?database={services.clickhouse.database}&default_format=PrettyCompact" \\
-    -H "X-ClickHouse-Key: $(cat {key})" -d "{query}"
-  RAGWATCH_CLICKHOUSE__PASSWORD="$(cat {key})" ragwatch problems list --config {settings}""",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    -H "X-ClickHouse-Key: $(cat {reader_key})" -d "{query}"
+  RAGTIDE_CLICKHOUSE__PASSWORD="$(cat {key})" ragtide problems list --config {settings}"""
+    for line in text.split("\n"):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

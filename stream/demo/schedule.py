@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stream.demo.faults import FAULTS, Fault
+from ragtide.stream.demo.faults import FAULTS, Fault
 
 FIRST_S = 30.0
 LASTS_S = 45.0

@@ -5,18 +5,18 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drift.problems.folding import load_problems
-from drift.problems.problem import Problem
-from evaluators.errors import ConfigError, Transient
-from sinks.clickhouse.database import Database
-from stream.demo.console import View
-from stream.demo.display import Display
-from stream.demo.observe import Snapshot, observe
-from stream.demo.timeline import Timeline
-from stream.demo.traffic import Traffic
-from stream.demo.watched import Watched
-from stream.local.processes import Children
-from stream.local.services import LocalServices
+from ragtide.drift.problems.model import Problem
+from ragtide.drift.problems.store import load_problems
+from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.demo.console import View
+from ragtide.stream.demo.display import Display
+from ragtide.stream.demo.observe import Snapshot, observe
+from ragtide.stream.demo.timeline import Timeline
+from ragtide.stream.demo.traffic import Traffic
+from ragtide.stream.demo.watched import Watched
+from ragtide.stream.local.processes import Children
+from ragtide.stream.local.services import LocalServices
 
 _EVERY_S = 1.0
 _FIRST_SCORE_WITHIN_S = 120.0
@@ -79,7 +79,7 @@ class Session:
         child = self.children.ended()
         if child is not None:
             raise ConfigError(
-                f"{child.name} ended with code {child.exit_code}; its log is {child.log}:\n{child.last_lines()}"
+                f"{child.name} ended with code {child.exit_code}; its log is {child.log}:", *child.last_lines()
             )
         if self.timeline.elapsed_s is None and waited_s > _FIRST_SCORE_WITHIN_S:
             logs = ", ".join(str(child.log) for child in self.children)

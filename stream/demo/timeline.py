@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypedDict
 
-from stream.demo.faults import Fault
-from stream.demo.schedule import Episode, Schedule
+from ragtide.stream.demo.faults import Fault
+from ragtide.stream.demo.schedule import Episode, Schedule
 
 
 class _Past(TypedDict):

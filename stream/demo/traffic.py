@@ -9,12 +9,12 @@ from typing import Protocol
 
 import msgspec
 
-from evaluators.errors import Transient
-from evaluators.trace import Trace
-from stream.demo.application import Application
-from stream.demo.corpus import Passage
-from stream.demo.faults import Fault
-from stream.demo.questions import ask_about
+from ragtide.evaluators.errors import Transient
+from ragtide.evaluators.trace import Trace
+from ragtide.stream.demo.application import Application
+from ragtide.stream.demo.corpus import Passage
+from ragtide.stream.demo.faults import Fault
+from ragtide.stream.demo.questions import ask_about
 
 _log = logging.getLogger(__name__)
 _MOST_IN_FLIGHT = 200

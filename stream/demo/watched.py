@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from drift.rules.choose import rule_anywhere
-from drift.rules.series import Kind, Rule
-from drift.settings import RuleSettings
-from drift.windows.metrics import metrics_by_name
-from evaluators.spec import Evaluator
+from ragtide.drift.rules.model import Rule, WindowRuleKind
+from ragtide.drift.rules.resolve import rule_of_every_app
+from ragtide.drift.settings import RuleSettings
+from ragtide.drift.windows.metrics import metrics_by_name
+from ragtide.evaluators.spec import Evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Watched:
     """A metric that a rule watches: a window is good while its mean (or its share of good records) stays within."""
 
     metric: str
-    rule: Kind
+    rule: WindowRuleKind
     low: float | None
     high: float | None
     unit: str
@@ -28,13 +28,13 @@ class Watched:
 def watched(evaluators: Iterable[Evaluator], rules: RuleSettings, names: Sequence[str]) -> tuple[Watched, ...]:
     """The metrics `names` with their limits, in this order; those that no rule watches are left out."""
     metrics = metrics_by_name({evaluator.id: evaluator for evaluator in evaluators})
-    found = (rule_anywhere(metrics[name], rules) for name in names if name in metrics)
+    found = (rule_of_every_app(metrics[name], rules) for name in names if name in metrics)
     return tuple(_watched(rule) for rule in found if rule is not None)
 
 
 def _watched(rule: Rule) -> Watched:
-    low, high = rule.least, rule.greatest
+    low, high = rule.min, rule.max
     if rule.kind in ("any", "share"):  # records are 0 or 1, so that the mean is the share of one kind
         bad = 0.0 if rule.kind == "any" else rule.limit
         low, high = (None, bad) if low is None else (1 - bad, None)
-    return Watched(rule.watched.name, rule.kind, low, high, rule.watched.metric.unit or "")
+    return Watched(rule.metric_ref.name, rule.kind, low, high, rule.metric_ref.metric.unit or "")

@@ -1,19 +1,23 @@
-"""Which decoder reads the records of which topic: those of ragwatch by name, and what installed packages bring.
+"""Which decoder reads the records of which topic: those of ragtide by name, and what installed packages bring.
 
 A decoder makes a trace of a message's bytes, or raises `BadRecord`; what every trace must be is checked afterwards.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 
-from evaluators.errors import BadRecord, ConfigError
-from evaluators.trace import Trace
-from stream.configuration.sections import CANONICAL, KafkaSettings
-from stream.ingest.canonical import canonical
-from stream.ingest.decoding import Decoder
+import msgspec
 
-GROUP = "ragwatch.decoders"
-BUILT_IN: Mapping[str, Decoder] = {CANONICAL: canonical}
+from ragtide.evaluators.errors import BadRecord, ConfigError
+from ragtide.evaluators.slugs import is_slug
+from ragtide.evaluators.trace import Trace
+from ragtide.stream.ingest.canonical_json import decode_canonical
+from ragtide.stream.ingest.decoding import Decoder
+from ragtide.stream.settings.sections import CANONICAL, KafkaSettings
+
+GROUP = "ragtide.decoders"
+BUILT_IN: Mapping[str, Decoder] = {CANONICAL: decode_canonical}
 
 
 class Decoders(dict[str, Decoder]):
@@ -22,10 +26,10 @@ class Decoders(dict[str, Decoder]):
     def __init__(self, kafka: KafkaSettings) -> None:
         super().__init__()
         self._entry_of = kafka.entry_of
-        self._named = {entry: _decoder(name) for entry, name in kafka.decoders.items()}
+        self._by_entry = {entry: _decoder(name) for entry, name in kafka.decoders.items()}
 
     def __missing__(self, topic: str) -> Decoder:
-        decoder = self[topic] = self._named.get(self._entry_of(topic) or "", canonical)
+        decoder = self[topic] = self._by_entry.get(self._entry_of(topic) or "", decode_canonical)
         return decoder
 
 
@@ -42,21 +46,27 @@ def _decoder(name: str) -> Decoder:
         raise ConfigError(f"the decoder {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(loaded):
         raise ConfigError(f"the decoder {name!r} is no function from bytes to a Trace")
-    return _guarded(name, loaded)
+    return _guard(name, loaded)
 
 
-def _guarded(name: str, decoder: Callable[[bytes], object]) -> Decoder:
-    """A record that code of others fails on is a dead letter, and stops no lane; its message may quote the record."""
+def _guard(name: str, decoder: Callable[[bytes], object]) -> Decoder:
+    """A record that code of others fails on is a dead letter, and stops no lane; its message may quote the record.
 
-    def guarded(value: bytes) -> Trace:
+    The trace is written as canonical JSON and read as every other: types, limits and names are checked in one place.
+    """
+
+    def guarded(value: bytes, cut: Counter[str]) -> Trace:
         try:
             trace = decoder(value)
-        except BadRecord:
-            raise
+            written = msgspec.json.encode(trace)
+        except BadRecord as bad:
+            if is_slug(bad.reason):
+                raise
+            raise BadRecord("decoder_failed", f"decoder {name}: the reason of its BadRecord is no slug") from bad
         except Exception as error:
             raise BadRecord("decoder_failed", f"decoder {name}: {type(error).__name__}") from error
         if not isinstance(trace, Trace):
             raise BadRecord("decoder_failed", f"decoder {name} made no Trace")
-        return trace
+        return decode_canonical(written, cut)
 
     return guarded

@@ -12,49 +12,51 @@ from dataclasses import dataclass, field
 import numpy as np
 from msgspec.structs import replace
 
-from drift.topics.model import SEGMENT, TopicModel
-from evaluators.resources import Batch
-from evaluators.spec import Vectors
-from sinks.rows import EmbeddingRow
-from stream.ingest.encoding import encoded
-from stream.ingest.rows import Placed
+from ragtide.drift.topics.model import SEGMENT, TopicModel
+from ragtide.evaluators.resources import Batch
+from ragtide.evaluators.spec import Vectors
+from ragtide.sinks.rows import EmbeddingRow
+from ragtide.stream.ingest.embed_texts import embed_texts
+from ragtide.stream.ingest.rows import TraceContext
 
-LONGEST = 500_000  # characters of a question, as many as the evaluators that embed take
+MAX_CHARACTERS = 500_000  # characters of a question, as many as the evaluators that embed take
 _NONE = array("f")
 
 
 @dataclass(slots=True)
-class Embedded:
+class QuestionEmbeddings:
     """Rows in the order of the traces, and why questions have no vector: `too_long` or `encoder_failed`."""
 
     rows: list[EmbeddingRow] = field(default_factory=list)
-    without: Counter[str] = field(default_factory=Counter)
+    without_vector: Counter[str] = field(default_factory=Counter)
 
 
-def embedded(places: Sequence[Placed], shared: Batch, revision: str, models: Mapping[str, TopicModel]) -> Embedded:
+def embed_questions(
+    ctxs: Sequence[TraceContext], shared: Batch, revision: str, models: Mapping[str, TopicModel]
+) -> QuestionEmbeddings:
     """The questions of a micro-batch as vectors of the encoder `revision`, with one call for those not known yet.
 
     A question is never cut. Where there is none, or no vector to be had of it, the row is a tombstone. `models` are the
     topic models of this encoder, by application.
     """
-    made = Embedded()
-    asked = dict.fromkeys(place.trace.question for place in places)
-    vectors = _vectors([text for text in asked if text and text.strip() and len(text) <= LONGEST], shared)
-    topics = _topics(places, vectors, models)
-    for place in places:
-        trace, question = place.trace, place.trace.question or ""
+    result = QuestionEmbeddings()
+    questions = dict.fromkeys(ctx.trace.question for ctx in ctxs)
+    vectors = _vectors([text for text in questions if text and text.strip() and len(text) <= MAX_CHARACTERS], shared)
+    topics = _topics(ctxs, vectors, models)
+    for ctx in ctxs:
+        trace, question = ctx.trace, ctx.trace.question or ""
         vector = vectors.get(question, _NONE)
         topic = topics.get((trace.app, question), "")
         if not vector and question.strip():
-            made.without["too_long" if len(question) > LONGEST else "encoder_failed"] += 1
-        made.rows.append(
+            result.without_vector["too_long" if len(question) > MAX_CHARACTERS else "encoder_failed"] += 1
+        result.rows.append(
             EmbeddingRow(
-                place.run_id,
+                ctx.run_id,
                 trace.app,
                 trace.environment,
                 trace.time,
                 trace.trace_id,
-                place.version,
+                ctx.version,
                 revision,
                 vector,
                 topic,
@@ -62,20 +64,20 @@ def embedded(places: Sequence[Placed], shared: Batch, revision: str, models: Map
                 is_deleted=0 if vector else 1,
             )
         )
-    return made
+    return result
 
 
-def in_topics(places: Sequence[Placed], rows: Sequence[EmbeddingRow]) -> list[Placed]:
+def with_topics(ctxs: Sequence[TraceContext], rows: Sequence[EmbeddingRow]) -> list[TraceContext]:
     """The traces with their topic as a segment; one that came with a segment of that name keeps its own."""
     return [
-        replace(place, trace=replace(place.trace, segments={SEGMENT: row.topic, **place.trace.segments}))
+        replace(ctx, trace=replace(ctx.trace, segments={SEGMENT: row.topic, **ctx.trace.segments}))
         if row.topic
-        else place
-        for place, row in zip(places, rows, strict=True)
+        else ctx
+        for ctx, row in zip(ctxs, rows, strict=True)
     ]
 
 
-def rounded(vectors: Vectors) -> Vectors:
+def round_to_bfloat16(vectors: Vectors) -> Vectors:
     """Each number as the nearest with 8 significant bits, ties to even: what bfloat16 keeps, and half the disk.
 
     Cosines of unit vectors move by less than 0.001.
@@ -86,25 +88,25 @@ def rounded(vectors: Vectors) -> Vectors:
 
 
 def _topics(
-    places: Sequence[Placed], vectors: Mapping[str, Sequence[float]], models: Mapping[str, TopicModel]
+    ctxs: Sequence[TraceContext], vectors: Mapping[str, Sequence[float]], models: Mapping[str, TopicModel]
 ) -> dict[tuple[str, str], str]:
     """By application and question, of the vectors as they are stored: whoever reads them places them alike."""
-    asked: dict[str, dict[str, Sequence[float]]] = {}
-    for place in places:
-        app, question = place.trace.app, place.trace.question or ""
+    questions: dict[str, dict[str, Sequence[float]]] = {}
+    for ctx in ctxs:
+        app, question = ctx.trace.app, ctx.trace.question or ""
         if app in models and question in vectors:
-            asked.setdefault(app, {})[question] = vectors[question]
+            questions.setdefault(app, {})[question] = vectors[question]
     return {
         (app, question): name
-        for app, own in asked.items()
-        for question, name in zip(own, models[app].names(np.array(list(own.values()), np.float32)), strict=True)
+        for app, own in questions.items()
+        for question, name in zip(own, models[app].assign(np.array(list(own.values()), np.float32)), strict=True)
     }
 
 
 def _vectors(questions: Sequence[str], shared: Batch) -> Mapping[str, Sequence[float]]:
     """The vector of each question that has one, as it is stored."""
-    found = encoded(questions, shared)
+    found = embed_texts(questions, shared)
     if not found:
         return {}
-    every = rounded(np.stack(list(found.values())))
+    every = round_to_bfloat16(np.stack(list(found.values())))
     return {question: array("f", vector.tobytes()) for question, vector in zip(found, every, strict=True)}

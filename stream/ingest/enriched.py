@@ -8,66 +8,83 @@ often that one is read again, and lose against those of a newer message.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evaluators.errors import BadRecord
-from sinks.version import LAST_OFFSET, LAST_REVISION, LAST_TIMESTAMP, pack
-from stream.ingest.records import Record, StoredRecord
+from ragtide.evaluators.errors import BadRecord
+from ragtide.evaluators.trace import LONGEST_NAME
+from ragtide.sinks.version import LAST_REVISION, LAST_TIMESTAMP, pack, source_of
+from ragtide.stream.ingest.names import has_control_characters
+from ragtide.stream.ingest.records import Record, StoredRecord, check_readable
 
 _PREFIX = "enriches."
 Header = tuple[str, bytes]
 _LAST_PARTITION = (1 << 31) - 1
+LAST_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class EnrichedRecord(StoredRecord):
-    """Value and key of the message that enriches; topic, partition, offset and timestamp of the one it enriches."""
+    """Value and key of the message that enriches; topic, partition, offset and timestamp of the one it enriches.
+
+    `sent_ms` is the timestamp of the message that enriches.
+    """
 
     revision: int = field(kw_only=True)
+    sent_ms: int = field(kw_only=True)
 
 
-def as_known(record: Record) -> Record:
-    """The record, or what its headers make of it where it enriches another; raises `BadRecord` where they are wrong."""
-    told = {name: value for name, value in record.headers if name.startswith(_PREFIX)}
-    if not told:
+def resolve_enrichment(record: Record) -> Record:
+    """The record, or what its headers make of it where it enriches another; raises `BadRecord` where they are wrong.
+
+    Checks all headers; calls `check_readable` first.
+    """
+    check_readable(record)
+    found = {name: value for name, value in record.headers if name.startswith(_PREFIX)}
+    if not found:
         return record
     return EnrichedRecord(
-        _text(told, "topic"),
-        _number(told, "partition", 0, _LAST_PARTITION),
-        _number(told, "offset", 0, LAST_OFFSET),
-        _number(told, "timestamp", 0, LAST_TIMESTAMP),
+        _text(found, "topic"),
+        _number(found, "partition", 0, _LAST_PARTITION),
+        _number(found, "offset", 0, LAST_OFFSET),
+        _number(found, "timestamp", 0, LAST_TIMESTAMP),
         record.key,
         record.value,
         record.headers,
-        revision=_number(told, "revision", 1, LAST_REVISION),
+        revision=_number(found, "revision", 1, LAST_REVISION),
+        sent_ms=record.timestamp,
     )
 
 
 def version_of(record: Record) -> int:
-    """Of the rows that a known record is made into, the evaluator's part left at 0."""
-    return pack(record.timestamp, record.offset, record.revision if isinstance(record, EnrichedRecord) else 0)
+    """Of the rows that a known record is made into, the evaluator's part left at 0.
+
+    A record without a timestamp has no source: the lines of a file keep their order when the file is renamed.
+    """
+    revision = record.revision if isinstance(record, EnrichedRecord) else 0
+    source = source_of(record.topic, record.partition) if record.timestamp > 0 else 0
+    return pack(record.timestamp, record.offset, revision, source=source)
 
 
-def headers(topic: str, partition: int, offset: int, timestamp: int, revision: int) -> list[Header]:
+def enrichment_headers(topic: str, partition: int, offset: int, timestamp: int, revision: int) -> list[Header]:
     """What makes a message one that enriches the message that lay there."""
-    told = {"topic": topic, "partition": partition, "offset": offset, "timestamp": timestamp, "revision": revision}
-    return [(f"{_PREFIX}{name}", str(value).encode()) for name, value in told.items()]
+    found = {"topic": topic, "partition": partition, "offset": offset, "timestamp": timestamp, "revision": revision}
+    return [(f"{_PREFIX}{name}", str(value).encode()) for name, value in found.items()]
 
 
-def _text(told: Mapping[str, bytes | None], name: str) -> str:
+def _text(found: Mapping[str, bytes | None], name: str) -> str:
     try:
-        text = (told.get(f"{_PREFIX}{name}") or b"").decode()
+        text = (found.get(f"{_PREFIX}{name}") or b"").decode()
     except UnicodeDecodeError:
         text = ""
-    if not text:
-        raise _wrong(name, "the name of a topic")
+    if not text or len(text) > LONGEST_NAME or has_control_characters(text):
+        raise _bad_header(name, f"the name of a topic, of at most {LONGEST_NAME} characters")
     return text
 
 
-def _number(told: Mapping[str, bytes | None], name: str, least: int, greatest: int) -> int:
-    value = told.get(f"{_PREFIX}{name}") or b""
-    if not value.isdigit() or len(value) > len(str(greatest)) or not least <= int(value) <= greatest:
-        raise _wrong(name, f"a number from {least} to {greatest}")
+def _number(found: Mapping[str, bytes | None], name: str, min_value: int, max_value: int) -> int:
+    value = found.get(f"{_PREFIX}{name}") or b""
+    if not value.isdigit() or len(value) > len(str(max_value)) or not min_value <= int(value) <= max_value:
+        raise _bad_header(name, f"a number from {min_value} to {max_value}")
     return int(value)
 
 
-def _wrong(name: str, what: str) -> BadRecord:
+def _bad_header(name: str, what: str) -> BadRecord:
     return BadRecord("bad_enrichment", f"header {_PREFIX}{name}: {what}; all five are needed where one is")

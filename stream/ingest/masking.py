@@ -8,21 +8,24 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from evaluators.builtin.pii_leakage import Params as PersonalParams
-from evaluators.builtin.pii_leakage import pii_leakage
-from evaluators.builtin.sensitive_data_leakage import Params as SecretParams
-from evaluators.builtin.sensitive_data_leakage import sensitive_data_leakage
-from evaluators.leaks import Allowed, leaks_of, scanner
-from evaluators.plan import parameters
-from evaluators.resources import Batch
-from evaluators.settings import EvaluatorSettings
-from evaluators.trace import Trace
-from sinks.settings import PrivacySettings
+from ragtide.evaluators.builtin.pii_leakage import Params as PersonalParams
+from ragtide.evaluators.builtin.pii_leakage import pii_leakage
+from ragtide.evaluators.builtin.sensitive_data_leakage import Params as SecretParams
+from ragtide.evaluators.builtin.sensitive_data_leakage import sensitive_data_leakage
+from ragtide.evaluators.leaks import Allowlist, Scan, leaks_of, scanner
+from ragtide.evaluators.plan import parameters
+from ragtide.evaluators.resources import Batch
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.trace import Trace
+from ragtide.sinks.settings import PrivacySettings
+from ragtide.stream.ingest.names import cut_name
 
 WITHHELD = "[withheld]"  # in the place of a text that could not be looked through
-LONGEST = 400_000  # characters of a text that is looked through: the evaluators' own budget
+MAX_CHARACTERS = 400_000  # characters of a trace's texts, or names, that are looked through: the evaluators' own budget
+CHARACTERS_PER_TEXT = 20  # characters that take as long as to begin with a text
 _HASH_DIGITS = 16
 _APPS = 1_000  # whose allowed values are kept
+_NAMES, _NAME = 20_000, 256  # whose masks are kept, and their characters: most names come again and again
 
 Mark = Callable[[str, str], str]  # of a kind and a value, what stands in its place
 
@@ -53,15 +56,19 @@ class Masking:
         secrets = cast(SecretParams, parameters(sensitive_data_leakage, settings))
         self._kinds = personal.wanted | secrets.wanted
         self._scan = scanner(personal.region)
-        self._allowed = lru_cache(_APPS)(personal.allowed)
+        self._allowed = lru_cache(_APPS)(personal.allowlist)
         self._mark = mark
+        self._mask_short_name = lru_cache(_NAMES)(self._mask_name)
 
-    def masked(self, trace: Trace, shared: Batch) -> Trace:
+    def mask(self, trace: Trace, shared: Batch) -> Trace:
         """The trace with its texts masked: question, answer, chunks, references, error message and attributes.
 
-        A text that is too long, or holds too much that looks like a telephone number, is withheld as a whole.
+        A text that is too long, or holds too much that looks like a telephone number, is withheld as a whole. So are
+        those that do not fit into `MAX_CHARACTERS` with the texts before them.
         """
-        hide = partial(self._hidden, allowed=self._allowed(trace.app), shared=shared)
+        hide = limit_per_trace(
+            partial(self._replace_leaks, allowed=self._allowed(trace.app), scan=partial(shared.once, self._scan))
+        )
         error, contexts, expected = trace.error, trace.contexts, trace.expected
         return replace(
             trace,
@@ -73,16 +80,23 @@ class Masking:
             attributes=_in_attributes(hide, trace.attributes),
         )
 
-    def text(self, text: str, shared: Batch) -> str:
+    def mask_text(self, text: str, shared: Batch) -> str:
         """A text of no app in particular, masked likewise."""
-        return self._hidden(text, self._allowed(""), shared)
+        return self._replace_leaks(text, self._allowed(""), partial(shared.once, self._scan))
 
-    def _hidden(self, text: str, allowed: Allowed, shared: Batch, before: str = "") -> str:
+    def mask_name(self, app: str, name: str, before: str = "") -> str:
+        """Mask a short text of an app; cut what marks make longer than a name may be. Caches the latest masks."""
+        return (self._mask_short_name if len(name) + len(before) <= _NAME else self._mask_name)(app, name, before)
+
+    def _mask_name(self, app: str, name: str, before: str) -> str:
+        return cut_name(self._replace_leaks(name, self._allowed(app), self._scan, before))
+
+    def _replace_leaks(self, text: str, allowed: Allowlist, scan: Callable[[str], Scan], before: str = "") -> str:
         """`text` with marks; `before` is what its name tells of it ("password: ") and stays out of the result."""
         whole = before + text
-        if len(whole) > LONGEST:
+        if len(whole) > MAX_CHARACTERS:
             return WITHHELD
-        leaks = leaks_of(whole, shared.once(self._scan, whole), self._kinds, allowed)
+        leaks = leaks_of(whole, scan(whole), self._kinds, allowed)
         if not leaks.complete:
             return WITHHELD
         parts: list[str] = []
@@ -93,6 +107,20 @@ class Masking:
                 parts += (whole[position:start], self._mark(hit.kind, whole[start : hit.end]))
                 position = hit.end
         return "".join((*parts, whole[position:])) if parts else text
+
+
+def limit_per_trace(hide: Callable[..., str]) -> Callable[..., str]:
+    """`hide` for one trace: `WITHHELD` in the place of each text that does not fit with those before it."""
+    left = MAX_CHARACTERS
+
+    def bounded(text: str, **more: Any) -> str:
+        nonlocal left
+        if len(text) + CHARACTERS_PER_TEXT > left:
+            return WITHHELD
+        left -= len(text) + CHARACTERS_PER_TEXT
+        return hide(text, **more)
+
+    return bounded
 
 
 def _optional(hide: Callable[[str], str], text: str | None) -> str | None:

@@ -4,7 +4,7 @@ import hmac
 from collections.abc import Callable
 from hashlib import sha256
 
-from sinks.settings import PrivacySettings
+from ragtide.sinks.settings import PrivacySettings
 
 _DIGITS = 16  # 64 bits: of a hundred million questions hardly two are taken for one
 QuestionHash = Callable[[str | None], str]

@@ -5,13 +5,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-_LAST_MS = 4_291_747_199_999  # 2105-12-31T23:59:59.999Z
+import msgspec
 
-Headers = Sequence[tuple[str, bytes | None]]
+from ragtide.evaluators.errors import BadRecord
+
+_LAST_MS = 4_291_747_199_999  # 2105-12-31T23:59:59.999Z
+_BATCH = "\ud800batch"  # no bytes decode to this header name, so that no producer can send it
+
+Header = tuple[str, bytes | None]
+Headers = Sequence[Header]
 
 
 class Record(Protocol):
-    """One message as it lay on its topic. `timestamp` is the broker's, in ms; negative or 0: there was none."""
+    """One message as it lay on its topic. `timestamp` is the broker's, in ms; negative or 0: there was none.
+
+    Header names that are not UTF-8 have lone surrogates; see `check_readable`.
+    """
 
     @property
     def topic(self) -> str:
@@ -69,6 +78,56 @@ class DeadLetter(NamedTuple):
     reason: str
     stage: str
     detail: str
+
+
+class UnreadableBatch(NamedTuple):
+    """A batch of records that cannot be taken apart: its offsets, how many records its header states, and why."""
+
+    reason: str
+    detail: str
+    first_offset: int
+    last_offset: int
+    records: int
+    codec: str
+
+    def header(self) -> Header:
+        """The only header of the record that stands for the batch: at its last offset, with its bytes as value."""
+        return _BATCH, msgspec.json.encode(self)
+
+
+def unreadable_batch(record: Record) -> UnreadableBatch | None:
+    """The batch that the record stands for; None for an ordinary record."""
+    headers = record.headers
+    if not headers or headers[0][0] != _BATCH:
+        return None
+    return msgspec.json.decode(headers[0][1] or b"", type=UnreadableBatch)
+
+
+def check_readable(record: Record) -> None:
+    """Raise `BadRecord` for a record that stands for an unreadable batch, and for a header name that is not UTF-8.
+
+    Bytes that are not UTF-8 stand in a name as lone surrogates (`surrogateescape`), so that none is lost.
+    """
+    batch = unreadable_batch(record)
+    if batch is not None:
+        raise BadRecord(batch.reason, batch.detail)
+    for at, (name, _) in enumerate(record.headers):
+        if not name.isascii() and not is_utf8(name):
+            raise BadRecord("header_not_utf8", f"the name of header {at} is not UTF-8; have the producer correct it")
+
+
+def is_utf8(name: str) -> bool:
+    """Whether a header name has no lone surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def sent_headers(record: Record) -> Headers:
+    """The headers as sent: none for a record that stands for an unreadable batch."""
+    return record.headers if unreadable_batch(record) is None else ()
 
 
 def broker_time(record: Record) -> datetime:

@@ -1,20 +1,21 @@
 """Traces and outcomes become rows. What users wrote goes to the texts row and nowhere else."""
 
 import hmac
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
 
-from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
-from evaluators.plan import Prepared
-from evaluators.trace import Model, Trace
-from sinks.rows import DeadLetterRow, ScoreRow, TextRow, TraceRow
-from sinks.version import pack, revision_of
-from stream.ingest.enriched import version_of
-from stream.ingest.question_hash import QuestionHash
-from stream.ingest.records import DeadLetter, Record, broker_time
-from stream.ingest.whole import rest_of
+from ragtide.evaluators.outcome import MOST_EVIDENCE, Failed, NotApplicable, Outcome, Scored
+from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.trace import Model, Trace
+from ragtide.sinks.rows import DeadLetterRow, ScoreRow, TextRow, TraceRow
+from ragtide.sinks.version import pack, revision_of
+from ragtide.stream.ingest.enriched import version_of
+from ragtide.stream.ingest.question_hash import QuestionHash
+from ragtide.stream.ingest.records import DeadLetter, Record, broker_time
+from ragtide.stream.ingest.stored_trace import rest_of
 
 _NO_LABELS: Mapping[str, str] = {}
 _NO_NUMBERS: Mapping[str, float] = {}
@@ -23,7 +24,7 @@ _NO_MODEL = Model()
 _encode = msgspec.json.encode
 
 
-class Placed(msgspec.Struct, frozen=True, gc=False):
+class TraceContext(msgspec.Struct, frozen=True, gc=False):
     """A trace, where it lay, and what all its rows share, worked out once. One per record: a tuple takes 1 µs longer.
 
     `record` lies where the message lay that it enriches, where it does. `second` is its event time since 1970;
@@ -39,10 +40,10 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
     prompt_version: str
 
 
-def placed(trace: Trace, record: Record, run_id: str, second: int) -> Placed:
+def with_context(trace: Trace, record: Record, run_id: str, second: int) -> TraceContext:
     """`trace` with what its rows repeat."""
     model = trace.model or _NO_MODEL
-    return Placed(
+    return TraceContext(
         trace,
         record,
         run_id,
@@ -58,31 +59,31 @@ def chunk_ids(trace: Trace) -> Sequence[str]:
     return [chunk.id for chunk in trace.contexts] if trace.contexts else ()
 
 
-def trace_row(place: Placed, user_key: bytes | None, hash_question: QuestionHash) -> TraceRow:
+def trace_row(ctx: TraceContext, user_key: bytes | None, hash_question: QuestionHash) -> TraceRow:
     """Everything known of the trace except texts; with `user_key` the user id becomes its keyed hash.
 
     An enriched trace has its user from the tables, hashed already.
     """
-    trace, record = place.trace, place.record
-    asked = trace.model or _NO_MODEL
+    trace, record = ctx.trace, ctx.record
+    model = trace.model or _NO_MODEL
     latency, tokens, error, user = trace.latency, trace.tokens, trace.error, trace.user_id or ""
-    if user and user_key is not None and not revision_of(place.version):
+    if user and user_key is not None and not revision_of(ctx.version):
         user = hmac.new(user_key, user.encode(), sha256).hexdigest()[:32]
     return TraceRow(
-        place.run_id,
+        ctx.run_id,
         trace.app,
         trace.environment,
         trace.time,
         trace.trace_id,
-        place.version,
+        ctx.version,
         trace.session_id or "",
         user,
         trace.task or "",
         trace.probe or "",
-        place.model,
-        asked.requested or "",
-        asked.provider or "",
-        place.prompt_version,
+        ctx.model,
+        model.requested or "",
+        model.provider or "",
+        ctx.prompt_version,
         latency.total_s if latency is not None else None,
         latency.first_token_s if latency is not None else None,
         trace.cost_usd,
@@ -101,16 +102,16 @@ def trace_row(place: Placed, user_key: bytes | None, hash_question: QuestionHash
     )
 
 
-def text_row(place: Placed, *, whole: bool) -> TextRow:
+def text_row(ctx: TraceContext, *, with_rest: bool) -> TextRow:
     """What users wrote; `whole`, where nothing of it is masked: so that the trace can be made anew from it."""
-    trace = place.trace
+    trace = ctx.trace
     return TextRow(
-        place.run_id,
+        ctx.run_id,
         trace.app,
         trace.environment,
         trace.time,
         trace.trace_id,
-        place.version,
+        ctx.version,
         trace.question,
         trace.answer,
         chunk_ids(trace),
@@ -118,18 +119,25 @@ def text_row(place: Placed, *, whole: bool) -> TextRow:
         trace.expected or (),
         (trace.error.message or "") if trace.error is not None else "",
         _encode(trace.attributes).decode() if trace.attributes else "{}",
-        rest_of(trace) if whole else "",
+        rest_of(trace) if with_rest else "",
     )
 
 
 def score_rows(
-    places: Sequence[Placed], prepared: Prepared, outcomes: Sequence[Outcome | None], weight: float
+    ctxs: Sequence[TraceContext],
+    prepared: PreparedEvaluator,
+    outcomes: Sequence[Outcome | None],
+    weight: float,
+    evidence_cut: Counter[str],
 ) -> list[ScoreRow]:
-    """One evaluator's outcomes for these traces, in order; None (its tasks leave the trace out) has no row."""
+    """One evaluator's outcomes for these traces, in order; None (its tasks leave the trace out) has no row.
+
+    Stores the first 1,000 places of evidence of each outcome; `evidence_cut` counts, by evaluator, those with more.
+    """
     evaluator, fingerprint = prepared.evaluator.id, prepared.fingerprint
     version = pack(0, 0, evaluator_version=prepared.evaluator.version)
     rows = []
-    for place, outcome in zip(places, outcomes, strict=True):
+    for ctx, outcome in zip(ctxs, outcomes, strict=True):
         if outcome is None:
             continue
         metrics, categories, parts = _NO_NUMBERS, _NO_LABELS, _NO_NUMBERS
@@ -140,21 +148,22 @@ def score_rows(
             if isinstance(outcome, Scored):
                 metrics, categories, parts = outcome.metrics, outcome.categories, outcome.parts
                 if outcome.evidence:
-                    evidence = _encode(outcome.evidence).decode()
+                    evidence = _encode(outcome.evidence[:MOST_EVIDENCE]).decode()
+                    evidence_cut[evaluator] += len(outcome.evidence) > MOST_EVIDENCE
             else:
                 status, reason = "not_applicable", outcome.reason
             if outcome.findings:
                 findings = [finding.kind for finding in outcome.findings]
-        trace = place.trace
+        trace = ctx.trace
         rows.append(
             ScoreRow(
-                place.run_id,
+                ctx.run_id,
                 trace.app,
                 trace.environment,
                 evaluator,
                 trace.time,
                 trace.trace_id,
-                place.version + version,
+                ctx.version + version,
                 status,
                 reason,
                 metrics,
@@ -164,19 +173,19 @@ def score_rows(
                 findings,
                 fingerprint,
                 weight,
-                place.model,
-                place.prompt_version,
+                ctx.model,
+                ctx.prompt_version,
                 trace.segments,
             )
         )
     return rows
 
 
-def sampled_out_rows(places: Sequence[Placed], prepared: Prepared, weight: float) -> list[ScoreRow]:
+def sampled_out_rows(ctxs: Sequence[TraceContext], prepared: PreparedEvaluator, weight: float) -> list[ScoreRow]:
     """Say that the evaluator would have looked at these traces, had they been in the sample."""
     left_out = NotApplicable("sampling")
-    outcomes = [left_out if prepared.selects(place.trace) else None for place in places]
-    return [row._replace(status="sampled_out") for row in score_rows(places, prepared, outcomes, weight)]
+    outcomes = [left_out if prepared.selects(ctx.trace) else None for ctx in ctxs]
+    return [row._replace(status="sampled_out") for row in score_rows(ctxs, prepared, outcomes, weight, Counter())]
 
 
 def dead_letter_row(letter: DeadLetter, run_id: str) -> DeadLetterRow:

@@ -4,18 +4,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from evaluators.plan import Prepared
-from evaluators.trace import Trace
-from stream.configuration.sections import SamplingSettings
+from ragtide.evaluators.plan import PreparedEvaluator
+from ragtide.evaluators.trace import Trace
+from ragtide.stream.settings.sections import SamplingSettings
 
 
-def rate_of(settings: SamplingSettings, prepared: Prepared) -> float:
+def rate_of(settings: SamplingSettings, prepared: PreparedEvaluator) -> float:
     """The share of traces that `prepared` sees."""
     evaluator = prepared.evaluator
     return settings.evaluators.get(evaluator.id, settings.lanes.get(evaluator.lane, 1.0))
 
 
-def sampled(trace_id: str, rate: float) -> bool:
+def is_sampled(trace_id: str, rate: float) -> bool:
     """Whether a trace is in the sample; a smaller rate's sample lies within a larger one's."""
     if rate >= 1:
         return True
@@ -23,17 +23,17 @@ def sampled(trace_id: str, rate: float) -> bool:
     return int.from_bytes(digest, "big") < rate * 2**64
 
 
-def leaving_out(prepared: Prepared, trace_ids: Sequence[str]) -> Prepared:
+def without_traces(prepared: PreparedEvaluator, trace_ids: Sequence[str]) -> PreparedEvaluator:
     """The same evaluator, which does not select these traces."""
     if not trace_ids:
         return prepared
     own = (prepared.evaluator, prepared.params, prepared.fingerprint, prepared.tasks, prepared.encoder)
-    return _Sampled(*own, frozenset(trace_ids))
+    return _WithoutTraces(*own, frozenset(trace_ids))
 
 
 @dataclass(frozen=True, slots=True)
-class _Sampled(Prepared):
-    left_out: Collection[str] = ()
+class _WithoutTraces(PreparedEvaluator):
+    excluded: Collection[str] = ()
 
     def selects(self, trace: Trace) -> bool:
-        return trace.trace_id not in self.left_out and Prepared.selects(self, trace)
+        return trace.trace_id not in self.excluded and PreparedEvaluator.selects(self, trace)

@@ -11,10 +11,10 @@ from faust.app.base import BootStrategy
 from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 from mode import CrashingSupervisor
 
-from stream.configuration.sections import FETCHES_IN_FLIGHT, KafkaSettings, WorkerSettings
-from stream.configuration.topics import MARK
-from stream.kafka.client import client_options
-from stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
+from ragtide.stream.kafka.client import client_options
+from ragtide.stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
+from ragtide.stream.settings.sections import FETCHES_IN_FLIGHT, KafkaSettings, WorkerSettings
+from ragtide.stream.settings.topics import PATTERN_MARK
 
 _POLL_SLICES = 10  # most slices of one poll, which come on top of the bytes in flight
 _QUEUE_SLICES = 1 << 20  # bounded by the bytes in flight (driver), so that delivering never blocks the fetcher
@@ -53,7 +53,7 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
         broker_max_poll_interval=kafka.max_poll_interval_s,
         broker_max_poll_records=max(1000, _POLL_SLICES * worker.slice_records),
         broker_commit_interval=kafka.commit_interval_s,
-        consumer_auto_offset_reset=kafka.start_at,
+        consumer_auto_offset_reset="earliest",  # of partitions new to the group: see ragtide.stream.kafka.beginning
         consumer_max_fetch_size=worker.in_flight_bytes // FETCHES_IN_FLIGHT,
         consumer_metadata_max_age_ms=round(kafka.metadata_max_age_s * 1000),
         cython_optimizations=True,
@@ -71,9 +71,9 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
     transport.Consumer = _consumer(kafka, worker)
     app.transport = transport
 
-    named = [entry for entry in kafka.topics if not entry.startswith(MARK)]
+    named = [entry for entry in kafka.topics if not entry.startswith(PATTERN_MARK)]
 
-    @app.agent(app.topic(*named, schema=SliceSchema()), name=f"ragwatch-{lane}")  # type: ignore[untyped-decorator]  # see above
+    @app.agent(app.topic(*named, schema=SliceSchema()), name=f"ragtide-{lane}")  # type: ignore[untyped-decorator]  # see above
     async def slices(stream: Any) -> None:
         async for event in stream.noack().events():
             offer(event)
@@ -83,10 +83,11 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
 
 def _consumer(kafka: KafkaSettings, worker: WorkerSettings) -> type[SliceConsumer]:
     class LaneConsumer(SliceConsumer):
-        pattern = kafka.pattern() if any(entry.startswith(MARK) for entry in kafka.topics) else None
+        pattern = kafka.pattern() if any(entry.startswith(PATTERN_MARK) for entry in kafka.topics) else None
         slice_records = worker.slice_records
         slice_bytes = worker.batch_bytes
         in_flight_bytes = worker.in_flight_bytes
+        largest_batch = kafka.largest_batch
 
     return LaneConsumer
 

@@ -3,8 +3,8 @@
 import ssl
 from typing import Any
 
-from evaluators.errors import ConfigError
-from stream.configuration.sections import KafkaSettings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.settings.sections import KafkaSettings
 
 
 def client_options(kafka: KafkaSettings) -> dict[str, Any]:
@@ -30,16 +30,16 @@ def _sasl_options(kafka: KafkaSettings) -> dict[str, Any]:
         options["sasl_plain_username"] = kafka.sasl_username
         options["sasl_plain_password"] = kafka.sasl_password.get_secret_value()
         return options
-    from stream.kafka.tokens import TokenEndpoint
+    from ragtide.stream.kafka.tokens import TokenEndpoint
 
-    context = _trusting(kafka.sasl_oauthbearer_ca_file, "kafka.sasl_oauthbearer_ca_file")
+    context = _trust_context(kafka.sasl_oauthbearer_ca_file, "kafka.sasl_oauthbearer_ca_file")
     options["sasl_oauth_token_provider"] = TokenEndpoint(kafka, context)
     return options
 
 
 def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext:
     """Trusts `ssl_ca_file`, else the system's authorities; presents the client certificate where one is set."""
-    context = _trusting(kafka.ssl_ca_file, "kafka.ssl_ca_file")
+    context = _trust_context(kafka.ssl_ca_file, "kafka.ssl_ca_file")
     context.check_hostname = kafka.ssl_check_hostname
     if kafka.ssl_cert_file:
         try:
@@ -50,21 +50,21 @@ def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext:
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"kafka.ssl_cert_file = {kafka.ssl_cert_file} cannot be used with kafka.ssl_key_file = "
-                f"{kafka.ssl_key_file or kafka.ssl_cert_file}: {_said(error)}; both are PEM, the key belongs to the "
+                f"{kafka.ssl_key_file or kafka.ssl_cert_file}: {_reason(error)}; both are PEM, the key belongs to the "
                 "first certificate, and kafka.ssl_key_password opens it where it is encrypted"
             ) from None
     return context
 
 
-def _trusting(ca_file: str, setting: str) -> ssl.SSLContext:
+def _trust_context(ca_file: str, setting: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"{setting} = {ca_file} cannot be used: {_said(error)}; it needs certificates as PEM"
+            f"{setting} = {ca_file} cannot be used: {_reason(error)}; it needs certificates as PEM"
         ) from None
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     reason = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
     return f"{type(error).__name__}{f' ({reason})' if reason else ''}"

@@ -1,6 +1,6 @@
 """aiokafka's side of a lane: one consumer in a thread and loop of its own, which outlives whatever the brokers do.
 
-The overridden names are private to Faust and aiokafka, as in `stream.kafka.driver`, and held by the same test.
+The overridden names are private to Faust and aiokafka, as in `ragtide.stream.kafka.driver`, and held by the same test.
 """
 
 import asyncio
@@ -15,42 +15,42 @@ from aiokafka.errors import (
     KafkaError,
     TopicAuthorizationFailedError,
     UnknownMemberIdError,
-    UnsupportedCodecError,
     kafka_errors,
 )
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from mode import Service
 
-from evaluators.errors import ConfigError
-from stream.configuration.topics import TopicPattern
-from stream.ingest.records import Record
-from stream.kafka.ends import ISOLATION
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.ingest.records import Record
+from ragtide.stream.kafka.batches import limit_batches
+from ragtide.stream.kafka.end_offsets import ISOLATION
+from ragtide.stream.settings.topics import TopicPattern
 
 log = logging.getLogger(__name__)
 
 _KEEP_POLLING_S = 1.0
-_ENDS_S = 5.0
-_LOOK_S = 3.0
-_AGAIN_S = 1.0  # before a broker that did not answer is asked again
+_END_OFFSETS_S = 5.0
+_METADATA_S = 3.0
+_RETRY_S = 1.0  # before a broker that did not answer is asked again
 
 # aiokafka takes FENCED_INSTANCE_ID for an unknown error, of which a lane would die (its issue 1186): whether a member
 # that lost its name meets this or UNKNOWN_MEMBER_ID, whose answer is to join anew, depends on which request came first.
 kafka_errors[82] = UnknownMemberIdError
 
 
-class Fetched(NamedTuple):
+class Fetch(NamedTuple):
     """What a poll brought, where reading goes on after it, and the assignment that it was read under."""
 
     assignment: object
     records: Mapping[TopicPartition, list[Record]]
-    following: Mapping[TopicPartition, int]
+    next_offsets: Mapping[TopicPartition, int]
 
 
 class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust's types are of records
     """aiokafka's side, in a thread and loop of its own."""
 
-    reached = True  # by a broker at the last attempt to begin; True before the first
+    broker_reached = True  # by a broker at the last attempt to begin; True before the first
 
     async def on_start(self) -> None:
         """Tried until a broker answers: one that was there when it was looked for may be gone since."""
@@ -61,16 +61,16 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
                 await self._consumer.stop()
                 if not error.retriable:
                     raise
-                self.reached = False
-                log.warning("no broker answers (kafka.bootstrap_servers), trying again in %g s: %s", _AGAIN_S, error)
-                await self.sleep(_AGAIN_S)
+                self.broker_reached = False
+                log.warning("no broker answers (kafka.bootstrap_servers), trying again in %g s: %s", _RETRY_S, error)
+                await self.sleep(_RETRY_S)
             else:
-                self.reached = True
+                self.broker_reached = True
                 return
 
     async def on_thread_stop(self) -> None:
         """As Faust does it, which is not told of the end where the brokers are away."""
-        with suppress(asyncio.CancelledError):  # see stream.kafka.ending
+        with suppress(asyncio.CancelledError):  # see ragtide.stream.kafka.shutdown
             await super().on_thread_stop()
 
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
@@ -81,6 +81,7 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = ISOLATION
         consumer._fetch_max_bytes = self.app.conf.consumer_max_fetch_size
+        limit_batches(consumer, self.consumer.largest_batch)
         return consumer
 
     async def subscribe(self, topics: Iterable[str]) -> None:
@@ -105,29 +106,29 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
             consumer = self._ensure_consumer()
             with consumer._subscription.fetch_context():
                 pass
-            with _said_to_a_person():
-                _look_for_errors(consumer)
+            with _as_config_error():
+                _check_group_errors(consumer)
             await self.sleep(interval)
 
     @Service.task  # type: ignore[untyped-decorator]  # Faust's types are of records
-    async def _ask_for_ends(self) -> None:
+    async def _poll_end_offsets(self) -> None:
         """While nothing is fetched for want of room no fetch tells what came since, and lag would stand still."""
         while not self.should_stop:
-            await self.sleep(_ENDS_S)
+            await self.sleep(_END_OFFSETS_S)
             assignment = assignment_of(self._ensure_consumer())
-            asked = list(assignment.tps) if assignment is not None and self.consumer.full else []
+            asked = list(assignment.tps) if assignment is not None and self.consumer.is_full else []
             with suppress(KafkaError):
                 self.consumer.ends = await self._ensure_consumer().end_offsets(asked) if asked else {}
 
     @Service.task  # type: ignore[untyped-decorator]  # Faust's types are of records
-    async def _look_for_topics(self) -> None:
+    async def _refresh_metadata(self) -> None:
         """While it is not known what partitions there are, brokers are asked again.
 
         aiokafka asks before it joins the group and, where none answers just then, not again for `metadata_max_age_s`:
         a lane that was assigned nothing stood idle for so long.
         """
         while not self.should_stop:
-            await self.sleep(_LOOK_S)
+            await self.sleep(_METADATA_S)
             client = self._ensure_consumer()._client
             if not _topics_known(client):
                 await client.force_metadata_update()
@@ -138,17 +139,17 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
         active_partitions: set[TP],
         timeout: float | None = None,
         max_records: int | None = None,
-    ) -> Fetched:
+    ) -> Fetch:
         # A copy, since Faust empties this very set in a rebalance, and aiokafka takes an empty one for "all".
         wanted = frozenset(active_partitions)
-        with _said_to_a_person():
+        with _as_config_error():
             records = await super()._fetch_records(consumer, wanted, timeout=timeout, max_records=max_records)
         assignment = assignment_of(consumer)
         if not self.consumer.flow_active:
             for partition, taken in records.items():  # read under an assignment whose flow has not begun: put back
                 consumer.seek(partition, taken[0].offset)
-            return Fetched(assignment, {}, {})
-        return Fetched(assignment, records, _positions(assignment))
+            return Fetch(assignment, {}, {})
+        return Fetch(assignment, records, _positions(assignment))
 
 
 def _subscribe_by(consumer: AIOKafkaConsumer, pattern: TopicPattern, listener: Any) -> None:
@@ -176,7 +177,7 @@ def _positions(assignment: Any) -> dict[TopicPartition, int]:
     return {partition: state.position for partition, state in states.items() if state and state.has_valid_position}
 
 
-def _look_for_errors(consumer: AIOKafkaConsumer) -> None:
+def _check_group_errors(consumer: AIOKafkaConsumer) -> None:
     """aiokafka keeps what befell the group for the next poll, and waits for that; Faust may never come to one."""
     try:
         consumer._coordinator.check_errors()
@@ -187,12 +188,10 @@ def _look_for_errors(consumer: AIOKafkaConsumer) -> None:
 
 
 @contextmanager
-def _said_to_a_person() -> Iterator[None]:
-    """What a user of Kafka may not do, and what cannot be decompressed here, is a `ConfigError`."""
+def _as_config_error() -> Iterator[None]:
+    """What a user of Kafka may not do is a `ConfigError`."""
     try:
         yield
-    except UnsupportedCodecError as error:
-        raise ConfigError(f"records cannot be decompressed ({error}): pip install cramjam") from None
     except (GroupAuthorizationFailedError, TopicAuthorizationFailedError) as error:
         what = "group" if isinstance(error, GroupAuthorizationFailedError) else "topic"
         named = ", ".join(map(str, error.args))

@@ -1,9 +1,9 @@
 """Faust's Kafka transport, one event per fetched partition slice instead of one per record, commits done right.
 
 Faust 0.15 spends 220 µs a record on event-loop churn and commits past records in flight (its issue 606). Here a slice
-is one event, and a commit is the end of the acknowledged prefix of slices (`stream.kafka.offsets`). The overridden
-names are private to Faust and aiokafka: tests/stream/core/test_driver_contract.py fails when one of them moves. Faust's
-types are of records, so that mypy reads none and knows no base class and no decorator of its.
+is one event, and a commit is the end of the acknowledged prefix of slices (`ragtide.stream.kafka.offsets`). The
+overridden names are private to Faust and aiokafka: tests/stream/core/test_driver_contract.py fails when one of them
+moves. Faust's types are of records, so that mypy reads none and knows no base class and no decorator of its.
 """
 
 import asyncio
@@ -18,17 +18,18 @@ from aiokafka import TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
-from stream.configuration.topics import TopicPattern
-from stream.ingest.records import Record
-from stream.kafka.consumer_thread import SliceConsumerThread, assignment_of
-from stream.kafka.ends import readable_end
-from stream.kafka.offsets import Lag, OffsetTracker, Partition, Ticket
+from ragtide.stream.ingest.records import Record
+from ragtide.stream.kafka.batches import MEMORY_PER_HEADER
+from ragtide.stream.kafka.consumer_thread import SliceConsumerThread, assignment_of
+from ragtide.stream.kafka.end_offsets import readable_end
+from ragtide.stream.kafka.offsets import Lag, OffsetTracker, Partition, Ticket
+from ragtide.stream.settings.topics import TopicPattern
 
 log = logging.getLogger(__name__)
 
-_RECORD_OVERHEAD_BYTES = 400  # of a ConsumerRecord, key and headers aside
+_RECORD_OVERHEAD_BYTES = 400  # of a ConsumerRecord; key, value and headers aside
 _HANDOVER_COMMIT_S = 3.0
-_SILENT_S = 10.0  # less than windows wait for what is out of order
+_STALE_END_S = 10.0  # less than windows wait for what is out of order
 
 
 class Slice:
@@ -58,8 +59,9 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
     slice_records = 500
     slice_bytes = 4 << 20
     in_flight_bytes = 16 << 20
+    largest_batch = 32 << 20  # bytes that a compressed batch may expand to
     paused_s = 0.0  # time in which nothing was fetched for want of room
-    begun_anew = 0  # partitions that began before what was committed
+    offset_resets = 0  # partitions that began before what was committed
     pattern: TopicPattern | None = None  # of topics to read; None: those that the agent names
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -91,22 +93,22 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         offset = state.position if oldest is None else oldest
         end = max(readable_end(state.highwater, state.lso), self.ends.get(partition, 0))
         waiting = max(0, end - offset)
-        return Lag(offset, waiting) if waiting or _answered_lately(state) else None
+        return Lag(offset, waiting) if waiting or _answered_recently(state) else None
 
     @property
-    def coordinated(self) -> bool:
+    def coordinator_known(self) -> bool:
         """Whether the broker that coordinates the group is there; while none answers, it is not. True at the start."""
         consumer = self._thread._consumer
         coordinator = consumer._coordinator if consumer else None
-        return self._thread.reached and (coordinator is None or coordinator.coordinator_id is not None)
+        return self._thread.broker_reached and (coordinator is None or coordinator.coordinator_id is not None)
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether nothing is fetched until some of what is in flight is done."""
         return self.offsets.outstanding >= self.in_flight_bytes
 
     @property
-    def pressed(self) -> bool:
+    def under_pressure(self) -> bool:
         """Whether half of the room for records in flight is taken: time to finish some."""
         return self.offsets.outstanding * 2 >= self.in_flight_bytes
 
@@ -118,7 +120,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         return SliceConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TopicPartition, list[Slice]]:
-        if self.draining or self.full:
+        if self.draining or self.is_full:
             await self._wait_for_room(timeout)
             return {}
         fetched = await self._thread.getmany(active_partitions, timeout)
@@ -127,13 +129,13 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
             return {}  # read under an assignment that is gone; the next one begins at what is committed
         slices = {}
         for partition, records in fetched.records.items():
-            self._follow(partition, records[0].offset)
+            self._detect_reset(partition, records[0].offset)
             slices[partition] = list(self._slices(partition, assignment, records))
-        for partition, offset in fetched.following.items():
+        for partition, offset in fetched.next_offsets.items():
             self.offsets.skip(partition, assignment, offset)
         return slices
 
-    def _follow(self, partition: TopicPartition, first: int) -> None:
+    def _detect_reset(self, partition: TopicPartition, first: int) -> None:
         """Read where the broker says, also where that lies before what was read or committed: a topic made anew.
 
         Faust would drop such records silently, and never commit them.
@@ -142,7 +144,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         committed = max(self._committed_offset[partition] or 0, self._left_at.pop(partition, 0))
         if first < committed:
             log.warning("%s/%d begins again at offset %d; %d was committed", *partition, first, committed)
-            self.begun_anew += 1
+            self.offset_resets += 1
             self._committed_offset[partition] = None
             self.offsets.forget([partition])
 
@@ -150,7 +152,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         """`records` cut so that no slice has more than `slice_records` records or much more than `slice_bytes`."""
         start, filled = 0, 0
         for end, record in enumerate(records, 1):
-            filled += record.serialized_value_size + _RECORD_OVERHEAD_BYTES
+            filled += _weight(record)
             if filled >= self.slice_bytes or end - start == self.slice_records or end == len(records):
                 part = records[start:end]
                 yield Slice(part, self.offsets.take(partition, generation, part[0].offset, part[-1].offset, filled))
@@ -186,7 +188,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         message.acked = True
         self._unacked_messages.discard(message)
         self.offsets.acknowledge(message.value.ticket)
-        if not self.draining and not self.full:
+        if not self.draining and not self.is_full:
             self._room.set()
         return True
 
@@ -226,6 +228,14 @@ class SliceTransport(driver.Transport):  # type: ignore[misc]  # see above
     Consumer = SliceConsumer
 
 
-def _answered_lately(state: Any) -> bool:
+def _answered_recently(state: Any) -> bool:
     """aiokafka asks of every partition that has nothing left to hand over, in turns of a second or two."""
-    return time.time() - (state.timestamp or 0) / 1000 < _SILENT_S
+    return time.time() - (state.timestamp or 0) / 1000 < _STALE_END_S
+
+
+def _weight(record: Any) -> int:
+    """Bytes that a record takes in memory; its headers may take far more than its value."""
+    weight = record.serialized_value_size + max(0, record.serialized_key_size) + _RECORD_OVERHEAD_BYTES
+    if record.headers:
+        weight += sum(MEMORY_PER_HEADER + len(value or b"") for _, value in record.headers)
+    return int(weight)

@@ -14,24 +14,28 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
-from drift.leadership import Term, elect
-from evaluators.errors import Transient
-from sinks.clickhouse.database import Database
-from stream.configuration.sections import KafkaSettings
-from stream.kafka.brokers import check_jobs_topic, no_answer, partitions, unanswered
-from stream.kafka.client import client_options
-from stream.kafka.ending import end
+from ragtide.drift.leadership import Term, elect
+from ragtide.evaluators.errors import Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.kafka.batches import consumer_of
+from ragtide.stream.kafka.broker_check import check_jobs_topic, no_answer_message, partition_counts, unreachable_message
+from ragtide.stream.kafka.client import client_options
+from ragtide.stream.kafka.shutdown import stop_consumer
+from ragtide.stream.settings.sections import KafkaSettings
 
 logger = logging.getLogger(__name__)
 _POLL_MS = 500
 _RETRY_S = 2.0
-_LOOK_S = 5.0  # how often brokers are asked whether they are there: a member of a group is not told when they go
+_BROKER_CHECK_S = (
+    5.0  # how often brokers are asked whether they are there: a member of a group is not told when they go
+)
 _STOP_S = 10.0
 _REPLICAS = 3  # of the topic, where there are so many brokers
 
 
 class KafkaLeadership:
-    """Implements `drift.leadership.Leadership`: a consumer in a thread of its own keeps membership of the group.
+    """Implements `ragtide.drift.leadership.Leadership`: a consumer in a thread of its own keeps membership of the
+    group.
 
     Being elected costs a row in `leaders`, so the term is taken at the first question after the partition came. A
     process that lost the partition without noticing goes on with an epoch that loses against its successor's.
@@ -39,7 +43,7 @@ class KafkaLeadership:
     `ended` is called where standing for election ends other than by `stop`; `failure` then says why.
     """
 
-    def __init__(self, kafka: KafkaSettings, database: Database, ended: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, kafka: KafkaSettings, database: Database, on_end: Callable[[], None] = lambda: None) -> None:
         self._kafka = kafka
         self._database = database
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
@@ -48,8 +52,8 @@ class KafkaLeadership:
         self._ownership = 0  # grows with every gain and loss, so that a term never outlives the ownership it began in
         self._owns = False
         self._term: Term | None = None
-        self._trouble = f"{unanswered(kafka)} yet"
-        self._ended = ended
+        self._trouble = f"{unreachable_message(kafka)} yet"
+        self._on_end = on_end
         self.failure: BaseException | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leadership", daemon=True)
@@ -91,57 +95,57 @@ class KafkaLeadership:
         logger.info("this process %s the jobs' partition", "owns" if owns else "does not own")
 
     def _run(self) -> None:
-        asyncio.run(self._watched())
+        asyncio.run(self._run_election())
 
-    async def _watched(self) -> None:
-        standing = asyncio.create_task(self._stand())
-        await asyncio.wait({standing})
-        self.failure = standing.exception()
+    async def _run_election(self) -> None:
+        election = asyncio.create_task(self._stand_for_election())
+        await asyncio.wait({election})
+        self.failure = election.exception()
         if self.failure is not None:
             self._trouble = str(self.failure)
-            self._ended()
+            self._on_end()
 
-    async def _stand(self) -> None:
+    async def _stand_for_election(self) -> None:
         while not self._stopping.is_set():
             try:
-                await self._member()
+                await self._hold_membership()
             except (Transient, KafkaError, OSError) as error:
-                self._trouble = str(error) if isinstance(error, Transient) else no_answer(self._kafka, error)
+                self._trouble = str(error) if isinstance(error, Transient) else no_answer_message(self._kafka, error)
                 logger.warning("leadership: %s: %s; standing again in %g s", type(error).__name__, error, _RETRY_S)
             self.set_owner(False)
             if not self._stopping.is_set():
                 await asyncio.sleep(_RETRY_S)
 
-    async def _member(self) -> None:
+    async def _hold_membership(self) -> None:
         await _ensure_topic(self._kafka)
-        consumer = AIOKafkaConsumer(
+        consumer = consumer_of(
+            self._kafka,
             group_id=self._kafka.group("jobs"),
             enable_auto_commit=False,
             session_timeout_ms=int(self._kafka.session_timeout_s * 1000),
             heartbeat_interval_ms=int(self._kafka.heartbeat_s * 1000),
             rebalance_timeout_ms=int(self._kafka.rebalance_timeout_s * 1000),
-            **client_options(self._kafka),
         )
         first = TopicPartition(self._kafka.jobs_topic, 0)
         consumer.subscribe([self._kafka.jobs_topic], listener=_Listener(self, first))
         try:
             await consumer.start()
-            self._trouble, looked_at = "", time.monotonic()
+            self._trouble, checked_at = "", time.monotonic()
             while not self._stopping.is_set():
                 await consumer.getmany(timeout_ms=_POLL_MS)
-                if time.monotonic() - looked_at > _LOOK_S:
-                    await self._look(consumer)
-                    looked_at = time.monotonic()
+                if time.monotonic() - checked_at > _BROKER_CHECK_S:
+                    await self._check_brokers(consumer)
+                    checked_at = time.monotonic()
         finally:
             self.set_owner(False)
-            await end(consumer)
+            await stop_consumer(consumer)
 
-    async def _look(self, consumer: AIOKafkaConsumer) -> None:
+    async def _check_brokers(self, consumer: AIOKafkaConsumer) -> None:
         try:
             async with asyncio.timeout(self._kafka.session_timeout_s):
                 await consumer.topics()
         except (TimeoutError, KafkaError, OSError) as error:
-            self._trouble = no_answer(self._kafka, error)
+            self._trouble = no_answer_message(self._kafka, error)
         else:
             self._trouble = ""
 
@@ -160,7 +164,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
 
 async def _ensure_topic(kafka: KafkaSettings) -> None:
     """The topic exists and has one partition; raises `ConfigError` where it has more."""
-    count = (await partitions(kafka)).get(kafka.jobs_topic)
+    count = (await partition_counts(kafka)).get(kafka.jobs_topic)
     if count is not None:
         check_jobs_topic(kafka.jobs_topic, count)
         return

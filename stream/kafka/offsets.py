@@ -18,29 +18,29 @@ class Lag(NamedTuple):
 class Ticket:
     """Stands for offsets `first` to `last` of a partition; `size` in bytes.
 
-    `held` turns false when the partition moved on without it (revoked, or read again after a seek): acknowledging it
+    `state` turns false when the partition moved on without it (revoked, or read again after a seek): acknowledging it
     then changes nothing.
     """
 
-    __slots__ = ("acknowledged", "first", "held", "last", "size")
+    __slots__ = ("acknowledged", "first", "last", "size", "valid")
 
     def __init__(self, first: int, last: int, size: int) -> None:
         self.first = first
         self.last = last
         self.size = size
         self.acknowledged = False
-        self.held = True
+        self.valid = True
 
 
-class _Held:
+class _PartitionState:
     """What is taken of one partition in one generation, in order; `upto` is the end of the acknowledged prefix."""
 
-    __slots__ = ("generation", "tickets", "upto")
+    __slots__ = ("committed_upto", "generation", "tickets")
 
     def __init__(self, generation: Hashable) -> None:
         self.generation = generation
         self.tickets: deque[Ticket] = deque()
-        self.upto: int | None = None
+        self.committed_upto: int | None = None
 
 
 class OffsetTracker(Generic[P]):
@@ -51,13 +51,13 @@ class OffsetTracker(Generic[P]):
     """
 
     def __init__(self) -> None:
-        self._partitions: dict[P, _Held] = {}
+        self._partitions: dict[P, _PartitionState] = {}
         self.outstanding = 0  # bytes taken and not acknowledged
         self.unacknowledged = 0  # slices
 
     def take(self, partition: P, generation: Hashable, first: int, last: int, size: int = 0) -> Ticket:
         """Hold a commit of `partition` at `first` until the ticket is acknowledged."""
-        tickets = self._held(partition, generation).tickets
+        tickets = self._state_of(partition, generation).tickets
         while tickets and tickets[-1].first >= first:
             self._release(tickets.pop())
         if tickets and tickets[-1].last >= first:
@@ -68,17 +68,19 @@ class OffsetTracker(Generic[P]):
         self.unacknowledged += 1
         return ticket
 
-    def skip(self, partition: P, generation: Hashable, following: int) -> None:
+    def skip(self, partition: P, generation: Hashable, next_offset: int) -> None:
         """Nothing is left to take before `following`: a commit after what was taken may go there."""
-        held = self._held(partition, generation)
-        if held.tickets:
-            held.tickets[-1].last = max(held.tickets[-1].last, following - 1)
+        state = self._state_of(partition, generation)
+        if state.tickets:
+            state.tickets[-1].last = max(state.tickets[-1].last, next_offset - 1)
         else:
-            held.upto = following if held.upto is None else max(held.upto, following)
+            state.committed_upto = (
+                next_offset if state.committed_upto is None else max(state.committed_upto, next_offset)
+            )
 
     def acknowledge(self, ticket: Ticket) -> None:
         """Say that everything the ticket stands for is done; any order, any number of times."""
-        if ticket.acknowledged or not ticket.held:
+        if ticket.acknowledged or not ticket.valid:
             return
         ticket.acknowledged = True
         self.outstanding -= ticket.size
@@ -86,19 +88,19 @@ class OffsetTracker(Generic[P]):
 
     def committable(self, partition: P) -> int | None:
         """The next offset to read once everything acknowledged without a hole before it is committed; None: nothing."""
-        held = self._partitions.get(partition)
-        if held is None:
+        state = self._partitions.get(partition)
+        if state is None:
             return None
-        while held.tickets and held.tickets[0].acknowledged:
-            end = held.tickets.popleft().last + 1
-            held.upto = end if held.upto is None else max(held.upto, end)
-        return held.upto
+        while state.tickets and state.tickets[0].acknowledged:
+            end = state.tickets.popleft().last + 1
+            state.committed_upto = end if state.committed_upto is None else max(state.committed_upto, end)
+        return state.committed_upto
 
     def oldest(self, partition: P) -> int | None:
         """First offset that is taken and not acknowledged; None where nothing is in flight."""
         self.committable(partition)
-        held = self._partitions.get(partition)
-        return held.tickets[0].first if held and held.tickets else None
+        state = self._partitions.get(partition)
+        return state.tickets[0].first if state and state.tickets else None
 
     def partitions(self) -> list[P]:
         """Those of which something was taken."""
@@ -107,19 +109,19 @@ class OffsetTracker(Generic[P]):
     def forget(self, partitions: Iterable[P]) -> None:
         """Let go of partitions that are somebody else's now; acknowledging their tickets changes nothing any more."""
         for partition in partitions:
-            held = self._partitions.pop(partition, None)
-            for ticket in held.tickets if held else ():
+            state = self._partitions.pop(partition, None)
+            for ticket in state.tickets if state else ():
                 self._release(ticket)
 
-    def _held(self, partition: P, generation: Hashable) -> _Held:
-        held = self._partitions.get(partition)
-        if held is None or held.generation != generation:
+    def _state_of(self, partition: P, generation: Hashable) -> _PartitionState:
+        state = self._partitions.get(partition)
+        if state is None or state.generation != generation:
             self.forget([partition])
-            held = self._partitions[partition] = _Held(generation)
-        return held
+            state = self._partitions[partition] = _PartitionState(generation)
+        return state
 
     def _release(self, ticket: Ticket) -> None:
-        ticket.held = False
+        ticket.valid = False
         if not ticket.acknowledged:
             self.outstanding -= ticket.size
             self.unacknowledged -= 1

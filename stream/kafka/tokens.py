@@ -14,8 +14,8 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaConnectionError
 from pydantic import BaseModel, Field, ValidationError
 
-from evaluators.errors import ConfigError, RagwatchError, Transient
-from stream.configuration.sections import KafkaSettings
+from ragtide.evaluators.errors import ConfigError, RagtideError, Transient
+from ragtide.stream.settings.sections import KafkaSettings
 
 log = logging.getLogger(__name__)
 
@@ -48,21 +48,21 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
         self._context = context
         self._clock = clock
         self._sleep = sleep
-        self._asking = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._token = ""
-        self._renew_at = self._ends_at = self._ask_at = -inf
-        self._failure: RagwatchError | None = None
+        self._renew_at = self._expires_at = self._ask_at = -inf
+        self._failure: RagtideError | None = None
         parts = urlsplit(kafka.sasl_oauthbearer_token_endpoint_url)
         self._where = f"{parts.scheme}://{parts.netloc}{parts.path} (kafka.sasl_oauthbearer_token_endpoint_url)"
 
     async def token(self) -> str:
         """One that holds now; raises `NoToken`."""
-        async with self._asking:
-            if self._clock() >= self._ends_at:
+        async with self._lock:
+            if self._clock() >= self._expires_at:
                 await self._sleep(max(0.0, self._ask_at - self._clock()))
             if self._clock() >= max(self._renew_at, self._ask_at):
                 await self._renew()
-            if self._clock() < self._ends_at:
+            if self._clock() < self._expires_at:
                 return self._token
             raise NoToken(str(self._failure)) from self._failure
 
@@ -74,25 +74,25 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
         asked_at = self._clock()
         try:
             granted = await self._ask()
-        except RagwatchError as error:
+        except RagtideError as error:
             self._failure = error
             self._ask_at = self._clock() + _PAUSE_S
-            if self._clock() < self._ends_at:
-                log.warning("%s; the token at hand holds for another %.0f s", error, self._ends_at - self._clock())
+            if self._clock() < self._expires_at:
+                log.warning("%s; the token at hand holds for another %.0f s", error, self._expires_at - self._clock())
             return
         self._token = granted.access_token
         # One that does not say how long it holds is asked for anew with every connection.
         self._renew_at = asked_at + _SHARE_OF_LIFE * (granted.expires_in or 0.0)
-        self._ends_at = asked_at + (granted.expires_in or inf)
+        self._expires_at = asked_at + (granted.expires_in or inf)
 
-    async def _ask(self) -> "_Granted":
+    async def _ask(self) -> "_TokenResponse":
         """Raises `ConfigError` where the endpoint refuses, `Transient` where it is away or busy."""
         try:
             status, body = await self._answer()
         except aiohttp.ClientConnectorCertificateError as error:
-            said = getattr(error.certificate_error, "verify_message", type(error.certificate_error).__name__)
+            reason = getattr(error.certificate_error, "verify_message", type(error.certificate_error).__name__)
             raise ConfigError(
-                f"the certificate of {self._where} does not hold: {said}; correct the address, or name the CA that "
+                f"the certificate of {self._where} does not hold: {reason}; correct the address, or name the CA that "
                 "signed it in kafka.sasl_oauthbearer_ca_file"
             ) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -105,7 +105,7 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
                 "kafka.sasl_oauthbearer_client_id, _client_secret and _scope, or the address"
             )
         try:
-            return _Granted.model_validate_json(body)
+            return _TokenResponse.model_validate_json(body)
         except ValidationError:
             raise ConfigError(
                 f"{self._where} answers, but not with a token that OAuth 2 knows: is it the token endpoint?"
@@ -135,7 +135,7 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
             return response.status, bytes(body)
 
 
-class _Granted(BaseModel):
+class _TokenResponse(BaseModel):
     """The endpoint's answer; `expires_in` in seconds. What a header cannot carry is no token (RFC 6750, 2.1)."""
 
     access_token: str = Field(pattern=r"^[A-Za-z0-9._~+/-]+=*$")
@@ -143,10 +143,10 @@ class _Granted(BaseModel):
 
 
 def _basic(kafka: KafkaSettings) -> str:
-    told = (kafka.sasl_oauthbearer_client_id, kafka.sasl_oauthbearer_client_secret.get_secret_value())
+    credentials = (kafka.sasl_oauthbearer_client_id, kafka.sasl_oauthbearer_client_secret.get_secret_value())
     if kafka.sasl_oauthbearer_header_urlencode:
-        told = (quote_plus(told[0]), quote_plus(told[1]))
-    return f"Basic {b64encode(':'.join(told).encode()).decode()}"
+        credentials = (quote_plus(credentials[0]), quote_plus(credentials[1]))
+    return f"Basic {b64encode(':'.join(credentials).encode()).decode()}"
 
 
 def _code(body: bytes) -> str:

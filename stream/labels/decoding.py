@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError
 
-from evaluators.errors import BadRecord
-from stream.ingest.canonical import json_kind, json_mended
-from stream.ingest.records import Record
-from stream.labels.label import SCHEMA_VERSION, Classes, Label, Verdict
+from ragtide.evaluators.errors import BadRecord
+from ragtide.stream.ingest.canonical_json import json_kind, repair_json
+from ragtide.stream.ingest.records import Record, check_readable
+from ragtide.stream.labels.label import SCHEMA_VERSION, Classes, Label, Verdict
 
 _FIELDS = {name for model in (Label, Classes, Verdict) for name in model.model_fields}
 _VALUE_ERRORS = {"string_too_short", "string_too_long", "finite_number", "literal_error"}
@@ -17,6 +17,7 @@ _VALUE_ERRORS = {"string_too_short", "string_too_long", "finite_number", "litera
 
 def decode(record: Record, max_bytes: int) -> Label:
     """The record's label; raises `BadRecord`."""
+    check_readable(record)
     value = record.value
     if value is None:
         raise BadRecord("no_value", "the message has no value; a label is a JSON object")
@@ -38,7 +39,7 @@ def _json(value: bytes) -> Any:
     except RecursionError:
         raise BadRecord("too_deep", "arrays and objects nested too deep to be read") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return json_mended(value)
+        return repair_json(value)
 
 
 def _check_schema(fields: dict[str, Any]) -> None:
@@ -46,7 +47,9 @@ def _check_schema(fields: dict[str, Any]) -> None:
     version = fields.get("schema_version", SCHEMA_VERSION)
     if isinstance(version, int) and version != SCHEMA_VERSION:
         reason = "newer_schema" if version > SCHEMA_VERSION else "unknown_schema"
-        raise BadRecord(reason, f"schema_version is {version}; this version reads {SCHEMA_VERSION}, upgrade ragwatch")
+        raise BadRecord(
+            reason, f"schema_version is {str(version)[:20]}; this version reads {SCHEMA_VERSION}, upgrade ragtide"
+        )
 
 
 def _named(error: ValidationError) -> BadRecord:

@@ -12,14 +12,12 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from drift import cursors
-from sinks.clickhouse.database import Database
-from sinks.version import revision_of
-from stream.configuration.sections import KafkaSettings
-from stream.configuration.topics import MARK
-from stream.ingest.whole import made_whole
-from stream.labels.joining import Facts, Message, message
-from stream.labels.stored import (
+from ragtide.drift import cursors
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.version import revision_of
+from ragtide.stream.ingest.stored_trace import rebuild_trace
+from ragtide.stream.labels.joining import Facts, Message, message
+from ragtide.stream.labels.stored import (
     StoredTrace,
     VersionedTexts,
     batches,
@@ -28,7 +26,9 @@ from stream.labels.stored import (
     texts_of,
     traces_of,
 )
-from stream.telemetry.registry import Telemetry
+from ragtide.stream.settings.sections import KafkaSettings
+from ragtide.stream.settings.topics import PATTERN_MARK
+from ragtide.stream.telemetry.registry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -69,14 +69,14 @@ class LabelJob:
         self._looked = {id_: found for id_ in trace_ids if (found := self._looked.get(id_)) is not None}
         for batch in batches(trace_ids):
             done += self._join(batch)
-        cursors.keep(database, CURSOR, int(now.timestamp() * 1000))
+        cursors.save(database, CURSOR, int(now.timestamp() * 1000))
         if done:
             told = ", ".join(f"{result} {count}" for result, count in sorted(done.items()))
             log.info("labels joined with their traces: %s", told)
         return done
 
     def _since(self) -> datetime:
-        looked_ms = cursors.position(self._database, CURSOR)
+        looked_ms = cursors.load(self._database, CURSOR)
         return datetime.fromtimestamp(looked_ms / 1000, UTC) - cursors.INGEST_OVERLAP if looked_ms else _NEVER
 
     def _join(self, trace_ids: Sequence[str]) -> Counter[Result]:
@@ -105,9 +105,9 @@ class LabelJob:
         if not stored.texts.rest:
             return "not_whole"
         try:
-            whole = made_whole(stored.texts, trace.user_id)
+            whole = rebuild_trace(stored.texts, trace.user_id)
         except msgspec.DecodeError:
-            return "not_whole"  # its form is of another version of ragwatch
+            return "not_whole"  # its form is of another version of ragtide
         topic = self._topic(trace)
         if topic is None:
             return "no_topic"
@@ -119,7 +119,7 @@ class LabelJob:
         own = trace.place.topic
         if self._kafka.entry_of(own) is not None:
             return own
-        return next((entry for entry in self._kafka.topics if not entry.startswith(MARK)), None)
+        return next((entry for entry in self._kafka.topics if not entry.startswith(PATTERN_MARK)), None)
 
     def _sent(self, messages: Mapping[str, Message]) -> dict[str, Result]:
         if not messages:

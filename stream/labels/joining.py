@@ -5,9 +5,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from evaluators.trace import Labels, Trace
-from sinks.version import offset_of, timestamp_of
-from stream.ingest.enriched import Header, headers
+from ragtide.evaluators.trace import Labels, Trace
+from ragtide.sinks.version import timestamp_of
+from ragtide.stream.ingest.enriched import Header, enrichment_headers
 
 _encode = msgspec.json.encode
 _expected = msgspec.json.Decoder(tuple[str, ...])
@@ -29,6 +29,7 @@ class Place(NamedTuple):
 
     topic: str
     partition: int
+    offset: int
     version: int
 
 
@@ -56,6 +57,5 @@ def enriched(trace: Trace, facts: Facts) -> Trace:
 
 def message(trace: Trace, place: Place, facts: Facts, topic: str) -> Message:
     """What takes the place of the message that lay there, sent to `topic`."""
-    version = place.version
-    told = headers(place.topic, place.partition, offset_of(version), timestamp_of(version), facts.revision)
+    told = enrichment_headers(place.topic, place.partition, place.offset, timestamp_of(place.version), facts.revision)
     return Message(topic, trace.trace_id.encode(), _encode(enriched(trace, facts)), told)

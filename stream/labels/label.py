@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from stream.ingest.decoding import LONGEST_ID
+from ragtide.evaluators.trace import LONGEST_ID
 
 SCHEMA_VERSION = 1  # the form of `rag.labels` messages; readers take the one before as well
 

@@ -6,29 +6,32 @@ Whatever fails, the reader begins anew at what is committed; a label that is rea
 import asyncio
 import logging
 import random
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
-from evaluators.errors import BadRecord, RagwatchError, Refused
-from sinks.clickhouse.database import Database
-from sinks.rows import LIVE
-from stream.ingest.records import DeadLetter, Record
-from stream.ingest.rows import dead_letter_row
-from stream.kafka.brokers import no_answer, partitions
-from stream.kafka.client import client_options
-from stream.kafka.ending import end
-from stream.kafka.ends import ISOLATION
-from stream.labels.decoding import decode
-from stream.labels.label import Label
-from stream.labels.rows import LabelRow, LabelRows
-from stream.lanes.agent import Sends
-from stream.lanes.dead_letter_limit import DeadLetterLimit
-from stream.lanes.dead_letters import DeadLetters
-from stream.settings import Settings
-from stream.telemetry.registry import Telemetry
+from ragtide.evaluators.errors import BadRecord, RagtideError, Refused
+from ragtide.evaluators.trace import LONGEST_NAME
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import LIVE
+from ragtide.stream.ingest.records import DeadLetter, Record
+from ragtide.stream.ingest.rows import dead_letter_row
+from ragtide.stream.ingest.timeliness import latest_timestamp_ms, refuse_sent
+from ragtide.stream.kafka.batches import consumer_of
+from ragtide.stream.kafka.broker_check import no_answer_message, partition_counts
+from ragtide.stream.kafka.end_offsets import ISOLATION
+from ragtide.stream.kafka.shutdown import stop_consumer
+from ragtide.stream.labels.decoding import decode
+from ragtide.stream.labels.label import Label
+from ragtide.stream.labels.rows import LabelRow, LabelRows
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.telemetry.registry import Telemetry
+from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit
+from ragtide.stream.worker.dead_letters import DeadLetters
+from ragtide.stream.worker.processor import DeadLetterSender
 
 log = logging.getLogger(__name__)
 
@@ -36,13 +39,21 @@ GROUP = "labels"
 _POLL_MS = 500
 _RECORDS = 500
 _RETRY_S = 2.0
+_DAY_S = 86_400.0
 _LOOK_S = 30.0  # how often it is asked whether the topic is there by now
 
 
 class LabelReader:
-    """A member of the group of those who read labels; any number may run."""
+    """A member of the group of those who read labels; any number may run. `clock` gives seconds since 1970."""
 
-    def __init__(self, settings: Settings, database: Database, telemetry: Telemetry, rng: random.Random) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        telemetry: Telemetry,
+        rng: random.Random,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         worker = settings.worker
         self._kafka = settings.kafka
         self._max_bytes = settings.ingest.max_bytes
@@ -51,6 +62,8 @@ class LabelReader:
         self._rows = LabelRows(settings)
         self._limit = DeadLetterLimit(worker.dead_letter_ratio, worker.dead_letter_run)
         self._rng = rng
+        self._clock = clock
+        self._kept_s = settings.retention.labels_days * _DAY_S
         self._trouble = ""
 
     def trouble(self) -> str:
@@ -63,14 +76,14 @@ class LabelReader:
             try:
                 await self._wait_for_topic()
                 await self._member()
-            except (RagwatchError, KafkaError, OSError) as error:
-                self._trouble = str(error) if isinstance(error, RagwatchError) else no_answer(self._kafka, error)
+            except (RagtideError, KafkaError, OSError) as error:
+                self._trouble = str(error) if isinstance(error, RagtideError) else no_answer_message(self._kafka, error)
                 log.warning("%s; beginning anew at what is committed in %g s", self.trouble(), _RETRY_S)
                 await asyncio.sleep(_RETRY_S)
 
     async def _wait_for_topic(self) -> None:
         topic, told = self._kafka.labels_topic, False
-        while topic not in await partitions(self._kafka):
+        while topic not in await partition_counts(self._kafka):
             self._trouble = ""
             if not told:
                 log.info("there is no topic %s (kafka.labels_topic): labels are read once it is made", topic)
@@ -80,7 +93,8 @@ class LabelReader:
     async def _member(self) -> None:
         kafka = self._kafka
         letters = DeadLetters(kafka, GROUP, self._rng)
-        consumer = AIOKafkaConsumer(
+        consumer = consumer_of(
+            kafka,
             kafka.labels_topic,
             group_id=kafka.group(GROUP),
             enable_auto_commit=False,
@@ -91,7 +105,7 @@ class LabelReader:
             rebalance_timeout_ms=int(kafka.rebalance_timeout_s * 1000),
             max_poll_interval_ms=int(kafka.max_poll_interval_s * 1000),
             max_partition_fetch_bytes=kafka.max_record_bytes,
-            **client_options(kafka),
+            metadata_max_age_ms=round(kafka.metadata_max_age_s * 1000),
         )
         try:
             await letters.start()
@@ -99,7 +113,7 @@ class LabelReader:
             await self._read(consumer, letters)
         finally:
             await letters.stop()
-            await end(consumer)
+            await stop_consumer(consumer)
 
     async def _read(self, consumer: AIOKafkaConsumer, letters: DeadLetters) -> None:
         self._trouble = ""
@@ -110,7 +124,7 @@ class LabelReader:
             if fetched:
                 await consumer.commit({at: records[-1].offset + 1 for at, records in fetched.items()})
 
-    async def take(self, records: Sequence[Record], letters: Sends) -> None:
+    async def take(self, records: Sequence[Record], letters: DeadLetterSender) -> None:
         """Every record of one partition is stored or set aside when this returns."""
         labels, dead = self._decoded(records)
         self._limit.check(records, {id(one.record) for one in dead}, Counter(one.reason for one in dead))
@@ -123,12 +137,22 @@ class LabelReader:
         self._count([(labels[at][0], row) for at, row in enumerate(rows) if at not in refused], dead)
 
     def _decoded(self, records: Sequence[Record]) -> tuple[list[tuple[Label, Record]], list[DeadLetter]]:
+        """Labels, and dead letters; labels whose rows would be deleted at once are counted and left out."""
         labels, dead = [], []
+        now_s = self._clock()
+        oldest_ms, latest_ms = (now_s - self._kept_s) * 1000, latest_timestamp_ms(now_s)
         for record in records:
             try:
-                labels.append((decode(record, self._max_bytes), record))
+                label = decode(record, self._max_bytes)
+                if not 0 < record.timestamp <= latest_ms:
+                    refuse_sent(record, now_s)
             except BadRecord as bad:
                 dead.append(DeadLetter(record, bad.reason, "label", bad.detail))
+                continue
+            if record.timestamp < oldest_ms:
+                self._telemetry.labels.labels("expired").inc()
+                continue
+            labels.append((label, record))
         return labels, dead
 
     def _insert(self, rows: Sequence[LabelRow]) -> dict[int, str]:
@@ -149,6 +173,8 @@ class LabelReader:
     def _count(self, stored: Sequence[tuple[Label, LabelRow]], dead: Sequence[DeadLetter]) -> None:
         for kind, number in Counter(_kind(label, row) for label, row in stored).items():
             self._telemetry.labels.labels(kind).inc(number)
+        if cut := sum(len(label.author or "") > LONGEST_NAME for label, _ in stored):
+            self._telemetry.names_cut.labels(GROUP, "author").inc(cut)
         for letter in dead:
             self._telemetry.dead_letters.labels(GROUP, letter.stage, letter.reason).inc()
 

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from evaluators.resources import Batch, Resources
-from sinks.version import pack
-from stream.ingest.masking import masking_of
-from stream.ingest.records import Record, broker_time
-from stream.labels.label import Label, Verdict
-from stream.settings import Settings
+from ragtide.evaluators.resources import Batch, Resources
+from ragtide.sinks.version import pack
+from ragtide.stream.ingest.masked_names import name_masking_of
+from ragtide.stream.ingest.masking import masking_of
+from ragtide.stream.ingest.names import cut_name
+from ragtide.stream.ingest.records import Record, broker_time
+from ragtide.stream.labels.label import Label, Verdict
+from ragtide.stream.settings.loader import Settings
 
 _NO_VERDICT = Verdict.model_construct()
 
@@ -51,6 +53,7 @@ class LabelRows:
     def __init__(self, settings: Settings) -> None:
         privacy = settings.privacy
         self._masking = masking_of(privacy, settings.evaluators)
+        self._names = name_masking_of(privacy, settings.evaluators)
         self._joins = privacy.store_texts == "full"
         self._comments = privacy.store_texts != "off"
         self._user_key = privacy.hash_key.get_secret_value().encode() if privacy.hash_users else None
@@ -83,11 +86,12 @@ class LabelRows:
         return "" if fact is None or not self._joins else msgspec.json.encode(fact).decode()
 
     def _author(self, author: str) -> str:
+        author = cut_name(author)
         if author and self._user_key is not None:
             return hmac.new(self._user_key, author.encode(), sha256).hexdigest()[:32]
-        return author
+        return author if self._names is None else self._names.mask_author(author)
 
     def _comment(self, comment: str, shared: Batch) -> str:
         if not comment or not self._comments:
             return ""
-        return comment if self._masking is None else self._masking.text(comment, shared)
+        return comment if self._masking is None else self._masking.mask_text(comment, shared)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
-from evaluators.errors import Transient
-from stream.configuration.sections import KafkaSettings
-from stream.kafka.brokers import no_answer
-from stream.kafka.client import client_options
-from stream.labels.joining import Message
+from ragtide.evaluators.errors import Transient
+from ragtide.stream.kafka.broker_check import no_answer_message
+from ragtide.stream.kafka.client import client_options
+from ragtide.stream.labels.joining import Message
+from ragtide.stream.settings.sections import KafkaSettings
 
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
@@ -29,7 +29,7 @@ async def _send(kafka: KafkaSettings, messages: Sequence[Message]) -> list[bool]
         await producer.start()
         return await asyncio.gather(*(_taken(producer, message) for message in messages))
     except KafkaError as error:
-        raise Transient(no_answer(kafka, error)) from None
+        raise Transient(no_answer_message(kafka, error)) from None
     finally:
         await producer.stop()
 

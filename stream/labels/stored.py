@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from drift.windows import sql
-from sinks.clickhouse.database import Database
-from sinks.version import LAST_REVISION
-from stream.ingest.whole import StoredTexts
-from stream.labels.joining import Facts, Place
+from ragtide.drift import sql
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.version import LAST_REVISION
+from ragtide.stream.ingest.stored_trace import StoredTexts
+from ragtide.stream.labels.joining import Facts, Place
 
 _TRACES = 50  # of one statement: their texts are in memory together
 _CHARACTERS = 30_000  # of their ids: a statement may be 256 KiB long
@@ -81,15 +81,15 @@ def traces_of(database: Database, trace_ids: Sequence[str]) -> dict[str, StoredT
     rows = database.rows(
         f"""
         SELECT trace_id, max(version) AS newest,
-            argMax((topic, partition, time, user_id), (version, NOT is_deleted)) AS known
+            argMax((topic, partition, offset, time, user_id), (version, NOT is_deleted)) AS known
         FROM traces WHERE {_STREAMED} AND trace_id IN {sql.texts(trace_ids)}
         GROUP BY trace_id HAVING NOT argMax(is_deleted, (version, NOT is_deleted))
         """
     )
     found = {}
     for row in rows:
-        topic, partition, time, user_id = row["known"]
-        found[row["trace_id"]] = StoredTrace(Place(topic, partition, row["newest"]), time, user_id)
+        topic, partition, offset, time, user_id = row["known"]
+        found[row["trace_id"]] = StoredTrace(Place(topic, partition, offset, row["newest"]), time, user_id)
     return found
 
 

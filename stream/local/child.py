@@ -1,6 +1,6 @@
 """A launcher: what it starts ends when its parent does, however the parent ended.
 
-    python -m stream.local.child PARENT_PID PROGRAM ARGUMENT...
+    python -m ragtide.stream.local.child PARENT_PID PROGRAM ARGUMENT...
 
 On Linux the kernel sees to it and the program takes the launcher's place; elsewhere the launcher stays and watches.
 """
@@ -20,7 +20,7 @@ _WATCH_EVERY_S = 0.5
 
 def launcher(parent: int | None = None) -> list[str]:
     """What to put before a program's own command line; `parent` is this process unless told otherwise."""
-    return [sys.executable, "-m", "stream.local.child", str(parent or os.getpid())]
+    return [sys.executable, "-m", "ragtide.stream.local.child", str(parent or os.getpid())]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stream.local.child import launcher
+from ragtide.stream.local.child import launcher
 
 _log = logging.getLogger(__name__)
 
@@ -61,10 +61,10 @@ class Child:
             self._process.kill()
             self._process.wait()
 
-    def last_lines(self, count: int = 5) -> str:
+    def last_lines(self, count: int = 5) -> list[str]:
         """The end of its log."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
-        return "\n".join(text.splitlines()[-count:])
+        return text.splitlines()[-count:]
 
 
 class Children:

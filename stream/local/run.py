@@ -1,4 +1,4 @@
-"""`ragwatch local`: the services in the foreground until somebody ends them."""
+"""`ragtide local`: the services in the foreground until somebody ends them."""
 
 import asyncio
 import signal
@@ -7,16 +7,19 @@ from shlex import quote
 
 from rich.console import Console
 
-from evaluators.errors import ConfigError
-from stream.local.services import LocalServices
-from stream.local.topics import create_topics, topics_of
-from stream.settings import Settings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.local.services import LocalServices
+from ragtide.stream.local.topics import create_topics, topics_of
+from ragtide.stream.settings.loader import Settings
 
 _LOOK_EVERY_S = 1.0
 
 
-def serve(data: Path, settings: Settings, console: Console, *, broker_port: int, clickhouse_port: int) -> int:
-    """0 after Ctrl-C or SIGTERM; raises ConfigError where something is missing, in use or ended by itself."""
+def serve(data: Path, settings: Settings, console: Console, *, broker_port: int | None, clickhouse_port: int) -> int:
+    """0 after Ctrl-C or SIGTERM; raises ConfigError where something is missing, in use or ended by itself.
+
+    `broker_port` None: ClickHouse alone.
+    """
     services = LocalServices(
         data.resolve(), settings.retention, broker_port=broker_port, clickhouse_port=clickhouse_port
     )
@@ -30,8 +33,10 @@ async def _until_ended(services: LocalServices, settings: Settings, console: Con
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    await create_topics(services.bootstrap, topics_of(settings.kafka))
-    console.print(_how_to_connect(services), highlight=False, markup=False, soft_wrap=True)
+    if services.bootstrap:
+        await create_topics(services.bootstrap, topics_of(settings.kafka))
+    for line in _how_to_connect(services).split("\n"):
+        console.print(line, soft_wrap=True)
     while not stop.is_set():
         if ended := services.ended():
             raise ConfigError(f"{ended} ended by itself; see {services.directory}")
@@ -43,15 +48,22 @@ async def _until_ended(services: LocalServices, settings: Settings, console: Con
 
 def _how_to_connect(services: LocalServices) -> str:
     exports = "\n".join(f"  export {name}={value}" for name, value in services.variables().items())
-    key = quote(str(services.key_file))
+    key, reader_key = quote(str(services.key_file)), quote(str(services.reader_key_file))
+    broker = f"The broker listens on {services.bootstrap}, ClickHouse on {services.clickhouse.url}; Ctrl-C ends both."
+    alone = (
+        f"ClickHouse listens on {services.clickhouse.url}, its key is in {services.key_file}; Ctrl-C ends it.\n"
+        "Name your own brokers in kafka.bootstrap_servers."
+    )
     return f"""\
-The broker listens on {services.bootstrap}, ClickHouse on {services.clickhouse.url}; Ctrl-C ends both.
+{broker if services.bootstrap else alone}
 In another terminal:
 
 {exports}
-  export RAGWATCH_CLICKHOUSE__PASSWORD="$(cat {key})"
-  ragwatch worker --lane fast,model
+  export RAGTIDE_CLICKHOUSE__PASSWORD="$(cat {key})"
+  ragtide worker --lane fast,model
 
   curl "{services.clickhouse.url}/?database={services.clickhouse.database}" \\
-    -H "X-ClickHouse-Key: $(cat {key})" -d "SELECT count() FROM traces"
+    -H "X-ClickHouse-Key: $(cat {reader_key})" -d "SELECT count() FROM traces"
+
+Give Grafana and people who only look the key in {reader_key}: it reads and changes nothing.
 """

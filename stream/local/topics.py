@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 
-from evaluators.errors import ConfigError
-from stream.configuration.sections import KafkaSettings
-from stream.configuration.topics import MARK
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.settings.sections import KafkaSettings
+from ragtide.stream.settings.topics import PATTERN_MARK
 
 _TIMEOUT_MS = 10_000
 _PARTITIONS = 2  # of a topic of traces, on one machine
 
 
 def topics_of(kafka: KafkaSettings) -> dict[str, int]:
-    """Every topic that ragwatch reads or writes, and how many partitions it has here."""
+    """Every topic that ragtide reads or writes, and how many partitions it has here."""
     others = [kafka.dead_letter_topic, kafka.jobs_topic, *filter(None, [kafka.labels_topic])]
-    named = [entry for entry in kafka.topics if not entry.startswith(MARK)]
+    named = [entry for entry in kafka.topics if not entry.startswith(PATTERN_MARK)]
     return {**dict.fromkeys(named, _PARTITIONS), **dict.fromkeys(others, 1)}
 
 

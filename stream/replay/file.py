@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import BinaryIO
 
-from evaluators.errors import ConfigError
-from stream.ingest.records import Record, StoredRecord
-from stream.replay.loop import RecordBatch
-from stream.replay.runs import Position
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.ingest.records import Record, StoredRecord
+from ragtide.stream.replay.loop import RecordBatch
+from ragtide.stream.replay.runs import Position
 
 _CHUNK = 1 << 20
 

@@ -15,16 +15,16 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from evaluators.errors import Transient
-from sinks.protocol import Sink
-from sinks.refusal import SetAside, write_or_set_aside
-from sinks.rows import Block, DeadLetterRow
-from stream.ingest.records import Record, broker_time
-from stream.ingest.rows import dead_letter_row
-from stream.lanes.backoff import delays
-from stream.lanes.refused import by_block, dead_letters_of
-from stream.pipeline import Pipeline
-from stream.replay.runs import COMPLETED, STARTED, Position, RunRow, Runs
+from ragtide.evaluators.errors import Transient
+from ragtide.sinks.bisect import RejectedRow, write_or_reject
+from ragtide.sinks.protocol import Sink
+from ragtide.sinks.rows import Block, DeadLetterRow
+from ragtide.stream.ingest.records import Record, broker_time
+from ragtide.stream.ingest.rows import dead_letter_row
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.replay.runs import COMPLETED, STARTED, Position, RunRow, Runs
+from ragtide.stream.worker.backoff import delays
+from ragtide.stream.worker.rejected_rows import dead_letters_of, rejected_by_block
 
 log = logging.getLogger(__name__)
 
@@ -108,9 +108,9 @@ class _Filling:
     block: Block = field(default_factory=Block)
     taken: list[tuple[Block, Sequence[Record]]] = field(default_factory=list)
 
-    def refused(self, asides: Sequence[SetAside], run_id: str) -> list[DeadLetterRow]:
+    def refused(self, asides: Sequence[RejectedRow], run_id: str) -> list[DeadLetterRow]:
         """A record whose row the sink will never take is a dead letter of the run, once, however many rows it had."""
-        by_batch = by_block(asides, [block for block, _ in self.taken])
+        by_batch = rejected_by_block(asides, [block for block, _ in self.taken])
         return [
             dead_letter_row(letter, run_id)
             for (_, records), found in zip(self.taken, by_batch, strict=True)
@@ -185,12 +185,12 @@ class _Replay:
 
     async def _store(self, filled: _Filling, row: RunRow) -> None:
         block = filled.block
-        asides = await self._durably(lambda: write_or_set_aside(self._sink, block))
+        asides = await self._durably(lambda: write_or_reject(self._sink, block))
         if letters := filled.refused(asides, self._pipeline.run_id):
             block.dead_letters += letters
             self.dead_letters += len(letters)
             row = row._replace(dead_letters=row.dead_letters + len(letters))
-            await self._durably(lambda: write_or_set_aside(self._sink, Block(dead_letters=letters)))
+            await self._durably(lambda: write_or_reject(self._sink, Block(dead_letters=letters)))
         if (settled := self._settled) is not None and (records := filled.settled()):
             await self._durably(lambda: settled(records))
         await self._durably(lambda: self._runs.store(row))

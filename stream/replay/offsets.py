@@ -7,12 +7,12 @@ from typing import NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from evaluators.errors import ConfigError
-from stream.configuration.sections import KafkaSettings
-from stream.kafka.ends import end_offsets
-from stream.replay.loop import RecordBatch
-from stream.replay.ranges import Range, counted_partitions, read_range, rewound
-from stream.replay.runs import Position
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.kafka.end_offsets import end_offsets
+from ragtide.stream.replay.loop import RecordBatch
+from ragtide.stream.replay.ranges import Range, counted_partitions, read_range, rewound
+from ragtide.stream.replay.runs import Position
+from ragtide.stream.settings.sections import KafkaSettings
 
 _FORM = re.compile(
     r"(?P<topic>[A-Za-z0-9._-]{1,249}):(?P<partition>\d{1,9}):(?P<start>\d{1,18})-(?P<end>\d{1,18})", re.A

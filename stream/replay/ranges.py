@@ -13,15 +13,15 @@ from typing import NamedTuple
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from evaluators.errors import ConfigError, Transient
-from stream.configuration.sections import KafkaSettings
-from stream.ingest.records import Record
-from stream.kafka.brokers import partitions, topics_read
-from stream.kafka.client import client_options
-from stream.kafka.ending import end
-from stream.kafka.ends import ISOLATION
-from stream.replay.loop import RecordBatch
-from stream.replay.runs import Position
+from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.stream.ingest.records import Record, unreadable_batch
+from ragtide.stream.kafka.batches import consumer_of
+from ragtide.stream.kafka.broker_check import partition_counts, topics_read
+from ragtide.stream.kafka.end_offsets import ISOLATION
+from ragtide.stream.kafka.shutdown import stop_consumer
+from ragtide.stream.replay.loop import RecordBatch
+from ragtide.stream.replay.runs import Position
+from ragtide.stream.settings.sections import KafkaSettings
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def rewound(position: Position) -> Position:
 
 async def counted_partitions(kafka: KafkaSettings, topics: Sequence[str]) -> Mapping[str, int]:
     """How many partitions each has of the topics that are named or match; raises `ConfigError` where one is missing."""
-    known = await partitions(kafka)
+    known = await partition_counts(kafka)
     topics = topics_read(kafka, known, topics)
     if missing := [topic for topic in topics if topic not in known]:
         raise ConfigError(
@@ -71,14 +71,14 @@ async def read_range(
     batch_records: int,
 ) -> AsyncGenerator[RecordBatch, None]:
     """From `position`, else of what `settle` says, in batches of a partition; `done` and `total` are offsets."""
-    consumer = AIOKafkaConsumer(
+    consumer = consumer_of(
+        kafka,
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         isolation_level=ISOLATION,
         fetch_max_bytes=max(kafka.max_record_bytes, 50 << 20),
         max_partition_fetch_bytes=kafka.max_record_bytes,
-        **client_options(kafka),
     )
     try:
         await consumer.start()
@@ -92,7 +92,7 @@ async def read_range(
         servers, kind = kafka.bootstrap_servers, type(error).__name__
         raise Transient(f"Kafka at {servers}: {kind}; once it is back, the same command goes on") from None
     finally:
-        await end(consumer)
+        await stop_consumer(consumer)
 
 
 async def _read(consumer: AIOKafkaConsumer, asked: Range, batch_records: int) -> AsyncGenerator[RecordBatch, None]:
@@ -102,9 +102,17 @@ async def _read(consumer: AIOKafkaConsumer, asked: Range, batch_records: int) ->
         fetched = await consumer.getmany(*open_ends, timeout_ms=POLL_MS, max_records=batch_records)
         for at in open_ends:
             asked.following[at] = await consumer.position(at)  # past compacted records and transaction marks
-            if records := [record for record in fetched.get(at, ()) if record.offset < asked.until[at]]:
+            if records := [record for record in fetched.get(at, ()) if _begins_before(record, asked.until[at])]:
                 yield asked.batch(records)
     yield asked.batch([])
+
+
+def _begins_before(record: Record, end: int) -> bool:
+    """A batch that cannot be read begins with its first record, and stands at its last."""
+    if record.offset < end:
+        return True
+    batch = unreadable_batch(record)
+    return batch is not None and batch.first_offset < end
 
 
 async def _skip_what_is_gone(consumer: AIOKafkaConsumer, asked: Range) -> None:

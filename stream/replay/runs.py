@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from evaluators.builtin.pii_leakage import pii_leakage
-from evaluators.builtin.sensitive_data_leakage import sensitive_data_leakage
-from evaluators.errors import ConfigError
-from evaluators.fingerprint import fingerprint
-from evaluators.plan import Plan, parameters
-from sinks.clickhouse.database import Database
-from sinks.rows import LIVE
-from sinks.settings import PrivacySettings
-from stream.settings import Settings
+from ragtide.evaluators.builtin.pii_leakage import pii_leakage
+from ragtide.evaluators.builtin.sensitive_data_leakage import sensitive_data_leakage
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.plan import Plan, parameters
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import LIVE
+from ragtide.sinks.settings import PrivacySettings
+from ragtide.stream.settings.loader import Settings
 
 Position = Mapping[str, Mapping[str, int]]  # what a source needs to go on; JSON in the table
 MASKERS = (pii_leakage, sensitive_data_leakage)  # their parameters say what is masked, whether they run or not

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from stream.configuration.sections import KafkaSettings
-from stream.kafka.ends import end_offsets
-from stream.pipeline import Period
-from stream.replay.loop import RecordBatch
-from stream.replay.ranges import POLL_MS, Range, counted_partitions, read_range, rewound
-from stream.replay.runs import Position
+from ragtide.stream.kafka.end_offsets import end_offsets
+from ragtide.stream.pipeline import Interval
+from ragtide.stream.replay.loop import RecordBatch
+from ragtide.stream.replay.ranges import POLL_MS, Range, counted_partitions, read_range, rewound
+from ragtide.stream.replay.runs import Position
+from ragtide.stream.settings.sections import KafkaSettings
 
 _POLLS = 10
 
@@ -27,7 +27,7 @@ class TopicSource:
         self,
         kafka: KafkaSettings,
         topics: Sequence[str],
-        period: Period | None,
+        interval: Interval | None,
         *,
         ahead_s: float,
         late_s: float,
@@ -35,11 +35,11 @@ class TopicSource:
     ) -> None:
         self._kafka = kafka
         self._topics = tuple(topics)
-        self._period = period
+        self._interval = interval
         self._ahead_s = ahead_s
         self._late_s = late_s
         self._records = batch_records
-        span = "" if period is None else f" from {_said(period.start_s)} to {_said(period.end_s)}"
+        span = "" if interval is None else f" from {_said(interval.start_s)} to {_said(interval.end_s)}"
         self.description = f"topic {', '.join(self._topics)}{span}"
         self.identity = f"{self.description} ahead {ahead_s:g} late {late_s:g}"
 
@@ -59,9 +59,9 @@ class TopicSource:
         found = list(consumer.assignment())
         begin = await consumer.beginning_offsets(found)
         until = ends = await end_offsets(consumer, begin)
-        if self._period is not None:
-            begin = await self._at(consumer, self._period.start_s - self._ahead_s, begin, ends)
-            last_s = self._period.end_s + self._late_s
+        if self._interval is not None:
+            begin = await self._at(consumer, self._interval.start_s - self._ahead_s, begin, ends)
+            last_s = self._interval.end_s + self._late_s
             until = await self._at(consumer, last_s, ends, ends)
             for at in found:
                 if until[at] <= begin[at] < ends[at] and not await self._begins_at(consumer, at, until[at], last_s):

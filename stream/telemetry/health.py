@@ -27,14 +27,14 @@ class LaneHealth:
     clock: Callable[[], float]
     live_after_s: float
     _committed: object = None
-    _moved_at: float | None = None
+    _progress_at: float | None = None
     _waits_for: dict[str, str] = field(default_factory=lambda: {"start": "the worker is starting"})
 
     def observe(self, committed: object, *, work_waits: bool, away: bool) -> None:
         """Look at what is committed now; any change counts as progress, and so does an outage: `away`."""
-        if self._moved_at is None or committed != self._committed or not work_waits or away:
+        if self._progress_at is None or committed != self._committed or not work_waits or away:
             self._committed = committed
-            self._moved_at = self.clock()
+            self._progress_at = self.clock()
 
     def waits_for(self, what: str, why: str | None) -> None:
         """Say why the lane is not ready as far as `what` goes; None: it is."""
@@ -45,7 +45,7 @@ class LaneHealth:
 
     def live(self) -> list[str]:
         """Empty unless records wait, nothing is away, and nothing was committed for long."""
-        stuck = 0.0 if self._moved_at is None else self.clock() - self._moved_at
+        stuck = 0.0 if self._progress_at is None else self.clock() - self._progress_at
         if stuck < self.live_after_s:
             return []
         return [f"records wait and nothing was committed for {stuck:.0f} s"]
@@ -65,23 +65,23 @@ class JobHealth:
     clock: Callable[[], float]
     live_after_s: float
     no_election: Callable[[], str]
-    _moved_at: float = field(init=False)
+    _progress_at: float = field(init=False)
     _trouble: str = "the jobs are starting"
 
     def __post_init__(self) -> None:
-        self._moved_at = self.clock()
+        self._progress_at = self.clock()
 
-    def moved(self) -> None:
+    def record_progress(self) -> None:
         """A job finished, or another process leads."""
-        self._moved_at, self._trouble = self.clock(), ""
+        self._progress_at, self._trouble = self.clock(), ""
 
-    def failed(self, why: str) -> None:
+    def record_failure(self, why: str) -> None:
         """A job could not be done."""
         self._trouble = why
 
     def live(self) -> list[str]:
         """Empty unless this process leads and has finished no job for long."""
-        silent = self.clock() - self._moved_at
+        silent = self.clock() - self._progress_at
         return [f"no job finished for {silent:.0f} s: {self._trouble}"] if silent > self.live_after_s else []
 
     def ready(self) -> list[str]:

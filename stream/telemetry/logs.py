@@ -1,16 +1,14 @@
 """How a process logs: one JSON object a line where nobody looks on, plain text at a terminal."""
 
-import json
 import logging
 import sys
 import time
 from typing import TextIO
 
-from stream.configuration.sections import TelemetrySettings
-
-_OURS = ("evaluators", "sinks", "drift", "dashboards", "stream")
-# Faust's services log as the module of their subclass.
-_LOUD = ("stream.kafka.app", "stream.kafka.consumer_thread", "stream.kafka.driver")
+from ragtide.stream.settings.sections import TelemetrySettings
+from ragtide.stream.telemetry.log_records import FAUST, LIBRARIES, OURS, Handler, guard
+from ragtide.stream.telemetry.repeats import RepeatCounter
+from ragtide.stream.terminal_text import plain, plain_json
 
 
 class JsonFormatter(logging.Formatter):
@@ -25,28 +23,35 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        if record.exc_text:
+            line["traceback"] = record.exc_text
+        return plain_json(line)
+
+
+class TextFormatter(logging.Formatter):
+    """Time, level, logger and message on one line, and the traceback below it where there is one."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Escape line breaks and what steers a terminal: names in a message are a stranger's."""
+        return plain(super().formatMessage(record))
 
 
 def configure(settings: TelemetrySettings, stream: TextIO | None = None) -> None:
-    """Send this process's log to `stream` (standard error) and nowhere else; libraries speak from WARNING up."""
+    """Send this process's log to `stream` (standard error) and nowhere else; libraries write from WARNING up."""
     out = stream or sys.stderr
-    plain = settings.log_format == "text" or (settings.log_format == "auto" and out.isatty())
-    handler = logging.StreamHandler(out)
-    handler.setFormatter(
-        logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s") if plain else JsonFormatter()
-    )
+    as_text = settings.log_format == "text" or (settings.log_format == "auto" and out.isatty())
+    handler = Handler(out)
+    handler.setFormatter(TextFormatter() if as_text else JsonFormatter())
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers[:] = [RepeatCounter(handler, OURS)]
     ours = logging.getLevelNamesMapping()[settings.log_level]
-    theirs = ours if ours == logging.DEBUG else max(ours, logging.WARNING)
+    theirs = max(ours, LIBRARIES)
     root.setLevel(theirs)
-    for names, level in ((_OURS, ours), (_LOUD, theirs)):
+    for names, level in ((OURS, ours), (FAUST, theirs)):
         for name in names:
             logging.getLogger(name).setLevel(level)
-    # At DEBUG it writes every request, and one of them is the password.
-    logging.getLogger("aiokafka.conn").setLevel(max(theirs, logging.INFO))
-    if ours != logging.DEBUG:
-        logging.getLogger("urllib3").setLevel(logging.ERROR)  # whoever called it says what went wrong
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # whoever called it says what went wrong
+    guard()

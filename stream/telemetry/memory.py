@@ -3,15 +3,15 @@
 from functools import partial
 from pathlib import Path
 
-from evaluators.encoder import beside
-from evaluators.encoder.model import find as find_encoder
-from evaluators.models.files import find
-from evaluators.resources import Resources
-from evaluators.runtime.card_memory import cards_in_use
-from evaluators.runtime.folders import weights_in
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Lane
-from stream.telemetry.registry import Telemetry
+from ragtide.evaluators.encoder import settings_of_other
+from ragtide.evaluators.encoder.model import find as find_encoder
+from ragtide.evaluators.models.files import find
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.runtime.card_memory import cards_in_use
+from ragtide.evaluators.runtime.folders import weights_in
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.spec import Lane
+from ragtide.stream.telemetry.registry import Telemetry
 
 
 def show(telemetry: Telemetry, lane: Lane, resources: Resources, settings: EvaluatorSettings) -> None:
@@ -25,7 +25,7 @@ def show(telemetry: Telemetry, lane: Lane, resources: Resources, settings: Evalu
         telemetry.card_bytes.labels(lane, card.name).set_function(partial(getattr, card, "taken_bytes"))
         telemetry.card_limit_bytes.labels(lane, card.name).set(card.limit_bytes)
     found = [(resources.encoder, settings.encoder)] if resources.encoder else []
-    found += [(encoder, beside(name, settings.encoder)) for name, encoder in resources.encoders.items()]
+    found += [(encoder, settings_of_other(name, settings.encoder)) for name, encoder in resources.encoders.items()]
     for encoder, own in found:
         telemetry.model_bytes.labels(lane, encoder.revision).set(_weights(find_encoder(own).folder))
     for ref, model in resources.models.items():

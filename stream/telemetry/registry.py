@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from ragtide.stream.telemetry import repeats
+
 _FAST = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _SLOW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
@@ -27,122 +29,148 @@ class Telemetry:
         self.registry = CollectorRegistry()
         self.described: list[Described] = []
         ProcessCollector(registry=self.registry)
+        self.log_lines_counted = self._gauge(
+            "log_lines_counted",
+            "Log lines since the start that repeated an earlier line and were counted instead of written.",
+            "Growing by hundreds per minute: a dependency is down. The log names it once per minute.",
+        )
+        self.log_lines_counted.set_function(repeats.counted)
 
         self.records = self._counter(
-            "records", "Records worked off.", "None while traffic flows: see lag and /live.", "lane"
+            "records", "Records processed.", "Not growing while traffic flows: check lag and /live.", "lane"
         )
         self.skipped = self._counter(
             "records_skipped",
-            "Records that this lane left out, by reason; lanes other than fast skip what they cannot decode.",
-            "Look at the dead letters of lane fast.",
+            "Records that the lane skipped, by reason. Lanes other than fast skip records that they cannot decode. "
+            "`expired`: older than retention.traces_days.",
+            "Check the dead letters of lane fast. `expired`: replay records that are still needed into a run of its "
+            "own.",
             "lane",
             "reason",
         )
         self.dead_letters = self._counter(
             "dead_letters",
-            "Records set aside on the dead-letter topic.",
-            "`ragwatch dead-letters list` says why; mend the producer, then replay or drop them.",
+            "Records sent to the dead-letter topic.",
+            "`ragtide dead-letters list` shows the reasons. Fix the producer, then replay or drop them.",
             "lane",
             "stage",
             "reason",
         )
+        self.names_cut = self._counter(
+            "names_cut",
+            "Names in traces and labels longer than 256 characters, by field. Their start and a hash of the whole "
+            "are stored.",
+            "Fix the producer: the full name is never shown, compared or joined.",
+            "lane",
+            "field",
+        )
+        self.evidence_cut = self._counter(
+            "evidence_cut",
+            "Outcomes with more than 1,000 pieces of evidence. Only the first 1,000 are stored.",
+            "Usually nothing: scores are based on all of them.",
+            "evaluator",
+        )
         self.outcomes = self._counter(
             "outcomes",
             "Outcomes of evaluators, by status.",
-            "Growing `failed`: the reasons are in the log and in table scores.",
+            "Growing `failed`: the log and table scores have the reasons.",
             "evaluator",
             "status",
         )
         self.without_vector = self._counter(
             "questions_without_vector",
-            "Questions that table embeddings has no vector of, by reason.",
-            "`encoder_failed`: the log has the error. `too_long`: no question, as a rule; mend the producer.",
+            "Questions without a vector in table embeddings, by reason.",
+            "`encoder_failed`: check the log for the error. `too_long`: usually not a question; fix the producer.",
             "reason",
         )
         self.process_seconds = self._histogram(
             "process_seconds",
-            "Time to decode and evaluate what was worked off in one go.",
-            "Near the session timeout: lower worker.slice_records.",
+            "Seconds to decode and evaluate one slice of records.",
+            "Near kafka.session_timeout_s: lower worker.slice_records.",
             _SLOW,
             "lane",
         )
         self.rows = self._counter("rows_written", "Rows stored, by table.", "Compare with records.", "table")
         self.write_seconds = self._histogram(
-            "write_seconds", "Time to store one block.", "Over a second: look at the sink's load.", _FAST
+            "write_seconds", "Seconds to store one block.", "Above 1 s: check the load of ClickHouse.", _FAST
         )
         self.write_retries = self._counter(
-            "write_retries", "Blocks that the sink could not take yet.", "The log says what the sink answered."
+            "write_retries",
+            "Attempts to store a block that ClickHouse could not take yet.",
+            "The log has ClickHouse's answer.",
         )
         self.sink_blocked_seconds = self._gauge(
             "sink_blocked_seconds",
-            "How long the sink has been unable to take rows; 0 while it works.",
-            "Bring the sink back: nothing is lost, records wait in the topic.",
+            "Seconds since ClickHouse last took rows, while it takes none. 0 while it does.",
+            "Restore ClickHouse. Nothing is lost: records wait in the topic.",
         )
         self.set_aside = self._counter(
-            "rows_set_aside", "Rows that the sink refused for their content.", "See the dead letters.", "table"
+            "rows_set_aside", "Rows that ClickHouse rejected for their content.", "Check the dead letters.", "table"
         )
         self.in_flight_bytes = self._gauge(
             "in_flight_bytes",
             "Bytes of records fetched and not yet stored.",
-            "At worker.in_flight_bytes fetching waits: the sink or the evaluators are the bottleneck.",
+            "At worker.in_flight_bytes, fetching pauses: ClickHouse or the evaluators are the bottleneck.",
             "lane",
         )
         self.fetch_paused_seconds = self._counter(
             "fetch_paused_seconds",
-            "Time in which nothing was fetched, since worker.in_flight_bytes waited for the sink or the evaluators.",
-            "Growing with sink_blocked_seconds: the sink; without: start another worker of this lane.",
+            "Seconds in which fetching was paused at worker.in_flight_bytes.",
+            "Growing with sink_blocked_seconds: ClickHouse is slow. Otherwise start another worker of this lane.",
             "lane",
         )
         self.begun_anew = self._counter(
             "partitions_begun_anew",
-            "Partitions that began before what was committed of them: their topic was deleted and made again.",
-            "Nothing is missed of the new one; who deleted it, and did all of the old one come through? See the log.",
+            "Partitions whose start moved before the committed offset: their topic was deleted and created again.",
+            "Nothing of the new topic is missed. Check in the log whether all of the old one was processed.",
             "lane",
         )
         self.cache_bytes = self._gauge(
             "cache_bytes",
-            "Memory of what is kept of models' work from one batch to the next: `vectors`, `answers`.",
-            "At its limit and the lane slow: raise evaluators.encoder.cache_bytes or answers_cache_bytes.",
+            "Bytes of model outputs cached between batches: `vectors`, `answers`.",
+            "At its limit while the lane is slow: raise evaluators.encoder.cache_bytes or "
+            "evaluators.answers_cache_bytes.",
             "lane",
             "cache",
         )
         self.cache_limit_bytes = self._gauge(
             "cache_limit_bytes",
-            "The most that a cache may take.",
-            "Of each process of the lane: count it once per worker.",
+            "Size limit of a cache, in bytes.",
+            "Applies to each process of the lane: multiply by the number of workers.",
             "lane",
             "cache",
         )
         self.portion_bytes = self._gauge(
             "portion_bytes",
-            "Memory of the largest portion of a micro-batch so far, as it is counted: tokens, vectors and answers.",
-            "Beyond its limit: one record is larger. Always near it: records go to models in more calls than need be.",
+            "Bytes of the largest portion of a micro-batch so far, by estimate: tokens, vectors and model outputs.",
+            "Above the limit: a single record is larger. Always near it: raise evaluators.portion_bytes for fewer "
+            "model calls.",
             "lane",
         )
         self.portion_limit_bytes = self._gauge(
             "portion_limit_bytes",
-            "The most that a portion may take, evaluators.portion_bytes.",
-            "Of each process of the lane: count it once per worker.",
+            "Size limit of a portion, in bytes: evaluators.portion_bytes.",
+            "Applies to each process of the lane: multiply by the number of workers.",
             "lane",
         )
         self.card_bytes = self._gauge(
             "card_bytes",
-            "Memory of a GPU that models and their work take, what is kept for the next batch with it.",
-            "At its limit and the log says out of memory: fewer workers on the card, or raise evaluators.card_bytes.",
+            "Bytes of GPU memory used by models, their work and cached blocks.",
+            "At its limit, with out of memory in the log: run fewer workers per GPU, or raise evaluators.card_bytes.",
             "lane",
             "card",
         )
         self.card_limit_bytes = self._gauge(
             "card_limit_bytes",
-            "The most that a process may take of a GPU: evaluators.card_bytes, or all that the card has.",
-            "Of each process of the lane: count it once per worker.",
+            "Limit of GPU memory per process, in bytes: evaluators.card_bytes, or all of the GPU.",
+            "Applies to each process of the lane: multiply by the number of workers.",
             "lane",
             "card",
         )
         self.model_bytes = self._gauge(
             "model_bytes",
-            "Weights of a loaded model, as they are on disk; in bfloat16 or int8 they take a half or a quarter.",
-            "Too much for the machine: `ragwatch models list` says who needs it.",
+            "Bytes of a loaded model's weights on disk. In bfloat16 or int8, memory use is a half or a quarter.",
+            "Too much for the machine: `ragtide models list` shows the evaluators that need it.",
             "lane",
             "model",
         )
@@ -156,8 +184,8 @@ class Telemetry:
         )
         self.lag_seconds = self._gauge(
             "lag_seconds",
-            "Age of the newest record worked off of a partition where more waits; 0 where nothing does, "
-            "and nothing before the first was.",
+            "Age in seconds of the newest processed record of a partition with lag. 0 without lag; absent before the "
+            "first record.",
             "Growing: start another worker of this lane.",
             "lane",
             "topic",
@@ -165,78 +193,98 @@ class Telemetry:
         )
         self.labels = self._counter(
             "labels",
-            "Labels stored, by what they are for: `to_join` with their traces, `verdict` alone; `not_kept`: facts that "
-            "cannot be joined, since texts are masked or not stored.",
-            "`not_kept`: nothing can use them while privacy.store_texts is not full.",
+            "Labels read, by result: `to_join` with traces, `verdict` alone, `not_kept` (not joinable, since texts "
+            "are masked or not stored), `expired` (older than retention.labels_days).",
+            "`not_kept`: set privacy.store_texts to full to use them. `expired`: send them again.",
             "kind",
         )
         self.label_joins = self._counter(
             "label_joins",
-            "Labelled traces by result: `sent` through the lanes again; `no_trace` yet: joined when it comes; "
-            "`no_texts` or `not_whole`: not stored, or not in full; `no_topic`: its topic is not read and kafka.topics "
-            "names none but patterns; `too_big` for ingest.max_bytes or the topic.",
-            "`no_trace` growing: the sender of labels has other ids. `no_texts`: raise retention.texts_days.",
+            "Labelled traces by result: `sent` through the lanes again; `no_trace` yet; `no_texts` or `not_whole` in "
+            "store; `no_topic` (not read, and kafka.topics has only patterns); `too_big` for ingest.max_bytes or the "
+            "topic.",
+            "`no_trace` growing: the label sender uses other trace ids. `no_texts`: raise retention.texts_days.",
             "result",
         )
         self.job_runs = self._counter(
             "job_runs", "Runs of scheduled jobs, by result.", "`failed`: the log has the reason.", "job", "result"
         )
         self.job_seconds = self._histogram(
-            "job_seconds", "Time one run of a job took.", "Above its interval: give it more time.", _SLOW, "job"
+            "job_seconds",
+            "Seconds that a run of a job took.",
+            "Above the job's interval: raise the interval.",
+            _SLOW,
+            "job",
         )
         self.job_success_time = self._gauge(
             "job_last_success_timestamp_seconds",
-            "When a job last succeeded; table job_runs says the same, and an alert in Grafana watches it.",
-            "Older than a few intervals: no `ragwatch jobs` process leads, or the sink is away.",
+            "Time of a job's last success. Table job_runs has it too, and a Grafana alert watches it.",
+            "Older than a few intervals: no `ragtide jobs` process leads, or ClickHouse is down.",
             "job",
         )
         self.expired_marks = self._counter(
             "window_marks_expired",
-            "Changes that came after the scores of their day were deleted: no window was computed anew.",
-            "Backfill what is older than retention.traces_days into a run of its own.",
+            "Changes that came after the scores of their day had been deleted. No window was recomputed.",
+            "Backfill data older than retention.traces_days into a run of its own.",
+        )
+        self.failed_windows = self._counter(
+            "window_failures",
+            "Failed attempts to store a window. The window stays marked and is retried after 1 to 10 minutes.",
+            "Growing: a problem names the application and its error; the log names the window.",
+        )
+        self.segment_values_left_out = self._gauge(
+            "segment_values_left_out",
+            "Chosen segment values that count as __other__, because a segment's values exceed 32 KiB together.",
+            "Lower windows.segment_values, or list the important values in windows.segments.",
+        )
+        self.replaced_rows = self._counter(
+            "replaced_rows",
+            "Rows of older messages about a trace that were deleted because the newest message has none, by table.",
+            "Many: producers send traces again with another task, or evaluators were disabled.",
+            "table",
         )
         self.explanations = self._counter(
             "explanations",
-            "Looks for the cause of a problem, by result.",
-            "`failed`: the log has the reason; a problem is tried three times.",
+            "Searches for the cause of a problem, by result.",
+            "`failed`: the log has the reason. Each problem is tried three times.",
             "result",
         )
         self.topic_model_age_seconds = self._gauge(
             "topic_model_age_seconds",
-            "Since when the topics of an application's questions hold, of those that asked within topics.period_days; "
+            "Age in seconds of an application's topic model, if it had questions within topics.period_days. Reported "
             "by the leader of the jobs.",
-            "Above a few of topics.every_s: job `topics` fails, its log has the reason, or too little is asked "
+            "Above a few topics.every_s: job `topics` fails (check its log), or there are too few questions "
             "(topics.from_questions).",
             "app",
         )
         self.topic_model_failures = self._counter(
             "topic_model_failures",
-            "Looks for newer topics (every topics.refresh_s) that a lane could not take.",
-            "Growing: traces are placed in topics that are old by now, or in none; the log says why.",
+            "Failed attempts of a lane to load newer topics, made every topics.refresh_s.",
+            "Growing: traces get old topics or none. The log has the reason.",
             "lane",
         )
         self.outbox_waiting = self._gauge(
             "outbox_waiting",
-            "Messages that wait for Grafana, as the leader of the jobs last saw it.",
-            "Growing: Grafana is away or refuses us; the log and column `why` of table outbox say which.",
+            "Messages that wait for Grafana, as last seen by the leader of the jobs.",
+            "Growing: Grafana is down or refuses them. The log and column `why` of table outbox have the reason.",
         )
         self.outbox_failing = self._gauge(
             "outbox_failing",
-            "Those of them that were tried in vain.",
-            "While others are sent: Grafana fails on these alone, and each is tried ever more rarely; as above.",
+            "Waiting messages with at least one failed attempt.",
+            "While others are sent: Grafana refuses only these. Retries slow down. Check column `why` of table outbox.",
         )
         self.outbox_oldest_seconds = self._gauge(
             "outbox_oldest_seconds",
-            "For how long the oldest of them has waited.",
-            "Above a few of jobs.every_s: as above. Nothing is lost within retention.outbox_days.",
+            "Seconds that the oldest message has waited for Grafana.",
+            "Above a few jobs.every_s: check the log and table outbox. Nothing is lost within retention.outbox_days.",
         )
         self.outbox_refused = self._gauge(
             "outbox_refused",
-            "Messages that Grafana refused for their content and that are not sent again.",
+            "Messages that Grafana refused for their content. They are not sent again.",
             "Column `why` of table outbox has Grafana's reason.",
         )
         self.leader = self._gauge(
-            "jobs_leader", "1 in the process that leads the jobs.", "Sum over processes must be 1."
+            "jobs_leader", "1 in the process that leads the jobs, else 0.", "The sum over processes must be 1."
         )
 
     def _counter(self, name: str, meaning: str, action: str, *labels: str) -> Counter:
@@ -252,6 +300,6 @@ class Telemetry:
         return Histogram(full, f"{meaning} {action}", labels, registry=self.registry, buckets=buckets)
 
     def _describe(self, name: str, kind: str, meaning: str, action: str, labels: tuple[str, ...]) -> str:
-        full = f"ragwatch_{name}"
+        full = f"ragtide_{name}"
         self.described.append(Described(full + "_total" * (kind == "counter"), kind, meaning, action, labels))
         return full

@@ -3,9 +3,9 @@
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from evaluators.errors import ConfigError
-from stream.telemetry.health import Health
-from stream.telemetry.registry import Telemetry
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.telemetry.health import Health
+from ragtide.stream.telemetry.registry import Telemetry
 
 
 class TelemetryServer:

@@ -13,7 +13,7 @@ from benchmarks.drift.plans import CategoryPlan, LatencyPlan, RatePlan, ScorePla
 from benchmarks.drift.series import Aggregates, Label, Series, sampled
 from benchmarks.drift.shapes import SCORES, Own
 from benchmarks.drift.unseen import ALL_CHANGES, SHAPES
-from drift.windows.bins import LOG_ORIGIN, Scale
+from ragtide.drift.windows.histogram import LOG_ORIGIN, Scale
 
 AT = HISTORY + 500
 FLAT = Backdrop(np.full(WINDOWS, 100), np.zeros(WINDOWS))

@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from drift.rules import stored
-from drift.windows import dirty, watermark
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.rows import DirtyRow
-from stream.kafka.consumer_thread import SliceConsumerThread
-from stream.kafka.driver import SliceConsumer
-from stream.labels.reader import LabelReader
-from stream.lanes.dead_letters import DeadLetters
-from stream.pipeline import Pipeline
+from ragtide.drift.rules import queries
+from ragtide.drift.windows import dirty, watermark
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.rows import DirtyRow
+from ragtide.stream.kafka.consumer_thread import SliceConsumerThread
+from ragtide.stream.kafka.driver import SliceConsumer
+from ragtide.stream.labels.reader import LabelReader
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.worker.dead_letters import DeadLetters
 
 log = logging.getLogger(__name__)
 
@@ -94,10 +94,12 @@ JOBS = {
     "moved traces' windows marked": CrashPoint(Database, "insert", after=True, counts=_marks),
     "moved traces half taken out": CrashPoint(Database, "insert", counts=_into("traces")),
     "before the roll-up's windows": CrashPoint(Database, "command", counts=_windows),
-    "windows stored, marks still there": CrashPoint(dirty, "take_back", counts=lambda database, term, of: bool(of)),
+    "windows stored, marks still there": CrashPoint(dirty, "clear_marks", counts=lambda database, term, of: bool(of)),
     "marks taken back, watermark not stored": CrashPoint(watermark, "store"),
     "judged, no problem raised": CrashPoint(Database, "insert", counts=_into("problem_events")),
-    "problem raised, cursor not moved": CrashPoint(stored, "finish", counts=lambda database, position: position > 0),
+    "problem raised, cursor not moved": CrashPoint(
+        queries, "commit_cursor", counts=lambda database, version: version > 0
+    ),
 }
 # Brokers were found, and are asked again by the next step.
 START = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.chaos.ledger import Ledger, Sent
 from tests.failures.site import Place
 from tests.infra.kafka_clients import consumer_of

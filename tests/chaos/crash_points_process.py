@@ -4,10 +4,10 @@ import signal
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from evaluators.spec import Lane
-from stream.lanes.worker import run_lane
-from stream.scheduler import run as run_jobs
-from stream.settings import load
+from ragtide.evaluators.spec import Lane
+from ragtide.stream.jobs_process import run as run_jobs
+from ragtide.stream.settings.loader import load
+from ragtide.stream.worker.process import run_lane_process
 from tests.chaos.crash_points import arm
 from tests.infra.forked import Forked
 
@@ -30,4 +30,4 @@ def _work(part: Part, config: Path, ending: Ending | None, lane: Lane) -> int:
     loaded = load(config, {})
     if ending is not None:
         arm(*ending)
-    return run_lane(loaded.settings, lane, 0) if part == "worker" else run_jobs(loaded)
+    return run_lane_process(loaded.settings, lane, 0) if part == "worker" else run_jobs(loaded)

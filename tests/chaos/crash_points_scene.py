@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.chaos.crash_points_model import expected_rows, sent_dead_letters, stored_dead_letters, stored_rows
 from tests.chaos.crash_points_process import Ending, Part, forked
 from tests.chaos.ledger import Ledger, Sent

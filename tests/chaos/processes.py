@@ -1,4 +1,4 @@
-"""ragwatch's own processes, as a test starts and kills them."""
+"""ragtide's own processes, as a test starts and kills them."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from sinks.settings import ClickHouseSettings
+from ragtide.sinks.settings import ClickHouseSettings
 from tests.infra import telemetry
 
 
@@ -53,18 +53,18 @@ jobs_port = 0
     return path
 
 
-RAGWATCH = (str(Path(sys.executable).with_name("ragwatch")),)
+RAGTIDE = (str(Path(sys.executable).with_name("ragtide")),)
 
 
-class Ragwatch:
-    """One `ragwatch` command as a process; its output is in `log`. `program` may be another one of its kind."""
+class Ragtide:
+    """One `ragtide` command as a process; its output is in `log`. `program` may be another one of its kind."""
 
-    def __init__(self, *arguments: str, config: Path, log: Path, program: Sequence[str] = RAGWATCH) -> None:
+    def __init__(self, *arguments: str, config: Path, log: Path, program: Sequence[str] = RAGTIDE) -> None:
         self.name = arguments[0]
         self._log = log.open("ab")
         self.process = subprocess.Popen(
             [*program, *arguments],
-            env={**os.environ, "RAGWATCH_CONFIG": str(config)},
+            env={**os.environ, "RAGTIDE_CONFIG": str(config)},
             stdout=self._log,
             stderr=self._log,
         )

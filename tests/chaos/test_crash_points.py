@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.chaos.crash_points import HELD, JOBS, POINTS, WORKER
 from tests.chaos.crash_points_process import Ending, Part
 from tests.chaos.crash_points_scene import Scene, staged

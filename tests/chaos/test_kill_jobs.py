@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from stream.local.broker import EmbeddedBroker
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.local.broker import EmbeddedBroker
 from tests.drift.jobs_process import jobs_process
 from tests.drift.world import World
 
 pytestmark = [pytest.mark.broker, pytest.mark.clickhouse, pytest.mark.chaos, pytest.mark.timeout(300)]
 
 QUICK = {"SESSION_TIMEOUT_S": "6", "HEARTBEAT_S": "1", "REBALANCE_TIMEOUT_S": "8"}
-VARIABLES = {f"RAGWATCH_KAFKA__{name}": value for name, value in QUICK.items()}
+VARIABLES = {f"RAGTIDE_KAFKA__{name}": value for name, value in QUICK.items()}
 
 
 def test_kill_9_of_the_leader_loses_no_problem_and_opens_none_twice(

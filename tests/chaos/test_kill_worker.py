@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.chaos.ledger import Ledger, make
-from tests.chaos.processes import Ragwatch, wait_until, write_settings
+from tests.chaos.processes import Ragtide, wait_until, write_settings
 from tests.chaos.windows import stored_windows
 from tests.infra.kafka_clients import producer_of
 from tests.infra.kafka_node import KafkaNode
@@ -39,17 +39,17 @@ def test_kill_9_leaves_every_trace_once_and_right_windows(
     make_topics(kafka, {topic: 4, f"{topic}.dead": 1, f"{topic}.jobs": 1})
     asyncio.run(_produce(kafka.bootstrap, topic, ledger))
     settings = clickhouse_server.settings.model_copy(update={"database": database.settings.database})
-    config = write_settings(tmp_path / "ragwatch.toml", kafka.bootstrap, topic, settings)
+    config = write_settings(tmp_path / "ragtide.toml", kafka.bootstrap, topic, settings)
     log = tmp_path / "worker.log"
 
-    first = Ragwatch("worker", "--lane", "fast", config=config, log=log)
+    first = Ragtide("worker", "--lane", "fast", config=config, log=log)
     wait_until(lambda: _distinct(database) > 2_000, 60, f"2,000 traces stored; see {log}")
     first.kill()
     assert _distinct(database) < COUNT, "killed too late to prove anything"
 
-    second = Ragwatch("worker", "--lane", "fast", config=config, log=log)
+    second = Ragtide("worker", "--lane", "fast", config=config, log=log)
     wait_until(lambda: _distinct(database) == COUNT, 120, f"every trace stored; see {log}")
-    jobs = Ragwatch("jobs", config=config, log=tmp_path / "jobs.log")
+    jobs = Ragtide("jobs", config=config, log=tmp_path / "jobs.log")
     expected = ledger.windows()
     wait_until(lambda: stored_windows(database) == expected, 90, f"windows right; see {tmp_path}")
     assert second.stop() == 0

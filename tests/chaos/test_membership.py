@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.chaos.crash_points import PASSED
 from tests.chaos.crash_points_process import Ending
 from tests.chaos.crash_points_scene import Scene, staged

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from drift.leadership import LeaderRow
-from evaluators.errors import Transient
-from sinks.clickhouse.database import Database
-from sinks.settings import ClickHouseSettings
+from ragtide.drift.leadership import LeaderRow
+from ragtide.evaluators.errors import Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.settings import ClickHouseSettings
 from tests.chaos.harness.spoiled_inserts import SpoiledInserts
 from tests.chaos.processes import wait_until
 from tests.infra.ports import free_ports

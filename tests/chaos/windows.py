@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.chaos.ledger import Expected
 
 

@@ -17,7 +17,7 @@ from openapi_core.testing import MockRequest, MockResponse
 from pydantic import SecretStr
 from werkzeug.datastructures import MultiDict
 
-from sinks.settings import GrafanaSettings
+from ragtide.sinks.settings import GrafanaSettings
 from tests.contracts.check_grafana import load
 from tests.contracts.grafana_state import Answer, GrafanaState, refused
 

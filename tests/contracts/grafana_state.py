@@ -1,4 +1,4 @@
-"""What a Grafana remembers: folders, dashboards, data sources and annotations, as far as ragwatch asks for them."""
+"""What a Grafana remembers: folders, dashboards, data sources and annotations, as far as ragtide asks for them."""
 
 import copy
 import json

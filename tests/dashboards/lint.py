@@ -1,12 +1,16 @@
 """The rules of Grafana's dashboard-linter that fit ClickHouse dashboards, and ours."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
+
+from tests.dashboards.macros import VARIABLE
 
 Json = dict[str, Any]
 
 _WITHOUT_UNIT = {"table"}
+_SAFE = re.compile(r"decodeURLComponent\('\$\{(\w+):percentencode\}'\)")
+_CONDITION = re.compile(r", \$(\w+)\)")  # the second argument of $__conditionalAll: only its name is read
 _BOUND = re.compile(r"\$__(timeFilter\(|fromTime\b|toTime\b)")
 
 
@@ -53,14 +57,20 @@ def faults(dashboard: Json) -> Iterator[str]:
     for where, sql in queries(dashboard):
         if not _BOUND.search(sql):
             yield f"sql-time-bound: {where}"
-        for name in re.findall(r"\$\{(\w+)", sql):
-            if name not in variables:
-                yield f"sql-unknown-variable: {where}: {name}"
-        if re.search(r"'\$\{?\w+\}?'", sql):
-            yield f"sql-quoting: {where}: want ${{var:singlequote}}"
+        yield from references(where, sql, variables)
     yield from _overlaps(dashboard["panels"])
     for panel in dashboard["panels"]:
         yield from _overlaps(panel.get("panels", []))
+
+
+def references(where: str, sql: str, variables: Collection[str]) -> Iterator[str]:
+    """Every variable of a query that it does not know, or that is not in the one form that lets no name be SQL."""
+    for match in VARIABLE.finditer(_CONDITION.sub("", _SAFE.sub("", sql))):
+        if not match[0].startswith("$__"):
+            yield f"sql-quoting: {where}: {match[0]}: use ragtide.dashboards.variable_sql"
+    for name in [*_SAFE.findall(sql), *_CONDITION.findall(sql)]:
+        if name not in variables:
+            yield f"sql-unknown-variable: {where}: {name}"
 
 
 def _of_panel(panel: Json) -> Iterator[str]:

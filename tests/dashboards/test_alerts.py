@@ -9,13 +9,13 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from dashboards.alerts import alerts, provisioning
-from drift.job_runs import Done, record_run
-from drift.jobs import server_time
-from drift.leadership import elect
-from drift.settings import JobSettings
-from sinks.clickhouse.database import Database
-from stream.cli import main
+from ragtide.dashboards.alerts import alerts, provisioning
+from ragtide.drift.job_history import RunResult, record_run
+from ragtide.drift.jobs import server_time
+from ragtide.drift.leadership import elect
+from ragtide.drift.settings import JobSettings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.cli import main
 
 Json = dict[str, Any]
 FOLDER = Path(__file__).parents[2] / "deploy" / "grafana" / "provisioning"
@@ -48,7 +48,7 @@ class OldRun(NamedTuple):
 
 
 def read() -> Json:
-    found: Json = yaml.safe_load((FOLDER / "alerting" / "ragwatch.yaml").read_text())
+    found: Json = yaml.safe_load((FOLDER / "alerting" / "ragtide.yaml").read_text())
     return found
 
 
@@ -64,18 +64,18 @@ def fires(database: Database, rule: Json) -> bool:
 
 
 def test_the_file_is_the_rendered_one(tmp_path: Path) -> None:
-    committed = (FOLDER / "alerting" / "ragwatch.yaml").read_text()
+    committed = (FOLDER / "alerting" / "ragtide.yaml").read_text()
     assert committed == provisioning(alerts())
     out = tmp_path / "alerts.yaml"
     environment = {
-        "RAGWATCH_CONFIG": None,
-        "RAGWATCH_CLICKHOUSE__DATABASE": "other",
-        "RAGWATCH_JOBS__LIVE_AFTER_S": "7",
+        "RAGTIDE_CONFIG": None,
+        "RAGTIDE_CLICKHOUSE__DATABASE": "other",
+        "RAGTIDE_JOBS__LIVE_AFTER_S": "7",
     }
     told = CliRunner().invoke(main, ["dashboards", "alerts", "--out", str(out)], env=environment)
     assert (told.exit_code, told.output) == (0, f"{out}\n")
     assert yaml.safe_load(out.read_text()) == alerts(database="other", silent_after_s=7.0)
-    printed = CliRunner().invoke(main, ["dashboards", "alerts"], env={"RAGWATCH_CONFIG": None})
+    printed = CliRunner().invoke(main, ["dashboards", "alerts"], env={"RAGTIDE_CONFIG": None})
     assert printed.output == committed
 
 
@@ -99,7 +99,7 @@ def test_grafana_knows_every_word_of_it() -> None:
 
 
 def test_they_ask_the_data_source_of_the_dashboards_and_silence_alerts() -> None:
-    [source] = yaml.safe_load((FOLDER / "datasources" / "ragwatch.yaml").read_text())["datasources"]
+    [source] = yaml.safe_load((FOLDER / "datasources" / "ragtide.yaml").read_text())["datasources"]
     stopped, unsent = read()["groups"][0]["rules"]
     for rule, table, limit_s, unknown in (
         (stopped, "job_runs", JobSettings().live_after_s, "Alerting"),
@@ -121,9 +121,9 @@ def test_it_fires_where_the_jobs_are_silent_and_not_where_they_work(database: Da
     term, now = elect(database, "me"), server_time(database)
     database.insert("job_runs", [OldRun("watch", term.epoch, now - timedelta(hours=1))])
     assert fires(database, rule)
-    record_run(database, "insights", term, term.elected_at, 1.0, Done(0, 0))
+    record_run(database, "insights", term, term.elected_at, 1.0, RunResult(0, 0))
     assert fires(database, rule), "another job is no sign that windows are judged"
-    record_run(database, "watch", term, term.elected_at, 1.0, Done(0, 0))
+    record_run(database, "watch", term, term.elected_at, 1.0, RunResult(0, 0))
     assert not fires(database, rule)
 
 

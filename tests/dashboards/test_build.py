@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dashboards.build import build, rendered, write
-from dashboards.sdk import JSONEncoder, dashboard
-from drift.settings import RuleOverride, RuleSettings
-from evaluators.errors import ConfigError
-from evaluators.registry import load
+from ragtide.dashboards.build import build, to_json, write
+from ragtide.dashboards.sdk import JSONEncoder, dashboard
+from ragtide.drift.settings import RuleOverride, RuleSettings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.registry import load
 from tests.dashboards.lint import faults, panels, queries
 
 Json = dict[str, Any]
@@ -35,7 +35,12 @@ SPOILED: list[tuple[str, Callable[[Json], Any]]] = [
     ("panel-no-targets", lambda d: d["panels"][1].update(targets=[])),
     ("sql-time-bound", lambda d: d["panels"][1]["targets"][0].update(rawSql="SELECT 1")),
     ("sql-quoting", lambda d: d["panels"][1]["targets"][0].update(rawSql="SELECT '${app}', $__toTime")),
-    ("sql-unknown-variable", lambda d: d["panels"][1]["targets"][0].update(rawSql="SELECT ${nobody}, $__toTime")),
+    (
+        "sql-unknown-variable",
+        lambda d: d["panels"][1]["targets"][0].update(
+            rawSql="SELECT decodeURLComponent('${nobody:percentencode}'), $__toTime"
+        ),
+    ),
     ("template-on-time-change-reload", lambda d: d["templating"]["list"][1].update(refresh=0)),
     ("uneditable-dashboard", lambda d: d.update(editable=True)),
     ("grid: ", lambda d: d["panels"][2]["gridPos"].update(x=1)),
@@ -50,7 +55,7 @@ def test_the_linter_sees(application: Json, fault: str, spoil: Callable[[Json], 
 
 
 def test_the_same_specs_give_the_same_bytes(application: Json) -> None:
-    assert rendered(build(load())["application"]) == rendered(application)
+    assert to_json(build(load())["application"]) == to_json(application)
 
 
 def test_the_sdk_reads_back_what_it_wrote(application: Json) -> None:
@@ -121,7 +126,7 @@ def test_no_evaluator_with_a_threshold_still_gives_a_sound_dashboard() -> None:
 
 def test_files_for_provisioning(application: Json, tmp_path: Path) -> None:
     (file,) = write({"application": application}, tmp_path / "new")
-    assert file.name == "ragwatch-application.json"
+    assert file.name == "ragtide-application.json"
     assert json.loads(file.read_text()) == application
 
 

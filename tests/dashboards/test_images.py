@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dashboards.build import build
-from evaluators.outcome import Scored
-from evaluators.registry import load
-from evaluators.trace import Boxes
-from sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.dashboards.build import build
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.trace import Boxes
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
 from tests.drift.world import World, score_row

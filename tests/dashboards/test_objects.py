@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from dashboards.build import build
-from drift.settings import RuleOverride, RuleSettings
-from evaluators.errors import ConfigError
-from evaluators.outcome import Scored
-from evaluators.registry import load
-from evaluators.settings import EvaluatorSettings
-from evaluators.trace import Boxes
-from sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.dashboards.build import build
+from ragtide.drift.settings import RuleOverride, RuleSettings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.trace import Boxes
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.dashboards.lint import faults, panels, queries
 from tests.dashboards.macros import Choice, expanded
 from tests.drift.world import World, score_row

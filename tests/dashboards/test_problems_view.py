@@ -1,4 +1,4 @@
-"""The view `problems` says of any events what `drift.problems.fold` says of them."""
+"""The view `problems` says of any events what `ragtide.drift.problems.fold` says of them."""
 
 import json
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from drift.problems.folding import fold
-from drift.problems.problem import EVENTS, EventRow
-from sinks.clickhouse.database import Database
-from tests.dashboards.stored import NOON
+from ragtide.drift.problems.model import EVENTS, EventRow
+from ragtide.drift.problems.store import fold
+from ragtide.sinks.clickhouse.database import Database
+from tests.dashboards.sample_rows import NOON
 
 pytestmark = pytest.mark.clickhouse
 
@@ -28,7 +28,7 @@ def histories(
 ) -> list[EventRow]:
     """Events of these names, of two episodes of each problem, at few moments, in any order."""
     words = st.sampled_from(["", "a", "b"])
-    severities = st.sampled_from(["", "low", "medium", "high"])
+    severities = st.sampled_from(["", "info", "warning", "critical"])
     attributes = st.sampled_from(
         ["{}", '{"until": "2026-03-01T13:00:00.250+00:00"}', '{"opening": 1}', '{"opening": 2}']
     )

@@ -6,14 +6,14 @@ from typing import Any
 
 import yaml
 
-from dashboards.data_source import data_source
-from sinks.settings import ClickHouseSettings, GrafanaSettings
+from ragtide.dashboards.data_source import data_source
+from ragtide.sinks.settings import ClickHouseSettings, GrafanaSettings
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "grafana" / "provisioning"
 
 
 def one(kind: str, name: str) -> dict[str, Any]:
-    document = yaml.safe_load((FOLDER / kind / "ragwatch.yaml").read_text())
+    document = yaml.safe_load((FOLDER / kind / "ragtide.yaml").read_text())
     assert document["apiVersion"] == 1
     (entry,) = document[name]
     assert isinstance(entry, dict)

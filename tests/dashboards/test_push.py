@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dashboards.build import build
-from dashboards.data_source import DATA_SOURCE_UID, data_source
-from dashboards.push import Pushed, push
-from evaluators.errors import ConfigError, Transient
-from evaluators.registry import load
-from sinks.grafana import GrafanaGateway
-from stream.cli import main
+from ragtide.dashboards.build import build
+from ragtide.dashboards.data_source import DATA_SOURCE_UID, data_source
+from ragtide.dashboards.push import PushResult, push
+from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.evaluators.registry import load
+from ragtide.sinks.grafana import GrafanaGateway
+from ragtide.stream.cli import main
 from tests.contracts.grafana_server import TOKEN, Fault, GrafanaServer
 from tests.dashboards.lint import panels
 
@@ -27,34 +27,34 @@ def gateway(server: GrafanaServer) -> GrafanaGateway:
 
 def test_twice_does_nothing_the_second_time(grafana: GrafanaServer) -> None:
     names = ("application", "classification", "objects")
-    assert push(gateway(grafana), BUILT) == Pushed(names, (), ())
+    assert push(gateway(grafana), BUILT) == PushResult(names, (), ())
     before = copy.deepcopy(grafana.state.dashboards)
-    assert push(gateway(grafana), BUILT) == Pushed((), (), names)
+    assert push(gateway(grafana), BUILT) == PushResult((), (), names)
     assert grafana.state.dashboards == before
     assert len(grafana.made("POST", "/api/dashboards/db")) == len(names)
-    stored = grafana.state.dashboards["ragwatch-application"]
-    assert stored["meta"]["folderUid"] == "ragwatch"
+    stored = grafana.state.dashboards["ragtide-application"]
+    assert stored["meta"]["folderUid"] == "ragtide"
     assert stored["dashboard"]["panels"] == BUILT["application"]["panels"]
 
 
 def test_what_a_person_changed_is_put_right(grafana: GrafanaServer) -> None:
     push(gateway(grafana), BUILT)
-    stored = grafana.state.dashboards["ragwatch-application"]["dashboard"]
+    stored = grafana.state.dashboards["ragtide-application"]["dashboard"]
     stored["panels"] = stored["panels"][1:]
-    assert push(gateway(grafana), BUILT) == Pushed((), ("application",), ("classification", "objects"))
-    stored = grafana.state.dashboards["ragwatch-application"]["dashboard"]
+    assert push(gateway(grafana), BUILT) == PushResult((), ("application",), ("classification", "objects"))
+    stored = grafana.state.dashboards["ragtide-application"]["dashboard"]
     assert (stored["panels"], stored["version"]) == (BUILT["application"]["panels"], 2)
 
 
 def test_a_folder_and_a_data_source_of_ones_own(grafana: GrafanaServer) -> None:
-    source = data_source("https://clickhouse.example.org/behind", "reader", "a$ecret", "ragwatch")
+    source = data_source("https://clickhouse.example.org/behind", "reader", "a$ecret", "ragtide")
     for _ in range(2):
         push(gateway(grafana), BUILT, folder_uid="team-a", data_source=source)
     assert list(grafana.state.folders) == ["team-a"]
     stored = grafana.state.data_sources[DATA_SOURCE_UID]
     assert stored["jsonData"] == {
         "host": "clickhouse.example.org", "port": 8443, "protocol": "http", "secure": True, "path": "behind",
-        "username": "reader", "defaultDatabase": "ragwatch",
+        "username": "reader", "defaultDatabase": "ragtide",
     }  # fmt: skip
     assert stored["secureJsonFields"] == {"password": True}
     assert "a$ecret" not in str(grafana.state)
@@ -64,19 +64,19 @@ def test_pushing_goes_on_after_grafana_was_away(grafana: GrafanaServer) -> None:
     grafana.faults.append(Fault("POST", "/api/dashboards/db", 503, times=4))
     with pytest.raises(Transient):
         push(gateway(grafana), BUILT)
-    assert push(gateway(grafana), BUILT).made == ("application", "classification", "objects")
+    assert push(gateway(grafana), BUILT).created == ("application", "classification", "objects")
 
 
 def test_an_answer_that_was_lost_leaves_one_dashboard(grafana: GrafanaServer) -> None:
     grafana.faults.append(Fault("POST", "/api/dashboards/db", after=True))
     push(gateway(grafana), BUILT)
-    assert sorted(grafana.state.dashboards) == sorted(f"ragwatch-{name}" for name in BUILT)
+    assert sorted(grafana.state.dashboards) == sorted(f"ragtide-{name}" for name in BUILT)
 
 
 def test_the_command_brings_what_the_settings_say_and_no_password_to_the_screen(
     grafana: GrafanaServer, tmp_path: Path
 ) -> None:
-    file = tmp_path / "ragwatch.toml"
+    file = tmp_path / "ragtide.toml"
     file.write_text('[[rules.overrides]]\nmetric = "groundedness.groundedness"\nmin = 0.4\n')
     variables = {
         "CONFIG": str(file),
@@ -85,7 +85,7 @@ def test_the_command_brings_what_the_settings_say_and_no_password_to_the_screen(
         "WINDOWS__BASE_S": "10",
         "CLICKHOUSE__PASSWORD": "a$ecret",
     }
-    environment = {f"RAGWATCH_{name}": value for name, value in variables.items()}
+    environment = {f"RAGTIDE_{name}": value for name, value in variables.items()}
 
     def pushed() -> str:
         command = ["dashboards", "push", "--data-source", "http://clickhouse:8123"]
@@ -95,12 +95,17 @@ def test_the_command_brings_what_the_settings_say_and_no_password_to_the_screen(
 
     names = ("application", "classification", "objects")
     first, second = pushed(), pushed()
-    assert first.splitlines() == [f"made: {name}" for name in names]
+    assert first.splitlines() == [f"created: {name}" for name in names]
     assert second.splitlines() == [f"unchanged: {name}" for name in names]
     assert grafana.state.data_sources[DATA_SOURCE_UID]["jsonData"]["host"] == "clickhouse"
     [put] = [call.body for call in grafana.made("POST", "/api/datasources")]
     assert put["secureJsonData"] == {"password": "a$ecret"}
-    shown = grafana.state.dashboards["ragwatch-application"]["dashboard"]
+    reader = {"RAGTIDE_GRAFANA__DATA_SOURCE_USER": "grafana", "RAGTIDE_GRAFANA__DATA_SOURCE_PASSWORD": "reads only"}
+    environment |= reader
+    pushed()
+    put = grafana.made("PUT", f"/api/datasources/uid/{DATA_SOURCE_UID}")[-1].body
+    assert (put["jsonData"]["username"], put["secureJsonData"]) == ("grafana", {"password": "reads only"})
+    shown = grafana.state.dashboards["ragtide-application"]["dashboard"]
     [panel] = [each for each in panels(shown) if each["title"] == "groundedness.groundedness"]
     assert panel["fieldConfig"]["defaults"]["thresholds"]["steps"][1]["value"] == 0.4
     sizes = "multiIf($__interval_s >= 86400, 86400, $__interval_s >= 3600, 3600, 10)"

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from scipy.stats import binomtest
 
-from dashboards.build import build
-from drift.flips.asked import AskedAgainRow
-from drift.flips.pairs import FlipRow
-from evaluators.registry import load
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.rows import EmbeddingRow
+from ragtide.dashboards.build import build
+from ragtide.drift.robustness.flip_pairs import FlipRow
+from ragtide.drift.robustness.repeated_questions import AskedAgainRow
+from ragtide.evaluators.registry import load
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.rows import EmbeddingRow
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
-from tests.dashboards.stored import APP, NOON, asked, asked_again, event, flip, insight, ordinary, problems, window
+from tests.dashboards.sample_rows import APP, NOON, asked, asked_again, event, flip, insight, ordinary, problems, window
 from tests.infra.fresh_database import fresh_database
 
 pytestmark = pytest.mark.clickhouse
@@ -329,32 +329,32 @@ def test_quality_is_judged_by_the_metrics_own_rule(own: Shown) -> None:
 
 def test_open_problems_the_worst_first(own: Shown) -> None:
     later = NOON + timedelta(minutes=8)
-    opened = event("d", "d1", "opened", 1, later, severity="low", actions=("a", "b"))
+    opened = event("d", "d1", "opened", 1, later, severity="info", actions=("a", "b"))
     why = event("a", "a9", "explained", 2, later, description="Of one tenant.", attributes='{"opening": 1}')
     own.database.insert("problem_events", [opened, why])
     first, second = own.rows("table Open problems A")
     assert first == {
-        "opened_at": NOON + timedelta(minutes=5), "severity": "high", "type": "accuracy",
+        "opened_at": NOON + timedelta(minutes=5), "severity": "critical", "type": "accuracy",
         "metric": "groundedness.groundedness", "model": "m1", "segment": "", "description": "it fell further",
         "why": "Of one tenant.", "what to do": "", "example traces": "t2 t3", "taken by": "kim", "muted by": "",
     }  # fmt: skip
-    assert (second["opened_at"], second["severity"], second["what to do"]) == (later, "low", "a b")
+    assert (second["opened_at"], second["severity"], second["what to do"]) == (later, "info", "a b")
     assert own.rows("table Open problems A", {"environment": ["staging"]}) == []
     (fair,) = own.rows("table Open problems A", {"standard": ["Fair"]})
-    assert fair["severity"] == "high"
+    assert fair["severity"] == "critical"
 
 
 def test_problems_on_the_graphs(shown: Shown) -> None:
     found = shown.rows("annotation Problems")
     assert [(row["time"], row["text"]) for row in found] == [
-        (NOON + timedelta(minutes=5), "high accuracy: it fell further"),
-        (NOON + timedelta(minutes=1), "medium accuracy: slow"),
-        (NOON, "low accuracy: it fell"),
+        (NOON + timedelta(minutes=5), "critical accuracy: it fell further"),
+        (NOON + timedelta(minutes=1), "warning accuracy: slow"),
+        (NOON, "info accuracy: it fell"),
     ]
     assert [row["timeEnd"] for row in found[1:]] == [NOON + timedelta(minutes=3), NOON + timedelta(minutes=2)]
-    assert found[0]["tags"] == "open,high,groundedness.groundedness"
+    assert found[0]["tags"] == "open,critical,groundedness.groundedness"
     assert [row["text"] for row in shown.rows("annotation Problems", end=NOON + timedelta(seconds=30))] == [
-        "low accuracy: it fell"
+        "info accuracy: it fell"
     ]
 
 

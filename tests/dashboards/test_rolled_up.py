@@ -4,15 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboards.build import build
-from drift.leadership import Term
-from drift.settings import WindowSettings
-from drift.windows.rollup import Rollup
-from drift.windows.watermark import Idleness
-from evaluators.registry import load
-from sinks.clickhouse.database import Database
-from sinks.rows import DirtyRow, ProgressRow, ScoreRow, TraceRow
-from sinks.settings import RetentionSettings
+from ragtide.dashboards.build import build
+from ragtide.drift.leadership import Term
+from ragtide.drift.settings import WindowSettings
+from ragtide.drift.windows.rollup import Rollup
+from ragtide.drift.windows.watermark import Idleness
+from ragtide.evaluators.registry import load
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import DirtyRow, ProgressRow, ScoreRow, TraceRow
+from ragtide.sinks.settings import RetentionSettings
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import expanded
 

@@ -6,12 +6,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pydantic import ValidationError
 
-from dashboards.trace_links import trace_link
-from sinks.clickhouse.database import Database
-from sinks.settings import GrafanaSettings
+from ragtide.dashboards.trace_links import trace_link
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.settings import GrafanaSettings
+from tests.dashboards.macros import VARIABLE
 from tests.drift.world import World, score_row, text_row
 
-HOSTILE = "it's \\ a/b?c#d\" {app} &x=1"
+HOSTILE = "it's \\ a/b?c#d\" {app} &x=1 ${__from} $__fromTime [[a]] ü"
 
 
 def test_the_named_page_gets_the_id_and_nothing_of_it_leads_elsewhere() -> None:
@@ -31,6 +32,7 @@ def test_explore_asks_for_the_texts_of_this_trace_alone(database: Database) -> N
     assert (link.netloc, link.path, asked["orgId"]) == ("g.example", "/explore", ["3"])
     (pane,) = json.loads(asked["panes"][0]).values()
     (query,) = pane["queries"]
+    assert VARIABLE.findall(query["rawSql"]) == []
     (row,) = database.rows(query["rawSql"])
     assert row["trace_id"] == HOSTILE
 

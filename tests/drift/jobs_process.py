@@ -1,4 +1,4 @@
-"""`ragwatch jobs` as a process, as a user starts it."""
+"""`ragtide jobs` as a process, as a user starts it."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.infra import telemetry
 from tests.infra.fresh_database import reached
 
@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 @dataclass
 class JobsProcess:
-    """`ragwatch jobs` and its log."""
+    """`ragtide jobs` and its log."""
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -48,21 +48,21 @@ def jobs_process(
 ) -> Iterator[JobsProcess]:
     """Running inside the block. Those of one `name` have a topic and a group in common; `variables` are settings'."""
     name = name or uuid.uuid4().hex[:8]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAGWATCH_")} | {
-        "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": bootstrap,
-        "RAGWATCH_KAFKA__JOBS_TOPIC": topic or f"jobs-{name}",
-        "RAGWATCH_KAFKA__GROUP_PREFIX": f"ragwatch-{name}",
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAGTIDE_")} | {
+        "RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": bootstrap,
+        "RAGTIDE_KAFKA__JOBS_TOPIC": topic or f"jobs-{name}",
+        "RAGTIDE_KAFKA__GROUP_PREFIX": f"ragtide-{name}",
         **reached(database),
-        "RAGWATCH_TELEMETRY__JOBS_PORT": "0",
-        "RAGWATCH_TELEMETRY__LOG_FORMAT": "text",
-        "RAGWATCH_JOBS__EVERY_S": "1",
-        "RAGWATCH_WINDOWS__OUT_OF_ORDERNESS_S": "0",
-        "RAGWATCH_RULES__K": "1",
+        "RAGTIDE_TELEMETRY__JOBS_PORT": "0",
+        "RAGTIDE_TELEMETRY__LOG_FORMAT": "text",
+        "RAGTIDE_JOBS__EVERY_S": "1",
+        "RAGTIDE_WINDOWS__OUT_OF_ORDERNESS_S": "0",
+        "RAGTIDE_RULES__K": "1",
         **variables,
     }
     with log.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "stream.cli", "jobs"], env=environment, stderr=out, stdout=out
+            [sys.executable, "-m", "ragtide.stream", "jobs"], env=environment, stderr=out, stdout=out
         )
     try:
         yield JobsProcess(process, log)

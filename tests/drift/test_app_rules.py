@@ -2,20 +2,19 @@
 
 import pytest
 
-from drift.app_rules import AppRules
-from drift.problems.accounts import account_of
-from drift.problems.events import Place
-from drift.rules.choose import coverage_rule_for, loosest_any_rules, rule_for
-from drift.rules.series import Series
-from drift.settings import JobSettings, RuleOverride, RuleSettings
-from drift.windows.metrics import metrics_by_name
-from evaluators.spec import Metric
-from sinks.clickhouse.database import Database
+from ragtide.drift.problems.report import ProblemKey, build_details
+from ragtide.drift.rule_settings import AppRules
+from ragtide.drift.rules.model import Series
+from ragtide.drift.rules.resolve import any_rule_prefilter, coverage_rule_for, rule_for
+from ragtide.drift.settings import JobSettings, RuleOverride, RuleSettings
+from ragtide.drift.windows.metrics import metrics_by_name
+from ragtide.evaluators.spec import Metric
+from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import EVALUATORS, World, made
 
 METRICS = metrics_by_name(EVALUATORS)
 RULES = RuleSettings(
-    apps={"docs": AppRules(min_sample=50, coverage_limit=0.5, severity_high=0.6)},
+    apps={"docs": AppRules(min_sample=50, coverage_limit=0.5, severity_critical=0.6)},
     overrides=(RuleOverride(metric="checked.passes", min_sample=70),),
 )
 
@@ -35,18 +34,18 @@ def test_one_app_has_rules_on_metrics_that_are_not_primary() -> None:
     for app, watched in (("docs", True), ("shop", False)):
         found = rule_for(Series(app, "prod", "spare.leaks", "m1", "", ""), metrics["spare.leaks"], rules)
         assert (found is not None) is watched
-    assert [rule.watched.name for rule in loosest_any_rules(metrics, rules)] == ["spare.leaks"]
-    assert loosest_any_rules(metrics, RuleSettings()) == []
+    assert [rule.metric_ref.name for rule in any_rule_prefilter(metrics, rules)] == ["spare.leaks"]
+    assert any_rule_prefilter(metrics, RuleSettings()) == []
 
 
-@pytest.mark.parametrize(("app", "limit", "severity"), [("docs", 0.5, "medium"), ("shop", 0.2, "high")])
+@pytest.mark.parametrize(("app", "limit", "severity"), [("docs", 0.5, "warning"), ("shop", 0.2, "critical")])
 def test_coverage_and_severity(app: str, limit: float, severity: str) -> None:
     metric = METRICS["quality.good"]
     rule = coverage_rule_for(Series(app, "prod", metric.name, "m1", "", ""), metric, RULES)
     assert rule is not None
     assert rule.limit == limit
-    place = Place(app, "prod", "m1", "level", metric.name)
-    assert account_of("threshold", place, metric, "said", {}, RULES, wrong=50, traffic=100).severity == severity
+    place = ProblemKey(app, "prod", "m1", "level", metric.name)
+    assert build_details("threshold", place, metric, "said", {}, RULES, bad=50, traffic=100).severity == severity
 
 
 @pytest.mark.clickhouse

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from drift.leadership import Term, elect
-from drift.windows import dirty
-from drift.windows.scope import WindowKey
-from sinks.clickhouse.database import Database
-from sinks.rows import DirtyRow
+from ragtide.drift.leadership import Term, elect
+from ragtide.drift.windows import dirty
+from ragtide.drift.windows.scope import WindowKey
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import DirtyRow
 
 pytestmark = pytest.mark.clickhouse
 
@@ -41,7 +41,7 @@ class Leader:
     def __init__(self, term: Term) -> None:
         self.term = term
         self.at = 0
-        self.marked: list[dirty.Marked] = []
+        self.marked: list[dirty.DirtyWindow] = []
         self.read: dict[WindowKey, int] = {}
 
 
@@ -95,7 +95,7 @@ class Story:
                 ours = (leader.term.next_version(), count)
                 self.stored[window] = max(self.stored.get(window, ours), ours)
         else:
-            dirty.take_back(self.database, leader.term, leader.marked)
+            dirty.clear_marks(self.database, leader.term, leader.marked)
         leader.at = (leader.at + 1) % ROUND
 
     def wrong(self) -> set[WindowKey]:
@@ -105,8 +105,8 @@ class Story:
     def marked(self) -> set[WindowKey]:
         return {one.window for one in self.pending(self.leaders[-1].term)}
 
-    def pending(self, term: Term) -> list[dirty.Marked]:
-        return [one for one in dirty.pending(self.database, term, ["fast"]) if one.window.app == self.app]
+    def pending(self, term: Term) -> list[dirty.DirtyWindow]:
+        return [one for one in dirty.pending_windows(self.database, term, ["fast"]) if one.window.app == self.app]
 
     def elected(self) -> Leader:
         return Leader(elect(self.database, f"{self.app}-{next(_numbers)}"))

@@ -9,13 +9,13 @@ from typing import TypeVar
 
 import pytest
 
-from drift.leadership import Term, elect
-from evaluators.errors import ConfigError
-from sinks.clickhouse.database import Database, Row
-from stream.configuration.sections import KafkaSettings
-from stream.kafka.leader import KafkaLeadership
-from stream.local.broker import EmbeddedBroker
-from stream.local.topics import create_topics
+from ragtide.drift.leadership import Term, elect
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.database import Database, Row
+from ragtide.stream.kafka.leader import KafkaLeadership
+from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.local.topics import create_topics
+from ragtide.stream.settings.sections import KafkaSettings
 from tests.infra.kafka_node import KafkaNode
 
 pytestmark = pytest.mark.clickhouse
@@ -28,7 +28,7 @@ def _settings(bootstrap: str) -> KafkaSettings:
     return KafkaSettings(
         bootstrap_servers=bootstrap,
         jobs_topic=f"jobs-{name}",
-        group_prefix=f"ragwatch-{name}",
+        group_prefix=f"ragtide-{name}",
         session_timeout_s=6,
         heartbeat_s=1,
         rebalance_timeout_s=8,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from drift.settings import RuleSettings
-from sinks.clickhouse.database import Database
+from ragtide.drift.settings import RuleSettings
+from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import World
 
 pytestmark = pytest.mark.clickhouse
@@ -36,7 +36,7 @@ def test_opens_once_is_updated_and_resolves(database: Database) -> None:
         f"60 of them on the wrong side; since {world.at(120):%Y-%m-%d %H:%M:%S} UTC."
     )
     assert problem.actions
-    assert problem.severity == "high"
+    assert problem.severity == "critical"
     assert problem.type == "accuracy"
     assert len(problem.examples) == 10
     assert all(example.startswith("t") for example in problem.examples)

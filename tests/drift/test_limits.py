@@ -2,11 +2,10 @@
 
 import pytest
 
-from drift.app_rules import AppRules
-from drift.rules.choose import check
-from drift.rules.limits import Limits, limits_for
-from drift.settings import LimitOverride, RuleSettings
-from evaluators.errors import ConfigError
+from ragtide.drift.rule_settings import AppRules
+from ragtide.drift.rules.resolve import Limits, check_settings, limits_for
+from ragtide.drift.settings import LimitOverride, RuleSettings
+from ragtide.evaluators.errors import ConfigError
 from tests.drift.world import EVALUATORS
 
 SETTINGS = RuleSettings(
@@ -38,7 +37,7 @@ def test_the_most_specific_wins_field_by_field(app: str, evaluator: str, expecte
 
 
 def test_an_evaluator_that_is_none_is_refused_with_the_nearest() -> None:
-    check(SETTINGS, EVALUATORS)
+    check_settings(SETTINGS, EVALUATORS)
     wrong = RuleSettings(limits=(LimitOverride(evaluator="qualty", error_limit=0.5),))
     with pytest.raises(ConfigError, match=r"rules\.limits: no evaluator 'qualty'; did you mean 'quality'"):
-        check(wrong, EVALUATORS)
+        check_settings(wrong, EVALUATORS)

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from drift.jobs import server_time
-from drift.reconcile import reconcile
-from drift.settings import WindowSettings
-from drift.windows import dirty
-from drift.windows.contents import base_contents
-from drift.windows.metrics import metrics_by_name
-from drift.windows.scope import WHOLE_MINUTES, Scope, WindowKey
-from sinks.clickhouse.database import Database
-from sinks.sample import embedding
-from tests.drift.world import World, score_row, trace_row
+from ragtide.drift.jobs import server_time
+from ragtide.drift.settings import WindowSettings
+from ragtide.drift.windows import dirty
+from ragtide.drift.windows.contents import base_contents
+from ragtide.drift.windows.metrics import metrics_by_name
+from ragtide.drift.windows.moved_traces import tombstone_moved_traces
+from ragtide.drift.windows.scope import WHOLE_MINUTES, Scope, WindowKey
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.sample import embedding
+from tests.drift.world import World, score_row, trace_row, version
 
 pytestmark = pytest.mark.clickhouse
 
@@ -60,7 +60,7 @@ def test_late_rows_revise_and_are_counted(database: Database) -> None:
     world = World(database)
     world.scores(0, [0.5])
     world.progress(60)
-    world.jobs.watch(server_time(database))  # late is what was stored after that
+    world.jobs.run_cycle(server_time(database))  # late is what was stored after that
     world.scores(10, [0.7, 0.9])
     world.watch(70)
     (window,) = windows(database)
@@ -85,7 +85,7 @@ def test_rows_that_are_written_once_more_are_late_ones_where_another_one_is(data
     world = World(database)
     rows = world.scores(0, [0.5, 0.7])
     world.progress(60)
-    world.jobs.watch(server_time(database))
+    world.jobs.run_cycle(server_time(database))
     world.store(rows)
     world.watch(70)
     assert [(w["late"], w["revision"]) for w in windows(database)] == [(0, 1)]
@@ -168,14 +168,14 @@ def test_a_zombies_roll_up_never_wins(database: Database) -> None:
     world.advance(60)
     epoch = world.term.epoch
     world.scores(1, [0.9])
-    zombie.watch(world.at(61))  # sees the late row, stores two records with its old epoch, takes the mark back
+    zombie.run_cycle(world.at(61))  # sees the late row, stores two records with its old epoch, takes the mark back
     stored = database.rows("SELECT scored, version FROM windows WHERE size_s = 60 AND metric = 'quality.good'")
     assert {(row["scored"], row["version"] >> 32) for row in stored} >= {(1, epoch), (2, epoch - 1)}
     assert pending(database) == 0
     assert windows(database)[0]["scored"] == 1  # the zombie lost ...
     world.watch(62)
     assert windows(database)[0]["scored"] == 2  # ... and what it wanted to say is said by the leader
-    assert world.watch(63).rolled_up.marks == 0
+    assert world.watch(63).rollup.marks == 0
 
 
 def test_marks_of_a_lane_that_nobody_runs_hold_up_no_other(database: Database) -> None:
@@ -187,7 +187,7 @@ def test_marks_of_a_lane_that_nobody_runs_hold_up_no_other(database: Database) -
     assert [row["scored"] for row in windows(database)] == [1]
     assert pending(database) == 2  # they wait for their lane
     world.scores(121, [0.7])
-    (handed,) = dirty.pending(database, world.term, ["fast"], most=2)
+    (handed,) = dirty.pending_windows(database, world.term, ["fast"], limit=2)
     assert (handed.lane, handed.window.start) == ("fast", int(world.at(120).timestamp()))
 
 
@@ -273,7 +273,7 @@ def test_the_watermark_is_stored_and_never_goes_back(database: Database) -> None
     world.advance(600)
     world.elect()
     world.progress(60)  # a worker that started anew says what it knows
-    assert world.watch(601).rolled_up.closing["fast"].at == world.at(600)
+    assert world.watch(601).rollup.lane_watermarks["fast"].at == world.at(600)
 
 
 def test_segments_are_cut_for_primary_metrics_only(database: Database) -> None:
@@ -300,14 +300,14 @@ def test_segments_are_cut_for_primary_metrics_only(database: Database) -> None:
 
 def test_a_trace_sent_again_with_another_time_counts_once(database: Database) -> None:
     world = World(database)
-    world.store([score_row(world.at(5), "moved", {"good": 0.5}, version=10)])
+    world.store([score_row(world.at(5), "moved", {"good": 0.5}, version=version(10))])
     world.advance(60)
-    world.store([score_row(world.at(125), "moved", {"good": 0.5}, version=20)])
+    world.store([score_row(world.at(125), "moved", {"good": 0.5}, version=version(20))])
     world.jobs._slow_at = None
     world.advance(180)
     assert [(w["scored"], w["seen"]) for w in windows(database)] == [(0, 0), (1, 1)]
     # the slow lane hands in what it scored of the first message
-    late = score_row(world.at(5), "moved", {"near": 0.5}, evaluator="meaning", version=10)
+    late = score_row(world.at(5), "moved", {"near": 0.5}, evaluator="meaning", version=version(10))
     world.store([late], "model", traces=False)
     world.progress(180, lane="model")
     world.watch(181)
@@ -318,16 +318,18 @@ def test_a_trace_sent_again_with_another_time_counts_once(database: Database) ->
 def test_a_trace_sent_again_with_another_time_has_one_vector(database: Database) -> None:
     world = World(database)
     first, second = (
-        embedding("moved", run_id="live", app="shop", time=world.at(seconds), version=version)
-        for seconds, version in ((5, 10), (125, 20))
+        embedding("moved", run_id="live", app="shop", time=world.at(seconds), version=version(offset))
+        for seconds, offset in ((5, 10), (125, 20))
     )
     for row in (first, second):
         world.store([score_row(row.time, "moved", {"good": 0.5}, version=row.version)])
     database.insert("embeddings", [first, second])
-    assert reconcile(database, world.evaluators, 60, world.at(180)) == 1
+    assert tombstone_moved_traces(database, 60, world.at(180)) == 1
+    world.advance(240)
+    assert database.rows("SELECT count() AS n FROM embeddings FINAL") == [{"n": 1}]
     database.insert("embeddings", [first])  # a slow lane hands in what it has of the first message
     left = database.rows("SELECT time, version FROM embeddings FINAL")
-    assert left == [{"time": second.time, "version": 20}]
+    assert left == [{"time": second.time, "version": version(20)}]
 
 
 def test_probes_have_windows_of_their_own(database: Database) -> None:
@@ -365,11 +367,11 @@ def test_a_trace_that_moved_far_is_found_within_the_hour(database: Database) -> 
         "('live', 'other', 'prod', {near:DateTime64(3, 'UTC')}, 'shared', 11, {near:DateTime64(3, 'UTC')})",
         {"old": world.at(-5 * 86400), "near": world.at(-600)},
     )
-    assert reconcile(database, world.evaluators, 60, world.at(0)) == 0
+    assert tombstone_moved_traces(database, 60, world.at(0)) == 0
     world.store([score_row(world.at(5), name, {"good": 0.5}, version=20) for name in ("moved", "shared")])
-    assert reconcile(database, world.evaluators, 60, world.at(60)) == 1  # another app, the same day
-    assert reconcile(database, world.evaluators, 60, world.at(120)) == 0
-    assert reconcile(database, world.evaluators, 60, world.at(3600)) == 1
-    assert reconcile(database, world.evaluators, 60, world.at(3 * 3600)) == 0
+    assert tombstone_moved_traces(database, 60, world.at(60)) == 1  # another app, the same day
+    assert tombstone_moved_traces(database, 60, world.at(120)) == 0
+    assert tombstone_moved_traces(database, 60, world.at(3600)) == 1
+    assert tombstone_moved_traces(database, 60, world.at(3 * 3600)) == 0
     left = database.rows("SELECT app, trace_id, time FROM traces FINAL ORDER BY trace_id")
     assert [tuple(row.values()) for row in left] == [("shop", "moved", world.at(5)), ("shop", "shared", world.at(5))]

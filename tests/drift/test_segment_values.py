@@ -5,12 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from drift.per_app import AppWindows
-from drift.settings import WindowSettings
-from drift.windows.contents import OTHER
-from drift.windows.scope import WindowKey
-from drift.windows.segments import Choice, SegmentValues
-from sinks.clickhouse.database import Database
+from ragtide.drift.settings import AppWindows, WindowSettings
+from ragtide.drift.windows.contents import OTHER
+from ragtide.drift.windows.scope import WindowKey
+from ragtide.drift.windows.segments import Choice, SegmentValues, load_segment_values
+from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import World
 
 pytestmark = pytest.mark.clickhouse
@@ -114,7 +113,7 @@ def test_what_holds_is_told_by_the_start_of_a_window(database: Database) -> None
     assert values.at(start + 2 * DAY, "shop")["tenant"] == ("v2",)
     assert values.at(start + DAY, "docs") == {"topic": ("json",)}
     windows = [WindowKey("live", "shop", "prod", start + n * DAY - 60) for n in (1, 2, 3)]
-    assert [(cut["tenant"], alike) for cut, alike in values.alike(windows)] == [
+    assert [(cut["tenant"], alike) for cut, alike in values.group_by_segments(windows)] == [
         (("v1",), [windows[0]]),
         (("v1",), [windows[1]]),
         (("v2",), [windows[2]]),
@@ -148,3 +147,17 @@ def test_an_app_has_segments_of_its_own(database: Database) -> None:
         "listed": {("", ""), ("tenant", "x"), ("tenant", OTHER), ("region", "eu")},
         "whole": {("", "")},
     }
+
+
+def test_chosen_values_take_bounded_room_and_the_rest_counts_as_others(database: Database) -> None:
+    world = World(database, windows=FRAMES)
+    long = "l" * 100_000
+    traffic(world, 0, {long: 5, "a": 3, "b": 2})
+    world.advance(60)
+    assert chosen(world) == [{"a", "b"}]
+    assert cut_by(world, 0) == {"a": 3, "b": 2, "__other__": 5}
+    many = [f"{i:03d}".ljust(500, "x") for i in range(100)]
+    world.database.insert("segment_values", [Choice("tenant", world.at(120), [*many, long], world.term.epoch)])
+    known = load_segment_values(world.database, FRAMES)
+    assert known.at(int(world.at(120).timestamp()), "shop")["tenant"] == many[:65]
+    assert known.omitted == 36

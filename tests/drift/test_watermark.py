@@ -5,8 +5,15 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift.settings import WindowSettings
-from drift.windows.watermark import Idleness, PartitionProgress, Watermark, closing, never_back, watermarks
+from ragtide.drift.settings import WindowSettings
+from ragtide.drift.windows.watermark import (
+    Idleness,
+    PartitionProgress,
+    Watermark,
+    lane_watermarks,
+    monotonic,
+    watermarks,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTINGS = WindowSettings(
@@ -94,7 +101,7 @@ def test_a_partition_that_nobody_speaks_of_any_more_is_gone() -> None:
 
 @given(st.integers(0, 1000), st.integers(0, 1000))
 def test_a_stored_watermark_never_goes_back(stored: int, found: int) -> None:
-    marks = never_back({KEY: Watermark(ago(found), False)}, {KEY: ago(stored)})
+    marks = monotonic({KEY: Watermark(ago(found), False)}, {KEY: ago(stored)})
     assert marks[KEY].at == max(ago(stored), ago(found))
 
 
@@ -105,9 +112,9 @@ def test_a_lane_closes_on_the_lower_of_its_own_and_fast_over_all_topics() -> Non
         ("model", "a"): Watermark(ago(40), False),
         ("judge", "a"): Watermark(ago(5), False),
     }
-    assert closing(marks) == {
+    assert lane_watermarks(marks) == {
         "fast": Watermark(ago(20), True),
         "model": Watermark(ago(40), True),
         "judge": Watermark(ago(20), True),
     }
-    assert closing({("model", "a"): Watermark(ago(40), False)}) == {}
+    assert lane_watermarks({("model", "a"): Watermark(ago(40), False)}) == {}

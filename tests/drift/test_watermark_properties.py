@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift.settings import WindowSettings
-from drift.windows.watermark import Idleness, PartitionProgress, never_back, watermarks
+from ragtide.drift.settings import WindowSettings
+from ragtide.drift.windows.watermark import Idleness, PartitionProgress, monotonic, watermarks
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 SETTINGS = WindowSettings(
@@ -99,6 +99,6 @@ def test_the_watermark_is_the_rules_and_never_falls(
         second, incomplete = rule
         assert found[KEY] == (at(second), incomplete)
         before = stored.get(KEY)
-        kept = never_back(found, stored)[KEY]
+        kept = monotonic(found, stored)[KEY]
         assert kept.at == (found[KEY].at if before is None else max(before, found[KEY].at))
         stored[KEY] = kept.at

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from drift.settings import WindowSettings
-from sinks.clickhouse.database import Database
+from ragtide.drift.settings import WindowSettings
+from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import World, score_row
 
 pytestmark = pytest.mark.clickhouse

@@ -2,8 +2,8 @@
 
 import pytest
 
-from drift.settings import RuleSettings, WindowSettings
-from sinks.clickhouse.database import Database
+from ragtide.drift.settings import RuleSettings, WindowSettings
+from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import World
 
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from drift.leadership import elect
-from drift.settings import WindowSettings
-from drift.windows.rollup import Rollup
-from drift.windows.watermark import Idleness
-from evaluators.parts import ClassValue, Combined
-from evaluators.spec import Evaluator, Metric
-from sinks.clickhouse.database import Database
-from sinks.rows import ScoreRow
-from sinks.settings import RetentionSettings
-from tests.drift.windows_model import Content, Key, base_windows, bin_of, larger_windows
+from ragtide.drift.leadership import elect
+from ragtide.drift.settings import WindowSettings
+from ragtide.drift.windows.rollup import Rollup
+from ragtide.drift.windows.watermark import Idleness
+from ragtide.evaluators.parts import ClassValue, Combined
+from ragtide.evaluators.spec import Evaluator, Metric
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import ScoreRow
+from ragtide.sinks.settings import RetentionSettings
+from tests.drift.windows_model import Content, Key, base_windows, bin_of
 from tests.drift.world import World, made, score_row, trace_row
 
 Described = dict[str, Any]  # of a score row
@@ -118,15 +118,38 @@ def test_the_roll_up_is_the_model(database: Database, first: list[Described], se
         if written:
             world.store(written)
         rollup.run(world.at(86500))
-        base = base_windows(stored, [trace_row(row) for row in stored], EVALUATORS, SEGMENTS, 10)
         for size_s in (10, 60, 86400):
-            expected = base if size_s == 10 else larger_windows(base, size_s)
+            expected = base_windows(stored, [trace_row(row) for row in stored], EVALUATORS, SEGMENTS, size_s)
             found = _stored(database, app, size_s)
             _compare(expected, found, before.get(size_s, {}))
             before[size_s] = found
     count = _count(database, app)
     rollup.run(world.at(86600))
     assert _count(database, app) == count  # nothing changed: nothing is written
+
+
+@settings(
+    max_examples=4,
+    deadline=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(described=rows.filter(bool))
+def test_larger_windows_are_the_same_of_smaller_ones_and_of_the_scores(
+    database: Database, described: list[Described]
+) -> None:
+    app = f"app{next(_APPS)}"
+    frames = WindowSettings(base_s=10, sizes_s=(60, 86400), out_of_orderness_s=0, segments=SEGMENTS)
+    world = World(database, windows=frames, evaluators=EVALUATORS)
+    rollup = Rollup(database, EVALUATORS, frames, elect(database, app), Idleness(), RetentionSettings())
+    world.progress(86400)
+    stored = [_row(world, app, one) for one in described]
+    world.store(stored)
+    rollup.run(world.at(86500))
+    count = _count(database, app)
+    world.store(stored)
+    rollup.run(world.at(31 * 86400))  # base windows are deleted by now, so that larger ones are made of the scores
+    assert _count(database, app) == count
 
 
 def _compare(

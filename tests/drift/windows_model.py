@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from evaluators.spec import Evaluator, Metric
-from sinks.rows import ScoreRow, TraceRow
+from ragtide.evaluators.spec import Evaluator, Metric
+from ragtide.sinks.rows import ScoreRow, TraceRow
 
 Stored = TypeVar("Stored", ScoreRow, TraceRow)
 
@@ -41,13 +41,6 @@ class Content:
     values: list[float] = field(default_factory=list)
     category_counts: Counter[str] = field(default_factory=Counter)
     parts: Counter[str] = field(default_factory=Counter)
-
-    def add(self, other: "Content") -> None:
-        for name in ("seen", "sampled", "applicable", "scored", "failed"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.values += other.values
-        for name in ("skipped", "failures", "category_counts", "parts"):
-            getattr(self, name).update(getattr(other, name))
 
 
 def newest(rows: Iterable[Stored]) -> list[Stored]:
@@ -98,14 +91,6 @@ def base_windows(
             if name in categories:
                 content.values = []
                 content.category_counts.update(row.categories[name] for row in scored if name in row.categories)
-    return found
-
-
-def larger_windows(base: Mapping[Key, Content], size_s: int) -> dict[Key, Content]:
-    """Windows of that size, made of the base windows."""
-    found: dict[Key, Content] = {}
-    for key, content in base.items():
-        found.setdefault(key._replace(start=key.start // size_s * size_s), Content()).add(content)
     return found
 
 

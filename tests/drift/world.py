@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from drift.jobs import Jobs, WatchReport
-from drift.leadership import Term, elect
-from drift.problems.folding import load_problems
-from drift.problems.problem import Problem
-from drift.settings import JobSettings, RuleSettings, WindowSettings
-from evaluators.outcome import Outcome
-from evaluators.parts import Combine
-from evaluators.spec import Domain, Evaluator, Lane, Method, Metric, NoParams, Shared, evaluator
-from sinks.clickhouse.database import Database, Row
-from sinks.rows import LIVE, DirtyRow, ScoreRow, TextRow, TraceRow
-from sinks.settings import RetentionSettings
-from sinks.version import pack
+from ragtide.drift.jobs import CycleResult, JobContext
+from ragtide.drift.leadership import Term, elect
+from ragtide.drift.problems.model import Problem
+from ragtide.drift.problems.store import load_problems
+from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
+from ragtide.evaluators.outcome import Outcome
+from ragtide.evaluators.parts import Combine
+from ragtide.evaluators.spec import Domain, Evaluator, Lane, Method, Metric, NoParams, Shared, evaluator
+from ragtide.sinks.clickhouse.database import Database, Row
+from ragtide.sinks.rows import LIVE, DirtyRow, ScoreRow, TextRow, TraceRow
+from ragtide.sinks.settings import RetentionSettings
+from ragtide.sinks.version import pack
 
 _numbers = itertools.count(1)
 
@@ -182,16 +182,16 @@ class World:
         default_factory=lambda: datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     )
     term: Term = field(init=False)
-    jobs: Jobs = field(init=False)
+    jobs: JobContext = field(init=False)
 
     def __post_init__(self) -> None:
         self.elect()
 
-    def elect(self) -> Jobs:
+    def elect(self) -> JobContext:
         """A new leader; the jobs of the one before are given back: a zombie."""
         zombie = getattr(self, "jobs", None)
         self.term = elect(self.database, f"leader-{next(_numbers)}", sleep=lambda s: None)
-        self.jobs = Jobs(
+        self.jobs = JobContext(
             self.database, self.evaluators, self.windows, self.rules, self.settings, self.term, self.retention
         )
         return zombie or self.jobs
@@ -267,11 +267,11 @@ class World:
             ],
         )
 
-    def watch(self, second: float) -> WatchReport:
+    def watch(self, second: float) -> CycleResult:
         """One round of the jobs, the clock at that second."""
-        return self.jobs.watch(self.at(second))
+        return self.jobs.run_cycle(self.at(second))
 
-    def advance(self, second: float) -> WatchReport:
+    def advance(self, second: float) -> CycleResult:
         """Everything up to `second` is stored, says the worker of lane fast; then a round of the jobs."""
         self.progress(second)
         return self.watch(second)

@@ -73,6 +73,12 @@ def dead_ones() -> list[Dead]:
         Dead(trace("x", attributes=nested(50)), "too_deep"),
         Dead(b"[" * 100_000, "too_deep"),
         Dead(trace("x", schema_version=9), "newer_schema"),
+        Dead(trace("x", app="a" * 60_000), "name_too_long"),
+        Dead(trace("x", environment="e" * 300_000), "name_too_long"),
+        Dead(trace("x", task="t" * 129), "name_too_long"),
+        Dead(trace("x", app="shop\x1b[2J"), "control_characters"),
+        Dead(trace("x", environment="\u202egnigats"), "control_characters"),
+        Dead(trace("x", segments={f"s{n}": "v" for n in range(65)}), "too_many_segments"),
     ]
 
 

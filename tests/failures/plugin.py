@@ -15,8 +15,8 @@ BAD = {
 }
 _HEAD = """
 from dataclasses import dataclass
-from evaluators.outcome import Scored
-from evaluators.spec import Metric, evaluator
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.spec import Metric, evaluator
 
 @dataclass(frozen=True)
 class Answer:
@@ -47,13 +47,13 @@ def _package(folder: Path, name: str, code: str) -> None:
     about = folder / f"{name}-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(f"[ragwatch.evaluators]\n{name} = {name}\n")
+    (about / "entry_points.txt").write_text(f"[ragtide.evaluators]\n{name} = {name}\n")
 
 
 _ON_A_CARD = '''
 from pathlib import Path
-from evaluators.runtime.batches import Window, in_batches
-from evaluators.runtime.torch_batches import TorchBatches
+from ragtide.evaluators.runtime.batches import Window, in_batches
+from ragtide.evaluators.runtime.torch_batches import TorchBatches
 
 def _forward(tensors):
     import torch

@@ -1,4 +1,4 @@
-"""One installation of ragwatch on real parts: topics of its own, a database, workers and jobs as processes."""
+"""One installation of ragtide on real parts: topics of its own, a database, workers and jobs as processes."""
 
 import asyncio
 import uuid
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sinks.clickhouse.database import Database
-from sinks.settings import ClickHouseSettings
-from tests.chaos.processes import RAGWATCH, Ragwatch, wait_until
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.settings import ClickHouseSettings
+from tests.chaos.processes import RAGTIDE, Ragtide, wait_until
 from tests.infra.kafka_clients import producer_of
 from tests.infra.settings_file import settings_file
 from tests.stream.core.traffic import QUICK, Broker, committed, make_topics
@@ -44,7 +44,7 @@ class Site:
     sections: Sections = field(default_factory=dict)
     partitions: int = 2
     topic: str = field(default_factory=lambda: f"rag.{uuid.uuid4().hex[:8]}")
-    _started: list[Ragwatch] = field(default_factory=list)
+    _started: list[Ragtide] = field(default_factory=list)
 
     @property
     def dead_topic(self) -> str:
@@ -52,7 +52,7 @@ class Site:
 
     @property
     def config(self) -> Path:
-        return self.directory / "ragwatch.toml"
+        return self.directory / "ragtide.toml"
 
     @contextmanager
     def up(self, largest_record: int = 8 << 20, largest_dead_letter: int = 8 << 20) -> Iterator["Site"]:
@@ -67,10 +67,10 @@ class Site:
             for process in self._started:
                 process.kill()
 
-    def worker(self, lane: str = "fast", program: Sequence[str] = RAGWATCH) -> Ragwatch:
+    def worker(self, lane: str = "fast", program: Sequence[str] = RAGTIDE) -> Ragtide:
         return self._start("worker", "--lane", lane, program=program)
 
-    def jobs(self) -> Ragwatch:
+    def jobs(self) -> Ragtide:
         return self._start("jobs")
 
     def produce(self, messages: Sequence[Message]) -> list[Place]:
@@ -106,9 +106,9 @@ class Site:
     def logs(self) -> str:
         return "\n".join(path.read_text()[-3000:] for path in sorted(self.directory.glob("*.log")))
 
-    def _start(self, *arguments: str, program: Sequence[str] = RAGWATCH) -> Ragwatch:
+    def _start(self, *arguments: str, program: Sequence[str] = RAGTIDE) -> Ragtide:
         log = self.directory / f"{arguments[0]}-{len(self._started)}.log"
-        started = Ragwatch(*arguments, config=self.config, log=log, program=program)
+        started = Ragtide(*arguments, config=self.config, log=log, program=program)
         self._started.append(started)
         return started
 

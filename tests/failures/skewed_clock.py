@@ -1,4 +1,4 @@
-"""`python -m tests.failures.skewed_clock SECONDS worker …`: `ragwatch worker` on a machine whose clock is so far ahead.
+"""`python -m tests.failures.skewed_clock SECONDS worker …`: `ragtide worker` on a machine whose clock is so far ahead.
 
 Moves the clock by which a lane says how far it is: the only one of a worker that gets into tables.
 """
@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Self
 from unittest.mock import patch
 
-from stream.cli import main
-from stream.lanes import serve
+from ragtide.stream.cli import main
+from ragtide.stream.worker import lane
 
 
 class SkewedTime(datetime):
@@ -24,5 +24,5 @@ class SkewedTime(datetime):
 
 if __name__ == "__main__":
     SkewedTime.ahead = timedelta(seconds=float(sys.argv.pop(1)))
-    with patch.object(serve, "datetime", SkewedTime):
+    with patch.object(lane, "datetime", SkewedTime):
         main()

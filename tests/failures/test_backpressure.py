@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stream.configuration.sections import MEMORY_PER_BYTE_IN_FLIGHT
-from stream.local.broker import EmbeddedBroker
+from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.settings.sections import MEMORY_PER_BYTE_IN_FLIGHT
 from tests.failures.memory import Memory
 from tests.stream.core.traffic import Lane, eventually, make_topics, send, trace
 
@@ -18,7 +18,7 @@ FULL = 1.5  # and a fetch, a quarter of it on the wire
 PARTITIONS = 2
 COUNT = 30_000
 MUCH = "word " * 200  # so that a round is nine times the bound
-PAUSED = "ragwatch_fetch_paused_seconds_total"
+PAUSED = "ragtide_fetch_paused_seconds_total"
 
 
 def test_memory_stays_within_what_settings_state_however_much_waits(broker: EmbeddedBroker, tmp_path: Path) -> None:
@@ -38,11 +38,11 @@ def test_memory_stays_within_what_settings_state_however_much_waits(broker: Embe
             send(broker, topic, _traces(sent, COUNT))
             sent += COUNT
             eventually(partial(_paused, lane, memory, paused_s + 3), 60, lane.logs)
-            assert BOUND <= lane.metric("ragwatch_in_flight_bytes") < FULL * BOUND
+            assert BOUND <= lane.metric("ragtide_in_flight_bytes") < FULL * BOUND
             away.unlink()
             eventually(partial(_stored, lane, memory, sent), 60, lane.logs)
             assert memory.grown <= allowed, f"{memory.grown >> 20} MiB more than {memory.before >> 20} MiB before"
-        eventually(lambda: lane.metric("ragwatch_in_flight_bytes") == 0, 20, lane.logs)
+        eventually(lambda: lane.metric("ragtide_in_flight_bytes") == 0, 20, lane.logs)
         assert lane.terminate() == 0, lane.logs()
 
 

@@ -11,12 +11,12 @@ from typing import get_args
 import psutil
 import pytest
 
-from evaluators.spec import Lane
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.evaluators.spec import Lane
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.chaos.crash_points_process import Ending, Part, forked
 from tests.chaos.harness.scene import frozen
-from tests.chaos.processes import Ragwatch
+from tests.chaos.processes import Ragtide
 from tests.failures.site import Message, Sections, Site, of
 from tests.infra import telemetry
 from tests.infra.forked import Forked
@@ -59,7 +59,7 @@ class Scene:
     node: KafkaNode
     site: Site
     database: Database
-    worker: Ragwatch
+    worker: Ragtide
     sent: int = 0
 
     def send(self, name: str) -> None:

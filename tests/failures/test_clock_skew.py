@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from stream.local.broker import EmbeddedBroker
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.local.broker import EmbeddedBroker
 from tests.chaos.ledger import Expected
-from tests.chaos.processes import Ragwatch
+from tests.chaos.processes import Ragtide
 from tests.chaos.windows import stored_windows
 from tests.failures.site import Site, of
 from tests.failures.topics import send_to
@@ -52,7 +52,7 @@ def test_whoever_has_the_wrong_time_every_trace_counts_once(
     assert database.rows("SELECT * FROM dead_letters") == []
 
 
-def _worker(site: Site, ahead: timedelta) -> Ragwatch:
+def _worker(site: Site, ahead: timedelta) -> Ragtide:
     return site.worker(program=(sys.executable, "-m", "tests.failures.skewed_clock", f"{ahead.total_seconds()}"))
 
 

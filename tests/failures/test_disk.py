@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.errors import Transient
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.evaluators.errors import Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.failures.disk import refusing_writes, small_disk
 
 pytestmark = pytest.mark.clickhouse
@@ -35,7 +35,8 @@ def table(server: EmbeddedClickHouse) -> Iterator[Database]:
 
 
 def table_of(server: EmbeddedClickHouse) -> Database:
-    database = Database(server.settings.model_copy(update={"database": "default"}))
+    database = Database(server.settings)
+    database.create()
     database.command("CREATE TABLE t (n UInt64, s String) ENGINE = MergeTree ORDER BY n")
     database.command("INSERT INTO t SELECT number, 'good' FROM numbers(7)")
     return database

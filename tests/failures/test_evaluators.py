@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.chaos.processes import wait_until
 from tests.failures import plugin
 from tests.failures.bad_records import trace

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from stream.local.broker import EmbeddedBroker
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.local.broker import EmbeddedBroker
 from tests.chaos.harness.spoiled_inserts import Spoil, SpoiledInserts
 from tests.chaos.ledger import make
 from tests.chaos.windows import stored_windows

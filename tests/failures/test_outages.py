@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.errors import Transient
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.settings import RetentionSettings
-from stream.configuration.sections import MEMORY_PER_BYTE_IN_FLIGHT
-from stream.local.broker import EmbeddedBroker
+from ragtide.evaluators.errors import Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.settings import RetentionSettings
+from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.settings.sections import MEMORY_PER_BYTE_IN_FLIGHT
 from tests.chaos.ledger import Ledger, make
-from tests.chaos.processes import Ragwatch
+from tests.chaos.processes import Ragtide
 from tests.chaos.windows import stored_windows
 from tests.failures.disk import refusing_writes
 from tests.failures.memory import Memory
@@ -54,8 +54,8 @@ class Scene:
     ledger: Ledger
     take_away: Callable[[], object]
     give_back: Callable[[], object]
-    worker: Ragwatch
-    jobs: Ragwatch
+    worker: Ragtide
+    jobs: Ragtide
     memory: Memory = field(init=False)
     sent: int = 0
 
@@ -158,8 +158,8 @@ def after_a_minute(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFact
         for scene in scenes.values():
             assert scene.worker.process.poll() is None, scene.site.logs()
             assert scene.jobs.process.poll() is None, scene.site.logs()
-        assert pressed.worker.metric("ragwatch_fetch_paused_seconds_total") > POLLS_DUE_S, "the buffers lasted"
-        assert IN_FLIGHT <= pressed.worker.metric("ragwatch_in_flight_bytes") < FULL * IN_FLIGHT
+        assert pressed.worker.metric("ragtide_fetch_paused_seconds_total") > POLLS_DUE_S, "the buffers lasted"
+        assert IN_FLIGHT <= pressed.worker.metric("ragtide_in_flight_bytes") < FULL * IN_FLIGHT
         with suppress(Transient):  # it may open its data anew at this very moment
             assert scenes["disk"].distinct() < COUNT, "the disk took writes"
         for scene in scenes.values():

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluators.encoder import load_encoder
-from evaluators.settings import EncoderSettings
-from sinks.clickhouse.database import Database
-from tests.chaos.processes import Ragwatch
+from ragtide.evaluators.encoder import load_encoder
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.sinks.clickhouse.database import Database
+from tests.chaos.processes import Ragtide
 from tests.failures.bad_records import trace
 from tests.failures.site import Message, Sections, of
 from tests.stream.core.traffic import Broker
@@ -44,7 +44,7 @@ def test_a_killed_worker_leaves_one_vector_of_every_question_and_a_replay_the_sa
 
     with site.up():
         site.produce(messages)
-        first = Ragwatch("worker", "--lane", "model", config=site.config, log=tmp_path / "killed.log")
+        first = Ragtide("worker", "--lane", "model", config=site.config, log=tmp_path / "killed.log")
         try:
             site.until(lambda: distinct() > 0, "vectors of the first questions")
         finally:
@@ -53,7 +53,7 @@ def test_a_killed_worker_leaves_one_vector_of_every_question_and_a_replay_the_sa
         second = site.worker("model")
         site.until(lambda: distinct() == COUNT, "a vector of every question")
         assert second.stop() == 0, site.logs()
-        replayed = Ragwatch("replay", "--run", "again", config=site.config, log=tmp_path / "replay.log")
+        replayed = Ragtide("replay", "--run", "again", config=site.config, log=tmp_path / "replay.log")
         replayed.process.wait(120)
         assert replayed.stop() == 0, site.logs()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.failures.bad_records import Dead, dead_ones, of_days, trace
 from tests.failures.site import Message, Place, of
 from tests.infra.kafka_node import KafkaNode
@@ -29,6 +29,7 @@ ODD: dict[str, tuple[bytes, str]] = {
     "name \ufffd": (trace("name \ud800", segments={"t\udc00": "\ud83d"}, attributes={"\udfff": ["\ud800"]}), ANSWER),
     "nul": (trace("nul", answer="a\x00b"), "a\x00b"),
     "nul in a name \x00": (trace("nul in a name \x00", segments={"t\x00": "\x00"}), ANSWER),
+    "long names": (trace("long names", model={"served": "m" * 60_000}, segments={"s" * 300: "v" * 100_000}), ANSWER),
     "unknown fields": (trace("unknown fields", thumbs="up", latency={"total_s": 1, "queue_s": 2}), ANSWER),
     "every letter": (
         trace("every letter", answer="\u202e\U0001f600 ' \" \\ \t\n` {x:String}"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.failures.bad_records import trace
 from tests.failures.site import Message, of
 from tests.stream.core.traffic import Broker

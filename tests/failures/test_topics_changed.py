@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from aiokafka import TopicPartition
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from tests.chaos.processes import Ragwatch
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from tests.chaos.processes import Ragtide
 from tests.failures import topics
 from tests.failures.site import Sections, Site, of
 from tests.infra.fresh_database import fresh_database
@@ -42,7 +42,7 @@ class Scene:
     site: Site
     database: Database
     topics: dict[str, str]
-    worker: Ragwatch
+    worker: Ragtide
 
     def stored(self, prefix: str) -> list[str]:
         """Trace ids with that beginning, each as often as it counts."""
@@ -105,7 +105,7 @@ def test_a_topic_made_anew_is_read_from_its_earliest_record(scene: Scene, kafka:
     scene.site.until(lambda: scene.committed("anew") == {0: 40}, "committed anew")
     assert scene.stored("old") == sorted(old)
     assert f"{topic}/0 begins again at offset 0; 300 was committed" in scene.site.logs()
-    scene.site.until(lambda: scene.worker.metric("ragwatch_partitions_begun_anew_total") == 1, "counted")
+    scene.site.until(lambda: scene.worker.metric("ragtide_partitions_begun_anew_total") == 1, "counted")
 
 
 def test_partitions_that_are_added_are_read_from_their_earliest_record(scene: Scene, kafka: KafkaNode) -> None:

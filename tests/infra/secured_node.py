@@ -12,7 +12,7 @@ from tests.infra.ports import free_ports
 from tests.infra.secured_certificates import Certificates
 from tests.infra.secured_tokens import AUDIENCE, CLIENT, ISSUER, SECRET, TokenServer
 
-USER = "ragwatch-worker"
+USER = "ragtide-worker"
 PASSWORD = "password-of-the-worker"
 BYSTANDER = "bystander"  # may connect, and nothing else
 _REAUTHENTICATE_MS = 4000  # a connection by token is closed after so long, or once the token has run out

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.hashes import SHA256
 
-ISSUER = "https://issuer.ragwatch.test"
+ISSUER = "https://issuer.ragtide.test"
 AUDIENCE = "kafka"
-CLIENT = "ragwatch-client"
+CLIENT = "ragtide-client"
 SECRET = "secret-of-the-client"
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate, migrations, missing
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.sample import block
-from sinks.settings import RetentionSettings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate, migrations, missing
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.sample import block
+from ragtide.sinks.settings import RetentionSettings
 from tests.infra.fresh_database import fresh_database
 
 pytestmark = pytest.mark.clickhouse

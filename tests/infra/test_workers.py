@@ -9,7 +9,7 @@ FILES = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/**/test_
 
 
 def test_a_file_is_its_own_unit_unless_it_is_in_a_row() -> None:
-    assert unit_of("tests/drift/test_bins.py::test_one[a::b/c]") == "tests/drift/test_bins.py"
+    assert unit_of("tests/drift/test_histogram.py::test_one[a::b/c]") == "tests/drift/test_histogram.py"
     assert unit_of("tests/chaos/test_kill_worker.py::test_one") == "outages"
     assert unit_of("tests/stream/core/test_worker.py::Test::test_one") == "lanes"
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.infra.fresh_database import reached
 from tests.plugins.installing import ROOT, environ, shell
 
 EXAMPLE = ROOT / "examples" / "cited_chunks"
 PLANNED = """
-from stream.assembly import assemble
-from stream.settings import Settings
+from ragtide.stream.assembly import assemble
+from ragtide.stream.settings.loader import Settings
 print([each.evaluator.id for each in assemble(Settings(), "fast").plan.prepared])
 """
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_it_is_listed_as_available(variables: dict[str, str], tmp_path: Path) -> None:
-    told = shell("ragwatch evaluators --json", tmp_path, variables)
+    told = shell("ragtide evaluators --json", tmp_path, variables)
     [info] = [info for info in json.loads(told.stdout) if info["id"] == "cited_chunks"]
     assert (info["available"], info["enabled"], info["lane"]) == (True, True, "fast")
     rules = {metric["key"]: (metric["rule"], metric["threshold"]) for metric in info["metrics"]}
@@ -57,7 +57,7 @@ def test_it_scores_traces_like_any_other(variables: dict[str, str], tmp_path: Pa
     ]
     (tmp_path / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)))
     done = shell(
-        "ragwatch replay --run r --file traces.jsonl --evaluators cited_chunks,rouge",
+        "ragtide replay --run r --file traces.jsonl --evaluators cited_chunks,rouge",
         tmp_path,
         variables | reached(database),
     )

@@ -1,4 +1,4 @@
-"""`ragwatch evaluators new`: what it writes works as it is, and nothing that is there is lost."""
+"""`ragtide evaluators new`: what it writes works as it is, and nothing that is there is lost."""
 
 import ast
 import json
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from evaluators.errors import ConfigError
-from stream.cli import main
-from stream.new_evaluator import FILES, LONGEST_NAME, write
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.cli import main
+from ragtide.stream.new_evaluator import FILES, LONGEST_NAME, write
 from tests.plugins.installing import ROOT, environ, shell
 
 NAMES = ("short", "short_answers", "l" * LONGEST_NAME)
@@ -18,7 +18,7 @@ RULES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["li
 
 
 def new(*args: str) -> Result:
-    return CliRunner().invoke(main, ["evaluators", "new", *args], env={"RAGWATCH_CONFIG": None})
+    return CliRunner().invoke(main, ["evaluators", "new", *args], env={"RAGTIDE_CONFIG": None})
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_it_says_what_it_wrote_and_how_to_register_it(tmp_path: Path) -> None:
     for file in ("short_answers.py", "test_short_answers.py", "short_answers.golden.json"):
         assert f"wrote {tmp_path / file}\n" in told
     lines = told[told.index("[project") :]
-    assert tomllib.loads(lines)["project"]["entry-points"]["ragwatch.evaluators"] == {"short_answers": "short_answers"}
+    assert tomllib.loads(lines)["project"]["entry-points"]["ragtide.evaluators"] == {"short_answers": "short_answers"}
 
 
 def test_its_own_tests_pass(folder: Path, variables: dict[str, str]) -> None:
@@ -90,7 +90,7 @@ def test_nothing_is_overwritten_and_then_nothing_is_written(tmp_path: Path, ther
         ("float", "means something else"),
         ("rouge", "there is an evaluator 'rouge' already"),
         ("statistics", "there is a Python module 'statistics' already"),
-        ("evaluators", "there is a Python module 'evaluators' already"),
+        ("ragtide", "there is a Python module 'ragtide' already"),
     ],
 )
 def test_a_name_that_cannot_be_one_is_told(tmp_path: Path, name: str, says: str) -> None:

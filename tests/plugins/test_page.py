@@ -1,4 +1,7 @@
-"""docs/custom-evaluators.md, followed word by word: files are written, commands run, and say what the page says."""
+"""docs/custom-evaluators.md, followed word by word: files are written, commands run, and say what the page says.
+
+With ragtide installed from its wheel, in a folder where packages of the user have the names of ours.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,18 +10,20 @@ from typing import NamedTuple
 
 import pytest
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.infra.fresh_database import reached
-from tests.plugins.installing import ROOT, environ, shell
+from tests.plugins.installing import ROOT, of_a_wheel, shell
 
 PAGE = ROOT / "docs" / "custom-evaluators.md"
 RULES_HOLD = """
 import os
-from drift.rules.choose import check
-from evaluators import registry
-from stream.settings import load
-check(load(None, os.environ).settings.rules, registry.load())
+from ragtide.drift.rules.resolve import check_settings
+from ragtide.evaluators import registry
+from ragtide.stream.settings.loader import load
+check_settings(load(None, os.environ).settings.rules, registry.load())
 """
+OWN_PACKAGES = ("evaluators", "stream")
+OWN = 'from ragtide import {name} as theirs\n\nprint(__name__, "is mine, the other is", theirs.__name__)\n'
 BLOCK = re.compile(r"^```(\w*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 SECONDS = re.compile(r"in \d+\.\d+s")
@@ -38,9 +43,7 @@ def blocks() -> Iterator[Block]:
 
 @pytest.fixture
 def variables(tmp_path: Path, database: Database) -> dict[str, str]:
-    packages = tmp_path / "packages"
-    packages.mkdir()
-    return environ(packages) | reached(database)
+    return of_a_wheel(tmp_path) | reached(database)
 
 
 @pytest.mark.clickhouse
@@ -48,7 +51,9 @@ def test_whoever_follows_the_page_sees_what_it_shows(
     tmp_path: Path, variables: dict[str, str], database: Database
 ) -> None:
     folder = tmp_path / "work"
-    folder.mkdir()
+    for name in OWN_PACKAGES:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(OWN.format(name=name))
     for block in blocks():
         if block.file:
             (folder / block.file).write_text(block.text)
@@ -60,9 +65,12 @@ def test_whoever_follows_the_page_sees_what_it_shows(
             for command, shown in COMMAND.findall(block.text):
                 done = shell(command, folder, variables)
                 assert SECONDS.sub("", done.stdout) == SECONDS.sub("", shown), f"{command}\n{done.stdout}{done.stderr}"
+    for name in OWN_PACKAGES:
+        told = shell(f"python -c 'import {name}'", folder, variables)
+        assert told.stdout == f"{name} is mine, the other is ragtide.{name}\n", told.stderr
     holds = shell(f"python -c '{RULES_HOLD}'", folder, variables)
     assert holds.returncode == 0, holds.stderr
-    assert shell("ragwatch dashboards build --out drawn", folder, variables).returncode == 0
+    assert shell("ragtide dashboards build --out drawn", folder, variables).returncode == 0
     assert any("promises" in file.read_text() for file in (folder / "drawn").iterdir())
 
 

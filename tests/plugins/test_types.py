@@ -1,11 +1,11 @@
-"""mypy --strict has nothing to say of the example and of what the command writes, where ragwatch is installed."""
+"""mypy --strict has nothing to say of the example and of what the command writes, where ragtide is installed."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
-from stream.new_evaluator import LONGEST_NAME, write
+from ragtide.stream.new_evaluator import LONGEST_NAME, write
 from tests.plugins.installing import ROOT, environ, shell
 
 EXAMPLE = ROOT / "examples" / "cited_chunks"

@@ -5,34 +5,34 @@ from functools import partial
 
 import pytest
 
-from sinks.check import CHECKS, Opened
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.memory import MemorySink
-from tests.sinks.stored import stored
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.memory import MemorySink
+from ragtide.sinks.sink_contract import CHECKS, SinkFixture
+from tests.sinks.table_rows import rows_in_table
 
-Check = Callable[[Opened], None]
+Check = Callable[[SinkFixture], None]
 
 
 @pytest.fixture
-def in_memory() -> Opened:
+def in_memory() -> SinkFixture:
     sink = MemorySink()
-    return Opened(sink, sink.rows)
+    return SinkFixture(sink, sink.rows)
 
 
 @pytest.fixture
-def in_clickhouse(database: Database) -> Iterator[Opened]:
+def in_clickhouse(database: Database) -> Iterator[SinkFixture]:
     own = Database(database.settings)  # the suite closes it; `database` goes on reading
-    yield Opened(ClickHouseSink(own), partial(stored, database))
+    yield SinkFixture(ClickHouseSink(own), partial(rows_in_table, database))
     own.close()
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_memory(check: Check, in_memory: Opened) -> None:
+def test_memory(check: Check, in_memory: SinkFixture) -> None:
     check(in_memory)
 
 
 @pytest.mark.clickhouse
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_clickhouse(check: Check, in_clickhouse: Opened) -> None:
+def test_clickhouse(check: Check, in_clickhouse: SinkFixture) -> None:
     check(in_clickhouse)

@@ -1,7 +1,7 @@
 """What belongs to a person: numbers, addresses, dates, in the formats of many countries."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.personal import (
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.personal import (
     americas,
     asia_africa_pacific,
     bank_account,

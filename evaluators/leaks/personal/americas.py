@@ -1,8 +1,13 @@
 """National numbers of the Americas. Rules of their check digits as the issuing offices publish them."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.personal.checks import has_date, luhn, weighted
-from evaluators.leaks.personal.numbered import any_number, free, named, told
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.personal.checks import has_date, luhn, weighted
+from ragtide.evaluators.leaks.personal.number_detectors import (
+    any_number,
+    number_beside_label,
+    number_by_shape,
+    number_near_label,
+)
 
 _CURP = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ"
 _RUT = "0123456789K"
@@ -63,26 +68,26 @@ _TAXPAYER = r"\bitin\b|taxpayer id|individual tax|\bssn|social security|\btin\b|
 _TEN = r"[0-9]{2}\.?[0-9]{3}\.?[0-9]{3}"
 
 DETECTORS: tuple[Detector, ...] = (
-    told("us_itin", "a US taxpayer number", _TAXPAYER, r"9[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{4}", _itin),
-    free(
+    number_near_label("us_itin", "a US taxpayer number", _TAXPAYER, r"9[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{4}", _itin),
+    number_by_shape(
         *("us_medicare", "a US Medicare number"),
         r"[1-9][AC-HJKMNP-RT-Y][0-9AC-HJKMNP-RT-Y][0-9]-?[AC-HJKMNP-RT-Y][0-9AC-HJKMNP-RT-Y][0-9]-?[AC-HJKMNP-RT-Y]{2}[0-9]{2}",
         any_number,
     ),
-    named(
+    number_beside_label(
         "us_routing",
         "a US bank routing number",
         r"routing|\baba\b|\brtn\b|transit (?:no|num)",
         r"[0-9]{9}|[0-9]{4}[ -][0-9]{4}[ -][0-9]",
         routing,
     ),
-    named(
+    number_beside_label(
         "us_ein",
         "a US employer number",
         r"\bf?ein\b|employer id(?:entification)?|\btax id(?:entification)?",
         r"[0-9]{2}-?[0-9]{7}",
     ),
-    told(
+    number_near_label(
         "ca_sin",
         "a Canadian insurance number",
         r"social insurance|\bsin (?:no|num)|(?-i:\bSIN\b|\bNAS\b)|\bsin[\"']?(?: (?:no|number))?\.?\s?[:=#>]|"
@@ -90,39 +95,41 @@ DETECTORS: tuple[Detector, ...] = (
         r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}",
         _sin,
     ),
-    free("br_cpf", "a Brazilian taxpayer number", r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", _cpf),
-    told("br_cpf", "a Brazilian taxpayer number", r"\bcpf", r"[0-9]{9}-?[0-9]{2}", _cpf),
-    named(
+    number_by_shape("br_cpf", "a Brazilian taxpayer number", r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", _cpf),
+    number_near_label("br_cpf", "a Brazilian taxpayer number", r"\bcpf", r"[0-9]{9}-?[0-9]{2}", _cpf),
+    number_beside_label(
         *("br_rg", "a Brazilian identity number", r"(?-i:\bRG\b)|\brg\b[\"']?\s?[:=]|registro geral|\bidentidade"),
         r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Xx]|[0-9]{8,9}",
     ),
-    free("br_cnpj", "a Brazilian company number", r"[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2}", _cnpj),
-    told("br_cnpj", "a Brazilian company number", r"\bcnpj", r"[0-9]{14}", _cnpj),
-    free(
+    number_by_shape("br_cnpj", "a Brazilian company number", r"[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2}", _cnpj),
+    number_near_label("br_cnpj", "a Brazilian company number", r"\bcnpj", r"[0-9]{14}", _cnpj),
+    number_by_shape(
         "mx_curp",
         "a Mexican population number",
         r"[A-Z][AEIOUX][A-Z]{2}[0-9]{6}[HMX][A-Z]{2}[B-DF-HJ-NP-TV-Z]{3}[0-9A-Z][0-9]",
         _curp,
         unlike=True,
     ),
-    told("mx_rfc", "a Mexican taxpayer number", r"\brfc\b", r"[A-Z&]{4}[0-9]{6}[0-9A-Z]{3}", _dated_rfc),
-    free("ar_cuit", "an Argentine taxpayer number", r"[0-9]{2}-[0-9]{8}-[0-9]", _cuit),
-    told("ar_cuit", "an Argentine taxpayer number", r"\bcui[tl]\b", r"[0-9]{2}[ -]?[0-9]{8}[ -]?[0-9]", _cuit),
-    named(
+    number_near_label("mx_rfc", "a Mexican taxpayer number", r"\brfc\b", r"[A-Z&]{4}[0-9]{6}[0-9A-Z]{3}", _dated_rfc),
+    number_by_shape("ar_cuit", "an Argentine taxpayer number", r"[0-9]{2}-[0-9]{8}-[0-9]", _cuit),
+    number_near_label(
+        "ar_cuit", "an Argentine taxpayer number", r"\bcui[tl]\b", r"[0-9]{2}[ -]?[0-9]{8}[ -]?[0-9]", _cuit
+    ),
+    number_beside_label(
         "ar_dni",
         "an Argentine identity number",
         r"\bd\.?n\.?i\b\.?|documento nacional(?: de identidad)?|\bDNI peruano",
         _TEN,
     ),
-    free("cl_rut", "a Chilean identity number", r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Kk]", _rut),
-    told(
+    number_by_shape("cl_rut", "a Chilean identity number", r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Kk]", _rut),
+    number_near_label(
         "cl_rut",
         "a Chilean identity number",
         r"\br\.?u\.?t\b|(?-i:\bRUN\b)|\brun\b[\"']?\s?[:=>]|\brol unico",
         r"[0-9]{7,8}-?[0-9Kk]",
         _rut,
     ),
-    named(
+    number_beside_label(
         *("co_cedula", "a Colombian identity number", r"cedula(?: de (?:ciudadania|identidad|extranjeria))?|\bc\.c\b"),
         r"[0-9]{1,3}(?:\.[0-9]{3}){2,3}|[0-9]{6,10}",
     ),

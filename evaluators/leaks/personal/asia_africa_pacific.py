@@ -1,9 +1,14 @@
 """National numbers of Asia, Africa and the Pacific. Rules of their check digits as the issuing offices publish them."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import IDENTITY
-from evaluators.leaks.personal.checks import has_date, is_date, luhn, verhoeff, weighted
-from evaluators.leaks.personal.numbered import any_number, free, named, told
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import IDENTITY
+from ragtide.evaluators.leaks.personal.checks import has_date, is_date, luhn, verhoeff, weighted
+from ragtide.evaluators.leaks.personal.number_detectors import (
+    any_number,
+    number_beside_label,
+    number_by_shape,
+    number_near_label,
+)
 
 _NRIC = {"S": "JZIHGFEDCBA", "T": "GFEDCBAJZIH", "F": "XWUTRQPNMLK", "G": "RQPNMLKXWUT", "M": "XWUTRQPNJLK"}
 _THAI = r"[1-8][ -]?[0-9]{4}[ -]?[0-9]{5}[ -]?[0-9]{2}[ -]?[0-9]"
@@ -91,7 +96,7 @@ def _israeli(digits: str) -> bool:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    told(
+    number_near_label(
         "in_aadhaar",
         "an Indian Aadhaar number",
         r"a+dha+r|\buidai",
@@ -99,29 +104,33 @@ DETECTORS: tuple[Detector, ...] = (
         _aadhaar,
         IDENTITY,
     ),
-    free("in_pan", "an Indian tax number", r"[A-Z]{3}P[A-Z][0-9]{4}[A-Z]", any_number),
-    told(
+    number_by_shape("in_pan", "an Indian tax number", r"[A-Z]{3}P[A-Z][0-9]{4}[A-Z]", any_number),
+    number_near_label(
         "in_pan",
         "an Indian tax number",
         r"(?-i:\bPAN\b)|pan (?:card|no|num)|permanent account",
         r"[A-Z]{5}[0-9]{4}[A-Z]",
         any_number,
     ),
-    told("au_tfn", "an Australian tax file number", r"\btfn|tax file", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}", _tfn),
-    told(
+    number_near_label(
+        "au_tfn", "an Australian tax file number", r"\btfn|tax file", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}", _tfn
+    ),
+    number_near_label(
         "au_medicare",
         "an Australian Medicare number",
         r"medicare",
         r"[2-6][0-9]{3}[ -]?[0-9]{5}[ -]?[0-9](?:[ /-]?[0-9])?",
         _australian_medicare,
     ),
-    told(
+    number_near_label(
         "nz_ird", "a New Zealand tax number", r"\bird\b|inland revenue", r"[0-9]{2,3}[ -]?[0-9]{3}[ -]?[0-9]{3}", _ird
     ),
-    free("sg_nric", "a Singaporean identity number", r"[STFGM][0-9]{7}[A-Z]", _nric),
-    free("hk_hkid", "a Hong Kong identity number", r"[A-Z]{1,2}[0-9]{6} ?\([0-9A]\)", _hkid),
-    told("hk_hkid", "a Hong Kong identity number", r"hkid|hong kong id", r"[A-Z]{1,2}[0-9]{6}-?[0-9A]", _hkid),
-    told(
+    number_by_shape("sg_nric", "a Singaporean identity number", r"[STFGM][0-9]{7}[A-Z]", _nric),
+    number_by_shape("hk_hkid", "a Hong Kong identity number", r"[A-Z]{1,2}[0-9]{6} ?\([0-9A]\)", _hkid),
+    number_near_label(
+        "hk_hkid", "a Hong Kong identity number", r"hkid|hong kong id", r"[A-Z]{1,2}[0-9]{6}-?[0-9A]", _hkid
+    ),
+    number_near_label(
         "tw_id",
         "a Taiwanese identity number",
         r"taiwan|national id|identity (?:card|number)|\bid (?:card|no|num)",
@@ -129,22 +138,22 @@ DETECTORS: tuple[Detector, ...] = (
         _taiwanese,
         IDENTITY,
     ),
-    free("th_id", "a Thai identity number", r"[1-8]-[0-9]{4}-[0-9]{5}-[0-9]{2}-[0-9]", _thai),
-    told("th_id", "a Thai identity number", r"thai|national id|citizen id", _THAI, _thai, IDENTITY),
-    free("my_nric", "a Malaysian identity number", r"[0-9]{6}-[0-9]{2}-[0-9]{4}", _mykad),
-    told(
+    number_by_shape("th_id", "a Thai identity number", r"[1-8]-[0-9]{4}-[0-9]{5}-[0-9]{2}-[0-9]", _thai),
+    number_near_label("th_id", "a Thai identity number", r"thai|national id|citizen id", _THAI, _thai, IDENTITY),
+    number_by_shape("my_nric", "a Malaysian identity number", r"[0-9]{6}-[0-9]{2}-[0-9]{4}", _mykad),
+    number_near_label(
         "my_nric",
         "a Malaysian identity number",
         r"mykad|\bnric|\bic (?:no|num)|kad pengenalan",
         r"[0-9]{6}[ -]?[0-9]{2}[ -]?[0-9]{4}",
         _mykad,
     ),
-    free("kr_rrn", "a Korean resident number", r"[0-9]{6}-[1-8][0-9]{6}", _rrn),
-    told(
+    number_by_shape("kr_rrn", "a Korean resident number", r"[0-9]{6}-[1-8][0-9]{6}", _rrn),
+    number_near_label(
         "kr_rrn", "a Korean resident number", r"\brrn\b|resident registration", r"[0-9]{6}-?[1-8][0-9]{6}", any_number
     ),
-    free("cn_id", "a Chinese identity number", r"[1-9][0-9]{5}(?:19|20)[0-9]{9}[0-9Xx]", _chinese),
-    told(
+    number_by_shape("cn_id", "a Chinese identity number", r"[1-9][0-9]{5}(?:19|20)[0-9]{9}[0-9Xx]", _chinese),
+    number_near_label(
         "jp_my_number",
         "a Japanese individual number",
         r"my number|individual number|kojin bang",
@@ -152,8 +161,10 @@ DETECTORS: tuple[Detector, ...] = (
         _my_number,
         IDENTITY,
     ),
-    told("id_nik", "an Indonesian identity number", r"\bnik\b|\bktp\b|kependudukan", r"[1-9][0-9]{15}", _nik),
-    told(
+    number_near_label(
+        "id_nik", "an Indonesian identity number", r"\bnik\b|\bktp\b|kependudukan", r"[1-9][0-9]{15}", _nik
+    ),
+    number_near_label(
         "il_id",
         "an Israeli identity number",
         r"teudat|israeli id|\bt\.?z\.? ?n|mispar zehut",
@@ -161,16 +172,16 @@ DETECTORS: tuple[Detector, ...] = (
         _israeli,
         IDENTITY,
     ),
-    free("za_id", "a South African identity number", r"[0-9]{6} [0-9]{4} [01][0-9]{2}", _za_id),
-    told(
+    number_by_shape("za_id", "a South African identity number", r"[0-9]{6} [0-9]{4} [01][0-9]{2}", _za_id),
+    number_near_label(
         "za_id",
         "a South African identity number",
         r"south africa|\b(?:sa|rsa) id|\bid(?:entity)? (?:no|num)",
         r"[0-9]{10}[01][0-9]{2}",
         _za_id,
     ),
-    free("ae_emirates_id", "an Emirates identity number", r"784-[0-9]{4}-[0-9]{7}-[0-9]", luhn),
-    told(
+    number_by_shape("ae_emirates_id", "an Emirates identity number", r"784-[0-9]{4}-[0-9]{7}-[0-9]", luhn),
+    number_near_label(
         "ae_emirates_id",
         "an Emirates identity number",
         r"emirates id|\beid\b|\buae id",
@@ -178,10 +189,12 @@ DETECTORS: tuple[Detector, ...] = (
         luhn,
         IDENTITY,
     ),
-    free("pk_cnic", "a Pakistani identity number", r"[1-7][0-9]{4}-[0-9]{7}-[0-9]", any_number),
-    named("pk_cnic", "a Pakistani identity number", r"cnic|national id", r"[1-8][0-9]{12}"),
-    named("vn_cccd", "a Vietnamese identity number", r"cccd|cmnd|can cuoc(?: cong dan)?", r"0[0-9]{11}|[0-9]{9}"),
-    named(
+    number_by_shape("pk_cnic", "a Pakistani identity number", r"[1-7][0-9]{4}-[0-9]{7}-[0-9]", any_number),
+    number_beside_label("pk_cnic", "a Pakistani identity number", r"cnic|national id", r"[1-8][0-9]{12}"),
+    number_beside_label(
+        "vn_cccd", "a Vietnamese identity number", r"cccd|cmnd|can cuoc(?: cong dan)?", r"0[0-9]{11}|[0-9]{9}"
+    ),
+    number_beside_label(
         *(
             "ng_nin",
             "a Nigerian identity number",
@@ -189,10 +202,12 @@ DETECTORS: tuple[Detector, ...] = (
         ),
         r"[0-9]{11}",
     ),
-    named("ng_bvn", "a Nigerian bank verification number", r"\bbvn\b|bank verification", r"22[0-9]{9}"),
-    told("sa_id", "a Saudi identity number", r"iqama|saudi|national id", r"[12][0-9]{9}", luhn, IDENTITY),
-    told("eg_id", "an Egyptian identity number", r"egypt|national id", r"[23][0-9]{13}", _egyptian, IDENTITY),
-    named(
+    number_beside_label("ng_bvn", "a Nigerian bank verification number", r"\bbvn\b|bank verification", r"22[0-9]{9}"),
+    number_near_label("sa_id", "a Saudi identity number", r"iqama|saudi|national id", r"[12][0-9]{9}", luhn, IDENTITY),
+    number_near_label(
+        "eg_id", "an Egyptian identity number", r"egypt|national id", r"[23][0-9]{13}", _egyptian, IDENTITY
+    ),
+    number_beside_label(
         *(
             "bd_nid",
             "a Bangladeshi identity number",
@@ -200,8 +215,10 @@ DETECTORS: tuple[Detector, ...] = (
         ),
         *(r"[0-9]{10}|[0-9]{13}|[0-9]{17}", None, IDENTITY),
     ),
-    told("lk_nic", "a Sri Lankan identity number", r"\bnic\b|sri lanka", r"[0-9]{9}[VvXx]|[12][0-9]{11}", _lankan),
-    named(
+    number_near_label(
+        "lk_nic", "a Sri Lankan identity number", r"\bnic\b|sri lanka", r"[0-9]{9}[VvXx]|[12][0-9]{11}", _lankan
+    ),
+    number_beside_label(
         "ph_philsys",
         "a Philippine identity number",
         r"philsys|philid|umid|\bpsn\b",

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.personal.numbered import told
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
+from ragtide.evaluators.leaks.personal.number_detectors import number_near_label
 
 # Characters of an IBAN by country (SWIFT's IBAN registry).
 _LENGTHS: dict[str, int] = {
@@ -37,10 +37,10 @@ _LENGTHS: dict[str, int] = {
 _HEAD = r"(?i)[A-Z][A-Z][0-9][0-9][ -]?[A-Z0-9]"
 
 
-def find(shape: Formatted) -> Iterator[Span]:
+def find(shape: ByteText) -> Iterator[Span]:
     """Numbers in one piece or with single blanks or hyphens between their groups."""
     text = shape.text
-    for head in compiled(_HEAD).finditer(shape.data):
+    for head in compile_pattern(_HEAD).finditer(shape.data):
         start = head.start()
         length = _LENGTHS.get(text[start : start + 2].upper())
         if length is None or (start and text[start - 1].isalnum()):
@@ -78,5 +78,5 @@ def _checks(text: str) -> bool:
 
 DETECTORS: tuple[Detector, ...] = (
     Detector("iban", "an IBAN", (_HEAD,), find),
-    told("iban", "an IBAN", r"\biban\b", r"[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{1,4}){3,8}", _checks),
+    number_near_label("iban", "an IBAN", r"\biban\b", r"[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{1,4}){3,8}", _checks),
 )

@@ -1,8 +1,8 @@
 """Codes of a person's bank (BIC, SWIFT, ISO 9362) behind their name: letters alone are a word too often."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.labels import BESIDE
-from evaluators.leaks.personal.numbered import any_number, told
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.labels import BESIDE
+from ragtide.evaluators.leaks.personal.number_detectors import any_number, number_near_label
 
 _LABELS = r"\bbic\b|\bswift\b|bank identifier code|codigo swift|kod swift|codice swift|bankleitzahl"
 _WITH_ACCOUNT = r"iban[\s/,&+-]{1,3}(?:(?:and|und|et|y|e|en)\s)?(?:bic|swift)"  # the account stands between the two
@@ -25,8 +25,8 @@ def _is_of_country(text: str) -> bool:
 _SHAPE = r"(?-i:[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?|[A-Z]{4} [A-Z]{2} [A-Z0-9]{2}(?: [A-Z0-9]{3})?)"
 _NAME = "a bank's code (BIC)"
 DETECTORS: tuple[Detector, ...] = (
-    told("bank_code", _NAME, _LABELS, _SHAPE, _is_of_country, gap=BESIDE),
-    told(
+    number_near_label("bank_code", _NAME, _LABELS, _SHAPE, _is_of_country, gap=BESIDE),
+    number_near_label(
         "bank_code",
         "a bank's code (BLZ)",
         r"\bblz\b|bankleitzahl",
@@ -34,6 +34,8 @@ DETECTORS: tuple[Detector, ...] = (
         any_number,
         gap=BESIDE,
     ),
-    told("bank_code", "a bank's code (IFSC)", r"\bifsc", r"(?-i:[A-Z]{4}0[A-Z0-9]{6})", any_number, gap=BESIDE),
-    told("bank_code", _NAME, _WITH_ACCOUNT, _SHAPE, _is_of_country, gap=r"[^\n]{0,48}?"),
+    number_near_label(
+        "bank_code", "a bank's code (IFSC)", r"\bifsc", r"(?-i:[A-Z]{4}0[A-Z0-9]{6})", any_number, gap=BESIDE
+    ),
+    number_near_label("bank_code", _NAME, _WITH_ACCOUNT, _SHAPE, _is_of_country, gap=r"[^\n]{0,48}?"),
 )

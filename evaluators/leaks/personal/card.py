@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import CARD
-from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import is_something_else
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.personal.checks import luhn
+from ragtide.evaluators.leaks.byte_text import ByteText, Span, stands_alone
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import CARD
+from ragtide.evaluators.leaks.labels import is_something_else
+from ragtide.evaluators.leaks.patterns import compile_pattern
+from ragtide.evaluators.leaks.personal.checks import luhn
 
 # First and last prefix, and how long such numbers are (ISO/IEC 7812; the schemes' own published ranges).
 _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
@@ -44,14 +44,14 @@ _PARCEL = r"(?:^|[^0-9])9[1-5][0-9]{2} $"  # how the 22 digits of the US post's 
 _BEFORE = 40
 
 
-def find(shape: Formatted) -> Iterator[Span]:
+def find(shape: ByteText) -> Iterator[Span]:
     """Numbers in one piece or grouped as on a card, also within a longer row of numbers."""
-    for run in compiled(r"[0-9]+(?:[ -][0-9]+)*").finditer(shape.data):
+    for run in compile_pattern(r"[0-9]+(?:[ -][0-9]+)*").finditer(shape.data):
         if run.end() - run.start() < 12:
             continue
         groups = [
             Span(group.start(), group.end())
-            for group in compiled(r"[0-9]+").finditer(shape.data, run.start(), run.end())
+            for group in compile_pattern(r"[0-9]+").finditer(shape.data, run.start(), run.end())
         ]
         index = 0
         while index < len(groups):
@@ -61,7 +61,7 @@ def find(shape: Formatted) -> Iterator[Span]:
             index += taken or 1
 
 
-def _card_at(shape: Formatted, groups: list[Span], index: int) -> int:
+def _card_at(shape: ByteText, groups: list[Span], index: int) -> int:
     """How many groups from `index` on make a card number; 0 where none do."""
     lengths = tuple(group.end - group.start for group in groups[index : index + 5])
     whole = ((lengths[0],),) if 12 <= lengths[0] <= 19 else ()
@@ -76,17 +76,17 @@ def _card_at(shape: Formatted, groups: list[Span], index: int) -> int:
     return 0
 
 
-def _is_meant(shape: Formatted, start: int, count: int, digits: str) -> bool:
+def _is_meant(shape: ByteText, start: int, count: int, digits: str) -> bool:
     """Whether it is a card's, and no other number that happens to fit."""
     before = shape.data[max(start - _BEFORE, 0) : start]
-    if compiled(_PARCEL).search(before):
+    if compile_pattern(_PARCEL).search(before):
         return False
-    if compiled(_LABEL).search(before):
+    if compile_pattern(_LABEL).search(before):
         return luhn(digits)
     if not is_card(digits):
         return False
     return count > 1 or (
-        len(digits) in _USUAL and not is_something_else(shape, start) and not compiled(_ID).search(before)
+        len(digits) in _USUAL and not is_something_else(shape, start) and not compile_pattern(_ID).search(before)
     )
 
 

@@ -1,8 +1,8 @@
 """Security codes of payment cards (CVV, CVC), which nothing but their name tells."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.labels import BESIDE
-from evaluators.leaks.personal.numbered import told
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.labels import BESIDE
+from ragtide.evaluators.leaks.personal.number_detectors import number_near_label
 
 _LABELS = (
     r"\bcvv[12]?\b|\bcvc[12]?\b|\bcvn2?\b|\bcv2\b|\bcsc\b|card (?:security|verification|validation) code|"
@@ -20,5 +20,5 @@ def _is_no_year(text: str) -> bool:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    told("card_code", "a payment card's security code", _LABELS, r"[0-9]{3,4}", _is_no_year, gap=BESIDE),
+    number_near_label("card_code", "a payment card's security code", _LABELS, r"[0-9]{3,4}", _is_no_year, gap=BESIDE),
 )

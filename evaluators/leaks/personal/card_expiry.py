@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _CALLED = (
     r"(?:\b|_)(?:exp(?:\.|iry|ires|iration)?(?:[ _-]?date)?|valid (?:thru|until|to|through)|good thru|gultig bis|"
@@ -23,11 +23,11 @@ _CARD = (
 _BEFORE, _AFTER = 64, 32
 
 
-def find(shape: Formatted) -> Iterator[Span]:
+def find(shape: ByteText) -> Iterator[Span]:
     """A month and a year."""
-    for match in compiled(_EXPIRY).finditer(shape.data):
+    for match in compile_pattern(_EXPIRY).finditer(shape.data):
         near = shape.data[max(match.start() - _BEFORE, 0) : match.end() + _AFTER]
-        if compiled(_CARD).search(near):
+        if compile_pattern(_CARD).search(near):
             yield Span(*match.span(1))
 
 

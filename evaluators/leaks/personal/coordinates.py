@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import called
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.labels import label_pattern
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 # As `folded` spells them: the sign of degrees is an "o", primes are "?".
 _DEGREES = r"\s?(?:o|&deg;|deg\.?|degrees)"
@@ -64,7 +64,7 @@ _NAMES = (
 _SHORT = r"\blat\b|\blon\b|\blng\b|\blong\b"  # words of other meanings, too: a sign must follow
 _SIGN, _VERB = r"[:=|>]", r"\b(?:is|of|est|es|ist|e|jest)\b"
 _KEYED = (
-    rf"(?i:(?:{called(_NAMES)})[\"'*`\\]{{0,4}}\s?(?:{_SIGN}|{_VERB})?|(?:{called(_SHORT)})[\"'*`\\]{{0,4}}\s?{_SIGN})"
+    rf"(?i:(?:{label_pattern(_NAMES)})[\"'*`\\]{{0,4}}\s?(?:{_SIGN}|{_VERB})?|(?:{label_pattern(_SHORT)})[\"'*`\\]{{0,4}}\s?{_SIGN})"
     rf"\s{{0,4}}[\"'*`(\\]{{0,4}}([+-]?{_FINE}(?:\s?{_SIDE})?)"
 )
 _BOTH_NAMED = rf"(?i:\blat\.? ?({_NUMBER})[,;/ ]{{1,3}}(?:and )?(?:lon|lng|long)\.? ?({_NUMBER}))"
@@ -79,49 +79,49 @@ def _decimals(number: bytes) -> int:
     return len(number.decode("latin-1").partition(".")[2].rstrip("odegrs&; ."))
 
 
-def _find_with_sides(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_WITH_SIDES).finditer(shape.data):
+def _find_with_sides(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_WITH_SIDES).finditer(shape.data):
         yield Span(*match.span())
 
 
-def _find_pairs(shape: Formatted) -> Iterator[Span]:
+def _find_pairs(shape: ByteText) -> Iterator[Span]:
     """Two numbers and no more, within the range of latitudes and longitudes, where something says what they are."""
-    for match in compiled(_PAIR).finditer(shape.data):
+    for match in compile_pattern(_PAIR).finditer(shape.data):
         low, high = sorted((_degrees(match[1]), _degrees(match[2])))
         possible = low <= _POLE and _SMALLEST <= high <= _DATE_LINE
         if possible and _is_place(shape, match.start(), match.end(), min(_decimals(match[1]), _decimals(match[2]))):
             yield Span(*match.span())
 
 
-def _is_place(shape: Formatted, start: int, end: int, decimals: int) -> bool:
+def _is_place(shape: ByteText, start: int, end: int, decimals: int) -> bool:
     before, after = shape.data[max(start - _BEFORE, 0) : start], shape.data[end : end + _AFTER]
     if _is_public(before, after):
         return False
-    if compiled(r"[0-9.]$").search(before) or compiled(_MEASURED).search(before):
+    if compile_pattern(r"[0-9.]$").search(before) or compile_pattern(_MEASURED).search(before):
         return False
-    if compiled(_PLACE).search(before) or compiled(_PLACE_BEHIND).search(after):
+    if compile_pattern(_PLACE).search(before) or compile_pattern(_PLACE_BEHIND).search(after):
         return True
-    longer = compiled(_LONGER_BEFORE).search(before) or compiled(_LONGER_BEHIND).search(after)
+    longer = compile_pattern(_LONGER_BEFORE).search(before) or compile_pattern(_LONGER_BEHIND).search(after)
     if longer or decimals < _FINER:
         return False
-    alone = compiled(_ALONE_BEFORE).search(before) and compiled(_ALONE_BEHIND).search(after)
-    return bool(alone or compiled(_LEADING).search(before))
+    alone = compile_pattern(_ALONE_BEFORE).search(before) and compile_pattern(_ALONE_BEHIND).search(after)
+    return bool(alone or compile_pattern(_LEADING).search(before))
 
 
 def _is_public(before: bytes, after: bytes) -> bool:
     near = before.rpartition(b"\n")[2] + after
-    return bool(compiled(_PUBLIC).search(near) and not compiled(_PERSONS).search(near))
+    return bool(compile_pattern(_PUBLIC).search(near) and not compile_pattern(_PERSONS).search(near))
 
 
-def _find_keyed(shape: Formatted) -> Iterator[Span]:
+def _find_keyed(shape: ByteText) -> Iterator[Span]:
     """A latitude or a longitude with its name."""
-    for match in compiled(_KEYED).finditer(shape.data):
+    for match in compile_pattern(_KEYED).finditer(shape.data):
         start, end = match.span(1)
-        whole = int(compiled(r"[0-9]+").search(match[1])[0])
+        whole = int(compile_pattern(r"[0-9]+").search(match[1])[0])
         before, after = shape.data[max(start - _BEFORE, 0) : start], shape.data[end : end + _BEFORE]
-        if whole <= _DATE_LINE and not compiled(_UNIT).search(after) and not _is_public(before, after):
+        if whole <= _DATE_LINE and not compile_pattern(_UNIT).search(after) and not _is_public(before, after):
             yield Span(start, end)
-    for match in compiled(_BOTH_NAMED).finditer(shape.data):
+    for match in compile_pattern(_BOTH_NAMED).finditer(shape.data):
         yield from (Span(*match.span(1)), Span(*match.span(2)))
 
 
@@ -133,5 +133,5 @@ DETECTORS: tuple[Detector, ...] = (
         _find_with_sides,
     ),
     Detector("coordinates", _NAME, (r"[0-9]\.[0-9]{3}",), _find_pairs),
-    Detector("coordinates", _NAME, (rf"(?i:{called(_NAMES)}|{called(_SHORT)})",), _find_keyed),
+    Detector("coordinates", _NAME, (rf"(?i:{label_pattern(_NAMES)}|{label_pattern(_SHORT)})",), _find_keyed),
 )

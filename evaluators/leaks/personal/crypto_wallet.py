@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from hashlib import sha256
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import called
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span, stands_alone
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.labels import label_pattern
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _RIPPLE = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
@@ -21,12 +21,12 @@ _WALLET = r"solana|\bsol\b|phantom|wallet|crypto"
 _KEY_BYTES = 32
 
 
-def find(shape: Formatted) -> Iterator[Span]:
+def find(shape: ByteText) -> Iterator[Span]:
     """Addresses on their own; of Base58 ones those whose checksum is right."""
-    for match in compiled(_MARKED).finditer(shape.data):
+    for match in compile_pattern(_MARKED).finditer(shape.data):
         if stands_alone(shape.text, match.start(), match.end(), "_"):
             yield Span(*match.span())
-    for match in compiled(_CHECKED).finditer(shape.data):
+    for match in compile_pattern(_CHECKED).finditer(shape.data):
         text = match[0].decode("latin-1")
         if base58check(text, _RIPPLE if text[0] == "r" else _BASE58):
             yield Span(*match.span())
@@ -48,10 +48,10 @@ def _number(text: str, alphabet: str) -> int:
     return number
 
 
-def _find_solana(shape: Formatted) -> Iterator[Span]:
+def _find_solana(shape: ByteText) -> Iterator[Span]:
     """32 bytes in Base58, without a checksum: a label must be near."""
-    pattern = rf"(?i:{called(_WALLET)})[^\n]{{0,40}}?\b([1-9A-HJ-NP-Za-km-z]{{43,44}})\b"
-    for match in compiled(pattern).finditer(shape.data):
+    pattern = rf"(?i:{label_pattern(_WALLET)})[^\n]{{0,40}}?\b([1-9A-HJ-NP-Za-km-z]{{43,44}})\b"
+    for match in compile_pattern(pattern).finditer(shape.data):
         length = (_number(match[1].decode("latin-1"), _BASE58).bit_length() + 7) // 8
         if length == _KEY_BYTES:
             yield Span(*match.span(1))

@@ -2,13 +2,26 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import ACCOUNT, BIRTH, DRIVING, IDENTITY, MEDICAL, PASSPORT
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import BESIDE, BESIDE_MARK, SOMEWHERE, TAGS, behind, called, is_something_else
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.personal.checks import luhn
-from evaluators.leaks.personal.numbered import any_number, compact, named, told
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import ACCOUNT, BIRTH, DRIVING, IDENTITY, MEDICAL, PASSPORT
+from ragtide.evaluators.leaks.labels import (
+    BESIDE,
+    BESIDE_MARK,
+    SOMEWHERE,
+    TAGS,
+    is_something_else,
+    label_behind_pattern,
+    label_pattern,
+)
+from ragtide.evaluators.leaks.patterns import compile_pattern
+from ragtide.evaluators.leaks.personal.checks import luhn
+from ragtide.evaluators.leaks.personal.number_detectors import (
+    any_number,
+    compact,
+    number_beside_label,
+    number_near_label,
+)
 
 _MONTHS = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|ene|abr|ago|dic|janv|f.{1,2}v|avr|mai|juin|juil|ao|d.{1,2}c|"
@@ -42,26 +55,26 @@ _BORN = (
     r" dne)?|"
     r"\bg\.r\.|\bb\.|\bgennhthke\b(?: stis)?|\bsinh ngay\b"
 )
-_BORN_ON = rf"(?i:{called(_BORN)})(?:[\s:,=\"'*|-]{{1,6}}|\"?{TAGS})({_DATE})\b"
+_BORN_ON = rf"(?i:{label_pattern(_BORN)})(?:[\s:,=\"'*|-]{{1,6}}|\"?{TAGS})({_DATE})\b"
 _LIVING_SINCE = 1915
 _DIED = r"(?i)\b(?:died|dead|death|gestorben|mort|morte|morto|fallecid|murio|overleden|zm\.)"
 _BEFORE_DEATH = 40  # characters
 
 
-def _birth(shape: Formatted) -> Iterator[Span]:
-    before = rf"(?:(?i:{called(_BIRTH)}){SOMEWHERE}|{BIRTH}{BESIDE_MARK})\b({_DATE})(?:\b|T)"
-    after = rf"\b({_DATE})(?i:{behind(called(_BIRTH))})"
+def _birth(shape: ByteText) -> Iterator[Span]:
+    before = rf"(?:(?i:{label_pattern(_BIRTH)}){SOMEWHERE}|{BIRTH}{BESIDE_MARK})\b({_DATE})(?:\b|T)"
+    after = rf"\b({_DATE})(?i:{label_behind_pattern(label_pattern(_BIRTH))})"
     for pattern in (before, after):
-        for match in compiled(pattern).finditer(shape.data):
+        for match in compile_pattern(pattern).finditer(shape.data):
             yield Span(*match.span(1))
 
 
-def _born(shape: Formatted) -> Iterator[Span]:
+def _born(shape: ByteText) -> Iterator[Span]:
     """Of people who may be alive: no year before 1915, and no death behind it."""
-    for match in compiled(_BORN_ON).finditer(shape.data):
-        year = compiled(r"[0-9]{4}").search(match[1])
+    for match in compile_pattern(_BORN_ON).finditer(shape.data):
+        year = compile_pattern(r"[0-9]{4}").search(match[1])
         after = shape.data[match.end() : match.end() + _BEFORE_DEATH]
-        if (not year or int(year[0]) >= _LIVING_SINCE) and not compiled(_DIED).search(after):
+        if (not year or int(year[0]) >= _LIVING_SINCE) and not compile_pattern(_DIED).search(after):
             yield Span(*match.span(1))
 
 
@@ -137,14 +150,14 @@ _ID_NUMBER = (
 )
 
 
-def _id_number(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_ID_NUMBER).finditer(shape.data):
+def _id_number(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_ID_NUMBER).finditer(shape.data):
         if any_number(compact(match[1])) and not is_something_else(shape, match.start(1)):
             yield Span(*match.span(1))
 
 
 DETECTORS: tuple[Detector, ...] = (
-    named(
+    number_beside_label(
         "passport",
         "a passport number",
         r"passport|reisepass|(?:passeport|pasaporte|passaporto|passaporte)(?: [a-z]{4,14})?|paszport|"
@@ -157,12 +170,12 @@ DETECTORS: tuple[Detector, ...] = (
         r"[0-9]{2} ?[0-9]{2} ?[0-9]{6}|[0-9]{2} [0-9]{7}",
         mark=PASSPORT,
     ),
-    named(
+    number_beside_label(
         *("driving_licence", "a driving licence number", _LICENCE),
         r"[A-Z0-9]{1,5}(?:[ -]?[A-Z0-9]{2,6}){1,4}(?:-[0-9])?",
         mark=DRIVING,
     ),
-    told(
+    number_near_label(
         *("driving_licence", "a driving licence number"),
         r"licen[cs]e (?:no|num|#)|"
         r"patente",  # of a program, a shop and an invention, too: these are of digits, or longer
@@ -171,7 +184,7 @@ DETECTORS: tuple[Detector, ...] = (
         any_number,
         gap=BESIDE,
     ),
-    named(
+    number_beside_label(
         *("bank_account", "a bank account number", _ACCOUNT),
         r"[0-9]{6,17}|"
         r"[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[ ,/]{1,2}(?i:(?:and )?(?:account|acct?|a/c)[a-z .:]{0,10} )?[0-9]{8})?|"
@@ -181,7 +194,7 @@ DETECTORS: tuple[Detector, ...] = (
         r"[0-9]{5,12}-[0-9Xx]|[0-9]{4}(?:-[0-9])?[ ,-][0-9]{2,3}(?:[ -][0-9]{1,4}){1,4}",
         mark=ACCOUNT,
     ),
-    named(
+    number_beside_label(
         "medical_record",
         "a medical record number",
         _MEDICAL,
@@ -190,40 +203,42 @@ DETECTORS: tuple[Detector, ...] = (
         r"[A-Z]{1,4}[0-9]{2,4}[A-Z][0-9A-Z]{3,8}|[0-9]{9}[A-Z]|[0-9]{4}-[0-9]{3}-[0-9]{3}-[A-Z]{2}",
         mark=MEDICAL,
     ),
-    named(
+    number_beside_label(
         *("bank_account", "a bank account number"),
         r"(?:sort code|bsb)[^0-9\n]{0,12}(?:[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}|[0-9]{3}-[0-9]{3})[\s,;/|"
         r"&]{1,4}(?:and\s)?(?:account|acct?)\b",
         r"[0-9]{7,12}",
     ),
-    named(
+    number_beside_label(
         *("bank_account", "a bank's sort code", r"sort code|\bbsb\b"),
         r"[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}|[0-9]{3}-[0-9]{3}",
     ),
-    told(
+    number_near_label(
         *("bank_account", "a bank account number"),
         r"(?:from|to|into|of|for|the|my|your|his|her|their) account",
         r"[0-9]{8,10}",  # of twelve digits are a cloud's
         any_number,
         gap=" ",
     ),
-    told("bank_account", "a bank account number", r"\bclabe\b", r"[0-9]{18}", any_number),
-    told(
+    number_near_label("bank_account", "a bank account number", r"\bclabe\b", r"[0-9]{18}", any_number),
+    number_near_label(
         "medical_record", "a doctor's number", r"(?-i:\bDEA\b)|\bdea n", r"[A-Z][A-Z9][0-9]{7}", any_number, gap=BESIDE
     ),
-    told("imei", "a device's IMEI", r"\bimei", r"[0-9]{15}|[0-9]{2}[ -][0-9]{6}[ -][0-9]{6}[ -][0-9]", luhn),
-    told(
+    number_near_label(
+        "imei", "a device's IMEI", r"\bimei", r"[0-9]{15}|[0-9]{2}[ -][0-9]{6}[ -][0-9]{6}[ -][0-9]", luhn
+    ),
+    number_near_label(
         "sim_card",
         "the number of a SIM card",
         r"iccid|sim (?:card )?(?:no|num|id|serial)",
         r"89[0-9]{16,18}",
         any_number,
     ),
-    told("sim_card", "the number of a SIM card", r"\bimsi", r"[0-9]{14,15}", any_number),
-    Detector("birth_date", "a date of birth", (rf"(?i:{called(_BIRTH)})", BIRTH), _birth),
-    Detector("birth_date", "a date of birth", (rf"(?i:{called(_BORN)})",), _born),
+    number_near_label("sim_card", "the number of a SIM card", r"\bimsi", r"[0-9]{14,15}", any_number),
+    Detector("birth_date", "a date of birth", (rf"(?i:{label_pattern(_BIRTH)})", BIRTH), _birth),
+    Detector("birth_date", "a date of birth", (rf"(?i:{label_pattern(_BORN)})",), _born),
     Detector("national_id", "an identity number", (r"(?i)id(?:entification)?[ _-]?(?:n|card)",), _id_number),
-    named(
+    number_beside_label(
         *("national_id", "an identity number", _IDENTITY),
         r"[0-9]{8} ?[0-9] ?[A-Z0-9]{2}[0-9]|[A-Z]{0,3} ?[0-9]{6,18}[A-Z]?|[0-9]{1,4}(?:[ .-][0-9]{2,6}){2,3}|"
         r"[A-Z0-9]{2}[A-Z0-9]{6,10}",

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _LOCAL_LENGTH, _DOMAIN_LENGTH = 64, 253  # RFC 5321
 _LOCAL_REVERSED = re.compile(r"[\w.!#$&*+/=?^`{|}~%'-]+")
@@ -38,7 +38,7 @@ _NOBODY = r"(?i)(?:your?|user|the|my|first|last)?[._-]?(?:name|e?mail|user|usern
 _NOWHERE = r"(?i)(?:your|my|the)?-?(?:domain|company|example|provider|site|website|host|server|mail|organi[sz]ation)"
 
 
-def find(shape: Formatted) -> Iterator[Span]:
+def find(shape: ByteText) -> Iterator[Span]:
     """Addresses as people write them; no quoted local parts, no bare host names."""
     text = shape.text
     at = text.find("@")
@@ -48,7 +48,7 @@ def find(shape: Formatted) -> Iterator[Span]:
         if name and not name.endswith(".") and ".." not in name:
             domain = _domain(text[at + 1 : at + 1 + _DOMAIN_LENGTH])
             end = at + 1 + len(domain)
-            in_url = compiled(_LOGIN).search(shape.data[max(at - _LOCAL_LENGTH, 0) : at])
+            in_url = compile_pattern(_LOGIN).search(shape.data[max(at - _LOCAL_LENGTH, 0) : at])
             if domain and name not in _REPOSITORY and not in_url:
                 yield Span(at - len(name), end)
         at = text.find("@", at + 1)
@@ -72,16 +72,16 @@ def _domain(text: str) -> str:
     return "" if _VERSION.match(domain) else domain
 
 
-def _find_spelt(shape: Formatted) -> Iterator[Span]:
+def _find_spelt(shape: ByteText) -> Iterator[Span]:
     """Addresses whose "@" and points are spelt in brackets or as URLs have them, but for those of nobody."""
-    for match in compiled(_SPELT).finditer(shape.data):
-        nobody = compiled(_NOBODY).fullmatch(match[1]) and compiled(_NOWHERE).fullmatch(match[2])
+    for match in compile_pattern(_SPELT).finditer(shape.data):
+        nobody = compile_pattern(_NOBODY).fullmatch(match[1]) and compile_pattern(_NOWHERE).fullmatch(match[2])
         if not nobody and match[2][:4].lower() != b"your":
             yield Span(*match.span())
-    for match in compiled(_SPOKEN).finditer(shape.data):
+    for match in compile_pattern(_SPOKEN).finditer(shape.data):
         before = shape.data[max(match.start() - _BEFORE_SPOKEN, 0) : match.start()]
         name = match[0].lower().partition(b" at ")[0]
-        if not name.isalpha() or compiled(_WRITE_TO).search(before):
+        if not name.isalpha() or compile_pattern(_WRITE_TO).search(before):
             yield Span(*match.span())
 
 

@@ -1,8 +1,13 @@
 """National numbers of European countries. Rules of their check digits as the issuing offices publish them."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.personal.checks import has_date, is_date, luhn, mod_11_10, weighted
-from evaluators.leaks.personal.numbered import any_number, free, named, told
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.personal.checks import has_date, is_date, luhn, mod_11_10, weighted
+from ragtide.evaluators.leaks.personal.number_detectors import (
+    any_number,
+    number_beside_label,
+    number_by_shape,
+    number_near_label,
+)
 
 _DNI = "TRWAGMYFPDXBNJZSQVHLCKE"
 _NOBODYS_NINO = {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
@@ -185,21 +190,21 @@ def _snils(digits: str) -> bool:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    free(
+    number_by_shape(
         *("gb_nino", "a British National Insurance number"),
         *(r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2} ?[A-D]", _nino),
     ),
-    named(
+    number_beside_label(
         *("gb_nino", "a British National Insurance number", r"national insurance|\bnino\b|\bNI (?:no|num)"),
         r"[A-Z]{2} ?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2} ?[A-Z]?",
     ),
-    told("gb_nhs", "an NHS number", r"\bnhs", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", _nhs),
-    told(
+    number_near_label("gb_nhs", "an NHS number", r"\bnhs", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", _nhs),
+    number_near_label(
         *("de_steuer_id", "a German tax number"),
         r"steuer id|steuerliche identi|identifikationsnummer|steuernummer|idnr|tax (?:id|number)|\btin\b",
         *(_ELEVEN, _steuer_id),
     ),
-    told(
+    number_near_label(
         *(
             "de_social_insurance",
             "a German social insurance number",
@@ -208,21 +213,21 @@ DETECTORS: tuple[Detector, ...] = (
         ),
         *(r"[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-Z] ?[0-9]{2} ?[0-9]", any_number),
     ),
-    free(
+    number_by_shape(
         *("fr_nir", "a French social security number"),
         r"[12][0-9]{2}(?:0[1-9]|1[0-2])(?:[0-9]{2}|2[ABab])[0-9]{8}|"
         r"[12][ .][0-9]{2}[ .](?:0[1-9]|1[0-2]|[2-9][0-9])[ .](?:[0-9]{2}|2[ABab])[ .][0-9]{3}[ .][0-9]{3}"
         r"[ .-][0-9]{2}",
         _nir,
     ),
-    free(
+    number_by_shape(
         "es_dni",
         "a Spanish identity number",
         r"[0-9]{8}[ -]?[A-HJ-NP-TV-Z]|[0-9]{2}\.[0-9]{3}\.[0-9]{3}[ -]?[A-HJ-NP-TV-Z]",
         _dni,
     ),
-    free("es_nie", "a Spanish foreigner's number", r"[XYZ][ -]?[0-9]{7}[ -]?[A-HJ-NP-TV-Z]", _nie),
-    told(
+    number_by_shape("es_nie", "a Spanish foreigner's number", r"[XYZ][ -]?[0-9]{7}[ -]?[A-HJ-NP-TV-Z]", _nie),
+    number_near_label(
         *(
             "es_nuss",
             "a Spanish social security number",
@@ -230,119 +235,131 @@ DETECTORS: tuple[Detector, ...] = (
         ),
         *(r"[0-9]{2}[ /-]?[0-9]{7,8}[ /-]?[0-9]{2}", _nuss),
     ),
-    free(
+    number_by_shape(
         *("it_codice_fiscale", "an Italian tax code"),
         r"(?i:[A-Z]{3} ?[A-Z]{3} ?[0-9LMNPQRSTUV]{2}[ABCDEHLMPRST][0-9LMNPQRSTUV]{2} ?[A-Z][0-9LMNPQRSTUV]{3}[A-Z])",
         codice_fiscale,
         unlike=True,
     ),
-    told("nl_bsn", "a Dutch citizen service number", r"\bbsn|burger service|citizen service|sofi n", _NINE, _bsn),
-    free("be_national", "a Belgian national number", r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", _belgian),
-    told(
+    number_near_label(
+        "nl_bsn", "a Dutch citizen service number", r"\bbsn|burger service|citizen service|sofi n", _NINE, _bsn
+    ),
+    number_by_shape(
+        "be_national", "a Belgian national number", r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", _belgian
+    ),
+    number_near_label(
         "be_national",
         "a Belgian national number",
         r"rijksregister|registre national|numero national|national (?:register|number)|\bniss\b|\binsz\b",
         r"[0-9]{2}[ .-]?[0-9]{2}[ .-]?[0-9]{2}[ .-]?[0-9]{3}[ .-]?[0-9]{2}",
         _belgian,
     ),
-    told("pl_pesel", "a Polish identity number", r"pesel", r"[0-9]{11}", _pesel),
-    told("pl_nip", "a Polish tax number", r"\bnip\b", r"[0-9]{3}-?[0-9]{2,3}-?[0-9]{2}-?[0-9]{2,3}", _nip),
-    free("se_personnummer", "a Swedish identity number", r"(?:19|20)?[0-9]{6}[-+][0-9]{4}", _personnummer),
-    told(
+    number_near_label("pl_pesel", "a Polish identity number", r"pesel", r"[0-9]{11}", _pesel),
+    number_near_label("pl_nip", "a Polish tax number", r"\bnip\b", r"[0-9]{3}-?[0-9]{2,3}-?[0-9]{2}-?[0-9]{2,3}", _nip),
+    number_by_shape("se_personnummer", "a Swedish identity number", r"(?:19|20)?[0-9]{6}[-+][0-9]{4}", _personnummer),
+    number_near_label(
         "se_personnummer",
         "a Swedish identity number",
         r"person(?:al identity |al )?n|\bpers\.? ?n|\bpnr\b|samordningsn|swedish",
         r"(?:19|20)?[0-9]{6}[-+]?[0-9]{4}",
         _personnummer,
     ),
-    free("fi_hetu", "a Finnish identity code", r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-FHJ-NPR-Y]", _hetu),
-    told(
+    number_by_shape("fi_hetu", "a Finnish identity code", r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-FHJ-NPR-Y]", _hetu),
+    number_near_label(
         "no_fodselsnummer",
         "a Norwegian identity number",
         r"f.{1,2}dselsn|\bfnr\b|person n|personal n|national id|norwegian|\bd nummer",
         r"[0-9]{6} ?[0-9]{5}",
         _fodselsnummer,
     ),
-    free("dk_cpr", "a Danish identity number", r"[0-9]{6}-[0-9]{4}", _checked_cpr),
-    told(
+    number_by_shape("dk_cpr", "a Danish identity number", r"[0-9]{6}-[0-9]{4}", _checked_cpr),
+    number_near_label(
         "dk_cpr",
         "a Danish identity number",
         r"\bcpr|person n|personal identification n|danish",
         r"[0-9]{6}-?[0-9]{4}",
         _cpr,
     ),
-    told("ie_pps", "an Irish public service number", r"\bpps|personal public service", r"[0-9]{7}[A-W][A-IW]?", _pps),
-    told(
+    number_near_label(
+        "ie_pps", "an Irish public service number", r"\bpps|personal public service", r"[0-9]{7}[A-W][A-IW]?", _pps
+    ),
+    number_near_label(
         "pt_nif",
         "a Portuguese tax number",
         r"\bnif\b|contribuinte|identificacao fiscal|numero fiscal|tax (?:id|number)|portuguese",
         _NINE,
         _nif,
     ),
-    told(
+    number_near_label(
         "at_social_insurance",
         "an Austrian insurance number",
         r"sozialversicherung|\bsv n|versicherungsn|social (?:security|insurance)",
         r"[0-9]{4}[ /-]?[0-9]{2}[ .]?[0-9]{2}[ .]?[0-9]{2}",
         _austrian,
     ),
-    free("ch_ahv", "a Swiss insurance number", r"756\.?[0-9]{4}\.?[0-9]{4}\.?[0-9]{2}", _ahv),
-    free("cz_rodne_cislo", "a Czech or Slovak birth number", r"[0-9]{6}/[0-9]{4}", _rodne_cislo),
-    told(
+    number_by_shape("ch_ahv", "a Swiss insurance number", r"756\.?[0-9]{4}\.?[0-9]{4}\.?[0-9]{2}", _ahv),
+    number_by_shape("cz_rodne_cislo", "a Czech or Slovak birth number", r"[0-9]{6}/[0-9]{4}", _rodne_cislo),
+    number_near_label(
         "cz_rodne_cislo",
         "a Czech or Slovak birth number",
         r"rodne(?:ho|mu|m)? c|\br\. ?c\b|\brc\b|birth number",
         r"[0-9]{6} ?/? ?[0-9]{4}",
         _rodne_cislo,
     ),
-    told("ro_cnp", "a Romanian identity number", r"\bcnp|cod(?:ul)? numeric", r"[1-9][0-9]{12}", _cnp),
-    told("bg_egn", "a Bulgarian identity number", r"\begn\b|unified civil|edinen grazdanski", r"[0-9]{10}", _egn),
-    told("hr_oib", "a Croatian identity number", r"\boib\b|osobni identifikacijski", r"[0-9]{11}", mod_11_10),
-    told("gr_amka", "a Greek insurance number", r"\bamka\b", r"[0-9]{11}", _amka),
-    told(
+    number_near_label("ro_cnp", "a Romanian identity number", r"\bcnp|cod(?:ul)? numeric", r"[1-9][0-9]{12}", _cnp),
+    number_near_label(
+        "bg_egn", "a Bulgarian identity number", r"\begn\b|unified civil|edinen grazdanski", r"[0-9]{10}", _egn
+    ),
+    number_near_label(
+        "hr_oib", "a Croatian identity number", r"\boib\b|osobni identifikacijski", r"[0-9]{11}", mod_11_10
+    ),
+    number_near_label("gr_amka", "a Greek insurance number", r"\bamka\b", r"[0-9]{11}", _amka),
+    number_near_label(
         "tr_tckn",
         "a Turkish identity number",
         r"\btckn?\b|\bt\.?c\.? ?(?:no|num|id)|kimlik|turkish id",
         r"[1-9][0-9]{10}",
         _tckn,
     ),
-    told(
+    number_near_label(
         "ee_isikukood",
         "an Estonian or Lithuanian identity code",
         r"isikukood|asmens kod|\ba\. ?k\b|personal (?:id(?:entification)? )?code|id code|estonian|lithuanian",
         r"[1-6][0-9]{10}",
         _isikukood,
     ),
-    free("ru_snils", "a Russian insurance number", r"[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}", _snils),
-    told(
+    number_by_shape("ru_snils", "a Russian insurance number", r"[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}", _snils),
+    number_near_label(
         "ru_snils", "a Russian insurance number", r"snils", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{2}", _snils
     ),
-    told("ru_inn", "a Russian taxpayer number", r"\binn\b|taxpayer", r"[0-9]{12}", _inn),
-    told("gr_afm", "a Greek tax number", r"\bafm\b|greek tax", r"[0-9]{9}", _afm),
-    told(
+    number_near_label("ru_inn", "a Russian taxpayer number", r"\binn\b|taxpayer", r"[0-9]{12}", _inn),
+    number_near_label("gr_afm", "a Greek tax number", r"\bafm\b|greek tax", r"[0-9]{9}", _afm),
+    number_near_label(
         "lv_personas_kods",
         "a Latvian identity code",
         r"personas kod|latvian|\bp\. ?k\b",
         r"[0-9]{6}-?[0-9]{5}",
         _latvian,
     ),
-    told("hu_taj", "a Hungarian insurance number", r"\btaj\b", r"[0-9]{3}[ .-]?[0-9]{3}[ .-]?[0-9]{3}", _taj),
-    told("hu_tax", "a Hungarian tax number", r"adoazonosito|hungarian tax", r"[0-9]{10}", _hungarian_tax),
-    told(
+    number_near_label(
+        "hu_taj", "a Hungarian insurance number", r"\btaj\b", r"[0-9]{3}[ .-]?[0-9]{3}[ .-]?[0-9]{3}", _taj
+    ),
+    number_near_label("hu_tax", "a Hungarian tax number", r"adoazonosito|hungarian tax", r"[0-9]{10}", _hungarian_tax),
+    number_near_label(
         "is_kennitala",
         "an Icelandic identity number",
         r"kennital[au]|icelandic|\bkt\b",
         r"[0-9]{6}-?[0-9]{4}",
         _kennitala,
     ),
-    told(
+    number_near_label(
         "jmbg",
         "an identity number of former Yugoslavia",
         r"\bemso\b|\bu?jmbg\b|\bembg\b|matic(?:ni|en) broj",
         r"[0-9]{13}",
         _jmbg,
     ),
-    named(
+    number_beside_label(
         "ua_rnokpp", "a Ukrainian taxpayer number", r"\brnokpp\b|\bipn\b|identifikacijnij kod|ukrainian", r"[0-9]{10}"
     ),
 )

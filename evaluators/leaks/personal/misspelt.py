@@ -1,7 +1,7 @@
 """Identity numbers whose check digit is wrong: mistyped or half invented, they still say whose number is meant."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.personal.numbered import named
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.personal.number_detectors import number_beside_label
 
 _LEAST_DIGITS, _LEAST_MIXED, _MOST = 9, 7, 18  # characters of digits alone (a date has eight), and with letters
 _FEWEST_DIGITS, _FEW = 5, 3  # different characters; fewer are a filler
@@ -29,7 +29,7 @@ def _is_meant(text: str) -> bool:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    named(
+    number_beside_label(
         *("national_id", "an identity number", _LABELS),
         r"(?:[A-Z]-)?[A-Z]{0,6}[0-9][0-9A-Z]{0,17}(?:[ ./-](?:[0-9][0-9A-Z]{0,12}|[A-Z]\b)){0,6}",
         _is_meant,

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span, stands_alone
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _LONG_GROUP = 3  # digits; eight groups of two are the bytes of something else
 _DIGIT = 9
@@ -104,17 +104,17 @@ _LEADING = frozenset(
 _LED = ("ed", "ing")  # blocked, pinging
 
 
-def find(shape: Formatted) -> Iterator[Span]:
+def find(shape: ByteText) -> Iterator[Span]:
     """Addresses that can name a machine of somebody's: no loopback, netmask or network.
 
     Four small numbers behind a word such as "version" or the name of something, or of one digit each, are a version's
     or a section's, unless a word says that they are an address.
     """
-    for match in compiled(_FOUR).finditer(shape.data):
+    for match in compile_pattern(_FOUR).finditer(shape.data):
         start, end = match.span()
         if end - start <= 15 and stands_alone(shape.text, start, end) and _is_host(shape, start, end):
             yield Span(start, end)
-    for match in compiled(_SIX).finditer(shape.data):
+    for match in compile_pattern(_SIX).finditer(shape.data):
         start, end = match.span()
         candidate = shape.text[start:end]
         if candidate.endswith(":") and not candidate.endswith("::"):
@@ -123,7 +123,7 @@ def find(shape: Formatted) -> Iterator[Span]:
             yield Span(start, end)
 
 
-def _is_host(shape: Formatted, start: int, end: int) -> bool:
+def _is_host(shape: ByteText, start: int, end: int) -> bool:
     try:
         octets = IPv4Address(shape.text[start:end]).packed
     except AddressValueError:
@@ -132,17 +132,17 @@ def _is_host(shape: Formatted, start: int, end: int) -> bool:
     if octets[0] in (0, 127, 255) or of_network or shape.text[end : end + 2] == "/0":
         return False
     before = shape.data[max(start - _BEFORE, 0) : start]
-    if compiled(_PINNED).search(before) or compiled(r"^\.[A-Za-z]").search(shape.data[end : end + 2]):
+    if compile_pattern(_PINNED).search(before) or compile_pattern(r"^\.[A-Za-z]").search(shape.data[end : end + 2]):
         return False
     if octets[0] >= _SMALL:
         return True
-    words = list(compiled(_WORDS).finditer(before))
+    words = list(compile_pattern(_WORDS).finditer(before))
     if words:
         return words[-1][1] is None
     near = before + b" " + shape.data[end : end + _AFTER]
-    if max(octets) >= _TRAFFIC and compiled(_TRAFFIC_WORDS).search(near):
+    if max(octets) >= _TRAFFIC and compile_pattern(_TRAFFIC_WORDS).search(near):
         return True
-    named = compiled(_NAMED).search(before)
+    named = compile_pattern(_NAMED).search(before)
     word = named[1].decode("latin-1").lower() if named else ""
     return (not word or word in _LEADING or word.endswith(_LED)) and max(octets) > _DIGIT and octets[3] != 0
 

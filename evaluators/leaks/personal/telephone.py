@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import PHONE
-from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.labels import BESIDE, behind, called, is_counted, is_something_else
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.personal.numbering import NumberingPlans
+from ragtide.evaluators.leaks.byte_text import ByteText, Span, stands_alone
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import PHONE
+from ragtide.evaluators.leaks.labels import BESIDE, is_counted, is_something_else, label_behind_pattern, label_pattern
+from ragtide.evaluators.leaks.patterns import compile_pattern
+from ragtide.evaluators.leaks.personal.numbering import NumberingPlans
 
 _DIGITS = 7  # shorter numbers are anything
 _DIALLED_ABROAD = 12  # digits behind 00, at least
@@ -80,7 +80,7 @@ _WRITTEN = r"\+?\(?[0-9][0-9 ()./-]{5,18}[0-9]"
 _LEADING, _SIGNED = frozenset(b".:=>\"'|*"), 3  # signs, and how far before the number
 _BARE_DIGITS = 9  # without a sign before them: of "a handy 1234567" none is called
 _LABELLED = (
-    rf"(?:(?i:{called(_CALLED)}{_PART_OF_NAME}){_OWNER}(?i:{BESIDE})|"
+    rf"(?:(?i:{label_pattern(_CALLED)}{_PART_OF_NAME}){_OWNER}(?i:{BESIDE})|"
     rf"{_LETTERED}[ *]{{0,3}}|{PHONE}[^0-9+(\n]{{0,12}}?|"
     rf"(?i:({_ASKED})(?: (?:me|us|him|her|them|at|on|my|our|the|number|cell|"
     r"mobile|line|back|support|now|today|or|is|al|au|op|pod|numer|numero|unter|para|no|mij|pa|mig|meg|sie|uns|mich|"
@@ -92,7 +92,7 @@ _CALLED_BEHIND = (
     r"\b(0[0-9]{8,11}|[2-9][0-9]{9}) ?"
     r"\((?i:mobile|cell|phone|tel|fax|whatsapp|home|work|office|mobil|handy|movil|portable)\b"
 )
-_NAMED_BEHIND = rf"({_WRITTEN})(?i:{behind(_CALLED)})"
+_NAMED_BEHIND = rf"({_WRITTEN})(?i:{label_behind_pattern(_CALLED)})"
 _MOST_DIGITS = 15  # E.164
 _ASKED_DIGITS = 10  # of "reach 1000000 people" none is called
 _DATE = (
@@ -105,7 +105,7 @@ _RESULT = r"^ ?= ?-?[0-9]"  # what stands before it was a sum
 _NOUGHTS = r"(?:[ .,]?000){2,}$"
 
 
-def find(shape: Formatted, region: str) -> Iterator[Span]:
+def find(shape: ByteText, region: str) -> Iterator[Span]:
     """Numbers that may be dialled, grouped as people group them or called telephone numbers; bare digits are ids.
 
     Raises `TooMany` after 2,000 candidates, which is not the same as having found none.
@@ -126,10 +126,10 @@ def find(shape: Formatted, region: str) -> Iterator[Span]:
                 yield Span(start, end)
 
 
-def _international(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
+def _international(shape: ByteText, plans: NumberingPlans) -> Iterator[Span]:
     """With "+" or 00 and a country's code, the latter grouped."""
     text = shape.text
-    for match in compiled(_INTERNATIONAL).finditer(shape.data):
+    for match in compile_pattern(_INTERNATIONAL).finditer(shape.data):
         start, end = match.start(), _with_extension(shape, match.end())
         number = text[start : match.end()]
         dialled = number[0] == "0"
@@ -137,7 +137,7 @@ def _international(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
             continue
         if dialled and is_something_else(shape, start):
             continue
-        if compiled(_NOUGHTS).search(match[0]) or not stands_alone(
+        if compile_pattern(_NOUGHTS).search(match[0]) or not stands_alone(
             text, start, end, "-/" if number[0] == "+" else "-/."
         ):
             continue
@@ -148,22 +148,22 @@ def _international(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
         )
         if grouped or plans.possible("+" + number.lstrip("(+0 ")):
             yield Span(start, end)
-    for match in compiled(_IN_QUERY).finditer(shape.data):
+    for match in compile_pattern(_IN_QUERY).finditer(shape.data):
         if plans.possible("+" + match[1].decode("latin-1")):
             yield Span(*match.span(1))
 
 
-def _bracketed(shape: Formatted) -> Iterator[Span]:
+def _bracketed(shape: ByteText) -> Iterator[Span]:
     """Three, three and four digits with brackets, hyphens or points between them, and other area codes in brackets."""
-    for match in compiled(rf"{_NORTH_AMERICAN}|{_BRACKETED}").finditer(shape.data):
+    for match in compile_pattern(rf"{_NORTH_AMERICAN}|{_BRACKETED}").finditer(shape.data):
         start, end = match.start(), _with_extension(shape, match.end())
         if stands_alone(shape.text, start, end, "-./") and not is_something_else(shape, start):
             yield Span(start, end)
 
 
-def _labelled(shape: Formatted) -> Iterator[Span]:
+def _labelled(shape: ByteText) -> Iterator[Span]:
     """What the words before call a telephone number, however it is written."""
-    for match in compiled(_LABELLED).finditer(shape.data):
+    for match in compile_pattern(_LABELLED).finditer(shape.data):
         start, end = match.start(2), _with_extension(shape, match.end(2))
         number = match[2].decode("latin-1")
         digits = sum(map(str.isdigit, number))
@@ -175,18 +175,18 @@ def _labelled(shape: Formatted) -> Iterator[Span]:
     yield from _called_behind(shape)
 
 
-def _called_behind(shape: Formatted) -> Iterator[Span]:
+def _called_behind(shape: ByteText) -> Iterator[Span]:
     """What the words behind call a telephone number."""
-    for match in compiled(_CALLED_BEHIND).finditer(shape.data):
+    for match in compile_pattern(_CALLED_BEHIND).finditer(shape.data):
         if stands_alone(shape.text, match.start(1), match.end(1), "-."):
             yield Span(*match.span(1))
-    for match in compiled(_NAMED_BEHIND).finditer(shape.data):
+    for match in compile_pattern(_NAMED_BEHIND).finditer(shape.data):
         enough = _BARE_DIGITS <= sum(map(str.isdigit, match[1].decode("latin-1"))) <= _MOST_DIGITS
         if enough and not _is_date(match[1]) and stands_alone(shape.text, match.start(1), match.end(1)):
             yield Span(*match.span(1))
 
 
-def _enough(shape: Formatted, match: Any) -> int:
+def _enough(shape: ByteText, match: Any) -> int:
     """How many digits a number must have that is called so: more where they are bare and no sign leads to them."""
     number, start = match[2], match.start(2)
     if not number.isdigit():
@@ -197,9 +197,9 @@ def _enough(shape: Formatted, match: Any) -> int:
     return _DIGITS if signed or number[:1] == b"0" else _BARE_DIGITS
 
 
-def _trunk(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
+def _trunk(shape: ByteText, plans: NumberingPlans) -> Iterator[Span]:
     """Grouped, with the leading 0 of calls within a country."""
-    for match in compiled(_TRUNK).finditer(shape.data):
+    for match in compile_pattern(_TRUNK).finditer(shape.data):
         start, end = match.span()
         digits = sum(map(str.isdigit, shape.text[start:end]))
         if digits not in _TRUNK_DIGITS or _is_date(match[0]) or not _stands_apart(shape, start, end):
@@ -208,25 +208,25 @@ def _trunk(shape: Formatted, plans: NumberingPlans) -> Iterator[Span]:
             yield Span(start, end)
 
 
-def _stands_apart(shape: Formatted, start: int, end: int) -> bool:
+def _stands_apart(shape: ByteText, start: int, end: int) -> bool:
     """Whether it is no part of a row of numbers: 9 223 372 036 854, or lottery numbers."""
     before, after = shape.data[max(start - 2, 0) : start], shape.data[end : end + 2]
     in_row = (before[1:] == b" " and before[:1].isdigit()) or (after[:1] == b" " and after[1:].isdigit())
     return not in_row and stands_alone(shape.text, start, end, "-./")
 
 
-def _grouped(shape: Formatted, region: str, taken: bytearray, plans: NumberingPlans) -> Iterator[Span]:
+def _grouped(shape: ByteText, region: str, taken: bytearray, plans: NumberingPlans) -> Iterator[Span]:
     """Numbers that are valid in the region, grouped as there."""
     from phonenumbers import Leniency, PhoneNumberMatcher
 
     text = shape.text
-    for run in compiled(_RUN).finditer(shape.data):
+    for run in compile_pattern(_RUN).finditer(shape.data):
         start, end = run.span()
-        groups = compiled(r"[0-9]+").findall(shape.data, start, end)
+        groups = compile_pattern(r"[0-9]+").findall(shape.data, start, end)
         if sum(map(len, groups)) < _DIGITS or 1 in taken[start:end]:
             continue
         marked = b"+" in run[0] or b"(" in run[0]
-        if not marked and (not 1 < len(groups) <= _GROUPS or compiled(r"[0-9]+\.[0-9]+").fullmatch(run[0])):
+        if not marked and (not 1 < len(groups) <= _GROUPS or compile_pattern(r"[0-9]+\.[0-9]+").fullmatch(run[0])):
             continue
         if _is_date(run[0]):
             continue
@@ -235,29 +235,29 @@ def _grouped(shape: Formatted, region: str, taken: bytearray, plans: NumberingPl
         first = max(start - 1, 0)
         for match in PhoneNumberMatcher(text[first : end + 3], region, leniency=Leniency.STRICT_GROUPING):
             start, after = first + match.start, shape.data[first + match.end : first + match.end + _EXTENDED]
-            reckoned = compiled(_RESULT).search(after) is not None
+            reckoned = compile_pattern(_RESULT).search(after) is not None
             if _is_written_as_one(match.raw_string) and not reckoned and not is_something_else(shape, start):
                 yield Span(start, first + match.end)
 
 
-def _with_extension(shape: Formatted, end: int) -> int:
-    extension = compiled(_EXTENSION).search(shape.data[end : end + _EXTENDED])
+def _with_extension(shape: ByteText, end: int) -> int:
+    extension = compile_pattern(_EXTENSION).search(shape.data[end : end + _EXTENDED])
     return end + int(extension.end()) if extension else end
 
 
 def _is_date(number: bytes) -> bool:
-    return compiled(_DATE).search(number) is not None
+    return compile_pattern(_DATE).search(number) is not None
 
 
 def _is_written_as_one(number: str) -> bool:
     """Whether it starts with "+" or has its digits grouped; 2147483648 has neither, nor has the sum a + 2784375."""
     if number[0] == "+":
         return number[1] != " "
-    groups = compiled(r"[0-9]+").findall(number.encode("latin-1", "replace"))
+    groups = compile_pattern(r"[0-9]+").findall(number.encode("latin-1", "replace"))
     return (
         len(groups) > 1
         and max(map(len, groups)) <= _LONGEST_GROUP
-        and not compiled(_JUMBLED).search(number.encode("latin-1", "replace"))
+        and not compile_pattern(_JUMBLED).search(number.encode("latin-1", "replace"))
     )
 
 

@@ -1,9 +1,14 @@
 """Numbers of vehicles and their licence plates."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import PLATE
-from evaluators.leaks.labels import BESIDE
-from evaluators.leaks.personal.numbered import any_number, free, named, told
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import PLATE
+from ragtide.evaluators.leaks.labels import BESIDE
+from ragtide.evaluators.leaks.personal.number_detectors import (
+    any_number,
+    number_beside_label,
+    number_by_shape,
+    number_near_label,
+)
 
 _SHORTEST_PLATE = 4  # letters and digits
 _VIN_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", (*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)), strict=True))
@@ -50,10 +55,14 @@ _PLATE = (
 _REGISTRATION = r"registration|\breg\b|\bvr[mn]\b"
 
 DETECTORS: tuple[Detector, ...] = (
-    free("vin", "a vehicle's number", r"\b[A-HJ-NPR-Z0-9]{13}[0-9]{4}\b", _is_vin),
-    told("vin", "a vehicle's number", _VEHICLE, r"[A-HJ-NPR-Z0-9]{17}", _is_mixed),  # Europe's have no check digit
-    told("vin", "a vehicle's number", r"vehicle|\bcar\b|\btruck\b|\bvan\b", r"[A-HJ-NPR-Z0-9]{17}", _is_vin),
-    named(
+    number_by_shape("vin", "a vehicle's number", r"\b[A-HJ-NPR-Z0-9]{13}[0-9]{4}\b", _is_vin),
+    number_near_label(
+        "vin", "a vehicle's number", _VEHICLE, r"[A-HJ-NPR-Z0-9]{17}", _is_mixed
+    ),  # Europe's have no check digit
+    number_near_label(
+        "vin", "a vehicle's number", r"vehicle|\bcar\b|\btruck\b|\bvan\b", r"[A-HJ-NPR-Z0-9]{17}", _is_vin
+    ),
+    number_beside_label(
         "licence_plate",
         "a licence plate",
         _PLATE,
@@ -62,13 +71,13 @@ DETECTORS: tuple[Detector, ...] = (
         _is_plate,
         mark=PLATE,
     ),
-    told(
+    number_near_label(
         *("licence_plate", "a licence plate", r"plaque"),
         r"[A-Z]{2}[ -]?[0-9]{3}[ -]?[A-Z]{2}",  # France's; so is called what is on teeth and on walls, too
         _is_plate,
         gap=BESIDE,
     ),
-    told(
+    number_near_label(
         *("licence_plate", "a licence plate", rf"{_REGISTRATION}|\bplate\b"),
         # Those of the United Kingdom, France and Italy, Germany, the Netherlands, California.
         r"[A-Z]{2}[0-9]{2} ?[A-Z]{3}|[A-Z]{2}[ -]?[0-9]{3}[ -]?[A-Z]{2}|[A-Z]{1,3}-[A-Z]{1,2} [0-9]{1,4}|"

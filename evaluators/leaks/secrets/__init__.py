@@ -1,7 +1,7 @@
 """What opens something: keys, tokens, passwords."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.secrets import (
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.secrets import (
     api_key,
     credentials,
     key_block,

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 from math import log2
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import KEY
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.secrets.assigned import ARGUMENT, CALL, IS, OF, QUOTED, SIGN, Assigned, assigned
-from evaluators.leaks.secrets.placeholder import is_code, is_made_up, is_name, is_row
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import KEY
+from ragtide.evaluators.leaks.patterns import compile_pattern
+from ragtide.evaluators.leaks.secrets.assignments import ARGUMENT, CALL, IS, OF, QUOTED, SIGN, Assignment, assignments
+from ragtide.evaluators.leaks.secrets.placeholder import is_code, is_made_up, is_name, is_row
 
 _SHORTEST = 12
 _SHORTEST_SAID = 16  # where only prose names it
@@ -123,7 +123,7 @@ def entropy(text: str) -> float:
     return -sum(share * log2(share) for share in (text.count(c) / len(text) for c in set(text)))
 
 
-def _opens(found: Assigned, shortest: int) -> bool:
+def _opens(found: Assignment, shortest: int) -> bool:
     """Whether it is long and random enough to be a key."""
     value = found.value
     if len(value) < shortest or any(map(str.isspace, value)) or is_made_up(value) or is_name(value) or is_row(value):
@@ -136,7 +136,7 @@ def _opens(found: Assigned, shortest: int) -> bool:
     return (mixed or _is_random(value)) and entropy(value) >= _LEAST_BITS
 
 
-def _is_of_log(found: Assigned) -> bool:
+def _is_of_log(found: Assignment) -> bool:
     """Whether it is a session's number, as logs have it in each line, and not what a cookie brings back."""
     named = re.search(r"(?i)session[_-]?id|\bsid", found.match[0].decode("latin-1"))
     return named is not None and re.fullmatch("[0-9a-f-]+", found.value) is not None and b"JSESS" not in found.match[0]
@@ -155,29 +155,29 @@ def _is_of_signs(value: str) -> bool:
     return len(value) >= _SHORTEST_OF_SIGNS and len(_ALL_SIGNS.intersection(value)) >= _LEAST_SIGNS and not template
 
 
-def _find_assigned(shape: Formatted) -> Iterator[Span]:
-    for found in assigned(shape, _ASSIGNED):
-        is_call = compiled(_CALLED_ON).search(shape.data[found.end : found.end + 2]) is not None
+def _find_assigned(shape: ByteText) -> Iterator[Span]:
+    for found in assignments(shape, _ASSIGNED):
+        is_call = compile_pattern(_CALLED_ON).search(shape.data[found.end : found.end + 2]) is not None
         words = _WORD.findall((found.match[1] or b"").decode("latin-1"))
         if is_call or not _HARMLESS.isdisjoint(map(str.lower, words)) or _is_of_log(found):
             continue
         if _opens(found, _SHORTEST):
             yield Span(found.start, found.end)
-    for found in assigned(shape, _CALLED):
+    for found in assignments(shape, _CALLED):
         if _opens(found, _SHORTEST):
             yield Span(found.start, found.end)
-    for found in assigned(shape, _SECRET):
+    for found in assignments(shape, _SECRET):
         value = found.value
         mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _SIGNS.isdisjoint(value)
         if mixed and not is_code(value) and not is_made_up(value) and value[0] not in _SIGNS:
             yield Span(found.start, found.end)
 
 
-def _find_said(shape: Formatted) -> Iterator[Span]:
+def _find_said(shape: ByteText) -> Iterator[Span]:
     for pattern in (_SAID, _BESIDE, _BEHIND):
-        for found in assigned(shape, pattern):
+        for found in assignments(shape, pattern):
             first = found.match.start() + 1  # of "csrf token" the match begins at the blank
-            before = compiled(_WORD_BEFORE).search(shape.data[max(first - _WORD_LONG, 0) : first])
+            before = compile_pattern(_WORD_BEFORE).search(shape.data[max(first - _WORD_LONG, 0) : first])
             harmless = before and before[1].decode("latin-1").lower() in _HARMLESS
             if not harmless and _opens(found, _SHORTEST_SAID):
                 yield Span(found.start, found.end)

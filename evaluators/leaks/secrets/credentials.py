@@ -3,10 +3,10 @@
 from base64 import b64decode
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.secrets.placeholder import is_made_up, is_name, is_nobodys
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
+from ragtide.evaluators.leaks.secrets.placeholder import is_made_up, is_name, is_nobodys
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}://"
 _IN_URL = (
@@ -25,16 +25,16 @@ _ON_COMMAND_LINE = (
 _SHORT = 16  # a word behind "bearer" or "basic" is not a token
 
 
-def _in_url(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_IN_URL).finditer(shape.data):
+def _in_url(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_IN_URL).finditer(shape.data):
         start, end = match.span(1)
         user, password = match[2].decode("latin-1"), match[3].decode("latin-1")
         if password[0] not in "$<{%*[" and "xxx" not in password.lower() and not is_nobodys(user, password):
             yield Span(start, end)
 
 
-def _in_header(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_HEADER).finditer(shape.data):
+def _in_header(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_HEADER).finditer(shape.data):
         value = match[1].decode("latin-1").rstrip(".")
         named = match[0][:13].lower() == b"authorization"
         looks_random = any(map(str.isdigit, value)) or (value != value.lower() and value.endswith("="))
@@ -43,9 +43,9 @@ def _in_header(shape: Formatted) -> Iterator[Span]:
             yield Span(start, start + len(value))
 
 
-def _in_auth(shape: Formatted) -> Iterator[Span]:
+def _in_auth(shape: ByteText) -> Iterator[Span]:
     """What is a user, a colon and a password in base64."""
-    for match in compiled(_AUTH).finditer(shape.data):
+    for match in compile_pattern(_AUTH).finditer(shape.data):
         try:
             user, colon, password = b64decode(match[1] + b"==").decode("ascii").partition(":")
         except ValueError:
@@ -54,8 +54,8 @@ def _in_auth(shape: Formatted) -> Iterator[Span]:
             yield Span(*match.span(1))
 
 
-def _on_command_line(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_ON_COMMAND_LINE).finditer(shape.data):
+def _on_command_line(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_ON_COMMAND_LINE).finditer(shape.data):
         value = match[1].decode("latin-1")
         user, _, password = value.partition(":")
         if value[0] not in "$<{*" and ":$" not in value and not is_nobodys(user, password or user):

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.secrets.password import is_strong, opens
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
+from ragtide.evaluators.leaks.secrets.password import is_strong, opens
 
 _USER, _PASS = r"(?:user(?:name)?|usr|uid)", r"(?:pass(?:word|wd)?|pwd?)"
 _ABROAD = (
@@ -25,17 +25,17 @@ _EACH = (
 _ADDRESS = re.compile(r"[0-9A-Fa-f]*:[0-9A-Fa-f:.%]*")  # what an IPv6 address has behind its first group
 
 
-def _find_pair(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_PAIR).finditer(shape.data):
+def _find_pair(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_PAIR).finditer(shape.data):
         start, end = match.span(2)
         value = shape.text[start:end]
         if opens(value, quoted=False) and not _ADDRESS.fullmatch(value):
             yield Span(start, end)
 
 
-def _find_each(shape: Formatted) -> Iterator[Span]:
+def _find_each(shape: ByteText) -> Iterator[Span]:
     """Both with their names, in words that prose has, too: only what is no word counts."""
-    for match in compiled(_EACH).finditer(shape.data):
+    for match in compile_pattern(_EACH).finditer(shape.data):
         start, end = match.span(2)
         if is_strong(shape.text[start:end]) and opens(shape.text[start:end], quoted=False):
             yield Span(start, end)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.labels import BESIDE, called, is_counted, labelled
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.labels import BESIDE, is_counted, label_pattern, search_by_label
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _LABELS = (
     r"\botp\b|\bpasscode|\btotp\b|one time (?:pass ?code|pass ?word|code|pin)|(?:verification|verify|confirmation|"
@@ -30,16 +30,16 @@ _THE_CODE = r"(?i)\bthe code (?:is |was )?([0-9]{6})(?:[^0-9A-Za-z]|$)|\b([0-9]{
 _YEAR = len("2025")
 
 
-def _find(shape: Formatted) -> Iterator[Span]:
-    for start, end in labelled(_LABELS, _VALUE, BESIDE)(shape):
+def _find(shape: ByteText) -> Iterator[Span]:
+    for start, end in search_by_label(_LABELS, _VALUE, BESIDE)(shape):
         if not any(map(str.isdigit, shape.text[start:end])):
             continue
         if end - start > _YEAR or shape.text[start : start + 2] not in ("19", "20"):
             yield Span(start, end)
 
 
-def _find_the_code(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_THE_CODE).finditer(shape.data):
+def _find_the_code(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_THE_CODE).finditer(shape.data):
         start, end = match.span(match.lastindex)
         if not is_counted(shape, start, end):
             yield Span(start, end)
@@ -47,7 +47,7 @@ def _find_the_code(shape: Formatted) -> Iterator[Span]:
 
 _NAME = "a one-time code"
 DETECTORS: tuple[Detector, ...] = (
-    Detector("one_time_code", _NAME, (rf"(?i:{called(_LABELS)})",), _find),
+    Detector("one_time_code", _NAME, (rf"(?i:{label_pattern(_LABELS)})",), _find),
     Detector(
         "one_time_code",
         _NAME,

@@ -1,7 +1,7 @@
 """Tokens of more providers, all of one kind: one does the same about each of them."""
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.secrets.provider_token import token
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.secrets.provider_token import token
 
 _TOKENS: tuple[tuple[str, str], ...] = (  # mark, pattern
     (r"shp(?:at|ca|pa|ss)_", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),  # Shopify

@@ -3,12 +3,22 @@
 import re
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import PASSWORD
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.secrets.assigned import ARGUMENT, BARE, CALL, IS, OF, QUOTED, SIGN, Assigned, assigned
-from evaluators.leaks.secrets.placeholder import is_code, is_name
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import PASSWORD
+from ragtide.evaluators.leaks.patterns import compile_pattern
+from ragtide.evaluators.leaks.secrets.assignments import (
+    ARGUMENT,
+    BARE,
+    CALL,
+    IS,
+    OF,
+    QUOTED,
+    SIGN,
+    Assignment,
+    assignments,
+)
+from ragtide.evaluators.leaks.secrets.placeholder import is_code, is_name
 
 _SHORTEST, _LONGEST = 6, 128
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]{2}")  # words that go on behind it
@@ -159,8 +169,8 @@ def is_strong(value: str) -> bool:
     )
 
 
-def _find_assigned(shape: Formatted) -> Iterator[Span]:
-    for found in assigned(shape, _ASSIGNED):
+def _find_assigned(shape: ByteText) -> Iterator[Span]:
+    for found in assignments(shape, _ASSIGNED):
         name = found.match[1] or found.match[2] or b""
         spelt_out = len(name) >= _SPELT_OUT or name.lower() == b"pwd"
         is_pin = found.value.isdigit() and spelt_out and len(found.value) >= _PIN
@@ -170,24 +180,24 @@ def _find_assigned(shape: Formatted) -> Iterator[Span]:
             yield Span(found.start, found.end)
 
 
-def _is_parameter(shape: Formatted, found: Assigned) -> bool:
+def _is_parameter(shape: ByteText, found: Assignment) -> bool:
     """Whether it stands in a URL's query or a connection string (";Pwd=..."), where no words do."""
     start = found.match.start()
     return shape.data[start - 1 : start] in (b"&", b"?", b";") and shape.data[found.start - 1 : found.start] == b"="
 
 
-def _find_called(shape: Formatted) -> Iterator[Span]:
+def _find_called(shape: ByteText) -> Iterator[Span]:
     """In a call: lists of the fields of a form are written so, too, and seldom mix letters with digits and signs."""
-    for found in assigned(shape, _CALLED):
+    for found in assignments(shape, _CALLED):
         if opens(found.value, quoted=False):
             yield Span(found.start, found.end)
 
 
-def _is_anothers(shape: Formatted, found: Assigned) -> bool:
+def _is_anothers(shape: ByteText, found: Assignment) -> bool:
     """Whether it is a word of a sentence ("user123's choice"), what follows a form's field (<password>@host) or a key's
     name ("clave de API").
     """
-    if compiled(_KEY_OF_API).search(shape.data[found.match.start() : found.start]):
+    if compile_pattern(_KEY_OF_API).search(shape.data[found.match.start() : found.start]):
         return True
     if found.quoted:
         return False
@@ -196,22 +206,22 @@ def _is_anothers(shape: Formatted, found: Assigned) -> bool:
     )
 
 
-def _find_said(shape: Formatted) -> Iterator[Span]:
+def _find_said(shape: ByteText) -> Iterator[Span]:
     for pattern in (_SAID, _BESIDE, _WITH):
-        for found in assigned(shape, pattern):
+        for found in assignments(shape, pattern):
             is_pin = found.value.isdigit() and len(found.value) >= _PIN
             if is_pin or opens(found.value, found.quoted and pattern is _SAID):
                 yield Span(found.start, found.end)
     for pattern in (_PROSE_BESIDE, _SHORT_BESIDE, _BEHIND):
-        for found in assigned(shape, pattern):
+        for found in assignments(shape, pattern):
             if is_strong(found.value) and opens(found.value, quoted=False):
                 yield Span(found.start, found.end)
 
 
-def _find_option(shape: Formatted) -> Iterator[Span]:
+def _find_option(shape: ByteText) -> Iterator[Span]:
     """On a command line."""
     for pattern in (_OPTION, _OF_A_COMMAND):
-        for found in assigned(shape, pattern):
+        for found in assignments(shape, pattern):
             if opens(found.value, found.quoted):
                 yield Span(found.start, found.end)
 

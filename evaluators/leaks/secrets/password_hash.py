@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _B64 = r"[A-Za-z0-9./+=_-]"
 _SHAPES = (
@@ -23,11 +23,11 @@ _NAMED = (
 )
 
 
-def find(shape: Formatted) -> Iterator[Span]:
+def find(shape: ByteText) -> Iterator[Span]:
     """Each with its salt."""
-    for match in compiled("|".join(f"(?:{each})" for each in _SHAPES)).finditer(shape.data):
+    for match in compile_pattern("|".join(f"(?:{each})" for each in _SHAPES)).finditer(shape.data):
         yield Span(*match.span())
-    for match in compiled(_NAMED).finditer(shape.data):
+    for match in compile_pattern(_NAMED).finditer(shape.data):
         yield Span(*match.span(1))
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _OPENING = r"[\"'`*]{0,3}(?: (?:is|are|was|ist|est|es))?\s{0,2}[:=]?[\"'`*]{0,3}\s{1,4}[\"'`]?"
 _SEED = (  # of twelve words or more (BIP 39)
@@ -52,13 +52,13 @@ _PROSE = frozenset(
 )
 
 
-def _find_seed(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_SEED).finditer(shape.data):
+def _find_seed(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_SEED).finditer(shape.data):
         yield Span(*match.span(1))
 
 
-def _find_passphrase(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_PASSPHRASE).finditer(shape.data):
+def _find_passphrase(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_PASSPHRASE).finditer(shape.data):
         words = match[match.lastindex].decode("latin-1").lower().split()
         if _PROSE.isdisjoint(words):
             yield Span(*match.span(match.lastindex))

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span, stands_alone
-from evaluators.leaks.patterns import compiled
+from ragtide.evaluators.leaks.byte_text import ByteText, Span, stands_alone
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
 
 _SHAPE = r"\b[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}\b"
 _FEW = 6  # different characters; fewer are a filler
 
 
-def _find(shape: Formatted) -> Iterator[Span]:
-    for match in compiled(_SHAPE).finditer(shape.data):
+def _find(shape: ByteText) -> Iterator[Span]:
+    for match in compile_pattern(_SHAPE).finditer(shape.data):
         start, end = match.span()
         text = shape.text[start:end]
         mixed = any(map(str.isdigit, text)) and any(map(str.isalpha, text))

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from functools import partial
 
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.formatted import Formatted, Span
-from evaluators.leaks.patterns import compiled
-from evaluators.leaks.secrets.placeholder import is_name
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.patterns import compile_pattern
+from ragtide.evaluators.leaks.secrets.placeholder import is_name
 
 _FEW = 6  # different characters behind the mark; fewer are a filler such as xxxxxxxx
 # A token begins where a word does, or behind a name's "_", a line end as JSON writes it, a percent-encoded sign.
@@ -14,8 +14,8 @@ _START = r"(?:\b|_|\\[nrt]|%[0-9A-Fa-f]{2})"
 _URL_SAFE = r"[A-Za-z0-9_-]"
 
 
-def _find(shape: Formatted, pattern: str, digit: bool) -> Iterator[Span]:
-    for match in compiled(rf"{_START}({pattern})").finditer(shape.data):
+def _find(shape: ByteText, pattern: str, digit: bool) -> Iterator[Span]:
+    for match in compile_pattern(rf"{_START}({pattern})").finditer(shape.data):
         value = match[match.lastindex].decode("latin-1")
         if len(set(value[4:])) < _FEW or is_name(value):
             continue

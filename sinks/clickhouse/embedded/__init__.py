@@ -3,6 +3,6 @@
 Loopback only. Every request needs the key that lies in the data directory.
 """
 
-from sinks.clickhouse.embedded.process import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.embedded.process import EmbeddedClickHouse
 
 __all__ = ["EmbeddedClickHouse"]

@@ -1,21 +1,23 @@
-"""`python -m sinks.clickhouse.embedded DIRECTORY PORT`: serve DIRECTORY until SIGTERM. Port 0 picks a free one."""
+"""`python -m ragtide.sinks.clickhouse.embedded DIRECTORY PORT`: serve DIRECTORY until SIGTERM. Port 0: a free one."""
 
 import argparse
 import logging
 import sys
 from pathlib import Path
 
-from evaluators.errors import ConfigError
-from sinks.clickhouse.embedded.server import serve
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.embedded.confinement import begin_without_secrets
+from ragtide.sinks.clickhouse.embedded.server import serve
 
 
 def main() -> int:
     """0 after SIGTERM or SIGINT; 2 where a person must change something, with one line on stderr that says what."""
-    parser = argparse.ArgumentParser(prog="python -m sinks.clickhouse.embedded", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ragtide.sinks.clickhouse.embedded", description=__doc__)
     parser.add_argument("directory", type=Path, help="data directory; holds the key and the port too")
     parser.add_argument("port", type=int, help="port on 127.0.0.1; 0 picks a free one")
     parser.add_argument("--with-parent", action="store_true", help="stop when stdin is closed")
     arguments = parser.parse_args()
+    begin_without_secrets()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
         serve(arguments.directory, arguments.port, with_parent=arguments.with_parent)

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from typing import Protocol
 
-from evaluators.errors import BadRecord
+from ragtide.evaluators.errors import BadRecord
 
 # What one request may hold, packed or not; a block of 10,000 rows is a few MB.
 MAX_BYTES = 1 << 30

@@ -1,37 +1,41 @@
-"""What lies in an embedded server's directory beside the data: its lock, its key, its port and its log."""
+"""What lies in an embedded server's directory beside the data: its lock, its keys, its port and its log."""
 
 import contextlib
 import fcntl
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from evaluators.errors import ConfigError
+from ragtide.evaluators.errors import ConfigError
 
 
 class DataDirectory:
-    """Names the files; only the owner of the directory can read the key."""
+    """Names the files; only the owner of the directory can read them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.data = path / "data"
         self.log = path / "server.log"
         self._lock = path / "lock"
-        self._key = path / "key"
+        self.key_file = path / "key"
+        self.reader_key_file = path / "reader-key"
         self._port = path / "port"
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """The directory is this process's own; ConfigError where another process serves it.
 
         The kernel gives the lock back when the process dies, however it dies.
         """
-        if odd := sorted(set(str(self.path)) & set("*?{}")):
+        if odd := sorted(set(str(self.path)) & set("*?{}&")):
             raise ConfigError(f"a data directory must not have {' '.join(odd)} in its path: {self.path}")
+        if not str(self.path).isprintable():  # the engine's configuration names it
+            raise ConfigError(f"a data directory must not have control characters in its path: {self.path}")
         try:
-            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._make_private()
             handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise ConfigError(f"cannot use {self.path} as data directory: {error.strerror}") from None
@@ -46,25 +50,30 @@ class DataDirectory:
         finally:
             os.close(handle)
 
-    def key(self) -> str:
-        """The key that clients send as password; made at the first call, the same ever after."""
-        with contextlib.suppress(FileExistsError):
-            draft = self._key.with_suffix(f".{os.getpid()}")
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(secrets.token_urlsafe(32))
-            try:
-                os.link(draft, self._key)  # never seen half-written, and the first of two writers wins
-            finally:
-                draft.unlink()
-        return self._key.read_text()
+    def _make_private(self) -> None:
+        """Make the directory, or take away what others may do with one that was made before, and with its files."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.path.stat().st_mode & stat.S_ISVTX:
+            raise ConfigError(f"{self.path} is shared by users of this machine: choose a directory of its own")
+        self.path.chmod(0o700)
+        for path in self.path.iterdir():
+            if not path.is_symlink():
+                path.chmod(0o700 if path.is_dir() else 0o600)
 
-    def emptied_incoming(self) -> Path:
-        """Where inserts lie while they are read; what a killed server left there was never acknowledged."""
-        incoming = self.path / "incoming"
-        shutil.rmtree(incoming, ignore_errors=True)
-        incoming.mkdir(mode=0o700)
-        return incoming
+    def key(self) -> str:
+        """Return the key for reading and writing, the clients' password; made at the first call, then always it."""
+        return _secret(self.key_file)
+
+    def reader_key(self) -> str:
+        """Return the key that reads only; made at the first call, then always it."""
+        return _secret(self.reader_key_file)
+
+    def make_empty(self, name: str) -> Path:
+        """Make an empty folder for this run; what a killed server left there was never acknowledged."""
+        folder = self.path / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        return folder
 
     def write_port(self, port: int) -> None:
         """Say where this process listens; readers never see half a line."""
@@ -83,3 +92,16 @@ class DataDirectory:
     def forget_port(self) -> None:
         """Nobody listens."""
         self._port.unlink(missing_ok=True)
+
+
+def _secret(path: Path) -> str:
+    with contextlib.suppress(FileExistsError):
+        draft = path.with_suffix(f".{os.getpid()}")
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_urlsafe(32))
+        try:
+            os.link(draft, path)  # never seen half-written, and the first of two writers wins
+        finally:
+            draft.unlink()
+    return path.read_text()

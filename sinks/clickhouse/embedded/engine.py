@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sinks.clickhouse.embedded.errors import SYNTAX_ERROR, UNKNOWN_SETTING, EngineError
-from sinks.clickhouse.embedded.storage import Storage, refuse
+from ragtide.sinks.clickhouse.embedded.checks import check
+from ragtide.sinks.clickhouse.embedded.errors import SYNTAX_ERROR, UNKNOWN_FORMAT, UNKNOWN_SETTING, EngineError
+from ragtide.sinks.clickhouse.embedded.storage import Storage, refuse
 
 # An insert whose data follows in the body; the engine's parser takes every other statement as it stands.
 _NAME = rb"(?:`[^`]*+`|[^\s(`.]++)"  # possessive: a long statement is looked at once
@@ -17,6 +18,7 @@ _INSERT = re.compile(
     rb"\s*+(?P<settings>SETTINGS\s[^\n;]*?\s)?\s*+FORMAT\s++(?P<format>\w++)[^\S\n]*+(?:;|\n|$)",
     re.IGNORECASE,
 )
+_OF_PYTHON = {"arrowtable", "dataframe", "debug"}  # names that chDB takes for objects in its own process
 _SETTING = re.compile(r"[a-z][a-z0-9_.]*", re.IGNORECASE)
 _READS = re.compile(rb"\s*+(?:SELECT|WITH|SHOW|DESC|DESCRIBE|EXISTS|EXPLAIN|CHECK|USE|SET)\b", re.IGNORECASE)
 
@@ -30,13 +32,14 @@ class Statement:
     format: str = "TabSeparated"
     settings: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
+    read_only: bool = False
 
 
 class Engine:
     """One process may hold a directory; its statements run in parallel, from any thread."""
 
-    def __init__(self, data: Path, incoming: Path) -> None:
-        self._storage = Storage(data, incoming)
+    def __init__(self, data: Path, incoming: Path, configuration: Path) -> None:
+        self._storage = Storage(data, incoming, configuration)
         self._incoming = incoming
 
     def run(self, statement: Statement) -> bytes:
@@ -46,11 +49,15 @@ class Engine:
             self._storage.probe()  # an insert's data is its own probe
         try:
             with self._storage.connection() as connection:
+                text = (insert["target"] + (insert["settings"] or b"") if insert else statement.text).decode()
+                check(text, lambda said: _normalize(connection, said), read_only=statement.read_only)
                 _prepare(connection, statement)
                 if insert:
                     self._insert(connection, insert, statement.text[insert.end() :])
                     return b""
-                answer = connection.query(statement.text.decode(), statement.format, params=dict(statement.parameters))
+                if statement.format.lower() in _OF_PYTHON:
+                    raise EngineError(f"Code: {UNKNOWN_FORMAT}. DB::Exception: Unknown format. (UNKNOWN_FORMAT)")
+                answer = connection.query(text, statement.format, params=dict(statement.parameters))
                 return bytes(answer.bytes())
         except UnicodeDecodeError:
             raise EngineError(f"Code: {SYNTAX_ERROR}. DB::Exception: Not UTF-8. (SYNTAX_ERROR)") from None
@@ -62,7 +69,7 @@ class Engine:
                 file.write(data)
                 file.flush()
                 target, settings, data_format = ((part or b"").decode() for part in insert.groups())
-                connection.query(f"{target} FROM INFILE '{_escaped(file.name)}' {settings} FORMAT {data_format}")
+                connection.query(f"{target} FROM INFILE '{_escape(file.name)}' {settings} FORMAT {data_format}")
         except OSError as error:
             refuse(error)
 
@@ -73,12 +80,20 @@ class Engine:
 
 def _prepare(connection: Any, statement: Statement) -> None:
     if statement.database:
-        connection.query(f"USE `{_escaped(statement.database)}`")
-    for name, value in statement.settings.items():
+        connection.query(f"USE `{_escape(statement.database)}`")
+    settings = dict(statement.settings)
+    if statement.read_only:  # last: it forbids further changes. 1 is stricter than 2 and may be asked for.
+        settings["readonly"] = "1" if settings.pop("readonly", "") == "1" else "2"
+    for name, value in settings.items():
         if not _SETTING.fullmatch(name):
             raise EngineError(f"Code: {UNKNOWN_SETTING}. DB::Exception: Unknown setting. (UNKNOWN_SETTING)")
-        connection.query(f"SET {name} = '{_escaped(value)}'")
+        connection.query(f"SET {name} = '{_escape(value)}'")
 
 
-def _escaped(text: str) -> str:
+def _normalize(connection: Any, text: str) -> str:
+    answer = connection.query(f"SELECT normalizeQuery('{_escape(text)}')", "RawBLOB")
+    return bytes(answer.bytes()).decode(errors="replace")
+
+
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "\\'").replace("`", "\\`")

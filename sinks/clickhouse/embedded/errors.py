@@ -3,7 +3,9 @@
 import re
 
 SYNTAX_ERROR = 62
+UNKNOWN_FORMAT = 73
 UNKNOWN_SETTING = 115
+READONLY = 164
 UNKNOWN_EXCEPTION = 1002
 _CODE = re.compile(r"Code: (\d+)\.")
 

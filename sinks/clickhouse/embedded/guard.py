@@ -1,30 +1,44 @@
-"""Who may ask: a program on this machine that knows the key. Never a web page."""
+"""Who may ask: a program on this machine that knows a key. Never a web page."""
 
+import enum
 import hmac
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 # What ClickHouse itself answers when user or password are wrong.
 AUTHENTICATION_FAILED = 516
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
-def refusal(headers: Mapping[str, str], query: Mapping[str, str], port: int, key: str) -> str:
-    """Why the request is turned away, or "" where it may pass.
+class Access(enum.Enum):
+    """What a key allows."""
+
+    NONE = "none"
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Keys:
+    """The keys of a server: the password decides, whatever the name of the user."""
+
+    write: str
+    read: str
+
+    def access(self, headers: Mapping[str, str], query: Mapping[str, str]) -> Access:
+        """Tell what the key of the request allows; any text may stand in its place."""
+        password = _bytes(_password(headers, query))
+        allowed = Access.READ if hmac.compare_digest(password, _bytes(self.read)) else Access.NONE
+        return Access.WRITE if hmac.compare_digest(password, _bytes(self.write)) else allowed
+
+
+def not_local(headers: Mapping[str, str], port: int) -> str:
+    """Why the request cannot come from a program that means this server, or "".
 
     A page in a browser can post to a loopback port, under a name of its own too (DNS rebinding): it always sends
     `Origin` or `Sec-Fetch-Site`, and its `Host` is not this machine's.
     """
-    if foreign := not_local(headers, port):
-        return foreign
-    if not hmac.compare_digest(_password(headers, query).encode(), key.encode()):
-        return "Authentication failed: the password is the key in the file `key` of the data directory"
-    return ""
-
-
-def not_local(headers: Mapping[str, str], port: int) -> str:
-    """Why the request cannot come from a program that means this server, or ""."""
     if "Origin" in headers or any(name.lower().startswith("sec-fetch-") for name in headers):
         return "Requests from web pages are refused"
     if headers.get("Host", "") not in {*_LOCAL_NAMES, *(f"{name}:{port}" for name in _LOCAL_NAMES)}:
@@ -40,6 +54,11 @@ def _password(headers: Mapping[str, str], query: Mapping[str, str]) -> str:
     if scheme.lower() == "basic":
         try:
             return b64decode(credentials, validate=True).decode().partition(":")[2]
-        except (Base64Error, UnicodeDecodeError):
+        except ValueError:  # not Base64, not ASCII, not UTF-8
             return ""
     return query.get("password", "")
+
+
+def _bytes(text: str) -> bytes:
+    """Encode any text that a request may hold: bytes that are not UTF-8 come as surrogates."""
+    return text.encode("utf-8", "replace")

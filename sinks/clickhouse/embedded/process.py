@@ -10,9 +10,10 @@ from types import TracebackType
 
 from pydantic import SecretStr
 
-from evaluators.errors import ConfigError
-from sinks.clickhouse.embedded.directory import DataDirectory
-from sinks.settings import ClickHouseSettings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.embedded.confinement import harmless_environment
+from ragtide.sinks.clickhouse.embedded.directory import DataDirectory
+from ragtide.sinks.settings import ClickHouseSettings
 
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 20.0
@@ -34,8 +35,13 @@ class EmbeddedClickHouse:
         """How to reach it while it runs, whoever started it; the key is in here."""
         port = self.port or self._files.read_port()
         if port is None:
-            raise ConfigError(f"no embedded ClickHouse runs on {self._files.path}: start one with `ragwatch local`")
+            raise ConfigError(f"no embedded ClickHouse runs on {self._files.path}: start one with `ragtide local`")
         return ClickHouseSettings(url=f"http://127.0.0.1:{port}", user="default", password=SecretStr(self._files.key()))
+
+    @property
+    def reader_settings(self) -> ClickHouseSettings:
+        """How to reach it to read only, for people and Grafana; the key for reading is in here."""
+        return self.settings.model_copy(update={"password": SecretStr(self._files.reader_key())})
 
     @property
     def pid(self) -> int | None:
@@ -51,11 +57,12 @@ class EmbeddedClickHouse:
             said_before = log.tell()
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "sinks.clickhouse.embedded"),
+                    *(sys.executable, "-m", "ragtide.sinks.clickhouse.embedded"),
                     *(str(self._files.path), str(self.port), "--with-parent"),
                 ],
                 stdin=subprocess.PIPE,  # closed by the kernel when this process dies, whichever way
                 stdout=log,
+                env=harmless_environment(),
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is the parent's to handle: it may still have to write
             )

@@ -14,12 +14,14 @@ from pathlib import Path
 
 from aiohttp import web
 
-from evaluators.errors import BadRecord, ConfigError
-from sinks.clickhouse.embedded import guard
-from sinks.clickhouse.embedded.bodies import MAX_BYTES, unpack
-from sinks.clickhouse.embedded.directory import DataDirectory
-from sinks.clickhouse.embedded.engine import Engine, Statement
-from sinks.clickhouse.embedded.errors import EngineError
+from ragtide.evaluators.errors import BadRecord, ConfigError
+from ragtide.sinks.clickhouse.embedded import guard
+from ragtide.sinks.clickhouse.embedded.access import write_configuration
+from ragtide.sinks.clickhouse.embedded.bodies import MAX_BYTES, unpack
+from ragtide.sinks.clickhouse.embedded.confinement import confine
+from ragtide.sinks.clickhouse.embedded.directory import DataDirectory
+from ragtide.sinks.clickhouse.embedded.engine import Engine, Statement
+from ragtide.sinks.clickhouse.embedded.errors import EngineError
 
 HOST = "127.0.0.1"
 _PARALLEL = 8  # statements at a time; further ones wait their turn
@@ -38,6 +40,7 @@ _TRANSPORT = frozenset(
 # HTTP statuses that ClickHouse gives to error codes; 500 to the rest. Clients go by the code, in a header.
 _STATUS = {62: 400, 60: 404, 81: 404, 115: 404, guard.AUTHENTICATION_FAILED: 403}
 _REQUEST_IS_WRONG = 36  # BAD_ARGUMENTS
+_WRONG_KEY = "Authentication failed: the password is the key in the file `key` or `reader-key` of the data directory"
 
 
 def serve(directory: Path, port: int, *, with_parent: bool = False) -> None:
@@ -45,12 +48,18 @@ def serve(directory: Path, port: int, *, with_parent: bool = False) -> None:
 
     Raises ConfigError where the directory or the port is taken.
     """
+    os.umask(0o077)
     files = DataDirectory(directory)
-    with files.locked(), _listening(port) as listener:
+    with files.lock(), _listening(port) as listener:
         files.forget_port()
-        engine = Engine(files.data, files.emptied_incoming())
+        keys = guard.Keys(write=files.key(), read=files.reader_key())
+        incoming, scratch = files.make_empty("incoming"), files.make_empty("scratch")
+        configuration = write_configuration(files.make_empty("engine"), scratch)
+        files.data.mkdir(mode=0o700, exist_ok=True)
+        confine(files.path, readable=configuration.parent, writable=[files.data, incoming], scratch=scratch)
+        engine = Engine(files.data, incoming, configuration)
         try:
-            asyncio.run(_serve(files, engine, listener, with_parent))
+            asyncio.run(_serve(files, engine, keys, listener, with_parent))
         finally:
             files.forget_port()
             engine.close()
@@ -71,7 +80,9 @@ def _listening(port: int) -> Iterator[socket.socket]:
         yield listener
 
 
-async def _serve(files: DataDirectory, engine: Engine, listener: socket.socket, with_parent: bool) -> None:
+async def _serve(
+    files: DataDirectory, engine: Engine, keys: guard.Keys, listener: socket.socket, with_parent: bool
+) -> None:
     port = int(listener.getsockname()[1])
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -81,7 +92,7 @@ async def _serve(files: DataDirectory, engine: Engine, listener: socket.socket, 
         loop.add_reader(sys.stdin.fileno(), _stop_at_end_of_stdin, loop, stop)
     with ThreadPoolExecutor(_PARALLEL, "statement") as threads:
         application = web.Application(client_max_size=MAX_BYTES)
-        application.router.add_route("*", "/{path:.*}", Interface(engine, threads, port, files.key()).handle)
+        application.router.add_route("*", "/{path:.*}", Interface(engine, threads, port, keys).handle)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_S, auto_decompress=False)
         await runner.setup()
         await web.SockSite(runner, listener).start()
@@ -95,20 +106,23 @@ async def _serve(files: DataDirectory, engine: Engine, listener: socket.socket, 
 class Interface:
     """Answers one request after the other; holds nothing between them."""
 
-    def __init__(self, engine: Engine, threads: ThreadPoolExecutor, port: int, key: str) -> None:
-        self._engine, self._threads, self._port, self._key = engine, threads, port, key
+    def __init__(self, engine: Engine, threads: ThreadPoolExecutor, port: int, keys: guard.Keys) -> None:
+        self._engine, self._threads, self._port, self._keys = engine, threads, port, keys
 
     async def handle(self, request: web.Request) -> web.Response:
         """The rows, or the engine's code and message."""
         if request.path == "/ping":
             foreign = guard.not_local(request.headers, self._port)
             return web.Response(status=403, text=foreign) if foreign else web.Response(text="Ok.\n")
-        if refusal := guard.refusal(request.headers, request.query, self._port, self._key):
+        if refusal := guard.not_local(request.headers, self._port):
             return _error(guard.AUTHENTICATION_FAILED, refusal, "AUTHENTICATION_FAILED")
+        access = self._keys.access(request.headers, request.query)
+        if access is guard.Access.NONE:
+            return _error(guard.AUTHENTICATION_FAILED, _WRONG_KEY, "AUTHENTICATION_FAILED")
         if request.path not in ("/", "/query"):
             return web.Response(status=404, text="There is no such path; ClickHouse's interface is at /\n")
         try:
-            statement = await _statement(request)
+            statement = await _statement(request, access)
         except BadRecord as error:
             return _error(_REQUEST_IS_WRONG, error.detail, "BAD_ARGUMENTS")
         try:
@@ -122,7 +136,7 @@ class Interface:
         return web.Response(body=answer, headers={"X-ClickHouse-Summary": "{}", "X-ClickHouse-Timezone": "UTC"})
 
 
-async def _statement(request: web.Request) -> Statement:
+async def _statement(request: web.Request, access: guard.Access) -> Statement:
     """SQL is in the URL, in the body, or begins in one and goes on in the other; or in a form."""
     given = dict(request.query)
     if request.content_type == "multipart/form-data":
@@ -137,14 +151,13 @@ async def _statement(request: web.Request) -> Statement:
     settings = {
         name: value for name, value in given.items() if name not in _TRANSPORT and not name.startswith("param_")
     }
-    if request.method in ("GET", "HEAD"):
-        settings["readonly"] = "2"  # as ClickHouse has it; last, because it forbids further settings
     return Statement(
         text=b"\n".join(parts),
         database=given.get("database", request.headers.get("X-ClickHouse-Database", "")),
         format=given.get("default_format", "TabSeparated"),
         settings=settings,
         parameters={name.removeprefix("param_"): value for name, value in given.items() if name.startswith("param_")},
+        read_only=access is guard.Access.READ or request.method != "POST",  # by a GET as ClickHouse has it
     )
 
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from evaluators.errors import ConfigError
-from sinks.clickhouse.embedded.errors import EngineError
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.embedded.errors import EngineError
 
 _FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
 _PROBE_BYTES = 1 << 20  # what the engine itself wants free before it writes a part
@@ -26,12 +26,13 @@ _log = logging.getLogger(__name__)
 class Storage:
     """Connections to the engine of one directory, from any thread. One process may hold a directory."""
 
-    def __init__(self, data: Path, incoming: Path) -> None:
+    def __init__(self, data: Path, incoming: Path, configuration: Path) -> None:
         try:
             self._chdb = importlib.import_module("chdb")
         except ModuleNotFoundError:
-            raise ConfigError("the embedded ClickHouse is not installed: pip install 'ragwatch[local]'") from None
+            raise ConfigError("the embedded ClickHouse is not installed: pip install 'ragtide[local]'") from None
         self._data = data
+        self._at = f"{data}?config-file={configuration}"
         self._incoming = incoming
         self._lock = threading.Lock()
         self._users = 0
@@ -48,7 +49,7 @@ class Storage:
         self._enter()
         try:
             try:
-                with contextlib.closing(self._chdb.connect(str(self._data))) as connection:
+                with contextlib.closing(self._chdb.connect(self._at)) as connection:
                     yield connection
             except (self._chdb.ChdbError, RuntimeError) as error:
                 raise EngineError(str(error)) from None
@@ -72,7 +73,7 @@ class Storage:
             self._keeper = None
 
     def _open(self) -> None:
-        self._keeper = self._chdb.connect(str(self._data))  # the engine lives as long as one connection does
+        self._keeper = self._chdb.connect(self._at)  # the engine lives as long as one connection does
         self._identity = _identity(self._data)
         self._failed = self._failed_writes()
         self._damaged = False
@@ -108,7 +109,7 @@ class Storage:
 
     def _failed_writes(self) -> int:
         """Since this process began; on a connection of its own, free of a statement's settings."""
-        with contextlib.closing(self._chdb.connect(str(self._data))) as connection:
+        with contextlib.closing(self._chdb.connect(self._at)) as connection:
             return int(bytes(connection.query(_FAILED_WRITES, "TabSeparated").bytes()) or 0)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count, takewhile
 from pathlib import Path
 
-from sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.chaos.harness.run import Stage, run_seed
 from tests.chaos.harness.schedule import schedule
 from tests.chaos.harness.verdict import Verdict

@@ -1,4 +1,4 @@
-"""`ragwatch` with a guarantee taken out: a slice is acknowledged as soon as it is handed to the writer.
+"""`ragtide` with a guarantee taken out: a slice is acknowledged as soon as it is handed to the writer.
 
 To show that the harness finds what then is lost.
 """
@@ -7,24 +7,24 @@ import asyncio
 import sys
 from unittest.mock import patch
 
-from sinks.refusal import SetAside
-from sinks.rows import Block
-from stream.cli import main
-from stream.lanes import serve
-from stream.lanes.writer import Writer
+from ragtide.sinks.bisect import RejectedRow
+from ragtide.sinks.rows import Block
+from ragtide.stream.cli import main
+from ragtide.stream.worker import lane
+from ragtide.stream.worker.writer import Writer
 
 
 class EarlyWriter(Writer):
     """Says that a block is stored when it is not, and takes however many come."""
 
-    async def put(self, block: Block) -> "asyncio.Future[list[SetAside]]":
-        self.waiting_rows = sys.maxsize
+    async def put(self, block: Block) -> "asyncio.Future[list[RejectedRow]]":
+        self.max_pending_rows = sys.maxsize
         await super().put(block)
-        stored: asyncio.Future[list[SetAside]] = asyncio.get_running_loop().create_future()
+        stored: asyncio.Future[list[RejectedRow]] = asyncio.get_running_loop().create_future()
         stored.set_result([])
         return stored
 
 
 if __name__ == "__main__":
-    with patch.object(serve, "Writer", EarlyWriter):
+    with patch.object(lane, "Writer", EarlyWriter):
         main()

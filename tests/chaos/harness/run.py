@@ -5,22 +5,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from tests.chaos.harness.model import EVALUATORS, SEGMENTS, SIZES_S, expected
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from tests.chaos.harness.hostile import HOSTILE, Hostile, offsets_taken, send_hostile
+from tests.chaos.harness.model import EVALUATOR_TASKS, EVALUATORS, SEGMENTS, SIZES_S, expected
 from tests.chaos.harness.scene import Scene
 from tests.chaos.harness.schedule import schedule
 from tests.chaos.harness.spoiled_inserts import SpoiledInserts
 from tests.chaos.harness.traffic import Ledger, Poison, Sent, ledger
 from tests.chaos.harness.verdict import Verdict, judge
-from tests.chaos.processes import RAGWATCH
+from tests.chaos.processes import RAGTIDE
 from tests.failures.site import Sections, Site
 from tests.infra.fresh_database import fresh_database
 from tests.infra.kafka_clients import consumer_of, producer_of
@@ -35,6 +37,7 @@ SECTIONS: Sections = {
     "kafka": {"session_timeout_s": 4.0, "heartbeat_s": 1.0, "rebalance_timeout_s": 5.0},
     "worker": {"slice_records": 50, "block_rows": 500, "block_wait_ms": 100, "drain_s": 3.0},
     "evaluators": {"enabled": list(EVALUATORS)},
+    "evaluators.tasks": {id_: list(tasks) for id_, tasks in EVALUATOR_TASKS.items()},
     "clickhouse": {"timeout_s": 5.0},
     "windows": {"sizes_s": list(SIZES_S)},
     "windows.segments": SEGMENTS,
@@ -65,11 +68,18 @@ class Trial:
     inserts: SpoiledInserts
     scene: Scene
     sent: int = 0
+    hostile: list[Hostile] = field(default_factory=list)
 
     def send(self, messages: Sequence[Sent | Poison], seconds: float = 0.0) -> None:
         """Each once, in order, evenly over so many seconds; the brokers have them when this returns."""
         asyncio.run(_send(self.site.broker.bootstrap, self.site.topic, messages, seconds))
         self.sent += len(messages)
+
+    def send_hostile(self) -> None:
+        """One batch of every hostile kind, in a partition after the other; the brokers have them when this returns."""
+        number = len(self.hostile)
+        partition = number // len(HOSTILE) % PARTITIONS
+        self.hostile += send_hostile(self.site.broker.bootstrap, self.site.topic, partition, number)
 
     def stored(self) -> int:
         """How many traces there are so far."""
@@ -77,34 +87,38 @@ class Trial:
 
     def unread(self) -> int:
         """How many of the messages no worker committed; all, while the brokers do not say."""
+        sent = self.sent + len(self.hostile) // len(HOSTILE) * offsets_taken()
         with suppress(KafkaError, OSError):
-            return max(0, self.sent - self.site.committed())
-        return self.sent
+            return max(0, sent - self.site.committed())
+        return sent
 
     def verdict(self, of: Ledger, drain_s: float = 150, settle_s: float = 90) -> Verdict:
         """Once everything is read, windows have come to rest (or not, in time), worker and jobs are stopped."""
-        wanted = expected(of)
+        wanted = expected(of, self.hostile)
         until(lambda: self.unread() == 0, drain_s)
         unread = self.unread()
         until(lambda: judge(self.database, wanted).clean, settle_s)
         self.scene.leave()
         verdict = judge(self.database, wanted)
         verdict.unread, verdict.ended = unread, self.scene.ended
-        letters = asyncio.run(_values(self.site.broker.bootstrap, self.site.dead_topic))
-        verdict.lost += len({poison.message() for poison in of.poison} - letters)
+        letters = asyncio.run(_letters(self.site.broker.bootstrap, self.site.dead_topic))
+        verdict.lost += len({poison.message() for poison in of.poison} - {letter.value for letter in letters})
+        verdict.lost += len(set(self.hostile) - {_hostile_of(letter) for letter in letters})
         return verdict
 
 
 @contextmanager
 def trial(
-    stage: Stage, worker: Sequence[str] = RAGWATCH, tables: Callable[[Database], None] = lambda _: None
+    stage: Stage, worker: Sequence[str] = RAGTIDE, tables: Callable[[Database], None] = lambda _: None
 ) -> Iterator[Trial]:
     """A new installation on the stage, at work; `tables` may change its tables first."""
     with fresh_database(stage.clickhouse) as database, SpoiledInserts(database.settings) as inserts:
         tables(database)
         site = Site(stage.directory, stage.broker, inserts.settings, SECTIONS, PARTITIONS)
-        with site.up(), Scene(site.config, stage.clickhouse, stage.broker, inserts, worker) as scene:
-            yield Trial(site, database, inserts, scene)
+        scene = Scene(site.config, stage.clickhouse, stage.broker, inserts, worker, lambda: made.send_hostile())
+        made = Trial(site, database, inserts, scene)
+        with site.up(), scene:
+            yield made
 
 
 def run_seed(stage: Stage, seed: int, seconds: float) -> Verdict:
@@ -130,17 +144,23 @@ async def _send(bootstrap: str, topic: str, messages: Sequence[Sent | Poison], s
         await asyncio.gather(*waiting)
 
 
-async def _values(bootstrap: str, topic: str) -> set[bytes]:
-    """Of every record that its one partition holds now."""
+async def _letters(bootstrap: str, topic: str) -> list[Any]:
+    """Every record that its one partition holds now."""
     async with consumer_of(bootstrap, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
         partition = TopicPartition(topic, 0)
         consumer.assign([partition])
         end = (await consumer.end_offsets([partition]))[partition]
-        found: set[bytes] = set()
+        found: list[Any] = []
         while await consumer.position(partition) < end:
             for records in (await consumer.getmany(timeout_ms=500)).values():
-                found.update(record.value for record in records)
+                found += records
         return found
+
+
+def _hostile_of(letter: Any) -> Hostile:
+    """What a dead letter says of itself."""
+    told = {name: value.decode() for name, value in letter.headers if name.startswith("dlq.")}
+    return Hostile(int(told["dlq.partition"]), int(told["dlq.offset"]), told["dlq.reason"])
 
 
 def until(done: Callable[[], bool], timeout_s: float) -> bool:

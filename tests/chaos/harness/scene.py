@@ -13,10 +13,10 @@ from types import TracebackType
 
 import psutil
 
-from sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.chaos.harness.schedule import KINDS, Fault
 from tests.chaos.harness.spoiled_inserts import SpoiledInserts
-from tests.chaos.processes import RAGWATCH, Ragwatch
+from tests.chaos.processes import RAGTIDE, Ragtide
 from tests.infra.kafka_node import KafkaNode
 
 _IN_ORDER = (0, -signal.SIGTERM)  # the latter: told before it listened for that, and so before it began anything
@@ -25,7 +25,7 @@ _IN_ORDER = (0, -signal.SIGTERM)  # the latter: told before it listened for that
 class Scene:
     """One worker and one process of jobs, and what they stand on; whatever was started here is killed at the end.
 
-    `ended` says which processes ended by themselves, or not in order when told to.
+    `ended` says which processes ended by themselves, or not in order when told to. `hostile` sends hostile records.
     """
 
     def __init__(
@@ -34,14 +34,16 @@ class Scene:
         clickhouse: EmbeddedClickHouse,
         broker: KafkaNode,
         inserts: SpoiledInserts,
-        worker: Sequence[str] = RAGWATCH,
+        worker: Sequence[str] = RAGTIDE,
+        hostile: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
         self._clickhouse = clickhouse
         self._broker = broker
         self._inserts = inserts
         self._program = worker
-        self._started: list[Ragwatch] = []
+        self._send_hostile = hostile
+        self._started: list[Ragtide] = []
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self.ended: list[str] = []
 
@@ -80,6 +82,7 @@ class Scene:
             "stall_clickhouse": lambda: frozen(self._clickhouse.pid),
             "kill_broker": self._broker_killed,
             "stall_broker": lambda: frozen(self._broker.pid),
+            "hostile_records": self._hostile_sent,
             "insert_answered_with_error": lambda: spoiled("error"),
             "insert_not_answered": lambda: spoiled("silence"),
             "insert_delayed": lambda: spoiled("delay"),
@@ -142,23 +145,28 @@ class Scene:
         yield
         self._broker.restart()
 
-    def _new_worker(self) -> Ragwatch:
+    @contextmanager
+    def _hostile_sent(self) -> Iterator[None]:
+        self._send_hostile()
+        yield
+
+    def _new_worker(self) -> Ragtide:
         return self._new("worker", "--lane", "fast", program=self._program)
 
-    def _new_jobs(self) -> Ragwatch:
-        return self._new("jobs", program=RAGWATCH)
+    def _new_jobs(self) -> Ragtide:
+        return self._new("jobs", program=RAGTIDE)
 
-    def _new(self, *arguments: str, program: Sequence[str]) -> Ragwatch:
+    def _new(self, *arguments: str, program: Sequence[str]) -> Ragtide:
         log = self._config.with_name(f"{arguments[0]}-{len(self._started)}.log")
-        started = Ragwatch(*arguments, config=self._config, log=log, program=program)
+        started = Ragtide(*arguments, config=self._config, log=log, program=program)
         self._started.append(started)
         return started
 
-    def _kill(self, process: Ragwatch) -> None:
+    def _kill(self, process: Ragtide) -> None:
         if self._lives(process):
             process.kill()
 
-    def _stop(self, process: Ragwatch) -> None:
+    def _stop(self, process: Ragtide) -> None:
         if not self._lives(process):
             return
         try:
@@ -169,7 +177,7 @@ class Scene:
         if status not in _IN_ORDER:
             self.ended.append(f"{process.name}, told to end, did so with {status}")
 
-    def _lives(self, process: Ragwatch) -> bool:
+    def _lives(self, process: Ragtide) -> bool:
         status = process.process.poll()
         if status is not None:
             self.ended.append(f"{process.name} ended by itself with {status}")

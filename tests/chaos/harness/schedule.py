@@ -33,6 +33,7 @@ KINDS: Mapping[str, Kind] = {
     "stall_clickhouse": Kind("clickhouse", 1, 4),
     "kill_broker": Kind("broker", 0, 1),
     "stall_broker": Kind("broker", 0.5, 3),
+    "hostile_records": Kind("topic", 0, 1),
     "insert_answered_with_error": Kind("inserts", 1, 4),
     "insert_not_answered": Kind("inserts", 2, 7),  # longer than a worker waits
     "insert_delayed": Kind("inserts", 1, 4),

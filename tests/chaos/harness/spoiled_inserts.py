@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from sinks.settings import ClickHouseSettings
+from ragtide.sinks.settings import ClickHouseSettings
 
 Spoil = Literal["error", "silence", "delay"]
 _LARGEST = 1 << 30

@@ -10,6 +10,7 @@ APPS = ("support", "search", "docs")
 MODELS = ("m1", "m2")
 TENANTS = ("a", "b", "c", None)
 ENVIRONMENT = "prod"
+TASKS = ("question_answering", "summarization")  # evaluator `inputs` looks at the first alone
 QUESTION = "where is the parcel that was ordered in the shop last week"
 # Texts and their languages; what is too short for a language has none.
 ANSWERS = {
@@ -18,10 +19,13 @@ ANSWERS = {
     "tomorrow": "unknown",
     "": "unknown",
 }
+ADDRESSES = "192.168.4.17, " * 1000  # dense, as pasted logs are
+LANGUAGES = {**ANSWERS, ADDRESSES: "unknown"}
 MINUTES = 12  # that traces are of, one after the other: the last ones of an hour and the first of the next
 _LATE = 0.05  # share of traces that come long after others of their time
 _AGAIN = 0.12  # share of messages about a trace that was sent before
 _POISON = 0.01
+_DENSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Sent:
     latency_s: float | None
     failed: bool
     answer: str
+    task: str = TASKS[0]
+    probe: bool = False
 
     @property
     def key(self) -> bytes:
@@ -56,7 +62,10 @@ class Sent:
             "answer": self.answer,
             "model": {"requested": self.model},
             "segments": self.segments,
+            "task": self.task,
         }
+        if self.probe:
+            body["probe"] = "asked"
         if self.latency_s is not None:
             body["latency"] = {"total_s": self.latency_s}
         if self.failed:
@@ -97,7 +106,8 @@ class Ledger:
 def ledger(seed: int, count: int, now: datetime) -> Ledger:
     """`count` messages whose event times go through `MINUTES` of two hours that are over, the same for the same seed.
 
-    Some traces are late; some are sent again: as they were, with other contents, with another minute, from another app.
+    Some traces are late; some are sent again: as they were, with other contents, with another minute, from another app,
+    with another task, as probes.
     """
     dice = random.Random(seed)
     this_hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
@@ -129,19 +139,23 @@ def _one(dice: random.Random, trace_id: str, app: str, time: datetime) -> Sent:
         dice.choice(TENANTS),
         None if dice.random() < 0.1 else dice.randrange(1, 400) / 8,
         dice.random() < 0.05,
-        dice.choice(list(ANSWERS)),
+        ADDRESSES if dice.random() < _DENSE else dice.choice(list(ANSWERS)),
     )
 
 
 def _again(dice: random.Random, sent: Sequence[Sent], begin: datetime, minute: int) -> Sent:
     """An earlier message once more, or a new one about its trace."""
     before = dice.choice(sent)
-    how = dice.choice(("copy", "contents", "minute", "app"))
+    how = dice.choice(("copy", "contents", "minute", "app", "task", "probe"))
     if how == "copy":
         return before
     changed = _one(dice, before.trace_id, before.app, before.time)
     if how == "minute":
         return replace(changed, time=_within(dice, begin, dice.randrange(minute + 1)))
+    if how == "task":
+        return replace(changed, task=dice.choice(TASKS))
+    if how == "probe":
+        return replace(changed, probe=not before.probe)
     return replace(changed, app=dice.choice(APPS)) if how == "app" else changed
 
 

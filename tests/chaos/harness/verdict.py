@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.database import Database
 from tests.chaos.harness.model import SIZES_S, Expected, Rows, contents
 from tests.drift.windows_model import Content, Key
 
@@ -89,31 +89,33 @@ def judge_windows(
 
 
 def _trace(row: dict[str, Any]) -> tuple[Hashable, object]:
-    named = ("app", "time", "model", "latency_s", "error", "segments")
+    named = ("run_id", "task", "app", "time", "model", "latency_s", "error", "segments")
     return row["trace_id"], tuple(row[name] for name in named)
 
 
 def _text(row: dict[str, Any]) -> tuple[Hashable, object]:
-    return row["trace_id"], tuple(row[name] for name in ("app", "time", "question", "answer"))
+    return row["trace_id"], tuple(row[name] for name in ("run_id", "app", "time", "question", "answer"))
 
 
 def _score(row: dict[str, Any]) -> tuple[Hashable, object]:
-    named = ("app", "time", "status", "metrics", "categories", "parts")
+    named = ("run_id", "app", "time", "status", "metrics", "categories", "parts")
     return (row["trace_id"], row["evaluator"]), tuple(row[name] for name in named)
 
 
 def _letter(row: dict[str, Any]) -> tuple[Hashable, object]:
-    return row["sha256"], row["reason"]
+    """Poison by its contents; what has none by its place."""
+    key = row["sha256"] if row["reason"] == "not_json" else (row["partition"], row["offset"])
+    return key, row["reason"]
 
 
 _STORED: Mapping[str, tuple[str, Callable[[dict[str, Any]], tuple[Hashable, object]]]] = {
-    "traces": ("SELECT trace_id, app, time, model, latency_s, error, segments FROM traces FINAL", _trace),
-    "trace_texts": ("SELECT trace_id, app, time, question, answer FROM trace_texts FINAL", _text),
+    "traces": ("SELECT trace_id, run_id, task, app, time, model, latency_s, error, segments FROM traces FINAL", _trace),
+    "trace_texts": ("SELECT trace_id, run_id, app, time, question, answer FROM trace_texts FINAL", _text),
     "scores": (
-        "SELECT trace_id, evaluator, app, time, status, metrics, categories, parts FROM scores FINAL",
+        "SELECT trace_id, run_id, evaluator, app, time, status, metrics, categories, parts FROM scores FINAL",
         _score,
     ),
-    "dead_letters": ("SELECT sha256, reason FROM dead_letters FINAL", _letter),
+    "dead_letters": ("SELECT sha256, reason, partition, offset FROM dead_letters FINAL", _letter),
 }
 _WINDOWS = f"""
     SELECT run_id, app, environment, metric, toUnixTimestamp(windows.start) AS start, '' AS fingerprint, model,

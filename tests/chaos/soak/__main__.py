@@ -14,10 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.settings import RetentionSettings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.settings import RetentionSettings
 from tests.chaos.soak import outage
 from tests.chaos.soak.sending import Sender
 from tests.chaos.soak.verdicts import RATE, Verdict, of_outage, of_steady

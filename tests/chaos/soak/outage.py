@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.configuration.sections import MEMORY_PER_BYTE_IN_FLIGHT, WorkerSettings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.stream.settings.sections import MEMORY_PER_BYTE_IN_FLIGHT, WorkerSettings
 from tests.chaos.soak.sending import Sender
 from tests.chaos.soak.verdicts import Outage, Rows, Sample, last_fifth, worked_off
 from tests.chaos.soak.watching import Watched, say
@@ -19,7 +19,7 @@ TIMES_IN_FLIGHT = 16  # of what may be in flight is sent in `MINUTES`, and less 
 LEAST_TIMES = 4
 IN_FLIGHT = WorkerSettings().in_flight_bytes
 ALLOWED_BYTES = MEMORY_PER_BYTE_IN_FLIGHT * IN_FLIGHT  # more than before, as the setting's description says
-PAUSED = "ragwatch_fetch_paused_seconds_total"
+PAUSED = "ragtide_fetch_paused_seconds_total"
 _TABLES = {"traces": "1", "scores": "evaluator = 'operations'"}  # that one scores every trace
 
 
@@ -68,7 +68,7 @@ class Scene:
 
     async def _work_off(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends and await self.watched.metric("ragwatch_lag_records") > 0:
+        while time.monotonic() < ends and await self.watched.metric("ragtide_lag_records") > 0:
             await asyncio.sleep(1)
 
     def _rows(self, table: str, bound: int) -> Rows:

@@ -9,7 +9,7 @@ from typing import Any
 
 import psutil
 
-from tests.chaos.processes import Ragwatch
+from tests.chaos.processes import Ragtide
 from tests.chaos.soak.verdicts import Sample
 
 _EVERY_S = 2.0
@@ -25,7 +25,7 @@ def say(line: str) -> None:
 class Watched:
     """A worker, from now on."""
 
-    worker: Ragwatch
+    worker: Ragtide
     began: float = field(default_factory=time.monotonic)
 
     async def during(self, work: Coroutine[Any, Any, None]) -> list[Sample]:
@@ -35,7 +35,7 @@ class Watched:
         while not done:
             done = going_on.done()
             await asyncio.sleep(_EVERY_S)
-            lag = await self.metric("ragwatch_lag_records")
+            lag = await self.metric("ragtide_lag_records")
             samples.append(Sample(time.monotonic() - self.began, process.memory_info().rss / 1e6, lag))
             if len(samples) % round(60 / _EVERY_S) == 0:
                 say(f"{samples[-1].at_s / 60:5.1f} min  {samples[-1].rss_mb:6.1f} MB  lag {lag:6.0f} records")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from drift.detectors.baseline import Baseline
+from ragtide.drift.detectors.baseline import Baseline
 
 HOUR_S = 3600
 

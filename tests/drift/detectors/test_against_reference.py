@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drift.detectors import watching
-from drift.detectors.series import Rates, Scores, cut
+from ragtide.drift.detectors import run_state
+from ragtide.drift.detectors.arrays import Rates, Scores, cut
 from tests.drift.detectors import reference
 from tests.drift.detectors.reference import Told
 from tests.drift.detectors.worlds import DAY, KINDS
@@ -66,14 +66,14 @@ GOLDEN = {
 def test_every_window_is_as_the_formulae_say(kind: str) -> None:
     batch = there_and_back(kind)
     baseline = KINDS[kind].fit(cut(batch, slice(0, HISTORY)))
-    assert baseline.reasons() == ["", ""]
-    state = watching.start(baseline)
+    assert baseline.warm_up_reasons() == ["", ""]
+    state = run_state.start(baseline)
     told, windows = TOLD[kind]
     plain = [list(told(baseline, series, windows(cut(batch, slice(HISTORY, None)), series))) for series in (0, 1)]
     alarms = 0
     for window in range(HISTORY, WINDOWS):
         watched = KINDS[kind].run(baseline, state, cut(batch, slice(window, window + 1)))
-        reading = watching.read(baseline, state)
+        reading = run_state.status(baseline, state)
         for series in (0, 1):
             expected = plain[series][window - HISTORY]
             alarms += expected.alarm

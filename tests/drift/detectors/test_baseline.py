@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from drift.detectors import categories, positives, rates, scores, watching
-from drift.detectors.baseline import log_threshold
-from drift.detectors.series import Categories, Histograms, Positives, Rates, Scores, cut, level_values
-from drift.windows.bins import LOG_ORIGIN, Scale
+from ragtide.drift.detectors import categories, proportions, run_state, scores
+from ragtide.drift.detectors.arrays import Categories, HeavyTailed, Histograms, Rates, Scores, cut, level_values
+from ragtide.drift.detectors.baseline import log_threshold
+from ragtide.drift.windows.histogram import LOG_ORIGIN, Scale
 from tests.drift.detectors.worlds import DAY, KINDS, MONDAY, mixed, rated, scored, starts, timed
 
 
@@ -22,16 +22,16 @@ def test_too_little_history_is_said_and_gives_no_alarm() -> None:
     batch.n[1, : 2 * DAY + 100] = 0
     batch.n[2, np.arange(3 * DAY) % 60 > 0] = 0
     baseline = scores.fit(cut(batch, slice(0, 2 * DAY + 200)))
-    assert baseline.reasons() == [
+    assert baseline.warm_up_reasons() == [
         "no records yet",
         "less than a day of history: the hours of the day are not known",
         "too few records to know how much they vary",
     ]
     later = scored(DAY, 3, 2, 0, fall=0.5)
-    state = watching.start(baseline)
+    state = run_state.start(baseline)
     watched = scores.run(baseline, state, Scores(later.start + 3 * 86_400, later.n, later.total, later.squares))
     assert not watched.alarm.any()
-    assert watching.read(baseline, state).evidence.max() < 0
+    assert run_state.status(baseline, state).evidence.max() < 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -41,9 +41,9 @@ def test_a_kind_of_day_that_was_never_seen_is_not_judged(kind: str, first: float
     known_again = {5: 7, 7: 12}[last]
     batch = KINDS[kind].made((known_again + 2) * DAY, 2, 12, last * DAY)
     baseline = KINDS[kind].fit(cut(batch, slice(int(first * DAY), last * DAY)))
-    assert baseline.reasons() == ["", ""]
-    assert [why.split()[0] for why in baseline.not_judged()] == [unknown, unknown]
-    state = watching.start(baseline)
+    assert baseline.warm_up_reasons() == ["", ""]
+    assert [why.split()[0] for why in baseline.days_not_judged()] == [unknown, unknown]
+    state = run_state.start(baseline)
     first_days = KINDS[kind].run(baseline, state, cut(batch, slice(last * DAY, known_again * DAY)))
     assert not first_days.alarm.any()
     assert KINDS[kind].run(baseline, state, cut(batch, slice(known_again * DAY, None))).alarm.any(axis=1).all()
@@ -53,10 +53,13 @@ def test_a_day_of_a_kind_is_enough_to_know_it() -> None:
     """From Friday noon on: by Saturday noon neither kind was seen for a day, by Sunday both."""
     batch = rated(14 * DAY, 2, 13)
     friday = 4 * DAY + DAY // 2
-    known = [rates.fit(cut(batch, slice(friday, last))).known[0].tolist() for last in (friday + DAY, 6 * DAY, 14 * DAY)]
+    known = [
+        proportions.fit_rates(cut(batch, slice(friday, last))).known[0].tolist()
+        for last in (friday + DAY, 6 * DAY, 14 * DAY)
+    ]
     assert known == [[False, False], [False, True], [True, True]]
     batch.n[:, 5 * DAY : 7 * DAY] = 0  # nobody comes on weekends
-    assert rates.fit(cut(batch, slice(0, 7 * DAY))).known[0].tolist() == [True, False]
+    assert proportions.fit_rates(cut(batch, slice(0, 7 * DAY))).known[0].tolist() == [True, False]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,21 +67,21 @@ def test_a_fixed_reference_needs_no_season(kind: str) -> None:
     """Half a day, then its hours of other days: unchanged, and changed. Of other hours it says nothing: see `moved`."""
     reference = KINDS[kind].made(DAY // 2, 1, 3)
     baseline = KINDS[kind].fit(reference, seasonal=False)
-    assert baseline.reasons() == [""]
+    assert baseline.warm_up_reasons() == [""]
     assert (baseline.level == baseline.level[:, :, :1]).all()
     for changed_at, alarmed in ((None, False), (30, True)):
         later = KINDS[kind].made(DAY // 2, 1, 4, changed_at)
-        assert KINDS[kind].run(baseline, watching.start(baseline), later).alarm.any() == alarmed
+        assert KINDS[kind].run(baseline, run_state.start(baseline), later).alarm.any() == alarmed
 
 
 def test_the_reading_says_what_happened() -> None:
     batch = scored(4 * DAY, 2, 5, 3 * DAY + 40, fall=0.2)
     baseline = scores.fit(cut(batch, slice(0, 3 * DAY)))
-    state = watching.start(baseline)
+    state = run_state.start(baseline)
     scores.run(baseline, state, cut(batch, slice(3 * DAY, 3 * DAY + 40)))
-    assert not watching.read(baseline, state).alarm.any()
+    assert not run_state.status(baseline, state).alarm.any()
     scores.run(baseline, state, cut(batch, slice(3 * DAY + 40, 3 * DAY + 100)))
-    found = watching.read(baseline, state)
+    found = run_state.status(baseline, state)
     assert found.alarm.all()
     assert found.channel.tolist() == [0, 0]
     assert found.direction.tolist() == [-1, -1]
@@ -94,9 +97,9 @@ def test_a_wider_spread_is_the_channel_spread() -> None:
     squares = batch.squares + np.where(np.arange(4 * DAY) >= 3 * DAY + 40, 3 * wide, 0.0)
     batch = Scores(batch.start, batch.n, batch.total, squares)
     baseline = scores.fit(cut(batch, slice(0, 3 * DAY)))
-    state = watching.start(baseline)
+    state = run_state.start(baseline)
     scores.run(baseline, state, cut(batch, slice(3 * DAY, 3 * DAY + 60)))
-    found = watching.read(baseline, state)
+    found = run_state.status(baseline, state)
     assert (found.alarm[0], scores.CHANNELS[found.channel[0]], found.direction[0]) == (True, "spread", 1)
     assert found.expected[0] == pytest.approx(0.15**2, rel=0.05)
     assert found.observed[0] == pytest.approx(4 * 0.15**2, rel=0.1)
@@ -106,7 +109,7 @@ def test_the_margin_grows_with_how_little_is_known_of_the_level() -> None:
     """Two standard errors of a share of 2 %, of 4 and 1 days of about 40 records a window."""
     for days in (4, 1):
         batch = rated(days * DAY, 20, 7)
-        baseline = rates.fit(batch, seasonal=False)
+        baseline = proportions.fit_rates(batch, seasonal=False)
         error = 2 * np.sqrt(0.02 * 0.98 / batch.n.sum(axis=1))
         known = np.log(1.1) + error / (0.02 * 0.98)
         # Inflation, of which the longest horizon counts, is measured and at least 1.
@@ -117,11 +120,11 @@ def test_a_label_that_nobody_had_belongs_to_the_rest() -> None:
     batch = mixed(4 * DAY, 1, 8)
     baseline = categories.fit(cut(batch, slice(0, 3 * DAY)))
     assert baseline.active[0].tolist() == [True, True, True, False, True]
-    state = watching.start(baseline)
+    state = run_state.start(baseline)
     counts = batch.counts.copy()
     counts[0, 3 * DAY :, 3] += 2
     categories.run(baseline, state, cut(Categories(batch.start, counts), slice(3 * DAY, None)))
-    found = watching.read(baseline, state)
+    found = run_state.status(baseline, state)
     assert (found.alarm[0], found.channel[0], found.direction[0]) == (True, 4, 1)
 
 
@@ -130,7 +133,7 @@ def test_a_rest_that_is_less_than_it_is_taken_for_does_not_fall() -> None:
     batch.counts[:, :, 0] += batch.counts[:, :, 3]
     batch.counts[:, :, 3] = 0
     baseline = categories.fit(cut(batch, slice(0, 3 * DAY)))
-    watched = categories.run(baseline, watching.start(baseline), cut(batch, slice(3 * DAY, None)))
+    watched = categories.run(baseline, run_state.start(baseline), cut(batch, slice(3 * DAY, None)))
     assert not watched.alarm.any()
 
 
@@ -149,7 +152,7 @@ def test_levels_of_latency_are_its_bins() -> None:
     assert found.n.tolist() == [[100, 7]]
     assert found.above.tolist() == [[[50, 5], [7, 0]]]
     assert level_values(levels)[0] == pytest.approx([50, 95], rel=0.01)
-    baseline = positives.fit(timed(2 * DAY, 1, 1), levels)
+    baseline = proportions.fit_heavy_tailed(timed(2 * DAY, 1, 1), levels)
     assert baseline.bins.tolist() == levels.tolist()
 
 
@@ -163,4 +166,4 @@ def test_windows_must_lie_on_a_grid() -> None:
     with pytest.raises(ValueError, match="evenly spaced"):
         Rates(np.array([0, 300, 900]), np.ones((1, 3)), np.ones((1, 3)))
     with pytest.raises(ValueError, match="do not fit 2 windows"):
-        Positives(MONDAY + np.array([0, 300]), np.ones((1, 3)), np.ones((1, 3, 2)))
+        HeavyTailed(MONDAY + np.array([0, 300]), np.ones((1, 3)), np.ones((1, 3, 2)))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift.detectors import stored, watching
-from drift.detectors.baseline import Baseline
-from drift.detectors.series import cut
-from drift.detectors.watching import State
+from ragtide.drift.detectors import run_state, serialization
+from ragtide.drift.detectors.arrays import cut
+from ragtide.drift.detectors.baseline import Baseline
+from ragtide.drift.detectors.run_state import State
 from tests.drift.detectors.worlds import DAY, KINDS
 
 HISTORY, WINDOWS = 3 * DAY, 3 * DAY + 150
@@ -23,17 +23,17 @@ BASELINES = {kind: one.fit(cut(BATCHES[kind], slice(0, HISTORY))) for kind, one 
 @given(cuts=st.sets(st.integers(HISTORY + 1, WINDOWS - 1), max_size=12), kept=st.booleans())
 def test_cuts_do_not_show(kind: str, cuts: set[int], kept: bool) -> None:
     batch, baseline, run = BATCHES[kind], BASELINES[kind], KINDS[kind].run
-    whole, state = watching.start(baseline), watching.start(baseline)
+    whole, state = run_state.start(baseline), run_state.start(baseline)
     at_once = run(baseline, whole, cut(batch, slice(HISTORY, WINDOWS)))
     borders = [HISTORY, *sorted(cuts), WINDOWS]
     parts = []
     for first, last in pairwise(borders):
         parts.append(run(baseline, state, cut(batch, slice(first, last))))
         if kept:
-            state = stored.from_bytes(State, stored.to_bytes(state, watching.VERSION), watching.VERSION)
+            state = serialization.from_bytes(State, serialization.to_bytes(state, run_state.VERSION), run_state.VERSION)
     assert np.concatenate([part.evidence for part in parts], axis=1).tobytes() == at_once.evidence.tobytes()
     assert np.concatenate([part.alarm for part in parts], axis=1).tobytes() == at_once.alarm.tobytes()
-    assert stored.to_bytes(state, 1) == stored.to_bytes(whole, 1)
+    assert serialization.to_bytes(state, 1) == serialization.to_bytes(whole, 1)
     assert at_once.alarm.any()
 
 
@@ -41,21 +41,21 @@ def test_cuts_do_not_show(kind: str, cuts: set[int], kept: bool) -> None:
 def test_late_windows_are_taken_in_from_a_kept_state(kind: str) -> None:
     """The first run saw half of the records; going back to the state before, the second one sees all."""
     batch, baseline, run = BATCHES[kind], BASELINES[kind], KINDS[kind].run
-    state = watching.start(baseline)
+    state = run_state.start(baseline)
     run(baseline, state, cut(batch, slice(HISTORY, HISTORY + 40)))
-    kept = stored.take(state, np.arange(len(state.until)))
+    kept = serialization.take(state, np.arange(len(state.until)))
     other = KINDS[kind].made(WINDOWS, 5, 8, HISTORY)
     run(baseline, state, cut(other, slice(HISTORY + 40, HISTORY + 60)))
-    assert stored.to_bytes(kept, 1) != stored.to_bytes(state, 1)
+    assert serialization.to_bytes(kept, 1) != serialization.to_bytes(state, 1)
     run(baseline, kept, cut(batch, slice(HISTORY + 40, WINDOWS)))
-    whole = watching.start(baseline)
+    whole = run_state.start(baseline)
     run(baseline, whole, cut(batch, slice(HISTORY, WINDOWS)))
-    assert stored.to_bytes(kept, 1) == stored.to_bytes(whole, 1)
+    assert serialization.to_bytes(kept, 1) == serialization.to_bytes(whole, 1)
 
 
 def test_windows_are_not_looked_at_twice() -> None:
     batch, baseline = BATCHES["rates"], BASELINES["rates"]
-    state = watching.start(baseline)
+    state = run_state.start(baseline)
     KINDS["rates"].run(baseline, state, cut(batch, slice(HISTORY, HISTORY + 4)))
     with pytest.raises(ValueError, match="looked at before"):
         KINDS["rates"].run(baseline, state, cut(batch, slice(HISTORY + 3, HISTORY + 5)))
@@ -65,7 +65,7 @@ def test_windows_of_another_size_are_refused() -> None:
     batch, baseline = BATCHES["rates"], BASELINES["rates"]
     shifted = type(batch)(batch.start[:4] + 60, batch.n[:, :4], batch.hits[:, :4])
     with pytest.raises(ValueError, match="grid of 300 s"):
-        KINDS["rates"].run(baseline, watching.start(baseline), shifted)
+        KINDS["rates"].run(baseline, run_state.start(baseline), shifted)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,33 +73,33 @@ def test_what_is_kept_is_small(kind: str) -> None:
     """Bytes of a series: the state of two channels 1 KB, of each further one half of that; a week of levels 1.3 KB."""
     baseline, series = BASELINES[kind], 1000
     channels = baseline.level.shape[1]
-    many = stored.take(baseline, np.zeros(series, np.int64))
-    assert len(stored.to_bytes(watching.start(many), 1)) / series < 500 + 600 * channels
-    assert len(stored.to_bytes(many, 1)) / series < 100 + 1_750 * channels
+    many = serialization.take(baseline, np.zeros(series, np.int64))
+    assert len(serialization.to_bytes(run_state.start(many), 1)) / series < 500 + 600 * channels
+    assert len(serialization.to_bytes(many, 1)) / series < 100 + 1_750 * channels
 
 
 def test_baselines_and_states_of_series_are_taken_and_joined() -> None:
     baseline: Baseline = BASELINES["scores"]
-    halves = [stored.take(baseline, np.array(part)) for part in ([0, 1], [2, 3, 4])]
-    assert stored.to_bytes(stored.join(halves), 1) == stored.to_bytes(baseline, 1)
-    states = [watching.start(half) for half in halves]
+    halves = [serialization.take(baseline, np.array(part)) for part in ([0, 1], [2, 3, 4])]
+    assert serialization.to_bytes(serialization.join(halves), 1) == serialization.to_bytes(baseline, 1)
+    states = [run_state.start(half) for half in halves]
     parts = [slice(0, 2), slice(2, 5)]
     for half, state, part in zip(halves, states, parts, strict=True):
         KINDS["scores"].run(half, state, cut(BATCHES["scores"], slice(HISTORY, WINDOWS), part))
-    joined = watching.read(baseline, stored.join(states))
-    whole = watching.start(baseline)
+    joined = run_state.status(baseline, serialization.join(states))
+    whole = run_state.start(baseline)
     KINDS["scores"].run(baseline, whole, cut(BATCHES["scores"], slice(HISTORY, WINDOWS)))
-    together = watching.read(baseline, whole)
+    together = run_state.status(baseline, whole)
     assert joined.onset.tolist() == together.onset.tolist()
     assert joined.evidence == pytest.approx(together.evidence)
 
 
 def test_other_bytes_are_refused() -> None:
-    kept = stored.to_bytes(BASELINES["rates"], 1)
+    kept = serialization.to_bytes(BASELINES["rates"], 1)
     with pytest.raises(ValueError, match="stored is Baseline/1, this release reads Baseline/2"):
-        stored.from_bytes(Baseline, kept, 2)
+        serialization.from_bytes(Baseline, kept, 2)
     with pytest.raises(ValueError, match="this release reads State/1"):
-        stored.from_bytes(State, kept, 1)
+        serialization.from_bytes(State, kept, 1)
 
 
 def test_baselines_of_windows_of_different_sizes_do_not_join() -> None:
@@ -107,4 +107,4 @@ def test_baselines_of_windows_of_different_sizes_do_not_join() -> None:
     batch = BATCHES["rates"]
     hourly = type(batch)(batch.start[:48] // 300 * 3600, batch.n[:, :48] * 12, batch.hits[:, :48])
     with pytest.raises(ValueError, match="different size_s"):
-        stored.join([one, KINDS["rates"].fit(hourly)])
+        serialization.join([one, KINDS["rates"].fit(hourly)])

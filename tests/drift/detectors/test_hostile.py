@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drift.detectors import watching
-from drift.detectors.series import Categories, Positives, Rates, Scores, cut
+from ragtide.drift.detectors import run_state
+from ragtide.drift.detectors.arrays import Categories, HeavyTailed, Rates, Scores, cut
 from tests.drift.detectors.worlds import DAY, KINDS, starts
 
 HISTORY, WINDOWS = 2 * DAY, 3 * DAY
@@ -48,9 +48,9 @@ ODD: dict[str, dict[str, Any]] = {
         "all or none in turn": Rates(starts(WINDOWS), N, N * (np.arange(WINDOWS) % 2)),
     },
     "positives": {
-        "empty": Positives(starts(WINDOWS), NOTHING, both(NOTHING)),
-        "constant": Positives(starts(WINDOWS), N, both(NOTHING)),
-        "no number": Positives(starts(WINDOWS), NOT_A_NUMBER, both(N)),
+        "empty": HeavyTailed(starts(WINDOWS), NOTHING, both(NOTHING)),
+        "constant": HeavyTailed(starts(WINDOWS), N, both(NOTHING)),
+        "no number": HeavyTailed(starts(WINDOWS), NOT_A_NUMBER, both(N)),
     },
     "categories": {
         "empty": Categories(starts(WINDOWS), both(NOTHING)),
@@ -65,7 +65,7 @@ ODD: dict[str, dict[str, Any]] = {
 def test_odd_series_are_not_alarming(kind: str, name: str) -> None:
     batch = ODD[kind][name]
     baseline = KINDS[kind].fit(cut(batch, slice(0, HISTORY)))
-    state = watching.start(baseline)
+    state = run_state.start(baseline)
     with np.errstate(all="raise", under="ignore"):
         watched = KINDS[kind].run(baseline, state, cut(batch, slice(HISTORY, WINDOWS)))
     assert not watched.alarm.any()
@@ -78,12 +78,12 @@ def test_days_without_a_record_change_nothing(kind: str) -> None:
     for array in (getattr(batch, name) for name in type(batch).__dataclass_fields__ if name != "start"):
         array[:, 3 * DAY + 10 : 4 * DAY + 200] = 0
     baseline = KINDS[kind].fit(cut(batch, slice(0, 3 * DAY)))
-    state = watching.start(baseline)
+    state = run_state.start(baseline)
     run = KINDS[kind].run
     run(baseline, state, cut(batch, slice(3 * DAY, 3 * DAY + 10)))
-    before = watching.read(baseline, state).evidence
+    before = run_state.status(baseline, state).evidence
     run(baseline, state, cut(batch, slice(3 * DAY + 10, 4 * DAY + 200)))
-    assert watching.read(baseline, state).evidence.tolist() == before.tolist()
+    assert run_state.status(baseline, state).evidence.tolist() == before.tolist()
     assert not run(baseline, state, cut(batch, slice(4 * DAY + 200, 5 * DAY))).alarm.any()
 
 
@@ -104,6 +104,6 @@ def test_anything_may_come(kind: str) -> None:
     odd = type(batch)(batch.start, **arrays)
     with np.errstate(all="raise", under="ignore"):
         baseline = KINDS[kind].fit(cut(odd, slice(0, DAY)))
-        watched = KINDS[kind].run(baseline, watching.start(baseline), cut(odd, slice(DAY, None)))
+        watched = KINDS[kind].run(baseline, run_state.start(baseline), cut(odd, slice(DAY, None)))
     assert np.isfinite(watched.evidence).all()
     assert np.isfinite(baseline.level).all()

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, signal
 
-from drift.detectors import noise
-from drift.detectors.pooling import pooled
-from drift.detectors.series import Floats
+from ragtide.drift.detectors import noise
+from ragtide.drift.detectors.arrays import Floats
+from ragtide.drift.detectors.subgroups import pool_windows
 
 
 def rows(*values: object) -> Floats:
@@ -25,10 +25,10 @@ def test_windows_are_joined_one_after_the_other(counts: list[int], least: int) -
         if n >= least:
             joined.append((n, total, squares / n**2))
             n = total = squares = 0
-    found = pooled(rows(counts), rows(sums), np.array([float(least)]))
+    found = pool_windows(rows(counts), rows(sums), np.array([float(least)]))
     assert found.count[0] == len(joined)
-    at = found.there[0]
-    columns = (found.records[0, at], found.total[0, at], found.lump[0, at])
+    at = found.present[0]
+    columns = (found.records[0, at], found.total[0, at], found.repeat_share[0, at])
     assert np.stack(columns, axis=1).ravel() == pytest.approx(np.array(joined).ravel())
 
 
@@ -36,11 +36,11 @@ def test_a_and_b_are_found() -> None:
     rng = np.random.default_rng(1)
     n = rng.integers(30, 500, (20, 4000)).astype(np.float64)
     residual = rng.normal(0, np.sqrt(0.04 / n + 0.0001))
-    updates = pooled(n, n * residual, np.full(20, 30.0))
+    updates = pool_windows(n, n * residual, np.full(20, 30.0))
     found = noise.fit(updates, updates.total * updates.share, np.full(20, 1e-6))
-    assert found.a.mean() == pytest.approx(0.04, rel=0.03)
-    assert found.b.mean() == pytest.approx(0.0001, rel=0.05)
-    assert found.third == pytest.approx(np.zeros(20), abs=0.1 * 0.2**3 * 30)
+    assert found.noise_per_record.mean() == pytest.approx(0.04, rel=0.03)
+    assert found.noise_floor.mean() == pytest.approx(0.0001, rel=0.05)
+    assert found.third_moment == pytest.approx(np.zeros(20), abs=0.1 * 0.2**3 * 30)
     assert found.inflation[:, :4] == pytest.approx(np.ones((20, 4)), abs=0.2)
 
 
@@ -58,10 +58,10 @@ def test_least_squares_are_non_negative_ones() -> None:
 def test_where_all_have_as_many_records_all_beyond_the_floor_is_b() -> None:
     rng = np.random.default_rng(3)
     n = np.full((1, 3000), 100.0)
-    updates = pooled(n, n * rng.normal(0, 0.03, n.shape), np.full(1, 30.0))
+    updates = pool_windows(n, n * rng.normal(0, 0.03, n.shape), np.full(1, 30.0))
     found = noise.fit(updates, updates.total * updates.share, np.full(1, 0.04))
-    assert found.a[0] == pytest.approx(0.04)
-    assert found.b[0] == pytest.approx(0.03**2 - 0.04 / 100, rel=0.1)
+    assert found.noise_per_record[0] == pytest.approx(0.04)
+    assert found.noise_floor[0] == pytest.approx(0.03**2 - 0.04 / 100, rel=0.1)
 
 
 def test_old_incidents_do_not_make_the_noise() -> None:
@@ -69,18 +69,18 @@ def test_old_incidents_do_not_make_the_noise() -> None:
     rng = np.random.default_rng(4)
     n = rng.integers(30, 500, (1, 4000)).astype(np.float64)
     residual = rng.normal(0, np.sqrt(0.04 / n + 0.0004)) + 0.6 * (rng.random(n.shape) < 0.01)
-    updates = pooled(n, n * residual, np.full(1, 30.0))
+    updates = pool_windows(n, n * residual, np.full(1, 30.0))
     found = noise.fit(updates, updates.total * updates.share, np.full(1, 1e-6))
-    assert found.b[0] < 3 * 0.0004
+    assert found.noise_floor[0] < 3 * 0.0004
 
 
 def test_skewed_records_are_known_by_the_skewness_of_their_means() -> None:
     """One in a hundred is 1, else 0: the third central moment is p (1 - p) (1 - 2 p)."""
     rng = np.random.default_rng(5)
     n = np.full((10, 8000), 40.0)
-    updates = pooled(n, (rng.binomial(40, 0.01, n.shape) - 0.4).astype(np.float64), np.full(10, 30.0))
+    updates = pool_windows(n, (rng.binomial(40, 0.01, n.shape) - 0.4).astype(np.float64), np.full(10, 30.0))
     found = noise.fit(updates, updates.total * updates.share, np.full(10, 0.0099))
-    assert found.third.mean() == pytest.approx(0.01 * 0.99 * 0.98, rel=0.1)
+    assert found.third_moment.mean() == pytest.approx(0.01 * 0.99 * 0.98, rel=0.1)
 
 
 def test_inflation_of_a_wander_is_its_closed_form() -> None:

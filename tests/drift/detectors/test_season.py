@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from drift.detectors import season
-from drift.detectors.series import Floats, Integers
+from ragtide.drift.detectors import season
+from ragtide.drift.detectors.arrays import Floats, Integers
 from tests.drift.detectors.worlds import DAY, MONDAY, starts
 
 
@@ -90,7 +90,7 @@ def test_a_burst_is_one_day_s_opinion() -> None:
 
 def test_what_a_window_was_expected_to_be_does_not_know_its_day() -> None:
     day = np.repeat(np.arange(4.0), DAY)
-    found = season.unseen(cells(day), False, WEEKLY, starts(4 * DAY), 300)[0, 0]
+    found = season.out_of_sample(cells(day), False, WEEKLY, starts(4 * DAY), 300)[0, 0]
     assert found.reshape(4, DAY)[:, 7] == pytest.approx([2.0, 5 / 3, 4 / 3, 1.0])  # the mean of the other three
 
 
@@ -106,7 +106,7 @@ def test_an_hour_of_the_week_of_its_own_is_not_told_to_others() -> None:
     found = season.levels(some, True, weekly)[0, 0]
     assert found[sunday_at_two] == pytest.approx((0.5 + 3 * 0.6) / 4)
     assert np.delete(found, sunday_at_two) == pytest.approx(np.full(167, 0.7))
-    others = season.unseen(some, True, weekly, starts(14 * DAY), 300)[0, 0]
+    others = season.out_of_sample(some, True, weekly, starts(14 * DAY), 300)[0, 0]
     # Each week expects what the other one had, from 2 sharp on.
     assert others[6 * DAY + 23 : 6 * DAY + 37] == pytest.approx(np.array([0.7, *[0.6] * 12, 0.7]))
     assert others[13 * DAY + 23 : 13 * DAY + 37] == pytest.approx(np.array([0.7, *[0.5] * 12, 0.7]))

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drift.detectors import watching
-from drift.detectors.series import Categories, Floats, Positives, Rates, Scores, cut
-from drift.detectors.tempering import tempered
+from ragtide.drift.detectors import run_state
+from ragtide.drift.detectors.arrays import Categories, Floats, HeavyTailed, Rates, Scores, cut
+from ragtide.drift.detectors.tempering import temper
 from tests.drift.detectors.worlds import DAY, KINDS
 
 HISTORY, WATCHED, SERIES = 14 * DAY, 6 * DAY, 4
@@ -27,7 +27,7 @@ def divisor(said: Floats, opposite: Floats | None = None, left_out: list[int] | 
     """Of the first direction, which said that; hours of these days are left out where it said a lot."""
     out = np.isin(np.arange(said.shape[2]) // A_DAY, left_out or []) & (said > 0)
     ways = (said, np.zeros(said.shape) if opposite is None else opposite)
-    return float(tempered(np.ones((1, 1, 2, 1)), lambda _, way, __: ways[way][0], out, A_DAY)[0, 0, 0, 0])
+    return float(temper(np.ones((1, 1, 2, 1)), lambda _, way, __: ways[way][0], out, A_DAY)[0, 0, 0, 0])
 
 
 def allowed(rank: int) -> float:
@@ -71,7 +71,7 @@ def bursting(kind: str, changed_at: int) -> Any:
     match batch:
         case Rates():
             batch.hits[at] = 0.4 * batch.n[at]
-        case Positives():
+        case HeavyTailed():
             batch.above[at] = batch.n[at][:, None]
         case Scores():
             low = 0.6 * batch.n[at]
@@ -87,9 +87,9 @@ def test_bursts_at_any_minute_are_no_change_and_a_change_among_them_is(kind: str
     changed_at = HISTORY + 5 * DAY
     batch = bursting(kind, changed_at)
     baseline = KINDS[kind].fit(cut(batch, slice(0, HISTORY)))
-    alarm = KINDS[kind].run(baseline, watching.start(baseline), cut(batch, slice(HISTORY, None))).alarm
+    alarm = KINDS[kind].run(baseline, run_state.start(baseline), cut(batch, slice(HISTORY, None))).alarm
     assert not alarm[:, : 5 * DAY].any()
     assert alarm[:, 5 * DAY :].any(axis=1).all()
     hardy = replace(baseline, divisor=np.ones(baseline.divisor.shape))
-    alarm = KINDS[kind].run(hardy, watching.start(hardy), cut(batch, slice(HISTORY, None))).alarm
+    alarm = KINDS[kind].run(hardy, run_state.start(hardy), cut(batch, slice(HISTORY, None))).alarm
     assert alarm[:, : 5 * DAY].any(axis=1).mean() > 0.5

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from drift.detectors import categories, positives, rates, scores
-from drift.detectors.baseline import Baseline
-from drift.detectors.series import Categories, Integers, Positives, Rates, Scores, Watched
-from drift.detectors.watching import State
+from ragtide.drift.detectors import categories, proportions, scores
+from ragtide.drift.detectors.arrays import Categories, HeavyTailed, Integers, Rates, RunResult, Scores
+from ragtide.drift.detectors.baseline import Baseline
+from ragtide.drift.detectors.run_state import State
 
 DAY = 288  # windows of five minutes
 MONDAY = 1_767_571_200  # 2026-01-05
@@ -21,7 +21,7 @@ class Kind:
 
     made: Callable[..., Any]
     fit: Callable[..., Baseline]
-    run: Callable[[Baseline, State, Any], Watched]
+    run: Callable[[Baseline, State, Any], RunResult]
 
 
 def starts(windows: int) -> Integers:
@@ -54,14 +54,14 @@ def rated(windows: int, series: int, seed: int, changed_at: int | None = None) -
     return Rates(starts(windows), n, rng.binomial(n, share))
 
 
-def timed(windows: int, series: int, seed: int, changed_at: int | None = None) -> Positives:
+def timed(windows: int, series: int, seed: int, changed_at: int | None = None) -> HeavyTailed:
     """Half and a twentieth above the levels, which become 70 % and 15 %."""
     rng = np.random.default_rng(seed)
     n = rng.integers(20, 60, (series, windows))
     changed = np.arange(windows) >= (windows if changed_at is None else changed_at)
     median = rng.binomial(n, np.where(changed, 0.7, 0.5))
     tail = rng.binomial(median, np.where(changed, 0.15 / 0.7, 0.1))
-    return Positives(starts(windows), n, np.stack([median, tail], axis=2))
+    return HeavyTailed(starts(windows), n, np.stack([median, tail], axis=2))
 
 
 def mixed(windows: int, series: int, seed: int, changed_at: int | None = None) -> Categories:
@@ -75,7 +75,7 @@ def mixed(windows: int, series: int, seed: int, changed_at: int | None = None) -
 
 KINDS = {
     "scores": Kind(scored, scores.fit, scores.run),
-    "rates": Kind(rated, rates.fit, rates.run),
-    "positives": Kind(timed, positives.fit, positives.run),
+    "rates": Kind(rated, proportions.fit_rates, proportions.run_rates),
+    "positives": Kind(timed, proportions.fit_heavy_tailed, proportions.run_heavy_tailed),
     "categories": Kind(mixed, categories.fit, categories.run),
 }

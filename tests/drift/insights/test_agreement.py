@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from drift.insights.agreement import Floats, agreement, rank_correlation
+from ragtide.drift.insights.agreement import Floats, measure_agreement, rank_correlation
 
 RNG = np.random.default_rng(11)
 LIKED = RNG.random(300) < 0.4
@@ -13,26 +13,26 @@ NUMBERS: Floats = (0.3 * LIKED.astype(np.float64) + 0.7 * RNG.random(300)).round
 
 
 def test_it_is_what_the_reference_library_says() -> None:
-    told = agreement(NUMBERS, LIKED)
+    told = measure_agreement(NUMBERS, LIKED)
     assert told.auc.value == pytest.approx(roc_auc_score(LIKED, NUMBERS))
     assert told.brier.value == pytest.approx(brier_score_loss(LIKED, NUMBERS))
     for figure in told:
         assert figure.interval.low < figure.interval.high
     assert told.auc.interval.low < told.auc.value < told.auc.interval.high
-    assert told == agreement(NUMBERS, LIKED)
+    assert told == measure_agreement(NUMBERS, LIKED)
 
 
 def test_calibration_error_by_hand() -> None:
     """Bin 2 has 0.2 and 0.25 of which one is liked: |0.45 - 1| = 0.55; bin 9 has 0.9, 1 and 1, all liked: 0.1."""
     numbers, liked = np.array([0.2, 0.25, 0.9, 1.0, 1.0]), np.array([False, True, True, True, True])
-    assert agreement(numbers, liked).calibration_error.value == pytest.approx((0.55 + 0.1) / 5)
+    assert measure_agreement(numbers, liked).calibration_error.value == pytest.approx((0.55 + 0.1) / 5)
 
 
 def test_an_area_that_is_chance_is_in_its_interval() -> None:
     rng = np.random.default_rng(2)
     held = 0
     for _ in range(40):
-        auc = agreement(rng.random(120), rng.random(120) < 0.5).auc
+        auc = measure_agreement(rng.random(120), rng.random(120) < 0.5).auc
         held += auc.interval.low <= 0.5 <= auc.interval.high
     assert held >= 34
 

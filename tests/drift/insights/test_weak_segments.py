@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 
-from drift.insights.answered import Answered
-from drift.insights.weak_segments import WeakSegment, weak_segments
+from ragtide.drift.insights.failing_sample import SampledTrace
+from ragtide.drift.insights.weak_segments import WeakSegment, weak_segments
 
 BOTH = (("language", "fr"), ("tenant", "b"))
 
 
-def answered(fails: Callable[[int, bool, bool], bool], **more: str) -> list[Answered]:
+def answered(fails: Callable[[int, bool, bool], bool], **more: str) -> list[SampledTrace]:
     """1,200 answers: every third of tenant b, every second in French, of one model."""
     found = []
     for i in range(1_200):
         b, french = i % 3 == 0, i % 2 == 0
         traits = {"tenant": "b" if b else "a", "language": "fr" if french else "en", "model": "m", **more}
-        found.append(Answered(f"t{i}", i, ("q.good",) if fails(i, b, french) else (), traits))
+        found.append(SampledTrace(f"t{i}", i, ("q.good",) if fails(i, b, french) else (), traits))
     return found
 
 
@@ -29,7 +29,7 @@ def test_what_two_segments_do_together_is_told_of_both_and_of_each() -> None:
     pair = found[BOTH]
     assert pair.share == (100, 200)
     assert pair.rest == (10, 200)  # tenant b without French: 81, 201, ... 1,161
-    assert pair.more.low > 0.3
+    assert pair.excess.low > 0.3
     assert found[(("tenant", "b"),)].share == (110, 400)
     assert found[(("tenant", "b"),)].rest == (40, 800)
 
@@ -45,8 +45,8 @@ def test_where_all_fail_alike_nothing_is_told() -> None:
 
 
 def test_what_other_insights_tell_is_left_to_them() -> None:
-    def asked(n: int, fails: int, topic: str) -> list[Answered]:
+    def asked(n: int, fails: int, topic: str) -> list[SampledTrace]:
         traits = {"topic": topic, "question_type": topic, "model": topic, "prompt_version": topic}
-        return [Answered(f"{topic}{i}", i, ("q.good",) if i < fails else (), traits) for i in range(n)]
+        return [SampledTrace(f"{topic}{i}", i, ("q.good",) if i < fails else (), traits) for i in range(n)]
 
     assert weak_segments([*asked(100, 90, "bad"), *asked(100, 2, "good")]) == []

@@ -7,25 +7,25 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from drift.settings import WindowSettings
-from drift.topics import stored
-from drift.topics.model import OTHER, Topic, TopicModel
-from evaluators import registry
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.plan import prepare
-from evaluators.resources import Resources
-from evaluators.spec import Lane
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.rows import Block
-from stream.assembly import assemble
-from stream.ingest.records import StoredRecord
-from stream.pipeline import Pipeline
-from stream.settings import Settings
-from stream.telemetry.registry import Telemetry
-from stream.topic_models import TopicModels
+from ragtide.drift.settings import WindowSettings
+from ragtide.drift.topics import store
+from ragtide.drift.topics.model import OTHER, Topic, TopicModel
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.spec import Lane
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.rows import Block
+from ragtide.stream.assembly import assemble
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.telemetry.registry import Telemetry
+from ragtide.stream.topic_model_cache import TopicModelCache
 from tests.drift.world import World
-from tests.stream.pipe.records import record
+from tests.stream.pipe.records import clock, record
 
 JSON, CSV, ELSE = "What does json.dumps return?", "How does csv.reader read a file?", "Who are you, and why?"
 ENCODER = HashingEncoder(64)
@@ -116,29 +116,29 @@ def await_that(holds: Callable[[], bool], database: Database) -> None:
 
 @pytest.mark.clickhouse
 def test_a_worker_takes_a_newer_model_without_a_restart(database: Database) -> None:
-    holding = TopicModels(database, ENCODER.revision, refresh_s=0.01)
+    holding = TopicModelCache(database, ENCODER.revision, refresh_s=0.01)
     holding.refresh()
-    assert holding.now() == {}
-    stored.store(database, model(version=1 << 32), epoch=1)
-    stored.store(database, model(version=9 << 32, encoder="another@1"), epoch=9)
+    assert holding.current() == {}
+    store.save_model(database, model(version=1 << 32), epoch=1)
+    store.save_model(database, model(version=9 << 32, encoder="another@1"), epoch=9)
     holding.refresh()
-    assert {app: found.version for app, found in holding.now().items()} == {"docs": 1 << 32}
-    assert np.array_equal(holding.now()["docs"].topics[0].centroid, model().topics[0].centroid)
-    stored.store(database, model(version=2 << 32), epoch=2)
-    with holding.kept_fresh():
-        await_that(lambda: holding.now()["docs"].version == 2 << 32, database)
+    assert {app: found.version for app, found in holding.current().items()} == {"docs": 1 << 32}
+    assert np.array_equal(holding.current()["docs"].topics[0].centroid, model().topics[0].centroid)
+    store.save_model(database, model(version=2 << 32), epoch=2)
+    with holding.refresh_in_background():
+        await_that(lambda: holding.current()["docs"].version == 2 << 32, database)
 
 
 def test_while_the_database_is_away_the_last_models_hold(caplog: pytest.LogCaptureFixture) -> None:
     settings = Settings.model_validate({"clickhouse": {"url": "http://127.0.0.1:9", "timeout_s": 1}})
-    holding = TopicModels(Database(settings.clickhouse), ENCODER.revision, refresh_s=60)
+    holding = TopicModelCache(Database(settings.clickhouse), ENCODER.revision, refresh_s=60)
     holding.refresh()
-    assert holding.now() == {}
+    assert holding.current() == {}
     assert "topic models were not read" in caplog.text
     telemetry = Telemetry()
     holding.count_failures(telemetry.topic_model_failures.labels("model"))
     holding.refresh()
-    told = telemetry.registry.get_sample_value("ragwatch_topic_model_failures_total", {"lane": "model"})
+    told = telemetry.registry.get_sample_value("ragtide_topic_model_failures_total", {"lane": "model"})
     assert told == 2, "the one before anybody counted too"
 
 
@@ -146,22 +146,22 @@ def test_while_the_database_is_away_the_last_models_hold(caplog: pytest.LogCaptu
 def test_a_row_that_is_not_sound_ends_no_look_for_newer_models(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    holding, telemetry = TopicModels(database, ENCODER.revision, refresh_s=0.01), Telemetry()
+    holding, telemetry = TopicModelCache(database, ENCODER.revision, refresh_s=0.01), Telemetry()
     holding.count_failures(telemetry.topic_model_failures.labels("model"))
-    stored.store(database, model(version=1 << 32), epoch=1)
+    store.save_model(database, model(version=1 << 32), epoch=1)
     holding.refresh()
-    unsound = stored.TopicModelRow("docs", ENCODER.revision, 2 << 32, 2, AT, 9, [1, 2], ["json"], [], [], [])
+    unsound = store.TopicModelRow("docs", ENCODER.revision, 2 << 32, 2, AT, 9, [1, 2], ["json"], [], [], [])
     database.insert("topic_models", [unsound])
 
     def failures() -> float | None:
-        return telemetry.registry.get_sample_value("ragwatch_topic_model_failures_total", {"lane": "model"})
+        return telemetry.registry.get_sample_value("ragtide_topic_model_failures_total", {"lane": "model"})
 
-    with holding.kept_fresh():
+    with holding.refresh_in_background():
         await_that(lambda: (failures() or 0) >= 2, database)
-        assert holding.now()["docs"].version == 1 << 32
+        assert holding.current()["docs"].version == 1 << 32
         assert "ValueError" in caplog.text
-        stored.store(database, model(version=3 << 32), epoch=3)
-        await_that(lambda: holding.now()["docs"].version == 3 << 32, database)
+        store.save_model(database, model(version=3 << 32), epoch=3)
+        await_that(lambda: holding.current()["docs"].version == 3 << 32, database)
 
 
 @pytest.mark.clickhouse
@@ -212,11 +212,11 @@ def test_a_pipeline_places_questions_where_it_is_told_to(database: Database) -> 
             "encoder": {"backend": "onnx", "model": "all-MiniLM-L6-v2"},
         }
     }
-    made = assemble(Settings.model_validate(chosen), "model", database=database)
+    made = assemble(Settings.model_validate(chosen), "model", database=database, clock=clock)
     assert made.resources.encoder is not None
     vector = made.resources.encoder.encode([JSON])[0]
     topics_ = (Topic(1, "json", vector, 0.99, 50),)
-    stored.store(database, TopicModel("docs", made.resources.encoder.revision, 1, AT, 100, topics_), epoch=1)
+    store.save_model(database, TopicModel("docs", made.resources.encoder.revision, 1, AT, 100, topics_), epoch=1)
     assert made.topics is not None
     made.topics.refresh()
     assert topics(made.pipeline.process(asked(JSON, CSV)).block) == {"t0": "json", "t1": OTHER}

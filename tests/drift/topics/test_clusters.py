@@ -7,48 +7,48 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from drift.topics.apart import clusters_of
-from drift.topics.clusters import NONE, clusters
-from evaluators.errors import Transient
-from tests.drift.topics.planted import around, directions, scattered
+from ragtide.drift.topics.cluster_process import find_clusters_apart
+from ragtide.drift.topics.clusters import NONE, find_clusters
+from ragtide.evaluators.errors import Transient
+from tests.drift.topics.synthetic import around, directions, scattered
 
 
 def test_planted_clusters_are_found_among_noise() -> None:
     parts = [around(one, 40, seed) for seed, one in enumerate(directions(6))]
     vectors = np.concatenate([*parts, scattered(60, 99)])
-    found = clusters(vectors, 10, seed=1)
+    found = find_clusters(vectors, 10, seed=1)
     planted = np.repeat(np.arange(6), 40)
     assert adjusted_rand_score(planted, found[:240]) > 0.95
     assert (found[240:] == NONE).mean() > 0.8
 
 
 def test_noise_has_no_clusters() -> None:
-    assert set(clusters(scattered(400, 1), 10, seed=1)) == {NONE}
+    assert set(find_clusters(scattered(400, 1), 10, seed=1)) == {NONE}
 
 
 def test_too_few_have_none() -> None:
-    assert clusters(around(directions(1), 19, 1), 10, seed=1).tolist() == [NONE] * 19
+    assert find_clusters(around(directions(1), 19, 1), 10, seed=1).tolist() == [NONE] * 19
 
 
 def test_what_is_nowhere_dense_is_parted_where_it_lies_apart() -> None:
     """Two clouds of so few that none is dense enough for HDBSCAN's least size to hold twice."""
     one, other = directions(2)
     vectors = np.concatenate([around(one, 12, 1, 0.02), around(other, 12, 2, 0.02)])
-    found = clusters(vectors, 12, seed=1)
+    found = find_clusters(vectors, 12, seed=1)
     assert adjusted_rand_score(np.repeat([0, 1], 12), found) == 1.0
 
 
 def test_a_process_of_its_own_finds_the_same() -> None:
     vectors = np.concatenate([around(one, 30, seed) for seed, one in enumerate(directions(4))])
-    there = clusters_of(vectors, 10, 1, few=0)
-    assert there.tolist() == clusters(vectors, 10, 1).tolist()
+    there = find_clusters_apart(vectors, 10, 1, max_in_process=0)
+    assert there.tolist() == find_clusters(vectors, 10, 1).tolist()
     assert there.max() == 3
 
 
 @pytest.mark.parametrize("repeated", [10, 400])
 def test_one_question_asked_again_and_again_stalls_nothing(repeated: int) -> None:
     vectors = np.repeat(directions(1), repeated, axis=0)
-    assert len(clusters(vectors, 10, seed=1)) == repeated
+    assert len(find_clusters(vectors, 10, seed=1)) == repeated
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_a_process_that_is_killed_is_tried_again_and_one_that_breaks_says_why(
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     with pytest.raises(error, match=said):
-        clusters_of(scattered(30, 1), 10, 1, few=0)
+        find_clusters_apart(scattered(30, 1), 10, 1, max_in_process=0)

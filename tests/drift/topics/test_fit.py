@@ -6,15 +6,15 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from drift.leadership import Term
-from drift.settings import TopicSettings
-from drift.topics import stored
-from drift.topics.fit import Before, fit_topics, fitted
-from drift.topics.model import OTHER, Topic
-from drift.topics.questions import Questions, asked, drawn
-from sinks.clickhouse.database import Database
-from sinks.rows import EmbeddingRow
-from tests.drift.topics.planted import around, directions, scattered
+from ragtide.drift.leadership import Term
+from ragtide.drift.settings import TopicSettings
+from ragtide.drift.topics import store as stored
+from ragtide.drift.topics.fit import PreviousTopics, find_topics, fit_topics
+from ragtide.drift.topics.model import OTHER, Topic
+from ragtide.drift.topics.source import TopicQuestions, question_counts, sample_questions
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import EmbeddingRow
+from tests.drift.topics.synthetic import around, directions, scattered
 from tests.drift.world import score_row, text_row
 
 NOW = datetime.now(UTC).replace(second=0, microsecond=0)  # what is old has expired
@@ -27,14 +27,19 @@ def sentences(what: str, count: int) -> list[str]:
     return [f"how can i {what} {chr(97 + i % 26) * 3}{chr(97 + i // 26) * 3}?" for i in range(count)]
 
 
-def planted(topics: Sequence[int], each: int = 30, seed: int = 0) -> Questions:
+def planted(topics: Sequence[int], each: int = 30, seed: int = 0) -> TopicQuestions:
     vectors = [around(directions(8)[topic], each, 10 * seed + topic) for topic in topics]
     texts = [text for topic in topics for text in sentences(ABOUT[topic], each)]
-    return Questions(np.concatenate(vectors), texts, len(texts))
+    return TopicQuestions(np.concatenate(vectors), texts, len(texts))
 
 
 def ask(
-    database: Database, questions: Questions, at: datetime, app: str = "shop", encoder: str = "e@1", name: str = "t"
+    database: Database,
+    questions: TopicQuestions,
+    at: datetime,
+    app: str = "shop",
+    encoder: str = "e@1",
+    name: str = "t",
 ) -> None:
     """As the stream stores them, 0.1 s apart."""
     rows = [score_row(at + i * timedelta(seconds=0.1), f"{name}{i}", app=app) for i in range(len(questions.texts))]
@@ -57,25 +62,25 @@ def ids(topics: Sequence[Topic]) -> dict[str, int]:
 
 
 def test_planted_topics_are_found_and_named() -> None:
-    topics = fitted(planted([0, 1, 2, 3]), SETTINGS, Before(), named=True)
+    topics = find_topics(planted([0, 1, 2, 3]), SETTINGS, PreviousTopics(), named=True)
     assert sorted(names(topics)) == sorted(OF_PLANTED)
     assert sorted(topic.id for topic in topics) == [1, 2, 3, 4]
-    assert all(topic.least_cosine > 0.8 for topic in topics)
+    assert all(topic.min_cosine > 0.8 for topic in topics)
 
 
 def test_names_and_ids_are_kept_over_refits_with_more() -> None:
-    first = fitted(planted([0, 1, 2]), SETTINGS, Before(), named=True)
+    first = find_topics(planted([0, 1, 2]), SETTINGS, PreviousTopics(), named=True)
     more = planted([2, 1, 0, 3], each=45, seed=1)
-    second = fitted(more, SETTINGS, Before(first, last_id=3), named=True)
+    second = find_topics(more, SETTINGS, PreviousTopics(first, last_id=3), named=True)
     assert ids(second) == {**ids(first), OF_PLANTED[3]: 4}
 
 
 def test_a_vanished_topic_retires_and_comes_back_under_its_name() -> None:
-    first = fitted(planted([0, 1, 2]), SETTINGS, Before(), named=True)
-    second = fitted(planted([0, 1, 3], seed=1), SETTINGS, Before(first, last_id=3), named=True)
+    first = find_topics(planted([0, 1, 2]), SETTINGS, PreviousTopics(), named=True)
+    second = find_topics(planted([0, 1, 3], seed=1), SETTINGS, PreviousTopics(first, last_id=3), named=True)
     assert [topic.name for topic in second if not topic.questions] == [OF_PLANTED[2]]
     assert ids(second)[OF_PLANTED[3]] == 4
-    third = fitted(planted([1, 2, 3], seed=2), SETTINGS, Before(second, last_id=4), named=True)
+    third = find_topics(planted([1, 2, 3], seed=2), SETTINGS, PreviousTopics(second, last_id=4), named=True)
     assert ids(third) == ids(second)
     assert sorted(names(third)) == sorted(OF_PLANTED[1:])
 
@@ -83,22 +88,24 @@ def test_a_vanished_topic_retires_and_comes_back_under_its_name() -> None:
 @pytest.mark.parametrize(("stored", "wanted"), [(False, True), (True, False)])
 def test_without_words_topics_are_numbered(stored: bool, wanted: bool) -> None:
     settings = SETTINGS.model_copy(update={"named": wanted})
-    topics = fitted(planted([0, 1]), settings, Before(last_id=7), named=stored)
+    topics = find_topics(planted([0, 1]), settings, PreviousTopics(last_id=7), named=stored)
     assert sorted(names(topics)) == ["topic 8", "topic 9"]
 
 
 def test_another_topic_of_the_same_words_is_told_apart() -> None:
-    first = fitted(planted([0, 1, 2]), SETTINGS, Before(), named=True)
+    first = find_topics(planted([0, 1, 2]), SETTINGS, PreviousTopics(), named=True)
     far = [topic for topic in first if topic.name == OF_PLANTED[0]]
     elsewhere = planted([0, 1])
-    moved = Questions(np.concatenate([around(directions(8)[6], 30, 5), elsewhere.vectors[30:]]), elsewhere.texts, 60)
-    second = fitted(moved, SETTINGS, Before(first, last_id=3), named=True)
+    moved = TopicQuestions(
+        np.concatenate([around(directions(8)[6], 30, 5), elsewhere.vectors[30:]]), elsewhere.texts, 60
+    )
+    second = find_topics(moved, SETTINGS, PreviousTopics(first, last_id=3), named=True)
     assert f"{OF_PLANTED[0]} (4)" in names(second)
     assert far[0].id in {topic.id for topic in second if not topic.questions}
 
 
 def test_few_questions_have_no_topics() -> None:
-    assert fitted(planted([0], each=12), SETTINGS, Before(), named=True) == ()
+    assert find_topics(planted([0], each=12), SETTINGS, PreviousTopics(), named=True) == ()
 
 
 @pytest.mark.clickhouse
@@ -109,10 +116,10 @@ def test_a_model_is_fitted_when_due_and_read_back_whole(database: Database) -> N
     (made,) = fit_topics(database, SETTINGS, True, term, NOW)
     assert (made.app, made.encoder, made.questions, made.version >> 32) == ("shop", "e@1", 75, 3)
     assert sorted(names(made.topics)) == sorted(OF_PLANTED[:3])
-    read = stored.newest(database, "e@1")["shop"]
+    read = stored.load_newest(database, "e@1")["shop"]
     assert ids(read.topics) == ids(made.topics)
-    assert read.names(around(directions(8)[0], 50, 77)).count(OF_PLANTED[0]) >= 45
-    assert read.names(scattered(50, 78)).count(OTHER) == 50
+    assert read.assign(around(directions(8)[0], 50, 77)).count(OF_PLANTED[0]) >= 45
+    assert read.assign(scattered(50, 78)).count(OTHER) == 50
     assert stored.newest_version(database, "e@1") == made.version
     assert fit_topics(database, SETTINGS, True, term, NOW + timedelta(minutes=1)) == []
 
@@ -131,7 +138,7 @@ def test_another_encoder_has_topics_of_its_own_and_new_ids(database: Database) -
     ask(database, planted([0, 1], seed=1), NOW - timedelta(hours=1), encoder="f@2", name="u")
     (second,) = fit_topics(database, SETTINGS, False, Term(1, NOW), NOW)
     assert (second.encoder, sorted(names(second.topics))) == ("f@2", ["topic 3", "topic 4"])
-    assert set(names(stored.newest(database, "e@1")["shop"].topics)) == {"topic 1", "topic 2"}
+    assert set(names(stored.load_newest(database, "e@1")["shop"].topics)) == {"topic 1", "topic 2"}
 
 
 @pytest.mark.clickhouse
@@ -142,26 +149,26 @@ def test_a_zombie_never_has_the_newest_model(database: Database) -> None:
     late = NOW + timedelta(hours=3)
     (zombies,) = fit_topics(database, SETTINGS, True, Term(4, NOW), late)
     assert zombies.version < newest
-    assert stored.newest(database, "e@1")["shop"].version == newest
+    assert stored.load_newest(database, "e@1")["shop"].version == newest
 
 
 @pytest.mark.clickhouse
 def test_questions_are_drawn_by_lot_the_same_each_time(database: Database) -> None:
     many = planted([0, 1], each=100)
     ask(database, many, NOW - timedelta(hours=3))
-    ask(database, Questions(many.vectors[:40], many.texts[:40], 40), NOW - timedelta(hours=2), name="again")
+    ask(database, TopicQuestions(many.vectors[:40], many.texts[:40], 40), NOW - timedelta(hours=2), name="again")
     since = NOW - timedelta(days=1)
-    assert [(one.app, one.questions) for one in asked(database, since, NOW)] == [("shop", 240)]
+    assert [(one.app, one.questions) for one in question_counts(database, since, NOW)] == [("shop", 240)]
 
-    def lot(most: int, seed: int) -> Questions:
-        return drawn(database, "shop", "e@1", since, NOW, most, seed)
+    def lot(most: int, seed: int) -> TopicQuestions:
+        return sample_questions(database, "shop", "e@1", since, NOW, most, seed)
 
     everything = lot(1000, 1)
-    assert (everything.asked, len(everything.vectors)) == (240, 200)  # one that is asked again is one
+    assert (everything.total, len(everything.vectors)) == (240, 200)  # one that is asked again is one
     assert sorted(everything.texts) == sorted(many.texts)
     text_of = {vector.tobytes(): text for vector, text in zip(many.vectors, many.texts, strict=True)}
     assert [text_of[vector.tobytes()] for vector in everything.vectors] == list(everything.texts)
     some, same, others = lot(50, 1), lot(50, 1), lot(50, 2)
-    assert some.asked == 50
+    assert some.total == 50
     assert some.texts == same.texts
     assert set(some.texts) != set(others.texts)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from drift.topics.naming import names_of as named
-from drift.topics.naming import words_of
+from ragtide.drift.topics.naming import names_of as named
+from ragtide.drift.topics.naming import words_of
 
 
 def names_of(topics: list[list[str]], others: list[str]) -> list[str]:
-    return named(topics, others, least=5)
+    return named(topics, others, min_questions=5)
 
 
 def asked(*words: str, times: int = 6) -> list[str]:
@@ -44,8 +44,8 @@ def test_a_word_of_four_questions_names_nothing() -> None:
 
 def test_how_many_questions_must_share_a_word_is_said() -> None:
     topic = [*asked("invoice", times=9), *asked("invoice", "mustermann", times=7)]
-    assert named([topic, asked("reset", times=9)], [], least=7)[0] == "invoice, mustermann"
-    assert named([topic, asked("reset", times=9)], [], least=8)[0] == "invoice"
+    assert named([topic, asked("reset", times=9)], [], min_questions=7)[0] == "invoice, mustermann"
+    assert named([topic, asked("reset", times=9)], [], min_questions=8)[0] == "invoice"
 
 
 def test_the_same_words_again_are_one_question() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift.insights.question_types import TYPES, question_type
+from ragtide.drift.insights.failing_sample import TYPES, question_type
 
 ASKED = {
     "who": [

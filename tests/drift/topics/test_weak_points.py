@@ -7,24 +7,23 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from drift.insights.answered import Answered, Sample
-from drift.insights.failing_groups import failing_groups
-from drift.insights.shared_traits import shared
-from drift.insights.weak_topics import weak_topics
-from drift.job_runs import Done
-from drift.settings import JobSettings
-from evaluators.spec import Vectors
-from sinks.clickhouse.database import Database
-from sinks.rows import EmbeddingRow
-from tests.drift.topics.planted import around, directions
+from ragtide.drift.insights.failing_sample import SampledTrace, TraceSample
+from ragtide.drift.insights.failure_clusters import failing_groups, shared_traits
+from ragtide.drift.insights.weak_topics import weak_topics
+from ragtide.drift.job_history import RunResult
+from ragtide.drift.settings import JobSettings
+from ragtide.evaluators.spec import Vectors
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import EmbeddingRow
+from tests.drift.topics.synthetic import around, directions
 from tests.drift.world import World, score_row, text_row
 
 TOPICS = directions(4)
 
 
-def answered(failing: Sequence[bool], first: int = 0, **traits: str) -> list[Answered]:
+def answered(failing: Sequence[bool], first: int = 0, **traits: str) -> list[SampledTrace]:
     return [
-        Answered(f"t{first + i}", first + i, ("q.good",) if fails else (), traits, first + i)
+        SampledTrace(f"t{first + i}", first + i, ("q.good",) if fails else (), traits, first + i)
         for i, fails in enumerate(failing)
     ]
 
@@ -33,14 +32,14 @@ def every(nth: int, count: int) -> list[bool]:
     return [i % nth == 0 for i in range(count)]
 
 
-def sample(weak: int) -> Sample:
+def sample(weak: int) -> TraceSample:
     """200 questions of each of four topics; one in 7 fails everywhere, and of the topic `weak` three in 5."""
     vectors = np.concatenate([around(one, 200, seed, 0.05) for seed, one in enumerate(TOPICS)])
-    found: list[Answered] = []
+    found: list[SampledTrace] = []
     for topic in range(4):
         failing = [i % 5 < 3 for i in range(200)] if topic == weak else every(7, 200)
         found += answered(failing, 200 * topic, topic=f"topic {topic}")
-    return Sample("shop", "prod", found, vectors)
+    return TraceSample("shop", "prod", found, vectors)
 
 
 def test_a_planted_group_is_found_and_told_of_the_half_that_did_not_find_it() -> None:
@@ -50,7 +49,7 @@ def test_a_planted_group_is_found_and_told_of_the_half_that_did_not_find_it() ->
     assert group.share.value == pytest.approx(0.6, abs=0.05)
     assert group.rest.value == pytest.approx(0.14, abs=0.05)
     assert group.interval.low < group.share.value < group.interval.high
-    assert group.more.low > 0.3
+    assert group.excess.low > 0.3
     assert {one.traits["topic"] for one in group.failing} == {"topic 2"}
     assert [(trait.name, trait.value) for trait in group.traits] == [("topic", "topic 2")]
 
@@ -62,14 +61,14 @@ def test_where_all_fail_alike_there_is_no_group() -> None:
 
 def test_few_failures_are_no_group() -> None:
     few = answered([i < 15 for i in range(40)])
-    assert failing_groups(Sample("shop", "prod", few, around(TOPICS[0], 40, 1))) == []
+    assert failing_groups(TraceSample("shop", "prod", few, around(TOPICS[0], 40, 1))) == []
 
 
 def test_what_failures_share_is_more_common_among_them_for_sure() -> None:
     failing = answered([True] * 40, tenant="a", region="eu")
     fine = answered([False] * 40, 100, tenant="b", region="eu")
     fine += answered([False] * 20, 200, tenant="a", region="eu")
-    (trait,) = shared(failing, fine)  # all are of the same region
+    (trait,) = shared_traits(failing, fine)  # all are of the same region
     assert (trait.name, trait.value, trait.failing, trait.others) == ("tenant", "a", (40, 40), (20, 60))
     assert trait.lift.value == pytest.approx((40.5 / 40.5) / (20.5 / 60.5))
     assert 1 < trait.lift.low < trait.lift.value < trait.lift.high
@@ -79,17 +78,19 @@ def test_chance_shares_nothing() -> None:
     """100 tenants at random: without regard to how many are tried, five would look shared at p = 0.05."""
     rng = np.random.default_rng(5)
     answers = [
-        Answered(str(i), i, ("q.good",) if rng.random() < 0.3 else (), {"tenant": str(rng.integers(100))})
+        SampledTrace(str(i), i, ("q.good",) if rng.random() < 0.3 else (), {"tenant": str(rng.integers(100))})
         for i in range(5_000)
     ]
-    failing = [one for one in answers if one.failed]
-    assert shared(failing, [one for one in answers if not one.failed]) == []
+    failing = [one for one in answers if one.failed_metrics]
+    assert shared_traits(failing, [one for one in answers if not one.failed_metrics]) == []
 
 
 def test_a_topic_that_is_weak_in_one_kind_of_question() -> None:
-    def asked(count: int, fails: int, topic: str, kind: str) -> list[Answered]:
+    def asked(count: int, fails: int, topic: str, kind: str) -> list[SampledTrace]:
         return [
-            Answered(f"{topic}{kind}{i}", i, ("q.good",) if i < fails else (), {"topic": topic, "question_type": kind})
+            SampledTrace(
+                f"{topic}{kind}{i}", i, ("q.good",) if i < fails else (), {"topic": topic, "question_type": kind}
+            )
             for i in range(count)
         ]
 
@@ -102,7 +103,7 @@ def test_a_topic_that_is_weak_in_one_kind_of_question() -> None:
     first, second = weak_topics(answers)
     assert (first.topic, first.question_type, first.share, first.rest) == ("refund", "why", (40, 50), (64, 469))
     assert (second.topic, second.question_type, second.share) == ("refund", "", (60, 250))
-    assert first.more.low > second.more.low > 0
+    assert first.excess.low > second.excess.low > 0
     assert first.examples[0] == "refundwhy0"
 
 
@@ -131,9 +132,9 @@ def test_weak_points_are_stated_once_without_a_word_of_users(database: Database)
     world = World(database, settings=JobSettings(insights_every_s=1))
     store(world, 0, "how do I get my refund", around(TOPICS[0], 160, 1, 0.05), [0.1, 0.1, 0.9] * 53 + [0.9], "refund")
     store(world, 60, "where is it", around(TOPICS[1], 300, 2, 0.05), [0.1] * 15 + [0.9] * 285, "delivery")
-    stated = world.jobs.state_insights(world.at(100))
+    stated = world.jobs.run_insights(world.at(100))
     told = _told(database)
-    assert stated == Done(read=460, raised=len(told))
+    assert stated == RunResult(read=460, raised=len(told))
     of_kind: dict[str, list[Mapping[str, object]]] = {}
     for attributes in told.values():
         of_kind.setdefault(str(attributes["kind"]), []).append(attributes)
@@ -149,7 +150,7 @@ def test_weak_points_are_stated_once_without_a_word_of_users(database: Database)
     assert all(row["type"] == "weak_point" and row["examples"] and row["actions"] for row in rows)
 
     world.elect()
-    world.jobs.state_insights(world.at(200))
+    world.jobs.run_insights(world.at(200))
     assert _told(database) == told
 
 

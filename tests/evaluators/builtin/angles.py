@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evaluators.spec import Vectors
+from ragtide.evaluators.spec import Vectors
 
 
 class Angles:

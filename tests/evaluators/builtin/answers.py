@@ -5,7 +5,7 @@ from math import nan
 
 import numpy as np
 
-from evaluators.spec import Ask, ModelRef, Need, Vectors
+from ragtide.evaluators.spec import Ask, ModelRef, Need, Vectors
 
 TOO_LONG = nan
 

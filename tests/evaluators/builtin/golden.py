@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from evaluators.registry import load
-from evaluators.spec import Evaluator
-from evaluators.trace import Trace
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.spec import Evaluator
+from ragtide.evaluators.trace import Trace
 from tests.evaluators.builtin.scoring import NOON, outcomes
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -24,7 +24,7 @@ TOLERANCE = 1e-6
 
 def builtin() -> dict[str, Evaluator]:
     """The built-in evaluators: not those of plug-ins that happen to be installed."""
-    return {id: each for id, each in load().items() if each.score.__module__.startswith("evaluators.builtin.")}
+    return {id: each for id, each in load().items() if each.score.__module__.startswith("ragtide.evaluators.builtin.")}
 
 
 def traces() -> dict[str, Trace]:

@@ -4,8 +4,8 @@ import base64
 import random
 from collections.abc import Callable
 
-from evaluators.outcome import Evidence, Outcome, Scored
-from evaluators.trace import Artifact, Labels, Trace
+from ragtide.evaluators.outcome import Evidence, Outcome, Scored
+from ragtide.evaluators.trace import Artifact, Labels, Trace
 from tests.evaluators.builtin.scoring import chunks, trace
 
 WORDS = ("the", "door", "is", "locked", "and", "nobody", "knows", "where", "12", "3.4", "(5)", "66-77", "a@b", "x:y")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluators.sentences import split
-from evaluators.spec import Vectors
-from evaluators.steps import steps
-from evaluators.trace import Trace
+from ragtide.evaluators.spec import Vectors
+from ragtide.evaluators.text.sentences import split
+from ragtide.evaluators.text.steps import steps
+from ragtide.evaluators.trace import Trace
 
 Encode = Callable[[list[str]], Any]
 Metrics = dict[str, float] | None  # None: not applicable

@@ -5,18 +5,18 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from evaluators.encoder import Encoder
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.models import Model, Models
-from evaluators.models.hashing import HashingModel
-from evaluators.outcome import Outcome, Scored
-from evaluators.plan import prepare, wanted_models
-from evaluators.registry import load
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import ModelRef
-from evaluators.trace import Chunk, Trace
+from ragtide.evaluators.encoder import Encoder
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.models import Model, Models
+from ragtide.evaluators.models.hashing import HashingModel
+from ragtide.evaluators.outcome import Outcome, Scored
+from ragtide.evaluators.plan import prepare, wanted_models
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.spec import ModelRef
+from ragtide.evaluators.trace import Chunk, Trace
 
 _registry = cache(load)  # entry points are looked for on every call
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from evaluators.builtin.toxicity import LABELS
-from evaluators.models import Model, load
-from evaluators.outcome import NotApplicable, Scored
-from evaluators.settings import EvaluatorSettings, ModelSettings
-from evaluators.spec import ModelRef
+from ragtide.evaluators.builtin.toxicity import LABELS
+from ragtide.evaluators.models import Model, load
+from ragtide.evaluators.outcome import NotApplicable, Scored
+from ragtide.evaluators.settings import EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import ModelRef
 from tests.evaluators.builtin.scoring import chunks, outcomes, trace
 from tests.evaluators.models.tiny import classifier
 

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.errors import ConfigError
-from evaluators.html_page import is_blank
-from evaluators.outcome import NotApplicable
-from evaluators.trace import Artifact
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.text.html_page import is_blank
+from ragtide.evaluators.trace import Artifact
 from tests.evaluators.builtin.scoring import outcome, scored
 
 REPORT = {"type": "object", "required": ["status"], "properties": {"status": {"enum": ["done", "failed"]}}}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from evaluators.outcome import NotApplicable
+from ragtide.evaluators.outcome import NotApplicable
 from tests.evaluators.builtin.pairs import PAIRS
 from tests.evaluators.builtin.scoring import outcome, scored
 
@@ -84,7 +84,7 @@ def one_more(precisions: Sequence[Fraction], **_: Any) -> list[Fraction]:
 def test_equals_nltk_with_one_added(answer: list[str], references: list[list[str]]) -> None:
     from nltk.translate.bleu_score import sentence_bleu
 
-    from evaluators.tokenisers import mteval
+    from ragtide.evaluators.text.tokenisers import mteval
 
     ours, texts = " ".join(answer), [" ".join(reference) for reference in references]
     tokens, theirs = mteval(ours), [mteval(text) for text in texts]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluators.registry import load
+from ragtide.evaluators.registry import load
 from tests.evaluators.builtin.catalogue import FAST, Line
 from tests.evaluators.builtin.catalogue_of_models import MODEL
 

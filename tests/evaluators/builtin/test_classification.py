@@ -10,14 +10,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evaluators.check import check_evaluator
-from evaluators.classes.labels import MOST_LABELS
-from evaluators.classes.score_bins import BINS, roc_auc, score_bin
-from evaluators.combining import combined
-from evaluators.outcome import NotApplicable, Scored
-from evaluators.parts import ClassValue, Combined, hidden_label
-from evaluators.registry import load
-from evaluators.trace import Labels, Trace
+from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.classification.labels import MOST_LABELS
+from ragtide.evaluators.classification.score_bins import BINS, roc_auc, score_bin
+from ragtide.evaluators.combining import combine_parts
+from ragtide.evaluators.outcome import NotApplicable, Scored
+from ragtide.evaluators.parts import ClassValue, Combined, hidden_label
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.trace import Labels, Trace
 from tests.evaluators.builtin.scoring import outcome, outcomes, scored, trace
 
 ID = "classification"
@@ -49,7 +49,7 @@ def summed(outcomes: Sequence[object]) -> dict[str, float]:
 
 def window(traces: Sequence[Trace], params: Mapping[str, Any] | None = None) -> Combined:
     """The metrics of a window of these traces, as the roll-up makes them."""
-    return combined(load()[ID], summed(outcomes(ID, traces, params)))
+    return combine_parts(load()[ID], summed(outcomes(ID, traces, params)))
 
 
 def single(pairs: Iterable[tuple[str, str]], **params: Any) -> Combined:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.builtin.toxicity import LABELS
-from evaluators.check import check_evaluator
-from evaluators.outcome import Evidence, NotApplicable
-from evaluators.registry import load
+from ragtide.evaluators.builtin.toxicity import LABELS
+from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.outcome import Evidence, NotApplicable
+from ragtide.evaluators.registry import load
 from tests.evaluators.builtin.answers import TOO_LONG, Answers, answers
 from tests.evaluators.builtin.scoring import chunks, outcome, scored, trace
 

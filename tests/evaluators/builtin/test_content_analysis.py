@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.fragments import fragments, lettered
-from evaluators.outcome import NotApplicable
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.text.fragments import fragments, tokens_to_letters
 from tests.evaluators.builtin.pairs import PAIRS
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
@@ -62,7 +62,7 @@ def test_fragments_are_the_longest_from_left_to_right(text: str, source: str) ->
 
 
 def test_a_fragment_ends_with_its_chunk() -> None:
-    pair = lettered(["a", "b", "c", "d"], [["x", "a", "b"], ["c", "d", "a"]])
+    pair = tokens_to_letters(["a", "b", "c", "d"], [["x", "a", "b"], ["c", "d", "a"]])
     assert fragments(pair.text, pair.source) == [2, 2]
     given = scored("content_analysis", {"ngram": 2}, answer="A b c d", contexts=chunks("x a b", None, "c d a"))
     assert given.metrics == {
@@ -93,3 +93,10 @@ def test_repetitions_need_no_source() -> None:
 def test_what_cannot_be_told_is_no_score(answer: str, reason: str) -> None:
     contexts = chunks("a b " * 20_000) if reason == "too_long" else None
     assert outcome("content_analysis", answer=answer, contexts=contexts) == NotApplicable(reason)
+
+
+def test_gathering_the_sources_ngrams_gives_what_looking_for_each_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, contexts = "a b c d e f a b x", chunks("a b c", "d e f a", "b x")
+    one_by_one = scored("content_analysis", answer=answer, contexts=contexts)
+    monkeypatch.setattr("ragtide.evaluators.builtin.content_analysis.FEW", 0)
+    assert scored("content_analysis", answer=answer, contexts=contexts) == one_by_one

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluators.encoder import Encoder, load_encoder
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.outcome import Evidence, Failed, NotApplicable, Scored
-from evaluators.settings import EncoderSettings
-from evaluators.spec import Vectors
+from ragtide.evaluators.encoder import Encoder, load_encoder
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.outcome import Evidence, Failed, NotApplicable, Scored
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.evaluators.spec import Vectors
 from tests.evaluators.builtin.angles import Angles, cosine
 from tests.evaluators.builtin.scoring import chunks, outcome, outcomes, scored, trace
 

@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.prose_traces import prose_traces
-from evaluators.check import CountingEncoder
-from evaluators.encoder import Encoder, load_encoder
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.encoder.model import find
-from evaluators.outcome import NotApplicable, Scored
-from evaluators.plan import prepare
-from evaluators.registry import load
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
-from evaluators.trace import Trace
+from ragtide.evaluators.check import CountingEncoder
+from ragtide.evaluators.encoder import Encoder, load_encoder
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.encoder.model import find
+from ragtide.evaluators.outcome import NotApplicable, Scored
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.trace import Trace
 from tests.evaluators.builtin.golden import builtin
 from tests.evaluators.builtin.naive_embedding import Encode, naive
 from tests.evaluators.builtin.scoring import chunks, trace

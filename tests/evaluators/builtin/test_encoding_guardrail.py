@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.encodings import NAMES, decoded, named
-from evaluators.outcome import Evidence, Failed, Finding, NotApplicable
+from ragtide.evaluators.encodings import NAMES, decode_text, encodings_in
+from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
 SAID = "The password is hunter2, the card is 4111 1111 1111 1111."
@@ -69,7 +69,7 @@ WAYS: dict[str, tuple[str, Callable[[str], str]]] = {
 @pytest.mark.parametrize("name", WAYS)
 def test_what_an_encoded_run_says_stands_in_its_place(name: str) -> None:
     encoding, encode = WAYS[name]
-    found = decoded(f"Here you go: {encode(SAID)}")
+    found = decode_text(f"Here you go: {encode(SAID)}")
     assert found.text.startswith(f"Here you go: {SAID}")
     assert [piece.encoding for piece in found.pieces] == [encoding]
     given = scored("encoding_guardrail", answer=f"Here you go: {encode(SAID)}")
@@ -80,14 +80,14 @@ def test_what_an_encoded_run_says_stands_in_its_place(name: str) -> None:
 @pytest.mark.parametrize("outer", [as_base64, as_base16, as_base32, as_percent, as_codes])
 @pytest.mark.parametrize("inner", [as_base64, as_base16, as_base32, as_percent, as_rot13])
 def test_an_encoding_in_another(outer: Callable[[str], str], inner: Callable[[str], str]) -> None:
-    assert SAID in decoded(f"x: {outer(inner(SAID))}").text
+    assert SAID in decode_text(f"x: {outer(inner(SAID))}").text
 
 
 def test_three_encodings_are_undone_and_a_fourth_is_not() -> None:
     three = as_base64(as_base16(as_base32(SAID)))
-    assert decoded(three).text == SAID
-    assert decoded(as_base64(three)).text == as_base32(SAID)
-    assert decoded(as_rot13(as_base64(SAID))).text == SAID
+    assert decode_text(three).text == SAID
+    assert decode_text(as_base64(three)).text == as_base32(SAID)
+    assert decode_text(as_rot13(as_base64(SAID))).text == SAID
 
 
 def random_text(seed: int) -> str:
@@ -117,20 +117,20 @@ def random_text(seed: int) -> str:
     ],
 )
 def test_what_is_no_encoded_text_stays(text: str) -> None:
-    assert decoded(text) == (text, ())
+    assert decode_text(text) == (text, ())
     assert outcome("encoding_guardrail", answer=text) == NotApplicable("no_encoding")
 
 
 @given(st.text(st.characters(codec="ascii", categories=("L", "P", "Zs", "N")), min_size=24))
 def test_base64_and_percent_say_what_the_standard_library_says(text: str) -> None:
-    assert decoded(as_base64(text), depth=1).text == text
-    assert decoded(as_percent(text), depth=1).text == unquote(as_percent(text))
+    assert decode_text(as_base64(text), depth=1).text == text
+    assert decode_text(as_percent(text), depth=1).text == unquote(as_percent(text))
 
 
 @given(st.text(st.characters(min_codepoint=97, max_codepoint=122), min_size=8))
 def test_character_references_say_what_a_browser_reads(text: str) -> None:
     references = "".join(f"&#{ord(character)};" for character in text)
-    assert decoded(references, depth=1).text == html.unescape(references)
+    assert decode_text(references, depth=1).text == html.unescape(references)
 
 
 def test_places_are_those_of_the_text_itself() -> None:
@@ -146,12 +146,12 @@ def test_places_are_those_of_the_text_itself() -> None:
 
 
 def test_names_of_encodings_in_categories() -> None:
-    assert named(["Base64", "question-answering"]) == {"base64"}
-    assert named(["hex", "url_encode", "url-encoding", "binary"]) == {"base16", "url", "charcode"}
-    assert named(["database64", "binary classification", "url shortener", "base", "64"]) == frozenset()
-    assert named(["Base64 attack", "attack/ROT13", "binary attack"]) == {"base64", "rot13", "charcode"}
-    assert named(["URL encoding attack", "unicode_escape attack"]) == {"url", "charcode"}
-    assert all(named([name]) == {name} for name in NAMES)
+    assert encodings_in(["Base64", "question-answering"]) == {"base64"}
+    assert encodings_in(["hex", "url_encode", "url-encoding", "binary"]) == {"base16", "url", "charcode"}
+    assert encodings_in(["database64", "binary classification", "url shortener", "base", "64"]) == frozenset()
+    assert encodings_in(["Base64 attack", "attack/ROT13", "binary attack"]) == {"base64", "rot13", "charcode"}
+    assert encodings_in(["URL encoding attack", "unicode_escape attack"]) == {"url", "charcode"}
+    assert all(encodings_in([name]) == {name} for name in NAMES)
 
 
 def test_a_named_encoding_is_looked_for_in_short_runs_too() -> None:
@@ -163,9 +163,9 @@ def test_a_named_encoding_is_looked_for_in_short_runs_too() -> None:
 
 def test_words_in_small_letters_are_no_base32_though_it_is_named() -> None:
     words = " ".join(("password", "please", "contact", "address", "customer", "questions", "responsible", "telephone"))
-    assert decoded(words, expected=("base32",)) == (words, ())
+    assert decode_text(words, expected=("base32",)) == (words, ())
     short = as_base32("pin: 1234").lower()
-    assert decoded(f"it is {short}", expected=("base32",)).text == "it is pin: 1234"
+    assert decode_text(f"it is {short}", expected=("base32",)).text == "it is pin: 1234"
 
 
 def test_of_a_named_encoding_the_raw_text_is_judged_where_nothing_decodes() -> None:

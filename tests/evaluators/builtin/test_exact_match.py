@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.errors import ConfigError
-from evaluators.outcome import NotApplicable
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.outcome import NotApplicable
 from tests.evaluators.builtin.scoring import outcome, scored
 
 PAIRS = (

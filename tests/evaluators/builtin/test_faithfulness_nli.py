@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from evaluators.builtin.faithfulness_nli import MOST_ATTRIBUTED
-from evaluators.check import check_evaluator
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.models.hashing import HashingModel
-from evaluators.outcome import Evidence, NotApplicable
-from evaluators.registry import load
-from evaluators.spec import Ask
+from ragtide.evaluators.builtin.faithfulness_nli import MOST_ATTRIBUTED
+from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.models.hashing import HashingModel
+from ragtide.evaluators.outcome import Evidence, NotApplicable
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.spec import Ask
 from tests.evaluators.builtin.answers import TOO_LONG, entails
 from tests.evaluators.builtin.scoring import chunks, outcome, scored, trace
 

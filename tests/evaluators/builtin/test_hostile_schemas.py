@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.trace import Artifact
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.trace import Artifact
 from tests.evaluators.builtin.hostile_schemas import SCHEMAS, TEXTS, params
 from tests.evaluators.builtin.scoring import outcomes, trace
 from tests.evaluators.builtin.test_hostile_texts import KB, LONGEST_S, MB, NOISE_S

@@ -1,6 +1,6 @@
 import pytest
 
-from evaluators.languages import language_of
+from ragtide.evaluators.text.languages import language_of
 from tests.evaluators.builtin.scoring import chunks, scored
 
 

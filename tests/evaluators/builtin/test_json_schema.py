@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from jsonschema.validators import validator_for
 
-from evaluators.errors import ConfigError
-from evaluators.json_text import DEEPEST, NotJson, TooDeep, check, read
-from evaluators.outcome import NotApplicable
-from evaluators.pattern_size import TooLarge, pattern_size
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.text.json_text import DEEPEST, NotJson, TooDeep, check, read
+from ragtide.evaluators.text.pattern_size import TooLarge, pattern_size
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
 PERSON = {

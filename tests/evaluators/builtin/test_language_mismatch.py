@@ -1,8 +1,8 @@
 import pytest
 
-from evaluators.errors import ConfigError
-from evaluators.languages import same_language
-from evaluators.outcome import NotApplicable
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.text.languages import same_language
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
 ENGLISH = "How can I reset the password of my account?"

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluators.check import check_evaluator
-from evaluators.errors import ConfigError
-from evaluators.fingerprint import fingerprint
-from evaluators.gptscore import Instructed, wording
-from evaluators.models import load as load_model
-from evaluators.outcome import NotApplicable
-from evaluators.plan import parameters
-from evaluators.registry import load
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Ask, ModelRef, Need, Vectors
+from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.gptscore import GptScoreParams, load_template
+from ragtide.evaluators.models import load as load_model
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.plan import parameters
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.spec import Ask, ModelRef, Need, Vectors
 from tests.evaluators.builtin.scoring import outcome, scored, trace
 
 REF = ModelRef(Need.LM, "distilgpt2")
@@ -99,12 +99,12 @@ def test_the_contract_is_kept(id: str) -> None:
 def test_the_instructions_are_a_part_of_the_fingerprint_and_no_setting(id: str) -> None:
     each = load()[id]
     params = each.params()
-    assert isinstance(params, Instructed)
-    assert params.instructions == wording(params.family).hash
-    assert set(params.told.instructions) == {metric.key for metric in each.metrics}
-    assert len(set(params.told.instructions.values())) == len(each.metrics)
+    assert isinstance(params, GptScoreParams)
+    assert params.instructions == load_template(params.family).hash
+    assert set(params.template.instructions) == {metric.key for metric in each.metrics}
+    assert len(set(params.template.instructions.values())) == len(each.metrics)
 
-    class Reworded(Instructed, frozen=True, extra="forbid"):
+    class Reworded(GptScoreParams, frozen=True, extra="forbid"):
         family = "summary" if id == "gptscore_translation" else "translation"
 
     assert fingerprint(each, params) != fingerprint(each, Reworded())

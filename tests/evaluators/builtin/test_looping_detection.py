@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.builtin.looping_detection import COMPRESSED
-from evaluators.outcome import NotApplicable
-from evaluators.repeats import SHORT, Repeat, _by_sorting, _by_suffix_array, longest_repeat
+from ragtide.evaluators.builtin.looping_detection import COMPRESSED
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.text.repeats import SHORT, Repeat, _by_sorting, _by_suffix_array, longest_repeat
 from tests.evaluators.builtin.scoring import outcome, scored
 
 # Text, longest repeated substring, how often it occurs without overlap, covered share, bytes of zlib level 9:

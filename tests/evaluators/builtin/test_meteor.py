@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evaluators import synonyms
-from evaluators.errors import ConfigError
-from evaluators.outcome import NotApplicable
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.text import synonyms
 from tests.evaluators.builtin.pairs import PAIRS
 from tests.evaluators.builtin.scoring import outcome, scored
 
@@ -184,7 +184,7 @@ def small_wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 
 
 def forget() -> None:
-    for remembered in (synonyms._looked_up, synonyms._wordnet):
+    for remembered in (synonyms._look_up, synonyms._wordnet):
         remembered.cache_clear()
 
 

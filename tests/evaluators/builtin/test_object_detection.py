@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from pydantic import ValidationError
 
-from evaluators.builtin.object_detection import Params, object_detection
-from evaluators.check import check_evaluator
-from evaluators.classes.score_bins import BINS
-from evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
-from evaluators.parts import Combined, name_and_labels
-from evaluators.plan import prepare
-from evaluators.settings import EvaluatorSettings
-from evaluators.trace import Boxes
-from evaluators.vision.average_precision import average_precision
+from ragtide.evaluators.builtin.object_detection import Params, object_detection
+from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.classification.score_bins import BINS
+from ragtide.evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
+from ragtide.evaluators.parts import Combined, name_and_labels
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.trace import Boxes
+from ragtide.evaluators.vision.average_precision import average_precision
 from tests.evaluators.builtin.scoring import outcome, outcomes
 from tests.evaluators.vision.scenes import (
     CLASSES,
@@ -322,7 +322,7 @@ def test_it_keeps_the_contract() -> None:
 
 
 def test_without_shapely_it_is_unavailable_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluators.plan.find_spec", lambda name: None)
+    monkeypatch.setattr("ragtide.evaluators.plan.find_spec", lambda name: None)
     plan = prepare({"object_detection": object_detection}, EvaluatorSettings(), "fast", None)
     assert plan.prepared == ()
-    assert plan.unavailable == {"object_detection": "shapely not installed: pip install 'ragwatch[vision]'"}
+    assert plan.unavailable == {"object_detection": "shapely not installed: pip install 'ragtide[vision]'"}

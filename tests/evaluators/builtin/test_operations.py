@@ -1,4 +1,4 @@
-from evaluators.trace import AppError, Latency, Tokens
+from ragtide.evaluators.trace import AppError, Latency, Tokens
 from tests.evaluators.builtin.scoring import chunks, scored
 
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.errors import ConfigError
-from evaluators.leaks import PERSONAL, leaks_of, scanner
-from evaluators.leaks.personal.bank_account import is_iban
-from evaluators.leaks.personal.checks import luhn
-from evaluators.outcome import Evidence, Finding, NotApplicable, Scored
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.leaks import PERSONAL, leaks_of, scanner
+from ragtide.evaluators.leaks.personal.bank_account import is_iban
+from ragtide.evaluators.leaks.personal.checks import luhn
+from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable, Scored
 from tests.evaluators.builtin.scoring import chunks, outcome, outcomes, scored, trace
 
 
@@ -197,8 +197,8 @@ def test_what_the_question_holds_never_counts_against_the_answer() -> None:
 
 
 def test_an_app_may_show_its_own_addresses() -> None:
-    allow = {"shop": ["help@shop.example", "(212) 555-0123"], "*": ["@ragwatch.example"]}
-    answer = "Call 212-555-0123, write to Help@shop.example or docs@ragwatch.example."
+    allow = {"shop": ["help@shop.example", "(212) 555-0123"], "*": ["@ragtide.example"]}
+    answer = "Call 212-555-0123, write to Help@shop.example or docs@ragtide.example."
     texts = [trace(answer=answer), trace(answer=answer, app="other"), trace(answer=answer + " 415-555-2671")]
     kinds = [
         [place.kind for place in given.evidence]

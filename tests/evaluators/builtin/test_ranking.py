@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.outcome import Evidence, NotApplicable, Scored
-from evaluators.ranks import average_precision, ndcg, reciprocal_rank, retrieval_precision
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Scored
+from ragtide.evaluators.text.ranks import average_precision, ndcg, reciprocal_rank, retrieval_precision
 from tests.evaluators.builtin.angles import Angles, cosine
 from tests.evaluators.builtin.scoring import chunks, outcome, outcomes, scored, trace
 

@@ -1,8 +1,8 @@
 import pytest
 
-from evaluators.builtin.readability import reading_ease
-from evaluators.outcome import NotApplicable
-from evaluators.syllables import syllables
+from ragtide.evaluators.builtin.readability import reading_ease
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.text.syllables import syllables
 from tests.evaluators.builtin.scoring import outcome, scored
 
 # textstat 0.7.13: words, sentences, syllables and its score.

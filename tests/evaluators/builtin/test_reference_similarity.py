@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluators import check_evaluator
-from evaluators.builtin.sentence_similarity import jaccard, tokens
-from evaluators.encoder import Encoder, load_encoder
-from evaluators.models import Models
-from evaluators.models.hashing import HashingModel
-from evaluators.outcome import Evidence, NotApplicable, Scored
-from evaluators.plan import prepare, wanted_encoders
-from evaluators.registry import load
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import Ask, ModelRef, Need, Vectors
+from ragtide.evaluators import check_evaluator
+from ragtide.evaluators.builtin.sentence_similarity import jaccard, tokens
+from ragtide.evaluators.encoder import Encoder, load_encoder
+from ragtide.evaluators.models import Models
+from ragtide.evaluators.models.hashing import HashingModel
+from ragtide.evaluators.outcome import Evidence, NotApplicable, Scored
+from ragtide.evaluators.plan import prepare, wanted_encoders
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.spec import Ask, ModelRef, Need, Vectors
 from tests.evaluators.builtin.angles import Angles, cosine
 from tests.evaluators.builtin.pairs import PAIRS
 from tests.evaluators.builtin.scoring import outcome, scored, trace

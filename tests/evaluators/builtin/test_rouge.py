@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.builtin.rouge import ALL, OVERLAPS, read, read_stems
-from evaluators.outcome import NotApplicable
-from evaluators.subsequence import lcs_length, lcs_positions
+from ragtide.evaluators.builtin.rouge import ALL, OVERLAPS, read, read_stems
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.text.subsequence import lcs_length, lcs_positions
 from tests.evaluators.builtin.scoring import outcome, scored
 
 ORACLE = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_lsum": "rougeLsum"}

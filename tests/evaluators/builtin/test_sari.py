@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.outcome import NotApplicable
+from ragtide.evaluators.outcome import NotApplicable
 from tests.evaluators.builtin.pairs import PAIRS
 from tests.evaluators.builtin.scoring import outcome, scored
 

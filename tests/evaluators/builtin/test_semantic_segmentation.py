@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evaluators.builtin.semantic_segmentation import semantic_segmentation
-from evaluators.check import check_evaluator
-from evaluators.outcome import NotApplicable, Scored
-from evaluators.parts import Combined
-from evaluators.trace import Boxes
+from ragtide.evaluators.builtin.semantic_segmentation import semantic_segmentation
+from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.outcome import NotApplicable, Scored
+from ragtide.evaluators.parts import Combined
+from ragtide.evaluators.trace import Boxes
 from tests.evaluators.builtin.scoring import outcome, outcomes
 from tests.evaluators.vision.scenes import image, region
 

@@ -1,8 +1,8 @@
 import pytest
 
-from evaluators.errors import ConfigError
-from evaluators.leaks import PERSONAL, SECRETS, leaks_of, scanner
-from evaluators.outcome import Evidence, Finding, NotApplicable
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.leaks import PERSONAL, SECRETS, leaks_of, scanner
+from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
 SLACK = "xo" + "xb-123456789012-123456789012-AbCdEfGhIjKlMnOpQrStUvW1"

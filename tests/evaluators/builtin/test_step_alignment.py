@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from evaluators.alignment import aligned
-from evaluators.outcome import Evidence, NotApplicable
-from evaluators.plan import wanted_encoders
-from evaluators.registry import load
-from evaluators.settings import EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.outcome import Evidence, NotApplicable
+from ragtide.evaluators.plan import wanted_encoders
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.text.alignment import align
 from tests.evaluators.builtin.angles import Angles, cosine
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
@@ -24,7 +24,7 @@ SYMBOLS = st.lists(st.integers(0, 3), max_size=12)
 @given(SYMBOLS, SYMBOLS)
 def test_edits_are_levenshteins(first: list[int], second: list[int]) -> None:
     matches = np.array([[one == other for other in second] for one in first], bool).reshape(len(first), len(second))
-    pairs, deleted, inserted = aligned(matches)
+    pairs, deleted, inserted = align(matches)
     replaced = sum(not matches[pair] for pair in pairs)
     assert replaced + len(deleted) + len(inserted) == Levenshtein.distance(first, second)
 
@@ -46,7 +46,7 @@ def test_no_alignment_has_fewer_edits_or_as_few_with_more_matches(rows: int, col
         alone = [(best(*there)[0] + 1, best(*there)[1]) for there in ((i + 1, j), (i, j + 1))]
         return min(together, *alone)
 
-    pairs, deleted, inserted = aligned(matches)
+    pairs, deleted, inserted = align(matches)
     matched = sum(bool(matches[pair]) for pair in pairs)
     assert (len(pairs) - matched + len(deleted) + len(inserted), -matched) == best(0, 0)
     assert sorted([*(i for i, _ in pairs), *deleted]) == list(range(rows))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.steps import steps
+from ragtide.evaluators.text.steps import steps
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ import numpy.typing as npt
 import pytest
 from pydantic import ValidationError
 
-from evaluators.builtin.summarization_faithfulness import Params
-from evaluators.check import check_evaluator
-from evaluators.errors import ConfigError
-from evaluators.outcome import Evidence, NotApplicable
-from evaluators.registry import load
-from evaluators.spec import Ask, Vectors
-from evaluators.summac import BINS, EDGES, Convolution, zero_shot
-from evaluators.summac_file import read_convolution
+from ragtide.evaluators.builtin.summarization_faithfulness import Params
+from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.outcome import Evidence, NotApplicable
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.spec import Ask, Vectors
+from ragtide.evaluators.text.summac import BINS, EDGES, Convolution, zero_shot
+from ragtide.evaluators.text.summac_file import read_convolution
 from tests.evaluators.builtin.answers import TOO_LONG, entails
 from tests.evaluators.builtin.scoring import outcome, scored, trace
 

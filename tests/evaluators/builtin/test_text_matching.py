@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.builtin.text_matching import MOST_STEPS
-from evaluators.conditions import Malformed, Subject, from_constraints, holds, parse, steps
-from evaluators.outcome import Failed, NotApplicable
+from ragtide.evaluators.builtin.text_matching import MOST_STEPS
+from ragtide.evaluators.conditions import Malformed, Subject, from_constraints, holds, parse, steps
+from ragtide.evaluators.outcome import Failed, NotApplicable
 from tests.evaluators.builtin.scoring import chunks, outcome, scored
 
 BRAZIL = '("Brazil" OR "brazil") AND regexp("15,?969 [Mm]illion") AND NOT "Real"'

@@ -1,6 +1,6 @@
 import pytest
 
-from evaluators.outcome import NotApplicable
+from ragtide.evaluators.outcome import NotApplicable
 from tests.evaluators.builtin.pairs import PAIRS
 from tests.evaluators.builtin.scoring import outcome, scored
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from evaluators.errors import ConfigError
-from evaluators.outcome import Scored
-from evaluators.refusals import KINDS, Refusals, built_in
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.text.refusals import KINDS, Refusals, built_in
 from tests.evaluators.builtin.refused_answers import ANSWERS, REFUSALS
 from tests.evaluators.builtin.scoring import outcome, outcomes, scored, trace
 

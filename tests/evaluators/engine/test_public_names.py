@@ -1,15 +1,15 @@
-"""What `from evaluators import ...` gives, and that the package itself weighs nothing."""
+"""What `from ragtide.evaluators import ...` gives, and that the package itself weighs nothing."""
 
 import subprocess
 import sys
 
 import pytest
 
-import evaluators
-from evaluators.check import check_evaluator
-from evaluators.outcome import Scored
-from evaluators.spec import Evaluator, evaluator
-from evaluators.trace import Trace
+import ragtide.evaluators as evaluators
+from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.outcome import Scored
+from ragtide.evaluators.spec import Evaluator, evaluator
+from ragtide.evaluators.trace import Trace
 
 
 def test_public_names_are_the_modules_own() -> None:
@@ -28,6 +28,6 @@ def test_a_name_that_is_not_public_is_not_there() -> None:
 
 
 def test_importing_the_package_loads_nothing_else() -> None:
-    program = "import sys, evaluators; print(sorted({'numpy', 'pydantic', 'msgspec'} & set(sys.modules)))"
+    program = "import sys, ragtide.evaluators; print(sorted({'numpy', 'pydantic', 'msgspec'} & set(sys.modules)))"
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert output.stdout.strip() == "[]"

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from evaluators import Evaluator, Metric, Need, NotApplicable, Scored, check_evaluator
-from evaluators.errors import ConfigError
-from evaluators.plan import prepare
-from evaluators.registry import load, unsound
-from evaluators.run import run_all
-from evaluators.settings import EvaluatorSettings
+from ragtide.evaluators import Evaluator, Metric, Need, NotApplicable, Scored, check_evaluator
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.registry import load, unsound
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.settings import EvaluatorSettings
 from tests.evaluators.engine.examples import batch, brevity, nearness, trace
 
 PLUGIN = '''
 from dataclasses import dataclass
-from evaluators import Metric, Scored, evaluator
+from ragtide.evaluators import Metric, Scored, evaluator
 
 @dataclass(frozen=True)
 class Inputs:
@@ -46,7 +46,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         info = tmp_path / f"{module}-1.2.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.2\n", "utf-8")
-        (info / "entry_points.txt").write_text(f"[ragwatch.evaluators]\n{module} = {value or module}\n", "utf-8")
+        (info / "entry_points.txt").write_text(f"[ragtide.evaluators]\n{module} = {value or module}\n", "utf-8")
         modules.append(module)
 
     yield installed
@@ -55,9 +55,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def test_every_builtin_module_holds_the_evaluator_it_is_named_after() -> None:
-    import evaluators.builtin
+    import ragtide.evaluators.builtin
 
-    [folder] = evaluators.builtin.__path__
+    [folder] = ragtide.evaluators.builtin.__path__
     modules = {path.stem for path in Path(folder).glob("*.py")} - {"__init__"}
     assert set(load()) == modules
     assert list(load()) == sorted(modules)
@@ -81,8 +81,8 @@ def test_a_plug_in_that_is_installed_scores_traces(install: Install) -> None:
 
 def test_a_process_of_its_own_finds_a_plug_in_that_is_installed(install: Install, tmp_path: Path) -> None:
     install("loud_module", PLUGIN.format(id="loud", doc="Shouts."))
-    program = "from stream.cli import main; main(['evaluators', '--json', 'loud'])"
-    environ = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path.cwd()}"}
+    program = "from ragtide.stream.cli import main; main(['evaluators', '--json', 'loud'])"
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     told = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True, env=environ
     )
@@ -91,14 +91,16 @@ def test_a_process_of_its_own_finds_a_plug_in_that_is_installed(install: Install
 
 
 def test_one_object_seen_twice_is_one_evaluator(install: Install) -> None:
-    install("again_module", "from evaluators.builtin.rouge import rouge\n" + PLUGIN.format(id="again", doc="Twice."))
+    install(
+        "again_module", "from ragtide.evaluators.builtin.rouge import rouge\n" + PLUGIN.format(id="again", doc="Twice.")
+    )
     assert {"rouge", "again"} <= set(load())
 
 
 def test_two_with_one_id_stop_start_up(install: Install) -> None:
     install("rival_module", PLUGIN.format(id="rouge", doc="Another."))
     with pytest.raises(
-        ConfigError, match=r"two evaluators have the id 'rouge': one in evaluators\.builtin\.rouge, one"
+        ConfigError, match=r"two evaluators have the id 'rouge': one in ragtide\.evaluators\.builtin\.rouge, one"
     ) as e:
         load()
     assert "rival_module 1.2" in str(e.value)

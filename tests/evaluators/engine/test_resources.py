@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.errors import Unavailable
-from evaluators.resources import Resources
-from evaluators.spec import Vectors
-from evaluators.vector_cache import VectorCache
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.errors import Unavailable
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.spec import Vectors
+from ragtide.evaluators.vector_cache import VectorCache
 
 
 class Recorder(HashingEncoder):

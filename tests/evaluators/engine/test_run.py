@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evaluators.check import CountingEncoder
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from evaluators.spec import Budget, Metric, Need, Shared, evaluator
-from evaluators.trace import Chunk
+from ragtide.evaluators.check import CountingEncoder
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.spec import Budget, Metric, Need, Shared, Vectors, evaluator
+from ragtide.evaluators.trace import Chunk
 from tests.evaluators.engine.examples import Answer, asked, batch, brevity, nearness, ready, scoring, trace
 
 
@@ -273,6 +273,30 @@ def test_a_text_that_the_encoder_cannot_take_costs_its_own_record_only() -> None
     [outcomes] = run_all(ready(nearness, resources=resources), traces, resources.batch())
     assert [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Failed)] == [3]
     assert sum(isinstance(outcome, Scored) for outcome in outcomes) == 7
+
+
+class PanicException(BaseException):
+    """As libraries in Rust raise it: no `Exception`, and a class that nobody can import."""
+
+
+def test_the_panic_of_a_native_library_costs_its_own_record_only() -> None:
+    def score(rows: Sequence[Answer]) -> Iterable[Outcome]:
+        if any(row.answer == "bad" for row in rows):
+            raise PanicException
+        return [Scored({"value": 0.5}) for _ in rows]
+
+    class Panics(HashingEncoder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            if "bad" in texts:
+                raise PanicException
+            return super().encode(texts)
+
+    [outcomes] = run_all(ready(scoring(score)), [trace(0, "good"), trace(1, "bad")], batch())
+    assert [type(outcome) for outcome in outcomes] == [Scored, Failed]
+    resources = Resources(Panics())
+    traces = [asked(0, "question", "good"), asked(1, "question", "bad")]
+    [outcomes] = run_all(ready(nearness, resources=resources), traces, resources.batch())
+    assert [type(outcome) for outcome in outcomes] == [Scored, Failed]
 
 
 def test_no_traces_and_no_evaluators_are_fine() -> None:

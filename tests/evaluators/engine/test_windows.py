@@ -11,13 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evaluators.check import check_evaluator
-from evaluators.combining import combined
-from evaluators.outcome import Failed, NotApplicable, Outcome, Scored
-from evaluators.parts import MOST_PARTS, ClassValue, Combined, class_label, name_and_labels, part_key, wrong_parts
-from evaluators.registry import unsound
-from evaluators.run import run_all
-from evaluators.spec import Evaluator, Metric, Shared, evaluator
+from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.combining import combine_parts
+from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
+from ragtide.evaluators.parts import (
+    MOST_PARTS,
+    ClassValue,
+    Combined,
+    class_label,
+    name_and_labels,
+    part_key,
+    wrong_parts,
+)
+from ragtide.evaluators.registry import unsound
+from ragtide.evaluators.run import run_all
+from ragtide.evaluators.spec import Evaluator, Metric, Shared, evaluator
 from tests.evaluators.engine.examples import Answer, batch, ready, trace
 
 METRICS = (Metric("rate", threshold=0.5, primary=True), Metric("other"), Metric("class_rate", per=("class",)))
@@ -140,9 +148,9 @@ def test_what_breaks_gives_no_number_and_stops_nobody(caplog: pytest.LogCaptureF
     def broken(parts: Mapping[str, float]) -> Combined:
         raise ValueError("quotes a label")
 
-    assert combined(windowed(broken), {"records": 1.0}) == Combined()
-    assert combined(windowed(lambda parts: Combined({"rate": 2.0})), {"records": 1.0}) == Combined()
-    assert combined(windowed(), {}) == Combined()
-    assert combined(windowed(), {"records": 4.0, "good": 1.0}).metrics == {"rate": 0.25}
+    assert combine_parts(windowed(broken), {"records": 1.0}) == Combined()
+    assert combine_parts(windowed(lambda parts: Combined({"rate": 2.0})), {"records": 1.0}) == Combined()
+    assert combine_parts(windowed(), {}) == Combined()
+    assert combine_parts(windowed(), {"records": 4.0, "good": 1.0}).metrics == {"rate": 0.25}
     assert "quotes" not in caplog.text
     assert "ValueError" in caplog.text

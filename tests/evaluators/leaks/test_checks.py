@@ -6,8 +6,8 @@ from importlib import import_module
 
 import pytest
 
-from evaluators.leaks.personal import americas, asia_africa_pacific, checks, crypto_wallet, europe, vehicle
-from evaluators.leaks.personal.bank_account import is_iban
+from ragtide.evaluators.leaks.personal import americas, asia_africa_pacific, checks, crypto_wallet, europe, vehicle
+from ragtide.evaluators.leaks.personal.bank_account import is_iban
 
 DIGITS = "0123456789"
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

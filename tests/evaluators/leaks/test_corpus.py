@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from evaluators.leaks import PERSONAL, SECRETS, scanner
-from evaluators.leaks.detector import Detector
-from evaluators.leaks.folded import folded
-from evaluators.leaks.gate import Gate
+from ragtide.evaluators.leaks import PERSONAL, SECRETS, scanner
+from ragtide.evaluators.leaks.detector import Detector
+from ragtide.evaluators.leaks.folding import fold
+from ragtide.evaluators.leaks.gate import Gate
 from tests.evaluators.leaks.corpus import Example, negatives, positives
 
 RECALL = PRECISION = 0.97
@@ -60,7 +60,7 @@ def test_each_family_reaches_it_alone(family: tuple[str, ...]) -> None:
 
 
 def detectors() -> tuple[Detector, ...]:
-    from evaluators.leaks import personal, secrets
+    from ragtide.evaluators.leaks import personal, secrets
 
     return (*secrets.DETECTORS, *personal.detectors("US"))
 
@@ -69,7 +69,7 @@ def test_the_gate_opens_for_every_detector_that_finds() -> None:
     every = detectors()
     gate = Gate(every)
     for example in (*POSITIVES, *NEGATIVES):
-        shape = folded(example.text)
+        shape = fold(example.text)
         opened = set(gate.open_for(shape))
         closed = [detector.kind for i, detector in enumerate(every) if i not in opened and list(detector.find(shape))]
         assert not closed, (closed, example.text)
@@ -79,7 +79,7 @@ def test_a_gate_with_little_memory_says_the_same() -> None:
     every = detectors()
     wide, narrow = Gate(every), Gate(every, memory=1 << 20)
     for example in POSITIVES:
-        shape = folded(example.text)
+        shape = fold(example.text)
         assert narrow.open_for(shape) == wide.open_for(shape)
 
 
@@ -93,7 +93,7 @@ def test_a_gate_that_ran_out_of_memory_opens_for_all() -> None:
         one.patterns = re2.Set.SearchSet()
         one.patterns.Add("never seen")
         one.patterns.Compile()
-    assert gate.open_for(folded("nothing here")) == list(range(len(every)))
+    assert gate.open_for(fold("nothing here")) == list(range(len(every)))
 
 
 def test_whoever_asks_for_a_region_gets_the_same_scanner() -> None:

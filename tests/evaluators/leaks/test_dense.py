@@ -1,13 +1,18 @@
 """Texts full of leaks, or of what nearly is one, take time that grows as they do."""
 
 import time
+from collections import defaultdict
 from math import inf
 
 import pytest
 
-from evaluators.encodings import NAMES, decoded
-from evaluators.leaks import scanner
+from ragtide.evaluators.encodings import NAMES, decode_text
+from ragtide.evaluators.leaks import NAMES as KINDS
+from ragtide.evaluators.leaks import PERSONAL, SECRETS, leaks_of, scanner
+from ragtide.evaluators.leaks.folding import fold
+from ragtide.evaluators.leaks.label_lines import LONGEST, label_lines
 from tests.evaluators.builtin.test_encoding_guardrail import as_base64, as_codes, as_rot13
+from tests.evaluators.leaks.corpus import positives
 
 TIMES = 12  # the processor time of ten times the text, at most: 10 is linear, 100 quadratic
 NOISE_S = 0.05
@@ -48,22 +53,68 @@ REPEATED = {
 }
 
 
+SEPARATORS = (", ", "; ", " and ", "\n", "\n- ", " ", '", "', " / ")
+LENGTH = 40  # values of a kind in the shorter lists; the longer ones have ten times as many
+SHARE = 4  # every fourth kind stands behind one separator: each is met behind two of them
+
+VALUES: defaultdict[str, list[str]] = defaultdict(list)
+for example in positives():
+    VALUES[example.kind].append(example.value)
+
+
+def lists(separator: str, length: int, *, equal: bool) -> str:
+    """A list of values for each of a quarter of the kinds, after the words that lead to one in the corpus."""
+    texts = []
+    examples = list({each.kind: each for each in positives()}.values())
+    for example in examples[SEPARATORS.index(separator) % SHARE :: SHARE]:
+        values = [example.value] if equal else VALUES[example.kind]
+        led = example.text[: example.text.index(example.value)]
+        texts.append(led + separator.join((values * length)[:length]))
+    return "\n\n".join(texts)
+
+
 def cpu_s(text: str) -> float:
     start = time.process_time()
     scanner()(text)
     return time.process_time() - start
 
 
-@pytest.mark.parametrize("name", REPEATED)
-def test_a_text_full_of_leaks_takes_linear_time(name: str) -> None:
-    piece = REPEATED[name]
-    tenth, whole = piece * (TENTH // len(piece)), piece * (10 * TENTH // len(piece))
+def grows_linearly(tenth: str, whole: str) -> bool:
     small = large = inf
     for _ in range(5):  # what else runs on the machine only ever adds
         small, large = min(small, cpu_s(tenth), cpu_s(tenth)), min(large, cpu_s(whole))
         if large <= max(TIMES * small, NOISE_S):
-            break
-    assert large <= max(TIMES * small, NOISE_S)
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_text_full_of_leaks_takes_linear_time(name: str) -> None:
+    piece = REPEATED[name]
+    assert grows_linearly(piece * (TENTH // len(piece)), piece * (10 * TENTH // len(piece)))
+
+
+@pytest.mark.parametrize("equal", [True, False], ids=["equal values", "different values"])
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_lists_of_every_kind_take_linear_time(separator: str, equal: bool) -> None:
+    tenth, whole = (lists(separator, length, equal=equal) for length in (LENGTH, 10 * LENGTH))
+    assert grows_linearly(tenth, whole)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["into t (ssn" + "x" * 900 + ") values " + "(1)," * 20_000, "a? 1" * 20_000],
+    ids=["rows under a long name", "questions in one line"],
+)
+def test_labels_repeated_for_too_many_values_are_bounded_and_the_scan_tells(text: str) -> None:
+    shown = label_lines(fold(text))
+    assert shown is not None
+    assert len(shown.text) <= LONGEST
+    assert not shown.complete
+    for kinds in (PERSONAL, SECRETS):
+        leaks = leaks_of(text, scanner()(text), kinds)
+        assert leaks.any is None
+    assert scanner()(text).partial == frozenset(KINDS)
 
 
 @pytest.mark.parametrize("encode", [as_base64, as_codes, as_rot13])
@@ -71,4 +122,4 @@ def test_every_run_of_a_long_text_is_decoded(encode: object) -> None:
     assert callable(encode)
     said = "the password and the card are here"
     lines = "\n".join([encode(said)] * 2_000)
-    assert decoded(lines, NAMES).text.count(said) == 2_000
+    assert decode_text(lines, NAMES).text.count(said) == 2_000

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.errors import ConfigError
-from evaluators.models import load, revision_of
-from evaluators.models.causal import MOST_WINDOWS, CausalModel
-from evaluators.settings import EvaluatorSettings, ModelSettings
-from evaluators.spec import Ask, ModelRef, Need
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.models import load, revision_of
+from ragtide.evaluators.models.causal import MOST_WINDOWS, CausalModel
+from ragtide.evaluators.settings import EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import Ask, ModelRef, Need
 from tests.evaluators.models.tiny_causal import ASKS, BOTH, CONTEXT, LONG, assert_near, causal
 
 pytestmark = pytest.mark.models

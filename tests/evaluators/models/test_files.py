@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from evaluators.errors import ConfigError, Unavailable
-from evaluators.models import load, revision_of, what_is_missing
-from evaluators.models.convert import converted
-from evaluators.models.files import find, source_of
-from evaluators.models.known import KNOWN, NLI
-from evaluators.models.labels import Labels, labels_of
-from evaluators.settings import EvaluatorSettings, ModelSettings
-from evaluators.spec import ModelRef, Need
+from ragtide.evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.models import load, revision_of, what_is_missing
+from ragtide.evaluators.models.convert import convert_weights
+from ragtide.evaluators.models.files import find, source_of
+from ragtide.evaluators.models.known_models import KNOWN_MODELS, NLI
+from ragtide.evaluators.models.labels import Labels, labels_of
+from ragtide.evaluators.settings import EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import ModelRef, Need
 
 pytestmark = pytest.mark.models
 
@@ -64,9 +64,9 @@ def test_a_folder_is_named_by_its_weights(tmp_path: Path) -> None:
 
 def test_of_the_hub_the_commit_names_it_and_only_a_whole_snapshot_counts(cache: Path) -> None:
     ref, settings = ModelRef(Need.NLI, "some/model", LABELS), EvaluatorSettings()
-    missing = "the model some/model is not here: ragwatch models fetch some/model"
+    missing = "the model some/model is not here: ragtide models fetch some/model"
     assert what_is_missing(ref, settings) == missing
-    with pytest.raises(Unavailable, match="ragwatch models fetch some/model"):
+    with pytest.raises(Unavailable, match="ragtide models fetch some/model"):
         load(ref, settings)
     there = snapshot(cache, "some/model")
     assert what_is_missing(ref, settings) is None
@@ -83,7 +83,7 @@ def test_of_the_hub_the_commit_names_it_and_only_a_whole_snapshot_counts(cache: 
 
 def test_a_known_name_and_a_revision_of_ones_own(cache: Path) -> None:
     hallucination = "vectara/hallucination_evaluation_model"
-    assert source_of(hallucination, EvaluatorSettings()).revision == KNOWN[hallucination].revision
+    assert source_of(hallucination, EvaluatorSettings()).revision == KNOWN_MODELS[hallucination].revision
     pinned = EvaluatorSettings(models={hallucination: ModelSettings(revision="main")})
     assert source_of(hallucination, pinned).revision == "main"
     toxicity = source_of("original", EvaluatorSettings())
@@ -159,11 +159,11 @@ def test_a_pickle_is_converted_where_it_holds_tensors_alone(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     shared = torch.arange(6.0).reshape(2, 3)
     torch.save({"w": shared, "tied": shared, "turned": shared.T}, tmp_path / "pytorch_model.bin")
-    held = load_file(converted(tmp_path))
+    held = load_file(convert_weights(tmp_path))
     assert torch.equal(held["tied"], shared)
     assert torch.equal(held["turned"], shared.T)
     (tmp_path / "model.safetensors").unlink()
     torch.save({"w": shared, "more": Runs()}, tmp_path / "pytorch_model.bin")
     with pytest.raises(ConfigError, match="holds more than tensors"):
-        converted(tmp_path)
+        convert_weights(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pytorch_model.bin"], "nothing ran, nothing is left"

@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluators.encoder import load_encoder
-from evaluators.errors import ConfigError
-from evaluators.models import Model, load
-from evaluators.models.causal import CausalModel
-from evaluators.resources import Resources
-from evaluators.runtime.card_memory import bound_cards, cards_in_use
-from evaluators.runtime.torch_device import device_of
-from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
-from evaluators.spec import ModelRef, Need, Vectors
-from stream.telemetry.memory import show
-from stream.telemetry.registry import Telemetry
+from ragtide.evaluators.encoder import load_encoder
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.models import Model, load
+from ragtide.evaluators.models.causal import CausalModel
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.runtime.card_memory import bound_cards, cards_in_use
+from ragtide.evaluators.runtime.torch_device import device_of
+from ragtide.evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import ModelRef, Need, Vectors
+from ragtide.stream.telemetry.memory import show
+from ragtide.stream.telemetry.registry import Telemetry
 from tests.evaluators.models import tiny_causal
 from tests.evaluators.models.tiny import LABELS, classifier
 
@@ -121,7 +121,7 @@ def test_where_the_cards_memory_ends_less_is_read_at_once(tmp_path: Path, caplog
     with bounded(ROOM_BYTES), caplog.at_level(logging.WARNING):
         given = model.answer(ASKS * 20)
         [card] = cards_in_use()
-        assert ROOM_BYTES / 4 < card.taken_bytes <= card.limit_bytes < 2 * ROOM_BYTES
+        assert ROOM_BYTES / 4 < card.reserved_bytes <= card.limit_bytes < 2 * ROOM_BYTES
     np.testing.assert_allclose(given, np.tile(expected, (20, 1)), rtol=0, atol=1e-4)
     assert "out of memory" in caplog.text
 
@@ -140,7 +140,7 @@ def test_what_a_lane_takes_of_the_card_is_a_metric(tmp_path: Path) -> None:
     show(telemetry, "model", resources, settings)
 
     def told(name: str) -> float:
-        value = telemetry.registry.get_sample_value(f"ragwatch_{name}", {"lane": "model", "card": "cuda:0"})
+        value = telemetry.registry.get_sample_value(f"ragtide_{name}", {"lane": "model", "card": "cuda:0"})
         assert value is not None
         return value
 

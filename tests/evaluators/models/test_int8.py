@@ -8,16 +8,16 @@ from tempfile import mkdtemp
 import numpy as np
 import pytest
 
-from evaluators.encoder import load_encoder, revision_of
-from evaluators.encoder.windows import WindowedEncoder
-from evaluators.models import load
-from evaluators.models import revision_of as model_revision_of
-from evaluators.runtime.int8 import asks, similarities, within
-from evaluators.runtime.int8_sample import PAIRS, TEXTS
-from evaluators.runtime.nodes import Nodes, Shape, quantized
-from evaluators.runtime.weights import Weights
-from evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
-from evaluators.spec import ModelRef, Need, Vectors
+from ragtide.evaluators.encoder import load_encoder, revision_of
+from ragtide.evaluators.encoder.windows import WindowedEncoder
+from ragtide.evaluators.models import load
+from ragtide.evaluators.models import revision_of as model_revision_of
+from ragtide.evaluators.runtime.int8 import asks, is_within_tolerance, similarities
+from ragtide.evaluators.runtime.int8_sample import PAIRS, TEXTS
+from ragtide.evaluators.runtime.nodes import Nodes, Shape, quantize
+from ragtide.evaluators.runtime.weights import Weights
+from ragtide.evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import ModelRef, Need, Vectors
 from tests.evaluators.models.tiny import LABELS, classifier
 
 REF = ModelRef(Need.NLI, "tiny", LABELS)
@@ -42,7 +42,7 @@ def chosen(tolerance: float | None, backend: str = "auto") -> EvaluatorSettings:
 def test_a_weight_is_off_by_half_a_step_at_most() -> None:
     weight = np.random.default_rng(0).normal(0, 0.3, (7, 40)).astype(np.float32)
     weight[3] = 0
-    given = quantized(weight)
+    given = quantize(weight)
     assert given.whole.dtype == np.int8
     assert given.whole.shape == (40, 7)
     assert np.abs(given.whole).max() == 127
@@ -53,9 +53,9 @@ def test_a_weight_is_off_by_half_a_step_at_most() -> None:
 def test_within_is_about_the_worst_score_and_no_number_is_never_within() -> None:
     exact = np.array([[0.5, 0.25], [np.nan, np.nan]], np.float32)
     near = np.array([[0.5, 0.375], [np.nan, np.nan]], np.float32)
-    assert within("m", 0.125, exact, near)
-    assert not within("m", 0.124, exact, near)
-    assert not within("m", 1.0, exact, np.full_like(exact, np.nan))
+    assert is_within_tolerance("m", 0.125, exact, near)
+    assert not is_within_tolerance("m", 0.124, exact, near)
+    assert not is_within_tolerance("m", 1.0, exact, np.full_like(exact, np.nan))
 
 
 @pytest.mark.onnx

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.encoder import load_encoder
-from evaluators.errors import ConfigError, Unavailable
-from evaluators.models import Model, load, revision_of, what_is_missing
-from evaluators.settings import EncoderSettings, EvaluatorSettings, ModelSettings
-from evaluators.spec import Ask, ModelRef, Need
+from ragtide.evaluators.encoder import load_encoder
+from ragtide.evaluators.errors import ConfigError, Unavailable
+from ragtide.evaluators.models import Model, load, revision_of, what_is_missing
+from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import Ask, ModelRef, Need
 from tests.evaluators.models.tiny import LABELS, WORDS, classifier
 
 pytestmark = [pytest.mark.models, pytest.mark.onnx]
@@ -112,8 +112,8 @@ def test_what_is_no_number_is_an_error_and_not_a_text_that_is_too_long(tmp_path:
 
 def test_no_torch_is_imported(tmp_path: Path) -> None:
     program = (
-        "import sys; from evaluators.models import load; from evaluators.settings import *\n"
-        "from evaluators.spec import *\n"
+        "import sys; from ragtide.evaluators.models import load; from ragtide.evaluators.settings import *\n"
+        "from ragtide.evaluators.spec import *\n"
         f"own = EvaluatorSettings(models={{'tiny': ModelSettings(source={str(folder('bert'))!r}, backend='onnx')}})\n"
         f"load(ModelRef(Need.NLI, 'tiny', {LABELS!r}), own).answer([('a', 'b')])\n"
         "print(sorted({'torch', 'transformers', 'scipy'} & set(sys.modules)))"
@@ -127,7 +127,7 @@ class TestWithoutTorch:
     def _away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         away = ("torch", "transformers")
         monkeypatch.setattr(
-            "evaluators.runtime.installed.find_spec", lambda name: None if name in away else find_spec(name)
+            "ragtide.evaluators.runtime.packages.find_spec", lambda name: None if name in away else find_spec(name)
         )
 
     @pytest.mark.parametrize("kind", KINDS)
@@ -138,12 +138,12 @@ class TestWithoutTorch:
     def test_others_say_what_to_install_and_why(self, tmp_path: Path) -> None:
         other = classifier(tmp_path / "other", "albert")
         own = EvaluatorSettings(models={"tiny": ModelSettings(source=str(other))})
-        with pytest.raises(Unavailable, match=r"torch and transformers .*ragwatch\[models\]'.*model_type is 'albert'"):
+        with pytest.raises(Unavailable, match=r"torch and transformers .*ragtide\[models\]'.*model_type is 'albert'"):
             load(REF, own)
 
     def test_language_models_need_it(self) -> None:
         missing = what_is_missing(ModelRef(Need.LM, "tiny"), chosen("bert"))
-        assert missing == "torch and transformers for the model tiny not installed: pip install 'ragwatch[models]'"
+        assert missing == "torch and transformers for the model tiny not installed: pip install 'ragtide[models]'"
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluators.errors import ConfigError
-from evaluators.models.convert import converted
-from evaluators.models.tensorflow import WEIGHTS, named
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.models.convert import convert_weights
+from ragtide.evaluators.models.tensorflow import WEIGHTS, tensor_name
 
 pytestmark = pytest.mark.models
 
@@ -43,7 +43,7 @@ def test_converted_weights_give_tensorflows_logits(tmp_path: Path, kind: str) ->
     from transformers import AutoModelForSequenceClassification
 
     folder = saved(tmp_path, kind)
-    assert converted(folder).name == "model.safetensors"
+    assert convert_weights(folder).name == "model.safetensors"
     model, told = AutoModelForSequenceClassification.from_pretrained(folder, output_loading_info=True)
     assert not told["missing_keys"]
     assert not told["unexpected_keys"]
@@ -54,8 +54,8 @@ def test_converted_weights_give_tensorflows_logits(tmp_path: Path, kind: str) ->
 
 def test_a_tensor_is_named_as_in_torch() -> None:
     at = "distilbert/tf_distil_bert_for_sequence_classification/distilbert/transformer/layer_._11/ffn/lin1/"
-    assert named(f"{at}kernel:0") == ("distilbert.transformer.layer.11.ffn.lin1.weight", True)
-    assert named(f"{at}bias:0") == ("distilbert.transformer.layer.11.ffn.lin1.bias", False)
+    assert tensor_name(f"{at}kernel:0") == ("distilbert.transformer.layer.11.ffn.lin1.weight", True)
+    assert tensor_name(f"{at}bias:0") == ("distilbert.transformer.layer.11.ffn.lin1.bias", False)
 
 
 def _claims_more(folder: Path) -> None:
@@ -101,5 +101,5 @@ def test_what_holds_no_models_weights_is_refused_and_leaves_nothing(
     folder = saved(tmp_path, "distilbert")
     break_it(folder)
     with pytest.raises(ConfigError, match=says):
-        converted(folder)
+        convert_weights(folder)
     assert not list(folder.glob("model.safetensors*"))

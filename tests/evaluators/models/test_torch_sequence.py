@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.errors import ConfigError
-from evaluators.models import Model, load
-from evaluators.settings import EvaluatorSettings, ModelSettings
-from evaluators.spec import Ask, ModelRef, Need, Vectors
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.models import Model, load
+from ragtide.evaluators.settings import EvaluatorSettings, ModelSettings
+from ragtide.evaluators.spec import Ask, ModelRef, Need, Vectors
 from tests.evaluators.models.tiny import LABELS, classifier
 
 pytestmark = pytest.mark.models

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluators.spec import Ask, Vectors
+from ragtide.evaluators.spec import Ask, Vectors
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

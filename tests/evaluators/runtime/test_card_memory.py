@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from evaluators.runtime.card_memory import CardMemory, bound_cards, cards_in_use, within_bound
-from stream.assembly import assemble
-from stream.settings import Settings
+from ragtide.evaluators.runtime.card_memory import CardMemory, bound_cards, cards_in_use, within_bound
+from ragtide.stream.assembly import assemble
+from ragtide.stream.settings.loader import Settings
 
 pytestmark = pytest.mark.models
 
@@ -43,7 +43,7 @@ def test_only_the_card_that_is_chosen_is_bounded_and_told(shares: dict[int, floa
     within_bound(torch.device("cuda", 1))
     assert shares == {1: 0.25}
     assert list(cards_in_use()) == [CardMemory(1, 20 * GIB)]
-    assert [(card.name, card.taken_bytes) for card in cards_in_use()] == [("cuda:1", 5 * GIB)]
+    assert [(card.name, card.reserved_bytes) for card in cards_in_use()] == [("cuda:1", 5 * GIB)]
 
 
 def test_more_than_the_card_has_is_all_of_it(shares: dict[int, float]) -> None:

@@ -8,9 +8,9 @@ from itertools import count
 import numpy as np
 import pytest
 
-from evaluators.runtime.batches import Padded
-from evaluators.runtime.fastest import BUDGET_S, LENGTHS, ROUNDS, fastest
-from evaluators.spec import Vectors
+from ragtide.evaluators.runtime.batches import PaddedBatch
+from ragtide.evaluators.runtime.fastest import BUDGET_S, LENGTHS, ROUNDS, fastest
+from ragtide.evaluators.spec import Vectors
 
 _names = count()
 
@@ -33,7 +33,7 @@ class Timed:
         self._costs = costs
         self.shapes: list[tuple[int, ...]] = []
 
-    def run(self, batches: Iterator[Padded]) -> Vectors:
+    def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
         for batch in batches:
             self._clock.now += self._costs[min(len(self.shapes), len(self._costs) - 1)]
             self.shapes.append(batch.ids.shape)
@@ -61,7 +61,7 @@ def choose(
 def test_the_faster_one_wins_by_its_best_passes(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     slow_to_start, steady = Timed(clock, 0.2, 0.2, 0.01), Timed(clock, 0.02)
-    with caplog.at_level(logging.INFO, "evaluators.runtime.fastest"):
+    with caplog.at_level(logging.INFO, "ragtide.evaluators.runtime.fastest"):
         assert choose(clock, {"steady": steady, "slow to start": slow_to_start}) == "slow to start"
     assert len(steady.shapes) == len(slow_to_start.shapes) == len(LENGTHS) * ROUNDS
     assert "runs on slow to start: steady 40 ms, slow to start 20 ms" in caplog.text

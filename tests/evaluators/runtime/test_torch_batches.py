@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.errors import ConfigError, DeviceLost
-from evaluators.runtime.batches import Window, in_batches, packed, padded, shared_evenly
-from evaluators.runtime.torch_batches import TorchBatches, fitting
-from evaluators.runtime.torch_device import ready
+from ragtide.evaluators.errors import ConfigError, DeviceLost
+from ragtide.evaluators.runtime.batches import Window, in_batches, pack, pad_windows, split_evenly
+from ragtide.evaluators.runtime.torch_batches import TorchBatches, fastest_batch_tokens
+from ragtide.evaluators.runtime.torch_device import warm_up
 
 
 class Limit:
@@ -27,7 +27,7 @@ windows = st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=20), min_siz
 @given(windows, st.integers(1, 60))
 def test_every_window_is_in_one_batch_within_the_limit(made: list[list[int]], limit: int) -> None:
     lengths = [len(window) for window in made]
-    batches = list(packed(lengths, Limit(limit)))
+    batches = list(pack(lengths, Limit(limit)))
     assert sorted(i for batch in batches for i in batch) == list(range(len(made)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= limit
@@ -38,25 +38,25 @@ def test_every_window_is_in_one_batch_within_the_limit(made: list[list[int]], li
 
 def test_short_windows_are_not_padded_to_a_long_one() -> None:
     lengths = [4, 50, 4, 40, 4, 4]
-    assert list(packed(lengths, Limit(400))) == [[1, 3, 0], [2, 4, 5]], "10 and 46 are padding; twice 46 were too much"
+    assert list(pack(lengths, Limit(400))) == [[1, 3, 0], [2, 4, 5]], "10 and 46 are padding; twice 46 were too much"
 
 
 @given(st.lists(st.integers(), max_size=50), st.integers(1, 12))
 def test_a_long_text_is_shared_evenly(pieces: list[int], room: int) -> None:
-    parts = shared_evenly(pieces, room)
+    parts = split_evenly(pieces, room)
     assert [piece for part in parts for piece in part] == pieces
     assert len(parts) == max(1, -(-len(pieces) // room))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
 def test_padding() -> None:
-    batch = padded([Window([5, 6, 7], [0, 0, 1]), Window([8], [1])], pad=9)
+    batch = pad_windows([Window([5, 6, 7], [0, 0, 1]), Window([8], [1])], pad=9)
     assert batch.ids.tolist() == [[5, 6, 7], [8, 9, 9]]
     assert batch.mask.tolist() == [[1, 1, 1], [1, 0, 0]]
     assert batch.kinds is not None
     assert batch.kinds.tolist() == [[0, 0, 1], [1, 0, 0]]
     assert batch.rows(1, 2).ids.tolist() == [[8]]
-    assert list(padded([Window([1])]).arrays) == ["input_ids", "attention_mask"]
+    assert list(pad_windows([Window([1])]).arrays) == ["input_ids", "attention_mask"]
 
 
 @pytest.mark.models
@@ -97,9 +97,9 @@ class TestTorch:
         import torch
 
         said = r"a text of 90 tokens does not fit on cpu: .*evaluators.card_bytes, put fewer workers on the card"
-        assert ready(self.made(90, []), torch.device("cpu"), None, 90) == 2
+        assert warm_up(self.made(90, []), torch.device("cpu"), None, 90) == 2
         with pytest.raises(ConfigError, match=said):
-            ready(self.made(89, []), torch.device("cpu"), None, 90)
+            warm_up(self.made(89, []), torch.device("cpu"), None, 90)
 
     def test_each_model_has_its_own_threads_whichever_was_made_last(self) -> None:
         import torch
@@ -168,7 +168,7 @@ class TestTorch:
     )
     def test_tokens_at_once_grow_while_they_are_faster(self, seconds: object, best: int) -> None:
         assert callable(seconds)
-        assert fitting(seconds) == best
+        assert fastest_batch_tokens(seconds) == best
 
     def test_tokens_at_once_grow_while_they_fit(self) -> None:
         def seconds(tokens: int) -> float:
@@ -176,4 +176,4 @@ class TestTorch:
                 raise MemoryError
             return 1.0
 
-        assert fitting(seconds) == 16_384
+        assert fastest_batch_tokens(seconds) == 16_384

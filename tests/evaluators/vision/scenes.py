@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from evaluators.trace import Boxes, Trace
+from ragtide.evaluators.trace import Boxes, Trace
 from tests.evaluators.builtin.scoring import trace
 
 CLASSES = ("cat", "dog", "bird")

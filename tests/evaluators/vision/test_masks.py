@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from pycocotools import mask as coco
 
-from evaluators.vision.errors import Malformed
-from evaluators.vision.masks import Mask, common, read_mask, union
+from ragtide.evaluators.vision.errors import Malformed
+from ragtide.evaluators.vision.masks import Mask, common, read_mask, union
 
 Pixels = npt.NDArray[np.uint8]
 PIXELS = arrays(np.uint8, array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.integers(0, 1))

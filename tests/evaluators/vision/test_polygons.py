@@ -8,8 +8,8 @@ import shapely
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from evaluators.vision.errors import Malformed, TooLarge
-from evaluators.vision.polygons import MOST_VERTICES, Floats, areas, areas_in_common, read_polygon
+from ragtide.evaluators.vision.errors import Malformed, TooLarge
+from ragtide.evaluators.vision.polygons import MOST_VERTICES, Floats, areas, areas_in_common, read_polygon
 
 SQUARE = [(0.0, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)]
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.outcome import Failed, NotApplicable
-from evaluators.trace import Boxes
-from evaluators.vision.masks import Mask
-from evaluators.vision.regions import Scene, read_scene
+from ragtide.evaluators.outcome import Failed, NotApplicable
+from ragtide.evaluators.trace import Boxes
+from ragtide.evaluators.vision.masks import Mask
+from ragtide.evaluators.vision.regions import Scene, read_scene
 
 BOX = {"label": "cat", "box": [0, 0, 1, 1]}
 POLYGON = {"label": "cat", "polygon": [[0, 0], [1, 0], [1, 1]]}

@@ -22,11 +22,11 @@ from pydantic import SecretStr
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import NewConnectionError
 
-from evaluators.errors import ConfigError, Refused, Transient
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.errors import classified
-from sinks.settings import ClickHouseSettings
+from ragtide.evaluators.errors import ConfigError, Refused, Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.errors import classify_error
+from ragtide.sinks.settings import ClickHouseSettings
 
 pytestmark = pytest.mark.clickhouse
 
@@ -135,7 +135,7 @@ def test_a_violated_constraint_is_refused_without_a_word_of_it(database: Databas
 
 
 def test_a_missing_table_says_migrate(database: Database) -> None:
-    with pytest.raises(ConfigError, match=r"table is missing.*ragwatch migrate"):
+    with pytest.raises(ConfigError, match=r"table is missing.*ragtide migrate"):
         database.insert("nosuch", [Pair("a", 1.0)])
     with pytest.raises(ConfigError, match=r"nosuch"):
         database.rows("SELECT 1 FROM nosuch")
@@ -143,7 +143,7 @@ def test_a_missing_table_says_migrate(database: Database) -> None:
 
 def test_a_missing_database_says_migrate(clickhouse_server: EmbeddedClickHouse) -> None:
     database = Database(clickhouse_server.settings.model_copy(update={"database": "nosuch"}))
-    with pytest.raises(ConfigError, match=r"database does not exist.*ragwatch migrate"):
+    with pytest.raises(ConfigError, match=r"database does not exist.*ragtide migrate"):
         database.rows("SELECT 1")
     with pytest.raises(ConfigError, match="database does not exist"):
         database.insert("traces", [Pair("a", 1.0)])
@@ -203,8 +203,8 @@ def test_too_many_partitions_are_refused_so_that_they_are_split(database: Databa
 def test_away_is_transient_and_back_is_well(tmp_path: Path) -> None:
     server = EmbeddedClickHouse(tmp_path)
     server.start()
-    database = Database(server.settings.model_copy(update={"database": "default"}))
-    never = Database(server.settings.model_copy(update={"database": "default"}))
+    database, never = Database(server.settings), Database(server.settings)
+    database.create()
     database.command("CREATE TABLE pairs (name String, value Float64) ENGINE = MergeTree ORDER BY name")
     database.insert("pairs", [Pair("a", 1.0)])
     server.kill()
@@ -289,8 +289,8 @@ def test_rows_are_stored_before_an_insert_is_acknowledged(pairs: Database, monke
 
 _INSERT = """
 import json, sys
-from sinks.clickhouse.database import Database
-from sinks.settings import ClickHouseSettings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.settings import ClickHouseSettings
 from tests.sinks.clickhouse.test_database import Pair
 at_start = set(sys.modules)
 Database(ClickHouseSettings(**json.load(sys.stdin))).insert("pairs", [Pair("a", 1.0)])
@@ -358,4 +358,19 @@ def test_closed_is_an_error(clickhouse_server: EmbeddedClickHouse) -> None:
 def test_kinds(code: int | None, message: str, kind: type) -> None:
     from clickhouse_connect.driver.exceptions import DatabaseError
 
-    assert isinstance(classified(DatabaseError(message, code=code), "http://host:8123"), kind)
+    assert isinstance(classify_error(DatabaseError(message, code=code), "http://host:8123"), kind)
+
+
+@pytest.mark.parametrize("length", [10, 5_000, 300_000])
+def test_statements_and_parameters_of_any_length_are_taken(database: Database, length: int) -> None:
+    """Beyond what a server takes of a statement, in a field of a form or in a URL."""
+    odd = "it's\\ \0\n`{values:Array(String)}{" + "x" * length
+    pairs = [(odd, "é")]
+    (row,) = database.rows(
+        "SELECT {one:String} AS one, {values:Array(String)} AS values, "
+        "{pairs:Array(Tuple(String, String))} AS pairs, {number:UInt8} AS number",
+        {"one": odd, "values": [odd, "b"], "pairs": pairs, "number": 3},
+    )
+    assert row == {"one": odd, "values": [odd, "b"], "pairs": pairs, "number": 3}
+    literal = "x" * length
+    assert database.rows(f"SELECT length('{literal}') AS n") == [{"n": length}]

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import lz4.frame
 import pytest
 
-from evaluators.errors import BadRecord
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.embedded.bodies import unpack
+from ragtide.evaluators.errors import BadRecord
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.embedded.bodies import unpack
 
 pytestmark = pytest.mark.clickhouse
 
@@ -136,8 +136,8 @@ def test_ping_and_unknown_paths(ask: Ask) -> None:
     [
         (b"SELEC 1", "62", 400),
         (b"SELECT nosuch FROM system.one", "47", 500),
-        (b"SELECT 1 FROM nosuch", "60", 404),
-        (b"INSERT INTO nosuch FORMAT TSV\n1\n", "60", 404),
+        (b"SELECT 1 FROM system.nosuch", "60", 404),
+        (b"INSERT INTO system.nosuch FORMAT TSV\n1\n", "60", 404),
         (b"SELECT throwIf(1)", "395", 500),
     ],
 )

@@ -13,15 +13,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evaluators.errors import ConfigError, Transient
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import migrate
-from sinks.identity import identity
-from sinks.sample import block
-from sinks.settings import RetentionSettings
+from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.row_identity import identity
+from ragtide.sinks.sample import block
+from ragtide.sinks.settings import RetentionSettings
 from tests.infra.ports import listening
-from tests.sinks.stored import stored
+from tests.sinks.table_rows import rows_in_table
 
 pytestmark = pytest.mark.clickhouse
 
@@ -73,7 +73,7 @@ def test_kill_9_loses_nothing_acknowledged(tmp_path: Path) -> None:
             server.start()
     server.kill()
     server.start()
-    assert {identity(row) for row in stored(database, "traces")} == {identity(row) for row in rows.traces}
+    assert {identity(row) for row in rows_in_table(database, "traces")} == {identity(row) for row in rows.traces}
     assert acknowledged == 2_000
     assert not list((tmp_path / "incoming").iterdir())
     database.close()
@@ -83,7 +83,8 @@ def test_kill_9_loses_nothing_acknowledged(tmp_path: Path) -> None:
 def test_stops_at_sigterm_after_the_statements_under_way(tmp_path: Path) -> None:
     server = EmbeddedClickHouse(tmp_path)
     server.start()
-    database = Database(server.settings.model_copy(update={"database": "default"}))
+    database = Database(server.settings)
+    database.create()
     database.command("CREATE TABLE t (n UInt8) ENGINE = MergeTree ORDER BY n")
     writing = threading.Thread(
         target=database.command, args=("INSERT INTO t SELECT sleepEachRow(0.2) FROM numbers(10)",)
@@ -104,8 +105,8 @@ def test_stops_at_sigterm_after_the_statements_under_way(tmp_path: Path) -> None
 def test_dies_with_its_parent(tmp_path: Path) -> None:
     program = f"""
 import os, pathlib, signal
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.embedded.bodies import unpack
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.embedded.bodies import unpack
 server = EmbeddedClickHouse(pathlib.Path({str(tmp_path)!r}))
 server.start()
 print(server.pid, flush=True)
@@ -132,7 +133,7 @@ def test_a_taken_port_and_a_taken_directory_are_said(tmp_path: Path, clickhouse_
 
 
 def test_another_process_finds_the_server_by_its_directory(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="ragwatch local"):
+    with pytest.raises(ConfigError, match="ragtide local"):
         _ = EmbeddedClickHouse(tmp_path).settings
     with EmbeddedClickHouse(tmp_path) as server:
         assert EmbeddedClickHouse(tmp_path).settings == server.settings
@@ -146,7 +147,7 @@ def test_the_second_start_of_one_object_is_a_mistake(clickhouse_server: Embedded
 def test_an_unusable_directory_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = subprocess.run(
-        [sys.executable, "-m", "sinks.clickhouse.embedded", str(tmp_path / "file"), "0"],
+        [sys.executable, "-m", "ragtide.sinks.clickhouse.embedded", str(tmp_path / "file"), "0"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -160,7 +161,7 @@ def test_an_unusable_directory_is_said(tmp_path: Path) -> None:
 
 def test_runs_in_the_foreground_until_sigterm(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "sinks.clickhouse.embedded", str(tmp_path), "0"],
+        [sys.executable, "-m", "ragtide.sinks.clickhouse.embedded", str(tmp_path), "0"],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -1,5 +1,6 @@
 """Migrations: twice, at once, half-way; lifetimes; and rows that fit their tables."""
 
+import re
 import subprocess
 import sys
 import uuid
@@ -9,17 +10,18 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from drift.messages import OLDEST
-from evaluators.errors import ConfigError
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.clickhouse.migrate import lifetimes, migrate, migrations, missing
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.identity import TABLES, Row, identity, rows_of
-from sinks.rows import EmbeddingRow, ScoreRow
-from sinks.sample import NOON, block, embedding, score
-from sinks.settings import RetentionSettings
-from tests.sinks.stored import stored
+from ragtide.drift.notify.messages import MAX_AGE
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse import migrate as module
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import lifetimes, migrate, migrations, missing
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.row_identity import TABLES, Row, identity, rows_of
+from ragtide.sinks.rows import EmbeddingRow, ScoreRow
+from ragtide.sinks.sample import NOON, block, embedding, score
+from ragtide.sinks.settings import RetentionSettings
+from tests.sinks.table_rows import rows_in_table
 
 pytestmark = pytest.mark.clickhouse
 
@@ -34,6 +36,20 @@ def empty(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
     database.close()
 
 
+@pytest.fixture
+def next_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a migration that a later version brings, beside the schema: a column, and a view that reads it."""
+    for name, statements in migrations().items():
+        (tmp_path / f"{name}.sql").write_text("".join(f"{statement};\n" for statement in statements))
+    (tmp_path / "0002_notes.sql").write_text(
+        "-- What a later version adds.\n\n"
+        "ALTER TABLE windows ADD COLUMN IF NOT EXISTS note Nullable(String) COMMENT 'a; b' AFTER value;\n\n"
+        "CREATE OR REPLACE VIEW notes AS SELECT metric, note FROM windows FINAL;\n"
+    )
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    return "0002_notes"
+
+
 def test_the_second_time_nothing_is_done(empty: Database) -> None:
     done = migrate(empty, RetentionSettings())
     assert done == [*migrations(), *(f"ttl:{table}" for table in lifetimes(RetentionSettings()))]
@@ -43,20 +59,29 @@ def test_the_second_time_nothing_is_done(empty: Database) -> None:
 
 def test_half_way_is_taken_up(empty: Database) -> None:
     empty.create()
-    for statement in migrations()["0001_tables"][:4]:
+    for statement in migrations()["0001_schema"][:4]:
         empty.command(statement)
     assert missing(empty) == list(migrations())
-    assert "0001_tables" in migrate(empty, RetentionSettings())
+    assert "0001_schema" in migrate(empty, RetentionSettings())
     assert missing(empty) == []
+
+
+def test_a_later_migration_half_way_is_taken_up(database: Database, next_migration: str) -> None:
+    column, _ = migrations()[next_migration]
+    database.command(column)
+    assert missing(database) == [next_migration]
+    assert migrate(database, RetentionSettings()) == [next_migration]
+    assert database.rows("SELECT * FROM notes") == []
+    assert migrate(database, RetentionSettings()) == missing(database) == []
 
 
 def test_several_processes_at_once(clickhouse_server: EmbeddedClickHouse, empty: Database) -> None:
     program = """
 import sys
 from pydantic import SecretStr
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.migrate import migrate
-from sinks.settings import ClickHouseSettings, RetentionSettings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.settings import ClickHouseSettings, RetentionSettings
 url, key, name = sys.argv[1:]
 sys.stdin.readline()
 migrate(Database(ClickHouseSettings(url=url, password=SecretStr(key), database=name)), RetentionSettings())
@@ -93,7 +118,9 @@ def test_vectors_have_a_retention_of_their_own(database: Database) -> None:
     ]
     database.insert("embeddings", [embedding("old", run_id="live"), embedding("replayed", run_id="replay")])
     database.command("OPTIMIZE TABLE embeddings FINAL")
-    assert [row.trace_id for row in stored(database, "embeddings") if isinstance(row, EmbeddingRow)] == ["replayed"]
+    assert [row.trace_id for row in rows_in_table(database, "embeddings") if isinstance(row, EmbeddingRow)] == [
+        "replayed"
+    ]
 
 
 def test_live_rows_live_from_their_event_and_other_runs_from_when_they_were_written(database: Database) -> None:
@@ -101,7 +128,7 @@ def test_live_rows_live_from_their_event_and_other_runs_from_when_they_were_writ
     migrate(database, RetentionSettings(traces_days=3))
     database.insert("scores", [score("old", run_id="live"), score("replayed", run_id="replay")])
     database.command("OPTIMIZE TABLE scores FINAL")
-    assert [row.trace_id for row in stored(database, "scores") if isinstance(row, ScoreRow)] == ["replayed"]
+    assert [row.trace_id for row in rows_in_table(database, "scores") if isinstance(row, ScoreRow)] == ["replayed"]
 
 
 def test_windows_live_by_their_size(database: Database) -> None:
@@ -175,7 +202,7 @@ def test_messages_live_from_their_last_change_whatever_became_of_them(database: 
 
 def test_a_message_outlives_the_event_that_would_make_it_anew() -> None:
     with pytest.raises(ValidationError, match="outbox_days"):
-        RetentionSettings(outbox_days=OLDEST.days)
+        RetentionSettings(outbox_days=MAX_AGE.days)
 
 
 @pytest.mark.parametrize("row_type", TABLES, ids=lambda row_type: row_type.__name__)
@@ -217,24 +244,34 @@ def test_a_trace_is_found_by_its_id_and_a_day_is_a_partition(database: Database,
     ) == [{"partition_key": "toYYYYMMDD(time)"}]
 
 
-def test_a_database_with_rows_is_brought_up_to_date(empty: Database) -> None:
-    """Rows of the first tables are there afterwards; what no column held then is not made up."""
-    empty.create()
-    for statement in migrations()["0001_tables"]:
-        empty.command(statement)
-    empty.command(
-        "INSERT INTO scores (run_id, trace_id, time, metrics) VALUES ('live', 'old', now64(3), map('good', 0.5))"
-    )
-    empty.command(
+def test_a_database_with_rows_is_brought_up_to_date(database: Database, next_migration: str) -> None:
+    """Rows from before stay; a new column is empty in them."""
+    database.insert("scores", [score("old", run_id="replay")])
+    database.command(
         "INSERT INTO windows (run_id, size_s, metric, start, scored, sum) "
         "VALUES ('live', 60, 'quality.good', now(), 2, 1.5)"
     )
-    migrate(empty, RetentionSettings())
-    assert missing(empty) == []
-    assert empty.rows("SELECT trace_id, metrics FROM scores FINAL") == [{"trace_id": "old", "metrics": {"good": 0.5}}]
-    assert empty.rows("SELECT metric, scored, sum, value FROM windows FINAL") == [
-        {"metric": "quality.good", "scored": 2, "sum": 1.5, "value": None}
+    with pytest.raises(ConfigError, match=rf"lacks {next_migration}: run `ragtide migrate`"):
+        ClickHouseSink(database).check()
+    assert migrate(database, RetentionSettings()) == [next_migration]
+    assert [row.trace_id for row in rows_in_table(database, "scores") if isinstance(row, ScoreRow)] == ["old"]
+    assert database.rows("SELECT metric, scored, sum, note FROM windows FINAL") == [
+        {"metric": "quality.good", "scored": 2, "sum": 1.5, "note": None}
     ]
+    assert database.rows("SELECT metric, note FROM notes") == [{"metric": "quality.good", "note": None}]
+
+
+def test_the_reference_has_every_column_in_its_order(database: Database) -> None:
+    """Also columns that a later migration adds."""
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "tables.md").read_text()
+    sections = (section.partition("\n") for section in page.split("\n## ")[1:])
+    documented = {name: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) for name, _, text in sections}
+    columns = database.rows(
+        "SELECT table, groupArray(name) AS names FROM (SELECT table, name FROM system.columns "
+        "WHERE database = currentDatabase() ORDER BY table, position) WHERE table IN "
+        "(SELECT name FROM system.tables WHERE database = currentDatabase() AND engine NOT LIKE '%View') GROUP BY table"
+    )
+    assert documented == {row["table"]: list(row["names"]) for row in columns if row["table"] != "schema_migrations"}
 
 
 def test_metric_values_are_one_row_per_metric(database: Database) -> None:
@@ -251,7 +288,7 @@ def test_check_says_what_is_missing(database: Database) -> None:
     sink = ClickHouseSink(database)
     assert database.name in sink.check()
     database.command("TRUNCATE TABLE schema_migrations")
-    with pytest.raises(ConfigError, match=r"0001_tables.*ragwatch migrate"):
+    with pytest.raises(ConfigError, match=r"0001_schema.*ragtide migrate"):
         sink.check()
 
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import SecretStr
 
-from evaluators.errors import ConfigError, Refused, Transient
-from sinks.grafana import GrafanaGateway
-from sinks.settings import GrafanaSettings
+from ragtide.evaluators.errors import ConfigError, Refused, Transient
+from ragtide.sinks.grafana import GrafanaGateway
+from ragtide.sinks.settings import GrafanaSettings
 from tests.contracts.grafana_server import READ_ONLY_TOKEN, TOKEN, Fault, GrafanaServer
 
 START = datetime(2026, 3, 1, 12, 0, 0, 250_000, UTC)
@@ -29,7 +29,7 @@ def gateway(server: GrafanaServer, pauses: Pauses | None = None, token: str = TO
 
 
 def annotate(client: GrafanaGateway, *tags: str) -> int:
-    return client.annotate(text="it moved", tags=tags or ("ragwatch",), start=START, end=END)
+    return client.annotate(text="it moved", tags=tags or ("ragtide",), start=START, end=END)
 
 
 def test_check_says_what_was_reached_and_that_the_token_is_good(grafana: GrafanaServer) -> None:
@@ -45,8 +45,8 @@ def test_a_path_before_the_api_is_kept(grafana: GrafanaServer) -> None:
 def test_folder_dashboard_and_data_source_are_made_once_and_overwritten(grafana: GrafanaServer) -> None:
     client = gateway(grafana)
     for title in ("first", "second"):
-        client.ensure_folder("ragwatch", "ragwatch")
-        client.put_dashboard({"uid": "a", "title": title}, "ragwatch", "a reason")
+        client.ensure_folder("ragtide", "ragtide")
+        client.put_dashboard({"uid": "a", "title": title}, "ragtide", "a reason")
         client.put_data_source(
             {
                 "uid": "d",
@@ -68,38 +68,38 @@ def test_folder_dashboard_and_data_source_are_made_once_and_overwritten(grafana:
 
 def test_annotations_are_found_by_all_tags_changed_and_deleted(grafana: GrafanaServer) -> None:
     client = gateway(grafana)
-    first, second = annotate(client, "ragwatch", "id:a:1"), annotate(client, "ragwatch", "id:a b&c:1")
-    assert [each.id for each in client.find_annotations("ragwatch")] == [first, second]
-    (found,) = client.find_annotations("ragwatch", "id:a b&c:1")
+    first, second = annotate(client, "ragtide", "id:a:1"), annotate(client, "ragtide", "id:a b&c:1")
+    assert [each.id for each in client.find_annotations("ragtide")] == [first, second]
+    (found,) = client.find_annotations("ragtide", "id:a b&c:1")
     assert (found.id, found.text, found.tags, found.start, found.end) == (
-        second, "it moved", ("ragwatch", "id:a b&c:1"), START, END,
+        second, "it moved", ("ragtide", "id:a b&c:1"), START, END,
     )  # fmt: skip
-    assert client.patch_annotation(first, tags=["ragwatch", "resolved"], end=END + timedelta(hours=1))
+    assert client.patch_annotation(first, tags=["ragtide", "resolved"], end=END + timedelta(hours=1))
     (changed,) = client.find_annotations("resolved")
     assert (changed.text, changed.start, changed.end) == ("it moved", START, END + timedelta(hours=1))
     client.delete_annotation(first)
     client.delete_annotation(first)
     assert not client.patch_annotation(first, text="gone")
-    assert [each.id for each in client.find_annotations("ragwatch")] == [second]
+    assert [each.id for each in client.find_annotations("ragtide")] == [second]
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 429, 408])
 def test_a_short_fault_is_outlived(grafana: GrafanaServer, status: int) -> None:
     grafana.faults.append(Fault("GET", "/api/annotations", status, times=2))
     pauses = Pauses()
-    assert gateway(grafana, pauses).find_annotations("ragwatch") == []
+    assert gateway(grafana, pauses).find_annotations("ragtide") == []
     assert pauses == [0.5, 1.0]
 
 
 def test_dropped_connections_are_outlived(grafana: GrafanaServer) -> None:
     grafana.faults.append(Fault("GET", "/api/annotations", times=3))
-    assert gateway(grafana).find_annotations("ragwatch") == []
+    assert gateway(grafana).find_annotations("ragtide") == []
 
 
 def test_a_long_fault_is_transient_after_four_attempts(grafana: GrafanaServer) -> None:
     grafana.faults.append(Fault("GET", "/api/annotations", 502, PAGE, {"Content-Type": "text/html"}, times=99))
     with pytest.raises(Transient, match=r"GET /api/annotations with 502: 502 Bad message gateway"):
-        gateway(grafana).find_annotations("ragwatch")
+        gateway(grafana).find_annotations("ragtide")
     assert grafana.faults[0].times == 95
 
 
@@ -126,8 +126,8 @@ def test_an_annotation_that_may_have_been_added_is_not_sent_again(grafana: Grafa
 
 def test_a_folder_whose_making_was_not_confirmed_is_made_once(grafana: GrafanaServer) -> None:
     grafana.faults.append(Fault("POST", "/api/folders", after=True))
-    gateway(grafana).ensure_folder("ragwatch", "ragwatch")
-    assert list(grafana.state.folders) == ["ragwatch"]
+    gateway(grafana).ensure_folder("ragtide", "ragtide")
+    assert list(grafana.state.folders) == ["ragtide"]
 
 
 def test_a_server_that_does_not_answer_in_time_is_transient(grafana: GrafanaServer) -> None:
@@ -135,7 +135,7 @@ def test_a_server_that_does_not_answer_in_time_is_transient(grafana: GrafanaServ
     grafana.faults.append(Fault("GET", "/api/annotations", 200, b"[]", hold=released, times=4))
     try:
         with pytest.raises(Transient, match="did not answer GET /api/annotations"):
-            GrafanaGateway(grafana.settings(timeout_s=0.05), Pauses()).find_annotations("ragwatch")
+            GrafanaGateway(grafana.settings(timeout_s=0.05), Pauses()).find_annotations("ragtide")
     finally:
         released.set()
 
@@ -174,7 +174,7 @@ def test_what_a_person_must_change(
 ) -> None:
     grafana.faults.append(Fault("GET", "/api/annotations", status, body, headers))
     with pytest.raises(ConfigError, match=message):
-        gateway(grafana).find_annotations("ragwatch")
+        gateway(grafana).find_annotations("ragtide")
 
 
 def test_missing_rights_are_named(grafana: GrafanaServer) -> None:
@@ -205,7 +205,7 @@ def test_the_token_is_in_no_log_and_no_error(grafana: GrafanaServer, caplog: pyt
     with caplog.at_level(logging.DEBUG):
         gateway(grafana).check()
         with pytest.raises(Transient) as raised:
-            gateway(grafana).find_annotations("ragwatch")
+            gateway(grafana).find_annotations("ragtide")
     assert TOKEN not in caplog.text + str(raised.value) + repr(raised.value.__cause__)
     assert {call.headers["Authorization"] for call in grafana.calls} == {f"Bearer {TOKEN}"}
     assert {call.headers["X-Grafana-Org-Id"] for call in grafana.calls} == {"1"}

@@ -8,19 +8,19 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from evaluators.errors import ConfigError
-from sinks.memory import MemorySink
-from stream.configuration.sections import KafkaSettings, TelemetrySettings, WorkerSettings
-from stream.lanes.serve import LaneParts, serve
-from stream.pipeline import Processed
-from stream.settings import Settings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.memory import MemorySink
+from ragtide.stream.pipeline import SliceResult
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.settings.sections import KafkaSettings, TelemetrySettings, WorkerSettings
+from ragtide.stream.worker.lane import LaneRuntime, run_lane
 
 
 class Nothing:
     """A pipeline that is never asked."""
 
-    def process(self, records: Any) -> Processed:
-        return Processed()
+    def process(self, records: Any) -> SliceResult:
+        return SliceResult()
 
 
 class Locked(MemorySink):
@@ -45,8 +45,8 @@ def settings_of(bootstrap: str, topic: str) -> Settings:
 
 async def crash(settings: Settings) -> None:
     """Something inside Faust gives up."""
-    parts = LaneParts(settings, "fast", Nothing(), MemorySink(), 0)
-    async with parts.running() as tasks:
+    parts = LaneRuntime(settings, "fast", Nothing(), MemorySink(), 0)
+    async with parts.started() as tasks:
         while parts.health.ready():
             await asyncio.sleep(0.1)
         await parts._app.consumer.crash(OSError("lost for good"))
@@ -60,7 +60,7 @@ async def locked(settings: Settings) -> None:
     """The sink says that a person must act."""
     said = "nothing"
     try:
-        await serve(settings, "model", Nothing(), Locked(), asyncio.Event(), port=0)
+        await run_lane(settings, "model", Nothing(), Locked(), asyncio.Event(), port=0)
     except ConfigError as error:
         said = str(error)
     assert "clickhouse.password" in said
@@ -70,7 +70,7 @@ async def early(settings: Settings, after_s: float) -> None:
     """It is stopped while it starts."""
     stop = asyncio.Event()
     asyncio.get_running_loop().call_later(after_s, stop.set)
-    await asyncio.wait_for(serve(settings, "fast", Nothing(), MemorySink(), stop, port=0), 30)
+    await asyncio.wait_for(run_lane(settings, "fast", Nothing(), MemorySink(), stop, port=0), 30)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluators.errors import RagwatchError
-from evaluators.spec import Lane
-from stream.assembly import assemble
-from stream.ingest.records import Record
-from stream.lanes.serve import serve
-from stream.pipeline import Pipeline, Processed
-from stream.settings import load
-from stream.telemetry import logs
+from ragtide.evaluators.errors import RagtideError
+from ragtide.evaluators.spec import Lane
+from ragtide.stream.assembly import assemble
+from ragtide.stream.ingest.records import Record
+from ragtide.stream.pipeline import Pipeline, SliceResult
+from ragtide.stream.settings.loader import load
+from ragtide.stream.telemetry import logs
+from ragtide.stream.worker.lane import run_lane
 from tests.stream.core.line_sink import LineSink
 
 
@@ -25,7 +25,7 @@ class Slow:
         self._pipeline = pipeline
         self._seconds = seconds
 
-    def process(self, records: Sequence[Record]) -> Processed:
+    def process(self, records: Sequence[Record]) -> SliceResult:
         time.sleep(self._seconds)
         return self._pipeline.process(records)
 
@@ -34,7 +34,7 @@ def run(settings_file: Path, directory: Path, lane: Lane, nap_s: float) -> int:
     """Until SIGTERM; the exit status. `nap_s` is slept over each slice."""
     try:
         asyncio.run(_serve(settings_file, directory, lane, nap_s))
-    except RagwatchError as error:
+    except RagtideError as error:
         sys.stderr.write(f"{error}\n")
         return 2
     return 0
@@ -47,4 +47,4 @@ async def _serve(settings_file: Path, directory: Path, lane: Lane, nap_s: float)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     pipeline = Slow(assemble(settings, lane).pipeline, nap_s)
-    await serve(settings, lane, pipeline, LineSink(directory), stop, port=0)
+    await run_lane(settings, lane, pipeline, LineSink(directory), stop, port=0)

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from evaluators.errors import Refused, Transient
-from sinks.rows import Block
+from ragtide.evaluators.errors import Refused, Transient
+from ragtide.sinks.rows import Block
 
 
 class LineSink:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from aiokafka.structs import ConsumerRecord
 
-from sinks.rows import Block, DeadLetterRow, ProgressRow
+from ragtide.sinks.rows import Block, DeadLetterRow, ProgressRow
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream.lanes.backoff import delays
+from ragtide.stream.worker.backoff import delays
 
 BOUNDS_S = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4] + [10.0] * 13
 

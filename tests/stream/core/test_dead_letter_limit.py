@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.errors import ConfigError
-from stream.lanes.dead_letter_limit import DeadLetterLimit
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit
 from tests.stream.core.rows import record
 
 

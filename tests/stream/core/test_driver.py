@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +14,10 @@ from faust.transport.drivers import aiokafka as faust_driver
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream.ingest.records import Record
-from stream.kafka.consumer_thread import Fetched, SliceConsumerThread
-from stream.kafka.driver import Slice, SliceConsumer
-from stream.kafka.offsets import Lag, OffsetTracker
+from ragtide.stream.ingest.records import Record
+from ragtide.stream.kafka.consumer_thread import Fetch, SliceConsumerThread
+from ragtide.stream.kafka.driver import Slice, SliceConsumer
+from ragtide.stream.kafka.offsets import Lag, OffsetTracker
 from tests.stream.core.loop import in_loop
 from tests.stream.core.rows import record
 
@@ -68,12 +69,12 @@ class Message:
 class Polled:
     """A consumer thread whose next polls bring `answers`."""
 
-    def __init__(self, kafka: Kafka, *answers: Fetched) -> None:
+    def __init__(self, kafka: Kafka, *answers: Fetch) -> None:
         self._consumer = kafka
-        self._answers: Iterator[Fetched] = iter(answers)
+        self._answers: Iterator[Fetch] = iter(answers)
         self.polls = 0
 
-    async def getmany(self, partitions: object, timeout: float) -> Fetched:
+    async def getmany(self, partitions: object, timeout: float) -> Fetch:
         self.polls += 1
         return next(self._answers)
 
@@ -100,7 +101,7 @@ def consumer(thread: Any = None, **limits: int) -> Any:
 async def test_a_poll_becomes_slices_that_hold_the_commit_back() -> None:
     assignment = Assignment()
     records: list[Record] = [record(n) for n in range(5)]
-    made = consumer(Polled(Kafka(assignment), Fetched(assignment, {AT: records}, {})), slice_records=2)
+    made = consumer(Polled(Kafka(assignment), Fetch(assignment, {AT: records}, {})), slice_records=2)
     slices = (await made._getmany({AT}, 1.0))[AT]
     assert [[found.offset for found in part.records] for part in slices] == [[0, 1], [2, 3], [4]]
     assert made._new_offset(AT) is None
@@ -111,7 +112,7 @@ async def test_a_poll_becomes_slices_that_hold_the_commit_back() -> None:
 @in_loop
 async def test_a_commit_passes_what_is_not_delivered_once_all_before_it_is_done() -> None:
     assignment = Assignment()
-    polls = [Fetched(assignment, {AT: [record(3)]}, {AT: 9}), Fetched(assignment, {}, {AT: 12})]
+    polls = [Fetch(assignment, {AT: [record(3)]}, {AT: 9}), Fetch(assignment, {}, {AT: 12})]
     made = consumer(Polled(Kafka(assignment), *polls))
     (only,) = (await made._getmany({AT}, 1.0))[AT]
     assert made._new_offset(AT) is None
@@ -124,19 +125,19 @@ async def test_a_commit_passes_what_is_not_delivered_once_all_before_it_is_done(
 @in_loop
 async def test_a_topic_made_anew_is_read_and_committed_from_where_it_begins() -> None:
     assignment = Assignment()
-    made = consumer(Polled(Kafka(assignment), Fetched(assignment, {AT: [record(0)]}, {})))
+    made = consumer(Polled(Kafka(assignment), Fetch(assignment, {AT: [record(0)]}, {})))
     made._read_offset[AT] = made._committed_offset[AT] = 1000
     (again,) = (await made._getmany({AT}, 1.0))[AT]
     assert made._read_offset[AT] is None, "Faust drops what lies before it"
     made.offsets.acknowledge(again.ticket)
     assert made._should_commit(AT, made._new_offset(AT))
-    assert made.begun_anew == 1
+    assert made.offset_resets == 1
 
 
 @in_loop
 async def test_what_was_read_under_an_assignment_that_is_gone_is_dropped() -> None:
     old, new = Assignment(), Assignment()
-    made = consumer(Polled(Kafka(new), Fetched(old, {AT: [record(100)]}, {AT: 101})))
+    made = consumer(Polled(Kafka(new), Fetch(old, {AT: [record(100)]}, {AT: 101})))
     assert await made._getmany({AT}, 1.0) == {}
     assert made.offsets.partitions() == []
 
@@ -162,7 +163,7 @@ async def test_what_cannot_be_delivered_yet_is_put_back(monkeypatch: pytest.Monk
 @in_loop
 async def test_fetching_waits_while_too_much_is_in_flight_and_goes_on_after_an_acknowledgement() -> None:
     assignment = Assignment()
-    answers = [Fetched(assignment, {AT: [record(number)]}, {}) for number in range(2)]
+    answers = [Fetch(assignment, {AT: [record(number)]}, {}) for number in range(2)]
     thread = Polled(Kafka(assignment), *answers)
     made = consumer(thread, in_flight_bytes=100)
     (first,) = (await made._getmany({AT}, 1.0))[AT]
@@ -201,6 +202,14 @@ def test_slices_hold_every_record_once_in_order_and_stay_within_bounds(
     assert all(part and len(part) <= slice_records for part in parts)
     largest = max(sizes) + 400
     assert all(sum(len(found.value or b"") + 400 for found in part) <= slice_bytes + largest for part in parts)
+
+
+def test_keys_and_headers_count_as_bytes_in_flight() -> None:
+    keyed = replace(record(0), key=b"k" * 1000, serialized_key_size=1000)
+    headed = replace(record(1), headers=(("h", b"v" * 10),) * 500)
+    made = consumer(SimpleNamespace())
+    list(made._slices(AT, Assignment(), [keyed, headed]))
+    assert made.offsets.outstanding == 2 * 402 + 1000 + 500 * 138
 
 
 def test_lag_counts_from_what_is_not_acknowledged() -> None:

@@ -1,17 +1,21 @@
 """The names and signatures of Faust and aiokafka that the driver rests on; one that moves fails here, not at night."""
 
 import inspect
+import re
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.client import AIOKafkaClient
 from aiokafka.cluster import ClusterMetadata
-from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.consumer import consumer as consumer_module
+from aiokafka.consumer import fetcher as fetcher_module
+from aiokafka.consumer.fetcher import Fetcher, FetchResult
 from aiokafka.consumer.group_coordinator import BaseCoordinator, GroupCoordinator
 from aiokafka.consumer.subscription_state import Assignment, Subscription, SubscriptionState, TopicPartitionState
+from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.structs import ConsumerRecord
 from faust.app.base import App, BootStrategy
 from faust.serializers.schemas import Schema
@@ -22,9 +26,12 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types.app import AppT
 from faust.types.tuples import ConsumerMessage, Message
 
-from stream.kafka.app import ConsumerOnly, LaneApp
-from stream.kafka.consumer_thread import SliceConsumerThread
-from stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
+from ragtide.stream.kafka.app import ConsumerOnly, LaneApp
+from ragtide.stream.kafka.batches import LegacyBatch, ReadRecords, RecordBatches, RecordFetcher, StoredBatch
+from ragtide.stream.kafka.consumer_thread import SliceConsumerThread
+from ragtide.stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
+
+PartitionRecords = ReadRecords.__mro__[1]  # the name in its module stands for ours
 
 
 def names(function: Callable[..., Any]) -> list[str]:
@@ -56,6 +63,10 @@ OVERRIDDEN = [
         "_fetch_records",
         ["self", "consumer", "active_partitions", "timeout", "max_records"],
     ),
+    (RecordFetcher, Fetcher, "_proc_fetch_request", ["self", "assignment", "node_id", "request"]),
+    (RecordFetcher, Fetcher, "fetched_records", ["self", "partitions", "timeout", "max_records"]),
+    (RecordFetcher, Fetcher, "next_record", ["self", "partitions"]),
+    (ReadRecords, PartitionRecords, "_unpack_records", ["self"]),
     (SliceSchema, Schema, "loads_key", ["self", "app", "message", "loads", "serializer"]),
     (SliceSchema, Schema, "loads_value", ["self", "app", "message", "loads", "serializer"]),
     (LaneApp, App, "_create_directories", ["self"]),
@@ -71,7 +82,7 @@ def test_what_we_override_is_still_there(ours: type, theirs: type, name: str, pa
     assert inspect.iscoroutinefunction(getattr(ours, name)) == inspect.iscoroutinefunction(getattr(theirs, name))
 
 
-@pytest.mark.parametrize("ours", [SliceConsumer, SliceConsumerThread, SliceSchema, LaneApp])
+@pytest.mark.parametrize("ours", [SliceConsumer, SliceConsumerThread, SliceSchema, LaneApp, RecordFetcher, ReadRecords])
 def test_every_name_that_we_override_is_held_to_its_signature(ours: type) -> None:
     above = {name for base in ours.__mro__[1:] for name in vars(base)} - {"__init__"}
     overridden = {name for name, value in vars(ours).items() if inspect.isfunction(value) and name in above}
@@ -83,7 +94,10 @@ CALLED = [
     (driver.AIOKafkaConsumerThread, "getmany", ["self", "active_partitions", "timeout"]),
     (driver.AIOKafkaConsumerThread, "_ensure_consumer", ["self"]),
     (AIOKafkaConsumer, "seek", ["self", "partition", "offset"]),
-    (Fetcher, "fetched_records", ["self", "partitions", "timeout", "max_records"]),
+    (AIOKafkaProducer, "create_batch", ["self"]),
+    (AIOKafkaProducer, "send_batch", ["self", "batch", "topic", "partition"]),
+    (AIOKafkaProducer, "partitions_for", ["self", "topic"]),
+    (BatchBuilder, "append", ["self", "timestamp", "key", "value", "headers"]),
     (Assignment, "state_value", ["self", "tp"]),
     (SubscriptionState, "fetch_context", ["self"]),
     (SubscriptionState, "subscribe_pattern", ["self", "pattern", "listener"]),
@@ -142,7 +156,39 @@ def test_attributes_that_we_read_are_there() -> None:
     assert "self.highwater" in inspect.getsource(TopicPartitionState.__init__)
     assert "self.timestamp" in inspect.getsource(TopicPartitionState.__init__)
     assert "now_ms = int(1000 * time.time())" in inspect.getsource(Fetcher._proc_fetch_request)
-    assert "serialized_value_size" in ConsumerRecord.__dataclass_fields__
+    assert {"serialized_key_size", "serialized_value_size"} <= ConsumerRecord.__dataclass_fields__.keys()
+
+
+def test_every_consumer_reads_with_what_replaces_names_of_aiokafka() -> None:
+    assert consumer_module.Fetcher is RecordFetcher
+    assert fetcher_module.MemoryRecords is RecordBatches
+    assert fetcher_module.PartitionRecords is ReadRecords
+    assert "self._fetcher = Fetcher(\n            self._client," in inspect.getsource(AIOKafkaConsumer.start)
+    fetched = inspect.getsource(Fetcher._proc_fetch_request)
+    assert "records = MemoryRecords(part_data[-1])" in fetched
+    assert "partition_records = PartitionRecords(" in fetched
+    assert "partition_records=partition_records" in fetched
+    waits = fetched[fetched.index("await self._client.send(") :].count("await ")
+    assert waits == 2, "after the answer it waits in the retry alone: nobody reads a batch before it has its limit"
+    assert "self._partition_records = partition_records" in inspect.getsource(FetchResult.__init__)
+
+
+def test_a_batch_is_asked_for_what_ours_have() -> None:
+    told = inspect.getsource(PartitionRecords._unpack_records)
+    asked = set(re.findall(r"next_batch\.(\w+)", told))
+    assert asked == {
+        "base_offset",
+        "is_control_batch",
+        "is_transactional",
+        "next_offset",
+        "producer_id",
+        "validate_crc",
+    }
+    assert set(re.findall(r" records\.(\w+)", told)) == {"has_next", "next_batch"}
+    for kind in (StoredBatch, LegacyBatch):
+        assert asked - {"base_offset"} <= {*dir(kind), "next_offset", "validate_crc"}
+    assert "base_offset" in dir(StoredBatch)
+    assert "next_batch.producer_id is not None" in told, "only then an earlier format is asked for its base offset"
 
 
 def test_a_pattern_is_subscribed_to_and_asked_as_we_do() -> None:

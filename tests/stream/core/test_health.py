@@ -1,6 +1,6 @@
 """A stuck lane is told from an idle one, and from one whose sink is away."""
 
-from stream.telemetry.health import LaneHealth
+from ragtide.stream.telemetry.health import LaneHealth
 
 
 class Clock:

@@ -79,11 +79,11 @@ def test_a_sink_away_for_longer_than_the_poll_interval_drains_afterwards(any_bro
         assert lane.process.poll() is None, lane.logs()
         assert not lane.traces()
         assert sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 0
-        in_flight = lane.metric("ragwatch_in_flight_bytes")
+        in_flight = lane.metric("ragtide_in_flight_bytes")
         assert 1 << 20 <= in_flight < 3 << 20, "20,000 records are 12 MB"
-        assert lane.metric("ragwatch_sink_blocked_seconds") > 20
-        assert lane.metric("ragwatch_lag_records") > 20_000, "what came while nothing was fetched is lag as well"
-        assert lane.metric("ragwatch_lag_seconds") > 20
+        assert lane.metric("ragtide_sink_blocked_seconds") > 20
+        assert lane.metric("ragtide_lag_records") > 20_000, "what came while nothing was fetched is lag as well"
+        assert lane.metric("ragtide_lag_seconds") > 20
         (tmp_path / "away").unlink()
         eventually(lambda: len(set(lane.traces())) == 21_000, 60, lane.logs)
         eventually(lambda: sum(committed(any_broker, lane.group, topic, PARTITIONS).values()) == 21_000, 10, lane.logs)
@@ -265,7 +265,7 @@ def test_sigterm_waits_for_what_was_begun(any_broker: Broker, tmp_path: Path) ->
     send(any_broker, topic, traces(100))
     with Lane(any_broker, tmp_path, topic, worker={"block_wait_ms": 4000}) as lane:
         eventually(lambda: "telemetry at" in lane.logs(), 30, lane.logs)
-        eventually(lambda: lane.metric("ragwatch_records_total") == 100, 30, lane.logs)
+        eventually(lambda: lane.metric("ragtide_records_total") == 100, 30, lane.logs)
         assert not lane.traces(), "stored too early to prove anything"
         assert lane.terminate() == 0, lane.logs()
     assert len(lane.traces()) == 100

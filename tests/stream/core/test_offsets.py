@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from stream.kafka.offsets import OffsetTracker, Ticket
+from ragtide.stream.kafka.offsets import OffsetTracker, Ticket
 
 TP = ("rag.traces", 0)
 
@@ -84,7 +84,7 @@ def test_a_revoked_partition_is_forgotten() -> None:
     tracker: OffsetTracker[tuple[str, int]] = OffsetTracker()
     ticket = tracker.take(TP, 1, 0, 9, size=4)
     tracker.forget([TP, ("other", 3)])
-    assert not ticket.held
+    assert not ticket.valid
     assert tracker.partitions() == []
     tracker.acknowledge(ticket)
     assert tracker.committable(TP) is None
@@ -120,7 +120,7 @@ class Consumption(RuleBasedStateMachine):
             self.end += 1
         self.position = offsets[-1] + 1
         ticket = self.tracker.take(TP, self.generation, offsets[0], offsets[-1], size)
-        self.live = [held for held in self.live if held.held] + [ticket]
+        self.live = [held for held in self.live if held.valid] + [ticket]
         return ticket, offsets
 
     @rule(gap=st.integers(0, 3))
@@ -165,10 +165,10 @@ class Consumption(RuleBasedStateMachine):
     @rule()
     def acknowledge_all(self) -> None:
         for ticket in self.live:
-            if ticket.held:
+            if ticket.valid:
                 self.done.update(o for o in self.exists if ticket.first <= o <= ticket.last)
                 self.tracker.acknowledge(ticket)
-        held = [ticket for ticket in self.live if ticket.held]
+        held = [ticket for ticket in self.live if ticket.valid]
         if held:
             assert self.tracker.committable(TP) is not None
             assert self.tracker.oldest(TP) is None
@@ -182,7 +182,7 @@ class Consumption(RuleBasedStateMachine):
 
     @invariant()
     def bytes_are_those_of_the_open_tickets(self) -> None:
-        open_now = [t for t in self.live if t.held and not t.acknowledged]
+        open_now = [t for t in self.live if t.valid and not t.acknowledged]
         assert self.tracker.outstanding == sum(t.size for t in open_now)
         assert self.tracker.unacknowledged == len(open_now)
 

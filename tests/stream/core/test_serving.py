@@ -7,15 +7,15 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from evaluators.encoder import load_encoder
-from evaluators.encoder.model import find
-from evaluators.errors import ConfigError
-from evaluators.resources import Resources
-from evaluators.settings import EncoderSettings, EvaluatorSettings
-from stream.telemetry.health import LaneHealth
-from stream.telemetry.memory import show
-from stream.telemetry.registry import Telemetry
-from stream.telemetry.serving import TelemetryServer
+from ragtide.evaluators.encoder import load_encoder
+from ragtide.evaluators.encoder.model import find
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
+from ragtide.stream.telemetry.health import LaneHealth
+from ragtide.stream.telemetry.memory import show
+from ragtide.stream.telemetry.registry import Telemetry
+from ragtide.stream.telemetry.serving import TelemetryServer
 from tests.stream.core.loop import in_loop
 
 
@@ -41,7 +41,7 @@ async def test_metrics_live_and_ready_are_served() -> None:
         families = {family.name: family for family in text_string_to_metric_families(text)}
         assert status == 200
         assert re.fullmatch(r"text/plain; version=\d+\.\d+\.\d+; charset=utf-8", kind), "Prometheus refuses others"
-        assert [s.value for s in families["ragwatch_records"].samples if s.name.endswith("_total")] == [3]
+        assert [s.value for s in families["ragtide_records"].samples if s.name.endswith("_total")] == [3]
         assert await get("/ready") == (503, "the worker is starting\n")
         health.waits_for("start", None)
         assert await get("/ready") == (200, "ok\n")
@@ -67,10 +67,10 @@ def test_every_metric_is_named_once_with_a_meaning_and_what_to_do() -> None:
     names = [described.name for described in telemetry.described]
     assert len(names) == len(set(names))
     for described in telemetry.described:
-        assert re.fullmatch(r"ragwatch_[a-z_]+", described.name)
+        assert re.fullmatch(r"ragtide_[a-z_]+", described.name)
         assert described.meaning.endswith(".")
         assert described.action.endswith(".")
-    declared = {family.name for family in telemetry.registry.collect() if family.name.startswith("ragwatch_")}
+    declared = {family.name for family in telemetry.registry.collect() if family.name.startswith("ragtide_")}
     assert declared == {described.name.removesuffix("_total") for described in telemetry.described}
 
 
@@ -82,7 +82,7 @@ def test_memory_that_settings_bound_is_shown_as_it_is_when_read() -> None:
     show(telemetry, "model", resources, settings)
 
     def told(name: str, **labels: str) -> float | None:
-        return telemetry.registry.get_sample_value(f"ragwatch_{name}", {"lane": "model", **labels})
+        return telemetry.registry.get_sample_value(f"ragtide_{name}", {"lane": "model", **labels})
 
     assert told("cache_bytes", cache="vectors") == 0
     resources.vectors(["one", "two"])

@@ -11,7 +11,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
-from stream.configuration.sections import KafkaSettings
+from ragtide.stream.settings.sections import KafkaSettings
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.core.loop import in_loop
 from tests.stream.core.traffic import Lane, eventually, make_topics, send, trace

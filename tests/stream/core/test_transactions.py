@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from stream.configuration.sections import KafkaSettings
-from stream.kafka.standing import standings
-from stream.replay.topic import TopicSource
+from ragtide.stream.kafka.consumer_groups import group_positions
+from ragtide.stream.replay.topic import TopicSource
+from ragtide.stream.settings.sections import KafkaSettings
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.core.traffic import Lane, committed, eventually, make_topics, send, trace
 
@@ -32,7 +32,7 @@ async def replayed(kafka: KafkaSettings) -> list[bytes]:
 
 
 async def lags(kafka: KafkaSettings) -> list[int | None]:
-    return [one.lag for one in await standings(kafka, {kafka.group("fast"): kafka.topics})]
+    return [one.lag for one in await group_positions(kafka, {kafka.group("fast"): kafka.topics})]
 
 
 def in_transactions(kafka: KafkaNode, topic: str, lane: Lane, settings: KafkaSettings) -> None:
@@ -55,7 +55,7 @@ def in_transactions(kafka: KafkaNode, topic: str, lane: Lane, settings: KafkaSet
             await _sent(still_open, topic, LATE)
             await asyncio.to_thread(eventually, lambda: len(lane.traces()) >= len(COMMITTED), 40, lane.logs)
             assert len(await replayed(settings)) == len(COMMITTED), "a replay ends where a transaction is open"
-            await asyncio.to_thread(eventually, lambda: lane.metric("ragwatch_lag_records") == 0, 10, lane.logs)
+            await asyncio.to_thread(eventually, lambda: lane.metric("ragtide_lag_records") == 0, 10, lane.logs)
             await still_open.commit_transaction()
             await ended.begin_transaction()
             await _sent(ended, topic, ["aborted-at-the-end"])

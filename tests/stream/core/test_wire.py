@@ -4,19 +4,11 @@ import hashlib
 import json
 import uuid
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from aiokafka import TopicPartition, codec
-from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
-from faust.transport.drivers import aiokafka as faust_driver
 
-from evaluators.errors import ConfigError
-from stream.configuration.sections import IngestSettings, KafkaSettings
-from stream.kafka.consumer_thread import SliceConsumerThread
+from ragtide.stream.settings.sections import IngestSettings, KafkaSettings
 from tests.infra.kafka_node import KafkaNode
-from tests.stream.core.loop import in_loop
 from tests.stream.core.traffic import Lane, committed, eventually, make_topics, read, send, trace
 
 CODECS = ("gzip", "snappy", "lz4", "zstd")
@@ -48,23 +40,3 @@ def test_every_compression_and_every_size_up_to_the_largest_is_read(kafka: Kafka
     assert letters[b"beyond"].value == beyond
     assert len(unfit) > KafkaSettings().max_record_bytes + (64 << 10), "more than a dead letter may have"
     assert json.loads(letters[b"unfit"].value)["sha256"] == hashlib.sha256(unfit).hexdigest()
-
-
-@in_loop
-async def test_a_compression_that_cannot_be_read_ends_the_lane_with_what_to_install() -> None:
-    builder = DefaultRecordBatchBuilder(2, DefaultRecordBatch.CODEC_ZSTD, False, -1, -1, -1, 1 << 20)
-    builder.append(0, 1, None, b"value", [])
-    batch = bytes(builder.build())
-
-    async def fetched(*_: Any, **__: Any) -> Any:
-        return {TopicPartition("rag.traces", 0): list(DefaultRecordBatch(batch))}
-
-    thread = SliceConsumerThread.__new__(SliceConsumerThread)
-    thread.consumer = SimpleNamespace(flow_active=True)
-    kafka = SimpleNamespace(_subscription=SimpleNamespace(subscription=None))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(faust_driver.AIOKafkaConsumerThread, "_fetch_records", fetched)
-        assert (await thread._fetch_records(kafka, set())).records
-        patch.setattr(codec, "cramjam", None)
-        with pytest.raises(ConfigError, match=r"zstd.*pip install cramjam"):
-            await thread._fetch_records(kafka, set())

@@ -1,4 +1,4 @@
-"""`ragwatch worker` as a user starts it: child processes, exit statuses, telemetry, ClickHouse."""
+"""`ragtide worker` as a user starts it: child processes, exit statuses, telemetry, ClickHouse."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from tests.infra.ports import free_ports, listening
 from tests.stream.core.traffic import ROOT, Broker, committed, eventually, make_topics, send, trace
 
 if TYPE_CHECKING:
-    from sinks.clickhouse.database import Database
+    from ragtide.sinks.clickhouse.database import Database
 
 pytestmark = [pytest.mark.broker, pytest.mark.clickhouse]  # the embedded broker makes topics up when asked
 QUICK = """
@@ -31,9 +31,9 @@ rebalance_timeout_s = 8.0
 
 
 @contextmanager
-def ragwatch(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def ragtide(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     with (directory / "log").open("wb") as log:
-        command = [sys.executable, "-c", "from stream.cli import main; main()", *arguments]
+        command = [sys.executable, "-c", "from ragtide.stream.cli import main; main()", *arguments]
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
     try:
         yield process
@@ -46,7 +46,7 @@ def ragwatch(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[byte
 
 def configured(directory: Path, broker: Broker, database: "Database", topic: str, more: str = "") -> Path:
     clickhouse = database.settings
-    file = directory / "ragwatch.toml"
+    file = directory / "ragtide.toml"
     file.write_text(
         f"""
 [kafka]
@@ -96,7 +96,7 @@ def test_two_lanes_are_two_processes_that_stop_together(broker: Broker, database
     send(broker, topic, [(None, trace(f"t{n}")) for n in range(100)])
     first = free_ports(2)
     file = configured(tmp_path, broker, database, topic, f"[telemetry]\nport = {first}")
-    with ragwatch(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
+    with ragtide(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
         for lane in ("fast", "model"):
             done = partial(commits, broker, f"{topic}-{lane}", topic, 100)
             eventually(done, 60, lambda: told(tmp_path))
@@ -104,8 +104,8 @@ def test_two_lanes_are_two_processes_that_stop_together(broker: Broker, database
             assert get(first + number, "/ready") == "ok\n"
             assert get(first + number, "/live") == "ok\n"
             metrics = get(first + number, "/metrics") or ""
-            assert f'ragwatch_records_total{{lane="{lane}"}} 100.0' in metrics
-            worked_off = f'ragwatch_lag_records{{lane="{lane}",partition="1",topic="{topic}"}} 0.0'
+            assert f'ragtide_records_total{{lane="{lane}"}} 100.0' in metrics
+            worked_off = f'ragtide_lag_records{{lane="{lane}",partition="1",topic="{topic}"}} 0.0'
             eventually(partial(metrics_tell, first + number, worked_off), 20, lambda: told(tmp_path))
         lanes = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
         found = sorted(sorted(listening(child.pid)) for child in lanes)
@@ -130,7 +130,7 @@ def test_a_lane_that_ends_by_itself_takes_the_others_along(
     topic = "rag.one-dies"
     make_topics(broker, {topic: 1, f"{topic}.dead": 1})
     file = configured(tmp_path, broker, database, topic, f"[telemetry]\nport = {free_ports(2)}")
-    with ragwatch(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
+    with ragtide(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
         eventually(lambda: told(tmp_path).count("at work in group") == 2, 60, lambda: told(tmp_path))
         lanes = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
         lanes[0].kill()
@@ -143,7 +143,7 @@ def test_lanes_stop_when_their_parent_is_killed(broker: Broker, database: "Datab
     topic = "rag.orphans"
     make_topics(broker, {topic: 1, f"{topic}.dead": 1})
     file = configured(tmp_path, broker, database, topic, f"[telemetry]\nport = {free_ports(2)}")
-    with ragwatch(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
+    with ragtide(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
         eventually(lambda: told(tmp_path).count("at work in group") == 2, 60, lambda: told(tmp_path))
         lanes = psutil.Process(process.pid).children()
         os.kill(process.pid, signal.SIGKILL)
@@ -157,7 +157,7 @@ def test_a_telemetry_port_in_use_is_a_clear_error(broker: Broker, database: "Dat
         taken.listen()
         port = taken.getsockname()[1]
         file = configured(tmp_path, broker, database, "rag.traces", f"[telemetry]\nport = {port}")
-        with ragwatch(tmp_path, "worker", "--lane", "fast", "--config", str(file)) as process:
+        with ragtide(tmp_path, "worker", "--lane", "fast", "--config", str(file)) as process:
             assert process.wait(40) == 2, told(tmp_path)
     assert f"telemetry.port: cannot listen on 127.0.0.1:{port}" in told(tmp_path)
 
@@ -166,9 +166,9 @@ def test_a_telemetry_port_in_use_is_a_clear_error(broker: Broker, database: "Dat
 def test_a_worker_waits_for_a_topic_that_is_made_later(kafka: Broker, database: "Database", tmp_path: Path) -> None:
     topic = "rag.later"
     file = configured(tmp_path, kafka, database, topic, "[telemetry]\nport = 0")
-    with ragwatch(tmp_path, "worker", "--lane", "fast", "--config", str(file)) as process:
+    with ragtide(tmp_path, "worker", "--lane", "fast", "--config", str(file)) as process:
         eventually(
-            lambda: f"have no topic {topic}: `ragwatch topics create` makes it" in told(tmp_path),
+            lambda: f"have no topic {topic}: `ragtide topics create` makes it" in told(tmp_path),
             40,
             lambda: told(tmp_path),
         )
@@ -184,7 +184,7 @@ def test_a_stop_while_waiting_for_brokers_is_a_stop(database: "Database", tmp_pa
         bootstrap = "127.0.0.1:1"
 
     file = configured(tmp_path, Nobody(), database, "rag.traces", "[telemetry]\nport = 0")
-    with ragwatch(tmp_path, "worker", "--lane", "model", "--config", str(file)) as process:
+    with ragtide(tmp_path, "worker", "--lane", "model", "--config", str(file)) as process:
         eventually(lambda: "no broker answers at 127.0.0.1:1" in told(tmp_path), 40, lambda: told(tmp_path))
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0, told(tmp_path)
@@ -198,6 +198,6 @@ def test_at_rest_a_worker_is_small(broker: Broker, database: "Database", tmp_pat
     file = configured(tmp_path, broker, database, topic, more)
     text = file.read_text().replace('enabled = ["inputs"]', "")
     file.write_text(text)
-    with ragwatch(tmp_path, "worker", "--lane", lane, "--config", str(file)) as process:
+    with ragtide(tmp_path, "worker", "--lane", lane, "--config", str(file)) as process:
         eventually(lambda: "at work in group" in told(tmp_path), 60, lambda: told(tmp_path))
         assert psutil.Process(process.pid).memory_info().rss < 300 << 20

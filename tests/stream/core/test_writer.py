@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from evaluators.errors import ConfigError, Transient
-from sinks.refusal import SetAside
-from sinks.rows import Block
-from stream.lanes.writer import Write, Writer
-from stream.telemetry.registry import Telemetry
+from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.sinks.bisect import RejectedRow
+from ragtide.sinks.rows import Block
+from ragtide.stream.telemetry.registry import Telemetry
+from ragtide.stream.worker.writer import Write, Writer
 from tests.stream.core.loop import in_loop
 from tests.stream.core.rows import block_of, dead, progress
 
@@ -27,7 +27,7 @@ class Recorder:
         self.attempts = 0
         self._answers = list(answers)
 
-    def __call__(self, block: Block) -> Sequence[SetAside]:
+    def __call__(self, block: Block) -> Sequence[RejectedRow]:
         self.attempts += 1
         if self._answers:
             raise self._answers.pop(0)
@@ -90,7 +90,7 @@ async def test_nothing_waits_where_the_source_runs_out_of_room() -> None:
     written = Recorder()
     one = writer(written, block_wait_s=3600)
     room = False
-    one.pressed = lambda: not room
+    one.under_pressure = lambda: not room
     running = asyncio.create_task(one.run())
     assert await asyncio.wait_for(one.store(block_of(1)), 10) == []
     room = True
@@ -134,7 +134,7 @@ async def test_transient_is_tried_again_until_it_works() -> None:
     assert written.attempts == 4
     assert written.blocks == [[1]]
     assert one.blocked_since is None
-    assert one.telemetry.registry.get_sample_value("ragwatch_write_retries_total") == 3
+    assert one.telemetry.registry.get_sample_value("ragtide_write_retries_total") == 3
     one.close()
     await running
 
@@ -143,7 +143,7 @@ async def test_transient_is_tried_again_until_it_works() -> None:
 async def test_while_the_sink_is_away_it_is_known_since_when() -> None:
     gone = threading.Event()
 
-    def away(block: Block) -> Sequence[SetAside]:
+    def away(block: Block) -> Sequence[RejectedRow]:
         gone.set()
         raise Transient("away")
 
@@ -164,7 +164,7 @@ async def test_while_the_sink_is_away_it_is_known_since_when() -> None:
 @in_loop
 async def test_no_more_than_fits_waits() -> None:
     written = Recorder()
-    one = writer(written, waiting_rows=10, block_wait_s=0.0)
+    one = writer(written, max_pending_rows=10, block_wait_s=0.0)
     await one.put(block_of(*range(10)))
     late = asyncio.create_task(one.put(block_of(10)))
     await asyncio.sleep(0.05)
@@ -179,15 +179,15 @@ async def test_no_more_than_fits_waits() -> None:
 
 @in_loop
 async def test_what_is_set_aside_goes_to_the_block_that_it_came_from() -> None:
-    def write(block: Block) -> Sequence[SetAside]:
-        return [SetAside("dead_letters", row, "odd") for row in block.dead_letters if row.offset % 2]
+    def write(block: Block) -> Sequence[RejectedRow]:
+        return [RejectedRow("dead_letters", row, "odd") for row in block.dead_letters if row.offset % 2]
 
     one = writer(write)
     first, second = await one.put(block_of(1, 2)), await one.put(block_of(4, 5, 7))
     running = asyncio.create_task(one.run())
     assert [found.row for found in await first] == [dead(1)]
     assert [found.row for found in await second] == [dead(5), dead(7)]
-    value = one.telemetry.registry.get_sample_value("ragwatch_rows_set_aside_total", {"table": "dead_letters"})
+    value = one.telemetry.registry.get_sample_value("ragtide_rows_set_aside_total", {"table": "dead_letters"})
     assert value == 3
     one.close()
     await running

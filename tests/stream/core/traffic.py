@@ -15,7 +15,7 @@ from aiokafka import TopicPartition
 from aiokafka.admin import NewTopic
 from aiokafka.errors import GroupLoadInProgressError, TopicAlreadyExistsError, for_code
 
-from evaluators.spec import Lane as LaneName
+from ragtide.evaluators.spec import Lane as LaneName
 from tests.infra import telemetry
 from tests.infra.forked import Forked
 from tests.infra.kafka_clients import admin_of, consumer_of, patiently, producer_of

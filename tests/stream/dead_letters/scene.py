@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from click.testing import CliRunner, Result
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from stream.assembly import assemble
-from stream.cli import main
-from stream.ingest.records import Record
-from stream.lanes.dead_letters import DeadLetters
-from stream.replay.topic import TopicSource
-from stream.settings import Settings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.stream.assembly import assemble
+from ragtide.stream.cli import main
+from ragtide.stream.ingest.records import Record
+from ragtide.stream.replay.topic import TopicSource
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.worker.dead_letters import DeadLetters
 from tests.infra.fresh_database import reached
 from tests.infra.kafka_clients import producer_of
 from tests.stream.core.traffic import Broker, make_topics
@@ -104,16 +104,16 @@ class Scene:
         return {(record.partition, record.offset): record for record in asyncio.run(read())}
 
     def command(self, *args: str, typed: str | None = None, max_bytes: int = 1 << 20) -> Result:
-        """`ragwatch dead-letters ...`."""
+        """`ragtide dead-letters ...`."""
         variables = {
-            "RAGWATCH_CONFIG": None,
+            "RAGTIDE_CONFIG": None,
             "COLUMNS": "200",
             **reached(self.database),
-            "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": self.broker.bootstrap,
-            "RAGWATCH_KAFKA__TOPICS": f'["{self.topic}"]',
-            "RAGWATCH_KAFKA__DEAD_LETTER_TOPIC": f"{self.topic}.dead",
-            "RAGWATCH_EVALUATORS__ENABLED": '["inputs"]',
-            "RAGWATCH_INGEST__MAX_BYTES": str(max_bytes),
+            "RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": self.broker.bootstrap,
+            "RAGTIDE_KAFKA__TOPICS": f'["{self.topic}"]',
+            "RAGTIDE_KAFKA__DEAD_LETTER_TOPIC": f"{self.topic}.dead",
+            "RAGTIDE_EVALUATORS__ENABLED": '["inputs"]',
+            "RAGTIDE_INGEST__MAX_BYTES": str(max_bytes),
         }
         return CliRunner().invoke(main, ["dead-letters", *args], input=typed, env=variables)
 

@@ -1,4 +1,4 @@
-"""`ragwatch dead-letters` on real brokers and the real ClickHouse."""
+"""`ragtide dead-letters` on real brokers and the real ClickHouse."""
 
 import json
 from collections import Counter
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from sinks.version import pack
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.ingest.enriched import version_of
 from tests.failures.bad_records import trace
 from tests.stream.core.traffic import Broker
 from tests.stream.dead_letters.scene import SMALL, Scene, Sent
@@ -87,7 +87,7 @@ def test_letters_are_listed_by_reason_time_and_topic(scene: Scene) -> None:
 def test_one_is_shown_with_its_bytes_escaped_and_its_own_headers(scene: Scene) -> None:
     told = scene.command("show", f"{scene.topic}/0/2").stdout
     assert "not_utf8, at stage decode, open" in told
-    assert told.endswith('value:\n{"trace_id": "\\x1b[2J\\u202e\\xff \n')
+    assert told.endswith('value:\n| {"trace_id": "\\x1b[2J\\u202e\\xff \n')
     assert "  key: k\\x07\n" in told
     assert "  header dlq.topic: elsewhere\n  header traceparent: 00-4b\\x1b\n" in told
     assert "dlq.reason" not in told
@@ -109,7 +109,7 @@ def test_replayed_are_those_that_succeed_and_the_others_have_their_new_reason(sc
     records = scene.records()
     places = {"good": (0, 0), "late": (1, 0), "big": (0, 1)}
     assert {row["trace_id"]: row["version"] for row in stored["traces"]} == {
-        name: pack(records[at].timestamp, at[1]) for name, at in places.items()
+        name: version_of(records[at]) for name, at in places.items()
     }
     texts = {row["trace_id"]: row["answer"] for row in stored["trace_texts"]}
     assert texts["big"] == LONG

@@ -7,17 +7,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.protocol import Sink
-from stream.assembly import assemble
-from stream.dead_letters.letters import Letters, Wanted
-from stream.dead_letters.source import LetterSource, Settled
-from stream.dead_letters.values import Values
-from stream.ingest.records import Record
-from stream.local.broker import EmbeddedBroker
-from stream.replay.loop import replay
-from stream.replay.runs import Runs
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.protocol import Sink
+from ragtide.stream.assembly import assemble
+from ragtide.stream.dead_letters.letters import Letters, Wanted
+from ragtide.stream.dead_letters.source import LetterSource, Settled
+from ragtide.stream.dead_letters.values import Values
+from ragtide.stream.ingest.records import Record
+from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.replay.loop import replay
+from ragtide.stream.replay.runs import Runs
 from tests.failures.bad_records import trace
 from tests.stream.dead_letters.scene import Scene, Sent
 from tests.stream.pipe.replaying import Fastidious, Stopped

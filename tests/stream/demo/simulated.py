@@ -10,23 +10,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from benchmarks.demo_faults import Bench
-from drift.jobs import Jobs
-from drift.leadership import elect
-from evaluators import registry
-from evaluators.plan import prepare
-from evaluators.resources import Resources
-from evaluators.spec import Lane
-from evaluators.suited import suited
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.rows import Block
-from stream.demo.application import ENVIRONMENT, Application
-from stream.demo.run import DemoOptions
-from stream.demo.schedule import Episode, Schedule
-from stream.demo.timeline import Timeline
-from stream.demo.traffic import Traffic
-from stream.ingest.records import StoredRecord
-from stream.pipeline import Pipeline
+from ragtide.drift.jobs import JobContext
+from ragtide.drift.leadership import elect
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.spec import Lane
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.rows import Block
+from ragtide.stream.demo.application import ENVIRONMENT, Application
+from ragtide.stream.demo.run import DemoOptions
+from ragtide.stream.demo.schedule import Episode, Schedule
+from ragtide.stream.demo.timeline import Timeline
+from ragtide.stream.demo.traffic import Traffic
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.pipeline import Pipeline
 from tests.drift.world import Heartbeat
 from tests.stream.demo.simulated_time import AtOnce, SimulatedLoop
 
@@ -66,7 +66,7 @@ class Played:
 
 
 def play(bench: Bench, database: Database, demos: Sequence[DemoOptions], *, after_s: float) -> list[Played]:
-    """Each demo as `ragwatch demo` plays it, until so long after its first fault.
+    """Each demo as `ragtide demo` plays it, until so long after its first fault.
 
     Their seeds must differ: ids of traces are drawn from them.
     """
@@ -80,7 +80,7 @@ class _Stage:
 
     def __init__(self, bench: Bench, database: Database) -> None:
         settings = bench.settings
-        evaluators = suited(registry.load(), settings.evaluators)
+        evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
         self.bench = bench
         self.database = database
         self.stored = 0  # of the records that were sent
@@ -92,7 +92,7 @@ class _Stage:
         plans = {lane: prepare(evaluators, settings.evaluators, lane, bench.encoder).prepared for lane in _LANES}
         self._workers = {lane: Pipeline(plan, resources, settings, lane=lane) for lane, plan in plans.items()}
         term = elect(database, "the only jobs")
-        self._jobs = Jobs(database, evaluators, settings.windows, settings.rules, settings.jobs, term)
+        self._jobs = JobContext(database, evaluators, settings.windows, settings.rules, settings.jobs, term)
 
     def now(self) -> datetime:
         """The clock of everyone here."""
@@ -117,7 +117,7 @@ class _Stage:
         self._sink.write(block)
         beats = [Heartbeat(lane, _TOPIC, 0, lane, self._newest, self.stored, 0, self.now()) for lane in _LANES]
         self.database.insert("progress", beats)
-        self._jobs.watch(self.now())
+        self._jobs.run_cycle(self.now())
 
 
 async def _play(stage: _Stage, demos: Sequence[DemoOptions], after_s: float) -> list[Played]:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluators import sentences
-from evaluators.errors import ConfigError
-from stream.demo import corpus
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.text import sentences
+from ragtide.stream.demo import corpus
 
 
 def split(text: str) -> list[str]:

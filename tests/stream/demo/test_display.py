@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from drift.problems.problem import Problem
-from drift.settings import RuleOverride, RuleSettings
-from evaluators import registry
-from stream.demo.console import View, change, clock, limit, number, render, sparkline
-from stream.demo.display import Lines, Screen, display
-from stream.demo.faults import WRONG_CHUNKS
-from stream.demo.observe import Point, Snapshot
-from stream.demo.schedule import Episode
-from stream.demo.watched import Watched, watched
+from ragtide.drift.problems.model import Problem
+from ragtide.drift.settings import RuleOverride, RuleSettings
+from ragtide.evaluators import registry
+from ragtide.stream.demo.console import View, change, clock, limit, number, render, sparkline
+from ragtide.stream.demo.display import Lines, Screen, display
+from ragtide.stream.demo.faults import WRONG_CHUNKS
+from ragtide.stream.demo.observe import Point, Snapshot
+from ragtide.stream.demo.schedule import Episode
+from ragtide.stream.demo.watched import Watched, watched
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RELEVANCY = Watched("context_relevancy_soft.recall_relevancy", "mean", 0.5, None, "")
@@ -32,7 +32,7 @@ PROBLEM = Problem(
     kinds=("threshold",),
     holding=("threshold",),
     type="retrieval",
-    severity="high",
+    severity="critical",
     code="P0204",
     standards=(),
     description="The chunks retrieved fit the questions less than they should.",

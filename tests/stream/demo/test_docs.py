@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from evaluators import registry
-from evaluators.suited import suited
-from stream.demo import corpus
-from stream.demo.console import limit
-from stream.demo.faults import FAULTS
-from stream.demo.watched import watched
-from stream.settings import load
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
+from ragtide.stream.demo import corpus
+from ragtide.stream.demo.console import limit
+from ragtide.stream.demo.faults import FAULTS
+from ragtide.stream.demo.watched import watched
+from ragtide.stream.settings.loader import load
 
 SETTINGS = load(Path(corpus.__file__).with_name("demo.toml"), {}).settings
 PAGE = (Path(__file__).parents[3] / "docs" / "demo.md").read_text()
@@ -27,7 +27,7 @@ def test_every_fault_stands_there_with_the_metrics_it_moves() -> None:
 
 def test_every_watched_metric_stands_there_with_its_limit() -> None:
     names = sorted({metric for fault in FAULTS.values() for metric in fault.moves})
-    shown = watched(suited(registry.load(), SETTINGS.evaluators).values(), SETTINGS.rules, names)
+    shown = watched(with_encoder_thresholds(registry.load(), SETTINGS.evaluators).values(), SETTINGS.rules, names)
     assert [one.metric for one in shown] == names
     assert {one.metric: cells(one.metric)[1] for one in shown} == {one.metric: limit(one) for one in shown}
 

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from benchmarks.demo_faults import Bench
-from evaluators.outcome import Failed, Scored
-from evaluators.resources import Resources
-from evaluators.run import run_all
-from stream.cli import demo as demo_command
-from stream.demo.faults import FAULTS
-from stream.demo.traffic import encode
-from stream.ingest.decoding import Limits, decoded
-from stream.ingest.records import StoredRecord
+from ragtide.evaluators.outcome import Failed, Scored
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import run_all
+from ragtide.stream.cli import demo as demo_command
+from ragtide.stream.demo.faults import FAULTS
+from ragtide.stream.demo.traffic import encode
+from ragtide.stream.ingest.decoding import Limits, decode_trace
+from ragtide.stream.ingest.records import StoredRecord
 
 pytestmark = pytest.mark.onnx
 
@@ -74,12 +74,12 @@ def test_the_same_seed_asks_the_same_and_answers_the_same(bench: Bench) -> None:
 
 
 def test_what_is_sent_is_a_canonical_trace(bench: Bench) -> None:
-    limits = Limits.of(bench.settings.ingest, timely=True)
+    limits = Limits.of(bench.settings.ingest, bench.settings.retention, timely=True)
     for trace in bench.traces(FAULTS["leaked_email"], seed=2, count=20):
         value = encode(trace)
         assert b"null" not in value
         record = StoredRecord("rag.traces", 1, 7, int(trace.time.timestamp() * 1000), b"k", value)
-        read = decoded(record, limits).trace
+        read = decode_trace(record, limits).trace
         assert abs((read.time - trace.time).total_seconds()) < 0.001
         assert msgspec.structs.replace(read, time=trace.time, source=None) == trace
 
@@ -91,4 +91,4 @@ def test_the_command_offers_every_fault_and_explains_it() -> None:
 
 
 def test_the_settings_are_packaged() -> None:
-    assert (resources.files("stream.demo") / "demo.toml").is_file()
+    assert (resources.files("ragtide.stream.demo") / "demo.toml").is_file()

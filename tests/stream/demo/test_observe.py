@@ -3,9 +3,9 @@ from typing import NamedTuple
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from sinks.rows import DeadLetterRow, ProgressRow, ScoreRow, TraceRow
-from stream.demo.observe import Point, observe
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import DeadLetterRow, ProgressRow, ScoreRow, TraceRow
+from ragtide.stream.demo.observe import Point, observe
 
 pytestmark = pytest.mark.clickhouse
 

@@ -6,9 +6,9 @@ Wider than here: `python -m benchmarks.demo_problems --seeds 10`.
 import pytest
 
 from benchmarks.demo_faults import Bench
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.demo.faults import FAULTS
-from stream.demo.run import DemoOptions
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.stream.demo.faults import FAULTS
+from ragtide.stream.demo.run import DemoOptions
 from tests.infra.fresh_database import fresh_database
 from tests.stream.demo.simulated import Played, play
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from stream.local.processes import Child, Children
+from ragtide.stream.local.processes import Child, Children
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
@@ -59,7 +59,7 @@ def test_a_child_that_ended_by_itself_is_found_with_its_last_words(tmp_path: Pat
     until(lambda: children.ended() is not None)
     ended = children.ended()
     assert ended is not None
-    assert (ended.name, ended.exit_code, ended.last_lines()) == ("short", 1, "no disk")
+    assert (ended.name, ended.exit_code, ended.last_lines()) == ("short", 1, ["no disk"])
     children.stop()
 
 
@@ -71,7 +71,7 @@ def test_a_child_dies_with_its_parent_even_when_that_is_killed(tmp_path: Path) -
             "-c",
             "import os, sys, time\n"
             "from pathlib import Path\n"
-            "from stream.local.processes import Child\n"
+            "from ragtide.stream.local.processes import Child\n"
             "child = Child('c', [sys.executable, '-c', 'import time; time.sleep(60)'], Path(sys.argv[1]), os.environ)\n"
             "child.start()\nprint(child.pid, flush=True)\ntime.sleep(60)",
             str(tmp_path / "log"),
@@ -87,7 +87,7 @@ def test_a_child_dies_with_its_parent_even_when_that_is_killed(tmp_path: Path) -
     until(lambda: is_gone(pid))
 
 
-WATCH = "import os, sys; from stream.local.child import watch; sys.exit(watch(os.getppid(), sys.argv[1:]))"
+WATCH = "import os, sys; from ragtide.stream.local.child import watch; sys.exit(watch(os.getppid(), sys.argv[1:]))"
 
 
 def test_where_the_kernel_does_not_help_the_launcher_watches() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream.demo.faults import FAULTS
-from stream.demo.schedule import FIRST_S, Schedule
+from ragtide.stream.demo.faults import FAULTS
+from ragtide.stream.demo.schedule import FIRST_S, Schedule
 
 
 def test_by_default_the_first_fault_is_on_from_30_to_75_s() -> None:

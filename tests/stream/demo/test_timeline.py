@@ -2,8 +2,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from stream.demo.schedule import Schedule
-from stream.demo.timeline import Timeline
+from ragtide.stream.demo.schedule import Schedule
+from ragtide.stream.demo.timeline import Timeline
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from benchmarks.demo_faults import Bench
-from evaluators.errors import Transient
-from evaluators.trace import Latency, Tokens, Trace
-from stream.demo.application import Application
-from stream.demo.faults import SLOW_EXPENSIVE, WRONG_CHUNKS, Fault
-from stream.demo.questions import ask_about
-from stream.demo.traffic import Traffic, kafka_outbox
-from stream.local.broker import EmbeddedBroker
-from stream.local.topics import create_topics
+from ragtide.evaluators.errors import Transient
+from ragtide.evaluators.trace import Latency, Tokens, Trace
+from ragtide.stream.demo.application import Application
+from ragtide.stream.demo.faults import SLOW_EXPENSIVE, WRONG_CHUNKS, Fault
+from ragtide.stream.demo.questions import ask_about
+from ragtide.stream.demo.traffic import Traffic, kafka_outbox
+from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.local.topics import create_topics
 from tests.stream.demo.simulated_time import AtOnce, SimulatedLoop
 
 pytestmark = pytest.mark.onnx

@@ -8,18 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from drift.jobs import server_time
-from drift.reconcile import reconcile
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from stream.assembly import assemble
-from stream.ingest.records import DeadLetter, Record, StoredRecord
-from stream.labels.job import LabelJob
-from stream.labels.joining import Message
-from stream.labels.reader import LabelReader
-from stream.pipeline import Pipeline
-from stream.settings import Settings
-from stream.telemetry.registry import Telemetry
+from ragtide.drift.jobs import server_time
+from ragtide.drift.windows.moved_traces import tombstone_moved_traces
+from ragtide.drift.windows.replaced_rows import delete_replaced
+from ragtide.drift.windows.scope import WindowKey
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.stream.assembly import assemble
+from ragtide.stream.ingest.records import DeadLetter, Record, StoredRecord
+from ragtide.stream.labels.job import LabelJob
+from ragtide.stream.labels.joining import Message
+from ragtide.stream.labels.reader import LabelReader
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings
+from ragtide.stream.telemetry.registry import Telemetry
 from tests.stream.pipe.records import fields
 
 EVALUATORS = ["inputs", "exact_match", "classification", "text_matching"]  # none that needs a model
@@ -105,8 +107,12 @@ class Scene:
             self.take(waiting)
 
     def reconcile(self) -> None:
-        """As the jobs do of traces that moved."""
-        reconcile(self.database, EVALUATORS, 60, server_time(self.database))
+        """As the jobs do."""
+        tombstone_moved_traces(self.database, 60, server_time(self.database))
+        marked = self.database.rows(
+            "SELECT DISTINCT run_id, app, environment, toUnixTimestamp(start) AS start FROM dirty_windows"
+        )
+        delete_replaced(self.database, [WindowKey(**row) for row in marked], 60)
 
     def rows(self, table: str, trace_id: str = "") -> list[dict[str, Any]]:
         """Of one trace, or of all, as who looks at the tables sees them."""
@@ -122,4 +128,4 @@ class Scene:
         return {table: self.rows(table) for table in TABLES}
 
     def count(self, metric: str, **labels: str) -> float:
-        return self.telemetry.registry.get_sample_value(f"ragwatch_{metric}_total", labels) or 0.0
+        return self.telemetry.registry.get_sample_value(f"ragtide_{metric}_total", labels) or 0.0

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from evaluators.errors import BadRecord
-from stream.ingest.records import StoredRecord
-from stream.labels.decoding import decode
-from stream.labels.label import Classes, Label, Verdict
-from stream.labels.rows import LabelRows
-from stream.settings import Settings
+from ragtide.evaluators.errors import BadRecord
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.labels.decoding import decode
+from ragtide.stream.labels.label import Classes, Label, Verdict
+from ragtide.stream.labels.rows import LabelRows
+from ragtide.stream.settings.loader import Settings
 from tests.stream.pipe.records import AT_MS
 
 SECRET = "my card is 4111 1111 1111 1111"

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from evaluators.errors import Transient
-from sinks.clickhouse.database import Database
-from sinks.version import pack, revision_of
-from stream.cli import main
-from stream.ingest.records import Record
+from ragtide.evaluators.errors import Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.version import revision_of
+from ragtide.stream.cli import main
+from ragtide.stream.ingest.enriched import version_of
+from ragtide.stream.ingest.names import cut_name
+from ragtide.stream.ingest.records import Record
 from tests.drift.world import dies_before
 from tests.infra.fresh_database import reached
 from tests.stream.labels.scene import Scene
@@ -64,7 +66,7 @@ def test_every_interleaving_leaves_the_same_rows(database: Database) -> None:
     before = scene.everything()
     for name in names:
         newest = newer[name]
-        version = pack(newest.timestamp, newest.offset, 2)
+        version = version_of(newest) + (2 << 16)
         assert [row["version"] for row in rows_of(before, "traces", name)] == [version], name
         (texts,) = rows_of(before, "trace_texts", name)
         assert (texts["version"], texts["expected"], texts["answer"]) == (version, [NEW], NEW), name
@@ -145,6 +147,18 @@ def test_one_that_finds_no_trace_is_counted_once_and_joined_when_it_comes(databa
     scene.settle()
     assert scene.count("label_joins", result="sent") == 1
     assert scene.score("t", "exact_match")["metrics"] == {"exact_match": 1.0}
+
+
+def test_grades_of_a_chunk_with_a_long_id_find_it(database: Database) -> None:
+    """The id is cut alike in traces, labels and enriched traces."""
+    scene, long = Scene(database), "https://docs.example.org/" + "a" * 5_000
+    scene.take([scene.trace("t", contexts=[{"id": long, "text": "A string."}])])
+    scene.read([scene.label("t", relevance={long: 1.0}, author="a" * 300)])
+    scene.settle()
+    [texts] = scene.rows("trace_texts", "t")
+    assert json.loads(texts["rest"])["relevance"] == {cut_name(long): 1.0}
+    assert texts["chunk_ids"] == [cut_name(long)]
+    assert scene.count("names_cut", lane="labels", field="author") == 1
 
 
 @pytest.mark.parametrize(("store", "result"), [("off", "no_texts"), ("masked", "not_whole")])
@@ -228,7 +242,7 @@ def test_who_is_killed_anywhere_and_starts_again_leaves_the_same_rows(database: 
     scene.take(sent)
     scene.settle()
     found = scene.everything()
-    assert [row["version"] for row in found["traces"]] == [pack(trace.timestamp, trace.offset, 1)]
+    assert [row["version"] for row in found["traces"]] == [version_of(trace) + (1 << 16)]
     assert len(found["labels"]) == 1
     assert scene.score("t", "exact_match")["metrics"] == {"exact_match": 1.0}
     scene.restart_jobs()
@@ -239,7 +253,7 @@ def test_who_is_killed_anywhere_and_starts_again_leaves_the_same_rows(database: 
 def test_labels_are_not_replayed_as_traces(database: Database) -> None:
     scene = Scene(database)
     scene.read([scene.placed("rag.labels", b"{")])
-    told = CliRunner().invoke(main, ["dead-letters", "replay"], env={"RAGWATCH_CONFIG": None, **reached(database)})
+    told = CliRunner().invoke(main, ["dead-letters", "replay"], env={"RAGTIDE_CONFIG": None, **reached(database)})
     assert told.output == (
         "1 are labels, which are no traces: mend them and send them again\nno open dead letters\n"
     ), told.output

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from sinks.version import revision_of
-from tests.chaos.processes import Ragwatch, wait_until, write_settings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.version import revision_of
+from tests.chaos.processes import Ragtide, wait_until, write_settings
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.core.traffic import committed, make_topics, read, send, trace
 
@@ -34,9 +34,9 @@ def test_labels_find_their_traces_though_the_jobs_are_killed(
     labels = f"{topic}.labels"
     make_topics(kafka, {topic: 2, labels: 2, f"{topic}.dead": 1, f"{topic}.jobs": 1})
     settings = clickhouse_server.settings.model_copy(update={"database": database.name})
-    config = write_settings(tmp_path / "ragwatch.toml", kafka.bootstrap, topic, settings)
-    monkeypatch.setenv("RAGWATCH_KAFKA__LABELS_TOPIC", labels)
-    monkeypatch.setenv("RAGWATCH_EVALUATORS__ENABLED", '["exact_match"]')
+    config = write_settings(tmp_path / "ragtide.toml", kafka.bootstrap, topic, settings)
+    monkeypatch.setenv("RAGTIDE_KAFKA__LABELS_TOPIC", labels)
+    monkeypatch.setenv("RAGTIDE_EVALUATORS__ENABLED", '["exact_match"]')
     old = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 3 * 86_400))
 
     def scored() -> dict[str, float]:
@@ -46,12 +46,12 @@ def test_labels_find_their_traces_though_the_jobs_are_killed(
     send(kafka, labels, [label("before", expected=["yes"]), (None, b"{"), label("never", expected=["yes"])])
     send(kafka, topic, [(id_, trace(id_.decode(), answer="yes")) for id_ in (b"before", b"after", b"unlabelled")])
     send(kafka, topic, [(b"old", trace("old", answer="yes", time=old))])
-    jobs = Ragwatch("jobs", config=config, log=tmp_path / "jobs.log")
+    jobs = Ragtide("jobs", config=config, log=tmp_path / "jobs.log")
     wait_until(lambda: len(database.rows("SELECT 1 FROM labels")) == 2, 60, f"labels stored; see {tmp_path}")
     jobs.kill()
     send(kafka, labels, [label("after", expected=["no"]), label("old", expected=["yes"])])
-    worker = Ragwatch("worker", "--lane", "fast", config=config, log=tmp_path / "worker.log")
-    jobs = Ragwatch("jobs", config=config, log=tmp_path / "jobs.log")
+    worker = Ragtide("worker", "--lane", "fast", config=config, log=tmp_path / "worker.log")
+    jobs = Ragtide("jobs", config=config, log=tmp_path / "jobs.log")
     wait_until(lambda: len(scored()) == 3, 90, f"three traces scored; see {tmp_path}")
     assert scored() == {"before": 1.0, "after": 0.0, "old": 1.0}
     send(kafka, labels, [label("after", expected=["yes"])])  # whoever was wrong sends it again

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluators.builtin.exact_match import exact_match
-from sinks.clickhouse.database import Database
+from ragtide.evaluators.builtin.exact_match import exact_match
+from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import World
 from tests.stream.labels.scene import Scene
 

@@ -3,10 +3,16 @@
 import json
 from typing import Any
 
-from stream.ingest.records import StoredRecord
+from ragtide.sinks.version import pack, source_of
+from ragtide.stream.ingest.records import StoredRecord
 
 AT_MS = 1_772_366_400_000  # 2026-03-01T12:00:00Z
 AT = "2026-03-01T12:00:00Z"
+
+
+def clock() -> float:
+    """The worker's clock, in seconds since 1970: a month after `AT`."""
+    return AT_MS / 1000 + 30 * 86_400
 
 
 def fields(**changes: Any) -> dict[str, Any]:
@@ -27,6 +33,11 @@ def fields(**changes: Any) -> dict[str, Any]:
     }
     trace.update(changes)
     return {name: value for name, value in trace.items() if value is not ...}
+
+
+def version(offset: int, revision: int = 0, evaluator: int = 0) -> int:
+    """Of the rows that the record at this offset of partition 0 is made into."""
+    return pack(AT_MS, offset, revision, evaluator, source=source_of("rag.traces", 0))
 
 
 def record(

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evaluators.errors import Refused
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.protocol import Sink
-from sinks.rows import Block
-from stream.assembly import assemble
-from stream.pipeline import Period
-from stream.replay.file import FileSource
-from stream.replay.loop import ReplayProgress, ReplaySource, replay
-from stream.replay.runs import RunRow, Runs
-from stream.settings import Settings
+from ragtide.evaluators.errors import Refused
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.protocol import Sink
+from ragtide.sinks.rows import Block
+from ragtide.stream.assembly import assemble
+from ragtide.stream.pipeline import Interval
+from ragtide.stream.replay.file import FileSource
+from ragtide.stream.replay.loop import ReplayProgress, ReplaySource, replay
+from ragtide.stream.replay.runs import RunRow, Runs
+from ragtide.stream.settings.loader import Settings
 from tests.stream.pipe.records import fields as some_fields
 
 DAY_MS = 86_400_000
@@ -74,11 +74,11 @@ def go(
     chosen: Settings | None = None,
     block_rows: int = 20,
     tell: Callable[[ReplayProgress], None] = lambda progress: None,
-    period: Period | None = None,
+    period: Interval | None = None,
     sink: Sink | None = None,
 ) -> RunRow:
     chosen = chosen or settings()
-    made = assemble(chosen, None, run_id=run_id, timely=False, period=period)
+    made = assemble(chosen, None, run_id=run_id, timely=False, interval=period)
     runs = Runs(database)
     run = runs.claim(run_id, source.description, source.identity, made.plan, chosen)
     store = sink or ClickHouseSink(database)

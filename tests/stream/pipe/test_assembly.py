@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.errors import ConfigError
-from evaluators.plan import DEFAULT_TASK
-from evaluators.settings import EncoderSettings
-from sinks.memory import MemorySink
-from stream.assembly import assemble
-from stream.pipeline import Pipeline
-from stream.scheduler import warn_of_a_guess
-from stream.settings import Settings
-from tests.stream.pipe.records import record
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.plan import DEFAULT_TASK
+from ragtide.evaluators.settings import EncoderSettings
+from ragtide.sinks.memory import MemorySink
+from ragtide.stream.assembly import assemble
+from ragtide.stream.jobs_process import warn_if_encoder_assumed
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings
+from tests.stream.pipe.records import clock, record
 
 
 @pytest.fixture(scope="module")
 def fast() -> Pipeline:
-    return assemble(Settings(), "fast").pipeline
+    return assemble(Settings(), "fast", clock=clock).pipeline
 
 
 @pytest.fixture(scope="module")
 def model() -> Pipeline:
     encoder = {"backend": "onnx", "model": "all-MiniLM-L6-v2"}
-    return assemble(Settings.model_validate({"evaluators": {"encoder": encoder}}), "model").pipeline
+    return assemble(Settings.model_validate({"evaluators": {"encoder": encoder}}), "model", clock=clock).pipeline
 
 
 @pytest.fixture(params=["fast", pytest.param("model", marks=pytest.mark.onnx)])
@@ -41,7 +41,7 @@ def test_each_lane_gets_its_evaluators_and_fast_loads_no_encoder(
     def load(settings: EncoderSettings) -> None:
         raise AssertionError("loaded an encoder that nothing needs")
 
-    monkeypatch.setattr("stream.assembly.load_encoder", load)
+    monkeypatch.setattr("ragtide.stream.assembly.load_encoder", load)
     made = assemble(Settings(), "fast")
     assert {prepared.evaluator.lane for prepared in made.pipeline.plan} == {"fast"}
     assert len(made.pipeline.plan) == len(fast.plan) >= 6
@@ -82,13 +82,13 @@ def test_hostile_texts_become_rows_that_a_sink_takes(lane: Pipeline, text: str, 
 def test_what_is_off_for_want_of_a_resource_is_told_and_the_rest_works(monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("onnxruntime", "torch", "sentence_transformers"):
         monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
-    made = assemble(Settings(), None)
-    assert "ragwatch[local]" in made.plan.unavailable["groundedness"]
+    made = assemble(Settings(), None, clock=clock)
+    assert "ragtide[local]" in made.plan.unavailable["groundedness"]
     assert {prepared.evaluator.lane for prepared in made.pipeline.plan} == {"fast"}
     done = made.pipeline.process([record(expected=["A string."])])
     assert {row.evaluator for row in done.block.scores if row.status == "scored"} >= {"inputs", "operations", "rouge"}
     assert "failed" not in {row.status for row in done.block.scores}
-    with pytest.raises(ConfigError, match=r"groundedness.*cannot run.*ragwatch\[local\]"):
+    with pytest.raises(ConfigError, match=r"groundedness.*cannot run.*ragtide\[local\]"):
         assemble(Settings.model_validate({"evaluators": {"enabled": ["groundedness"]}}), None)
 
 
@@ -100,10 +100,10 @@ def test_a_name_that_no_evaluator_has_is_an_error() -> None:
 def test_jobs_say_so_where_they_can_only_guess_the_workers_encoder(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("evaluators.encoder.model.find_spec", lambda name: None)
-    warn_of_a_guess(EncoderSettings(model="all-MiniLM-L6-v2"))
+    monkeypatch.setattr("ragtide.evaluators.encoder.model.find_spec", lambda name: None)
+    warn_if_encoder_assumed(EncoderSettings(model="all-MiniLM-L6-v2"))
     assert not caplog.records
-    warn_of_a_guess(EncoderSettings())
+    warn_if_encoder_assumed(EncoderSettings())
     assert ["name the encoder that the workers use" in record.getMessage() for record in caplog.records] == [True]
 
 
@@ -111,7 +111,7 @@ def test_jobs_say_so_where_they_can_only_guess_the_workers_encoder(
 def test_a_lane_takes_a_card_only_where_it_runs_a_model(tmp_path: Path) -> None:
     """In a process of its own: what a process sees of the cards is settled once."""
     program = (
-        "import os; from stream.assembly import assemble; from stream.settings import Settings\n"
+        "import os; from ragtide.stream.assembly import assemble; from ragtide.stream.settings.loader import Settings\n"
         "settings = Settings.model_validate({'evaluators': {'workers_per_card': 1, 'encoder': {'backend': 'onnx'},"
         " 'enabled': ['groundedness', 'rouge']}})\n"
         "for lane in ('fast', 'model'): assemble(settings, lane); print(os.environ['CUDA_VISIBLE_DEVICES'])"

@@ -13,21 +13,21 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from stream.cli import COMMANDS, main
+from ragtide.stream.cli import COMMANDS, main
 
-LIGHT = {"click", "stream", "evaluators"}  # what a --help may import, the standard library aside
+LIGHT = {"click", "ragtide.stream", "ragtide.evaluators"}  # what a --help may import, the standard library aside
 
 
 def run(*args: str, **variables: str) -> Result:
-    return CliRunner().invoke(main, args, env={"RAGWATCH_CONFIG": None, **variables})
+    return CliRunner().invoke(main, args, env={"RAGTIDE_CONFIG": None, **variables})
 
 
 def shell(*args: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
     return subprocess.run(
-        [sys.executable, "-m", "stream.cli", *args],
+        [sys.executable, "-m", "ragtide.stream", *args],
         cwd=cwd,
-        env={**environ, "PYTHONPATH": str(Path(__file__).parents[3]), **variables},
+        env={**environ, **variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -91,14 +91,15 @@ def test_every_help_has_examples_and_says_what_options_mean(path: tuple[str, ...
 @pytest.mark.parametrize("path", [(), *((name,) for name in COMMANDS)], ids=" ".join)
 def test_help_imports_nothing_heavy(path: tuple[str, ...]) -> None:
     code = (
-        "import sys\nbare = set(sys.modules)\nfrom stream.cli import main\n"
+        "import sys\nbare = set(sys.modules)\nfrom ragtide.stream.cli import main\n"
         f"try: main({[*path, '--help']!r})\nexcept SystemExit: pass\n"
-        "tops = {name.partition('.')[0] for name in set(sys.modules) - bare}\n"
+        "new = (name.split('.') for name in set(sys.modules) - bare - {'ragtide'})\n"
+        "tops = {'.'.join(name[: 1 + (name[0] == 'ragtide')]) for name in new}\n"
         "print(*(tops - sys.stdlib_module_names))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     imported = set(done.stdout.splitlines()[-1].split())
-    assert {"click", "stream"} <= imported <= LIGHT
+    assert {"click", "ragtide.stream"} <= imported <= LIGHT
 
 
 def test_an_unknown_command_gets_the_nearest() -> None:
@@ -109,10 +110,10 @@ def test_an_unknown_command_gets_the_nearest() -> None:
 
 
 def test_a_settings_typo_is_one_line_without_traceback(tmp_path: Path) -> None:
-    (tmp_path / "ragwatch.toml").write_text("[kafka]\ntopcis = 1\n")
+    (tmp_path / "ragtide.toml").write_text("[kafka]\ntopcis = 1\n")
     done = shell("config", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "ragwatch: ragwatch.toml:2: kafka.topcis: no such setting; did you mean kafka.topics?\n"
+    assert done.stderr == "ragtide: ragtide.toml:2: kafka.topcis: no such setting; did you mean kafka.topics?\n"
 
 
 NEEDED = {
@@ -138,19 +139,19 @@ def test_an_unknown_variable_stops_every_command(
     """All but `evaluators new`, which writes files and has no settings."""
     monkeypatch.chdir(tmp_path)
     given = [word for param in command_at(path).params if param.required for word in NEEDED[param.name or ""]]
-    told = run(*path, *given, RAGWATCH_KAFKA__TOPIC="x")
+    told = run(*path, *given, RAGTIDE_KAFKA__TOPIC="x")
     assert told.exit_code == 2
-    assert told.output == "ragwatch: RAGWATCH_KAFKA__TOPIC: no such setting; did you mean RAGWATCH_KAFKA__TOPICS?\n"
+    assert told.output == "ragtide: RAGTIDE_KAFKA__TOPIC: no such setting; did you mean RAGTIDE_KAFKA__TOPICS?\n"
     assert not list(tmp_path.iterdir())
 
 
 def test_config_tells_values_and_origins_and_masks_secrets(tmp_path: Path) -> None:
     file = tmp_path / "r.toml"
     file.write_text('[clickhouse]\npassword = "hunter2"\n')
-    told = run("config", "--json", "--config", str(file), RAGWATCH_KAFKA__TOPICS="a,b")
+    told = run("config", "--json", "--config", str(file), RAGTIDE_KAFKA__TOPICS="a,b")
     entries = {entry["name"]: entry for entry in json.loads(told.output)}
     assert entries["kafka.topics"]["value"] == ["a", "b"]
-    assert entries["kafka.topics"]["origin"] == "RAGWATCH_KAFKA__TOPICS"
+    assert entries["kafka.topics"]["origin"] == "RAGTIDE_KAFKA__TOPICS"
     assert entries["clickhouse.password"]["origin"] == f"{file}:2"
     assert entries["clickhouse.password"]["value"] == "********"
     assert "hunter2" not in told.output + run("config", "--config", str(file)).output
@@ -159,10 +160,10 @@ def test_config_tells_values_and_origins_and_masks_secrets(tmp_path: Path) -> No
 def test_config_prints_a_file_that_means_the_same(tmp_path: Path) -> None:
     first = run(
         "config",
-        RAGWATCH_EVALUATORS__PARAMS='{"rouge": {"use_stemmer": true}}',
-        RAGWATCH_SAMPLING__LANES__JUDGE="0.5",
-        RAGWATCH_CLICKHOUSE__PASSWORD="x",
-        RAGWATCH_RULES__OVERRIDES='[{"metric": "operations.cost_usd", "max": 0.1}]',
+        RAGTIDE_EVALUATORS__PARAMS='{"rouge": {"use_stemmer": true}}',
+        RAGTIDE_SAMPLING__LANES__JUDGE="0.5",
+        RAGTIDE_CLICKHOUSE__PASSWORD="x",
+        RAGTIDE_RULES__OVERRIDES='[{"metric": "operations.cost_usd", "max": 0.1}]',
     )
     tomllib.loads(first.output)
     file = tmp_path / "r.toml"
@@ -187,7 +188,7 @@ def test_config_says_which_evaluator_or_parameter_is_wrong_and_where(tmp_path: P
     for options in ((), ("--json",), ("--changed",)):
         told = run("config", *options, "--config", str(file))
         assert told.exit_code == 2
-        assert told.output.startswith(f"ragwatch: {file}:2: {said}")
+        assert told.output.startswith(f"ragtide: {file}:2: {said}")
     assert told.output.count("\n") == 1
 
 
@@ -211,20 +212,20 @@ def test_a_rule_that_fits_no_metric_is_refused_where_settings_are_looked_at(
     file.write_text(f"[rules]\n[[rules.{text}\n")
     told = run(command, "--config", str(file))
     assert told.exit_code == 2
-    assert told.output.startswith(f"ragwatch: {file}:2: rules.")
+    assert told.output.startswith(f"ragtide: {file}:2: rules.")
     assert said in told.output
 
 
 def test_a_rule_of_a_variable_that_fits_no_metric_is_refused() -> None:
-    told = run("config", RAGWATCH_RULES__OVERRIDES='[{"metric": "operations.cost_usdd", "max": 0.1}]')
+    told = run("config", RAGTIDE_RULES__OVERRIDES='[{"metric": "operations.cost_usdd", "max": 0.1}]')
     assert told.exit_code == 2
-    assert told.output.startswith("ragwatch: RAGWATCH_RULES__OVERRIDES: rules.overrides: no metric")
+    assert told.output.startswith("ragtide: RAGTIDE_RULES__OVERRIDES: rules.overrides: no metric")
     assert "did you mean 'operations.cost_usd'?" in told.output
 
 
 def test_config_changed_shows_only_what_is_not_default() -> None:
-    told = run("config", "--changed", RAGWATCH_WORKER__BLOCK_ROWS="7")
-    assert re.fullmatch(r"\[worker\]\nblock_rows = 7 +# RAGWATCH_WORKER__BLOCK_ROWS\n", told.output)
+    told = run("config", "--changed", RAGTIDE_WORKER__BLOCK_ROWS="7")
+    assert re.fullmatch(r"\[worker\]\nblock_rows = 7 +# RAGTIDE_WORKER__BLOCK_ROWS\n", told.output)
 
 
 def test_evaluators_as_json_has_what_other_tools_need() -> None:
@@ -261,12 +262,12 @@ def test_evaluators_as_a_table_and_in_full() -> None:
         assert said in rouge
     assert "latency_seconds [0, ∞] s, lower is better, rule mean, primary" in run("evaluators", "operations").output
     assert "did you mean rouge?" in run("evaluators", "rogue").output
-    assert "`ragwatch evaluators` lists every name" in run("evaluators", "zzz").output
+    assert "`ragtide evaluators` lists every name" in run("evaluators", "zzz").output
 
 
 def test_a_pattern_of_the_settings_that_takes_no_linear_time_is_refused_with_the_reason() -> None:
     params = json.dumps({"regexes_to_ignore": ["fine", r"(a+)\1"]})
-    told = run("evaluators", RAGWATCH_EVALUATORS__PARAMS__EXACT_MATCH=params)
+    told = run("evaluators", RAGTIDE_EVALUATORS__PARAMS__EXACT_MATCH=params)
     assert told.exit_code == 2
     where = "evaluators.params.exact_match.regexes_to_ignore: expression 1: regular expression refused"
     assert where in told.output
@@ -281,7 +282,7 @@ def test_evaluators_without_a_command_lists_them(args: tuple[str, ...]) -> None:
 
 
 def test_an_evaluator_setting_that_names_nobody_is_an_error() -> None:
-    told = run("evaluators", RAGWATCH_EVALUATORS__DISABLED="rogue")
+    told = run("evaluators", RAGTIDE_EVALUATORS__DISABLED="rogue")
     assert told.exit_code == 2
     assert "rouge" in told.output
 
@@ -316,12 +317,12 @@ def test_check_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
         done = shell(
             "check",
             cwd=tmp_path,
-            RAGWATCH_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:9",
-            RAGWATCH_CLICKHOUSE__URL="http://127.0.0.1:9",
-            RAGWATCH_GRAFANA__URL="http://127.0.0.1:9",
-            RAGWATCH_GRAFANA__TOKEN="hunter2",
-            RAGWATCH_TELEMETRY__PORT=port,
-            RAGWATCH_EVALUATORS__ENABLED="operations,inputs",
+            RAGTIDE_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:9",
+            RAGTIDE_CLICKHOUSE__URL="http://127.0.0.1:9",
+            RAGTIDE_GRAFANA__URL="http://127.0.0.1:9",
+            RAGTIDE_GRAFANA__TOKEN="hunter2",
+            RAGTIDE_TELEMETRY__PORT=port,
+            RAGTIDE_EVALUATORS__ENABLED="operations,inputs",
         )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -335,7 +336,7 @@ def test_check_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
         assert lines[name].startswith("- ")
         assert "not tried" in lines[name]
     assert done.stderr.startswith("4 to mend\n")
-    assert "`ragwatch local`" in done.stderr
+    assert "`ragtide local`" in done.stderr
     assert "another port" in lines["telemetry.port"]
     for name in ("settings", "evaluators", "encoder"):
         assert lines[name].startswith("ok")
@@ -349,22 +350,22 @@ def test_check_finds_fault_with_a_missing_model_only_where_someone_asked_for_it(
     done = shell(
         "check",
         cwd=tmp_path,
-        RAGWATCH_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:9",
-        RAGWATCH_CLICKHOUSE__URL="http://127.0.0.1:9",
-        RAGWATCH_EVALUATORS__ENCODER__BACKEND="onnx",
+        RAGTIDE_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:9",
+        RAGTIDE_CLICKHOUSE__URL="http://127.0.0.1:9",
+        RAGTIDE_EVALUATORS__ENCODER__BACKEND="onnx",
         HF_HUB_CACHE=str(tmp_path),
-        **({"RAGWATCH_EVALUATORS__ENABLED": enabled} if enabled else {}),
+        **({"RAGTIDE_EVALUATORS__ENABLED": enabled} if enabled else {}),
     )
     [said] = [line for line in done.stdout.splitlines() if "evaluators: " in line]
     assert said.split()[0] == mark
-    assert "toxicity: the model original is not here: ragwatch models fetch original" in said
+    assert "toxicity: the model original is not here: ragtide models fetch original" in said
 
 
 def test_dashboards_build_writes_files(tmp_path: Path) -> None:
     told = run("dashboards", "build", "--out", str(tmp_path / "out"))
     assert told.exit_code == 0, told.output
     files = sorted((tmp_path / "out").iterdir())
-    names = [f"ragwatch-{name}.json" for name in ("application", "classification", "objects")]
+    names = [f"ragtide-{name}.json" for name in ("application", "classification", "objects")]
     assert [file.name for file in files] == names
     for file in files:
         assert json.loads(file.read_text())["panels"]
@@ -375,14 +376,11 @@ def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("stream.settings.load", interrupted)
+    monkeypatch.setattr("ragtide.stream.settings.loader.load", interrupted)
     assert run("config").exit_code == 130
 
 
 def test_a_reader_that_goes_away_gets_no_traceback(tmp_path: Path) -> None:
-    script = f"{sys.executable} -m stream.cli config --json | head -n 1"
-    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=True
-    )
+    script = f"{sys.executable} -m ragtide.stream config --json | head -n 1"
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout, done.stderr) == ("[\n", "")

@@ -9,13 +9,13 @@ from datetime import timedelta
 import pytest
 from click.testing import CliRunner, Result
 
-from drift.problems.problem import EventRow
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.cli import main
-from stream.configuration.sections import KafkaSettings
-from stream.kafka.brokers import partitions
-from stream.local.topics import create_topics
+from ragtide.drift.problems.model import EventRow
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.stream.cli import main
+from ragtide.stream.kafka.broker_check import partition_counts
+from ragtide.stream.local.topics import create_topics
+from ragtide.stream.settings.sections import KafkaSettings
 from tests.contracts.grafana_server import TOKEN, serving
 from tests.infra.fresh_database import reached
 from tests.infra.kafka_node import KafkaNode
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.clickhouse
 
 
 def run(*args: str, **variables: str) -> Result:
-    return CliRunner().invoke(main, args, env={"RAGWATCH_CONFIG": None, "COLUMNS": "200", **variables})
+    return CliRunner().invoke(main, args, env={"RAGTIDE_CONFIG": None, "COLUMNS": "200", **variables})
 
 
 @pytest.fixture
@@ -42,11 +42,11 @@ def unmade(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
 def test_migrate_says_what_it_did_and_nothing_the_second_time(unmade: Database) -> None:
     first = run("migrate", **reached(unmade))
     assert first.exit_code == 0, first.output
-    assert "applied 0001_tables" in first.output
+    assert "applied 0001_schema" in first.output
     assert "set how long rows of trace_texts are kept" in first.output
     assert unmade.rows("SELECT count() AS n FROM scores") == [{"n": 0}]
     assert "nothing to do" in run("migrate", **reached(unmade)).output
-    changed = run("migrate", **reached(unmade), RAGWATCH_RETENTION__TEXTS_DAYS="7").output
+    changed = run("migrate", **reached(unmade), RAGTIDE_RETENTION__TEXTS_DAYS="7").output
     assert changed == "set how long rows of trace_texts are kept\n"
 
 
@@ -55,7 +55,7 @@ def test_without_tables_every_command_says_to_migrate(unmade: Database) -> None:
     for command in (["problems", "list"], ["replay", "--run", "r", "--file", __file__]):
         told = run(*command, **reached(unmade))
         assert told.exit_code == 2
-        assert "ragwatch migrate" in told.output
+        assert "ragtide migrate" in told.output
 
 
 def event(problem: str, what: str, minute: int) -> EventRow:
@@ -76,7 +76,7 @@ def event(problem: str, what: str, minute: int) -> EventRow:
         segment_value="",
         kind="mean",
         type="quality",
-        severity="high",
+        severity="critical",
         code="Q1",
         standards=["Valid and Reliable"],
         description=f"groundedness fell ({problem})",
@@ -113,29 +113,29 @@ def test_problems_are_listed_and_shown(database: Database) -> None:
 def test_check_when_all_is_well_and_with_topics_that_are_not(database: Database, kafka: KafkaNode) -> None:
     names = {name: f"{name}-{uuid.uuid4().hex}" for name in ("traces", "dead", "jobs")}
     variables = {
-        "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap,
-        "RAGWATCH_KAFKA__TOPICS": names["traces"],
-        "RAGWATCH_KAFKA__DEAD_LETTER_TOPIC": names["dead"],
-        "RAGWATCH_KAFKA__JOBS_TOPIC": names["jobs"],
-        "RAGWATCH_EVALUATORS__ENABLED": "inputs",
-        "RAGWATCH_TELEMETRY__PORT": "0",
-        "RAGWATCH_TELEMETRY__JOBS_PORT": "0",
+        "RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap,
+        "RAGTIDE_KAFKA__TOPICS": names["traces"],
+        "RAGTIDE_KAFKA__DEAD_LETTER_TOPIC": names["dead"],
+        "RAGTIDE_KAFKA__JOBS_TOPIC": names["jobs"],
+        "RAGTIDE_EVALUATORS__ENABLED": "inputs",
+        "RAGTIDE_TELEMETRY__PORT": "0",
+        "RAGTIDE_TELEMETRY__JOBS_PORT": "0",
         **reached(database),
     }
     wrong = run("check", **variables)
     assert wrong.exit_code == 1
     for topic in names.values():
-        assert f"have no topic {topic}; `ragwatch topics create` makes it" in wrong.output
-    there = asyncio.run(partitions(KafkaSettings(bootstrap_servers=kafka.bootstrap)))
+        assert f"have no topic {topic}; `ragtide topics create` makes it" in wrong.output
+    there = asyncio.run(partition_counts(KafkaSettings(bootstrap_servers=kafka.bootstrap)))
     assert not set(names.values()) & set(there), "looking made a topic"
     asyncio.run(create_topics(kafka.bootstrap, {names["traces"]: 3, names["dead"]: 1, names["jobs"]: 2}))
     wrong = run("check", **variables)
     assert wrong.exit_code == 1
     assert "has 2 partitions and needs exactly 1" in wrong.output
-    variables["RAGWATCH_KAFKA__JOBS_TOPIC"] = f"jobs-{uuid.uuid4().hex}"
-    asyncio.run(create_topics(kafka.bootstrap, {variables["RAGWATCH_KAFKA__JOBS_TOPIC"]: 1}))
+    variables["RAGTIDE_KAFKA__JOBS_TOPIC"] = f"jobs-{uuid.uuid4().hex}"
+    asyncio.run(create_topics(kafka.bootstrap, {variables["RAGTIDE_KAFKA__JOBS_TOPIC"]: 1}))
     with serving() as grafana:
-        known = {"RAGWATCH_GRAFANA__URL": grafana.url, "RAGWATCH_GRAFANA__TOKEN": TOKEN}
+        known = {"RAGTIDE_GRAFANA__URL": grafana.url, "RAGTIDE_GRAFANA__TOKEN": TOKEN}
         well = run("check", **variables, **known)
     assert well.exit_code == 0, well.output
     assert f"{names['traces']} (3 partitions)" in well.output
@@ -146,7 +146,7 @@ def test_check_when_all_is_well_and_with_topics_that_are_not(database: Database,
 def test_check_tells_a_wrong_token_a_wrong_password_and_missing_tables(unmade: Database) -> None:
     def faults(**variables: str) -> dict[str, str]:
         """What is said of ClickHouse and of Grafana."""
-        nobody = {"RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:9", "RAGWATCH_EVALUATORS__ENABLED": "inputs"}
+        nobody = {"RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:9", "RAGTIDE_EVALUATORS__ENABLED": "inputs"}
         told = run("check", **nobody, **{**reached(unmade), **variables})
         assert told.exit_code == 1
         assert "wr0ng" not in told.output
@@ -155,13 +155,13 @@ def test_check_tells_a_wrong_token_a_wrong_password_and_missing_tables(unmade: D
 
     with serving() as grafana:
         wrong = faults(
-            RAGWATCH_GRAFANA__URL=grafana.url,
-            RAGWATCH_GRAFANA__TOKEN="wr0ng",
-            RAGWATCH_CLICKHOUSE__PASSWORD="wr0ng",
+            RAGTIDE_GRAFANA__URL=grafana.url,
+            RAGTIDE_GRAFANA__TOKEN="wr0ng",
+            RAGTIDE_CLICKHOUSE__PASSWORD="wr0ng",
         )
     assert "set grafana.token" in wrong["grafana"]
     assert "correct clickhouse.user and clickhouse.password" in wrong["clickhouse"]
-    assert "run `ragwatch migrate`" in faults()["clickhouse"]
+    assert "run `ragtide migrate`" in faults()["clickhouse"]
     unmade.create()
-    assert "lacks 0001_tables" in (said := faults()["clickhouse"])
-    assert said.endswith("run `ragwatch migrate`")
+    assert "lacks 0001_schema" in (said := faults()["clickhouse"])
+    assert said.endswith("run `ragtide migrate`")

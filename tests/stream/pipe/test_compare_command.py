@@ -1,4 +1,4 @@
-"""`ragwatch compare`: what it prints, and the exit status that a pipeline of tests relies on."""
+"""`ragtide compare`: what it prints, and the exit status that a pipeline of tests relies on."""
 
 import json
 from typing import Any
@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner, Result
 from scipy import stats
 
-from sinks.clickhouse.database import Database
-from sinks.sample import score
-from stream.cli import main
-from stream.replay.runs import STARTED, RunRow
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.sample import score
+from ragtide.stream.cli import main
+from ragtide.stream.replay.runs import STARTED, RunRow
 from tests.infra.fresh_database import reached
 
 pytestmark = pytest.mark.clickhouse
@@ -21,7 +21,7 @@ NAMES = [f"trace-{n}" for n in range(59)] + ["\x1b[2J\x1b]0;owned\x07"]
 
 
 def run(*args: str, **variables: str) -> Result:
-    return CliRunner().invoke(main, ["compare", *args], env={"RAGWATCH_CONFIG": None, "COLUMNS": "200", **variables})
+    return CliRunner().invoke(main, ["compare", *args], env={"RAGTIDE_CONFIG": None, "COLUMNS": "200", **variables})
 
 
 def store(database: Database, run_id: str, values: list[float], **changes: Any) -> None:
@@ -46,7 +46,7 @@ def test_the_exit_status_tells_worse_from_well_from_an_error(runs: dict[str, str
     assert run("after", "before", **runs).exit_code == 0
     assert run("before", "after", "--min-change", "0.2", **runs).exit_code == 0
     unknown = run("before", "aftr", **runs)
-    assert (unknown.exit_code, unknown.output) == (2, "ragwatch: there is no run 'aftr'; there are: after\n")
+    assert (unknown.exit_code, unknown.output) == (2, "ragtide: there is no run 'aftr'; there are: after\n")
     for wrong in (["before", "before"], ["before"], ["before", "after", "--from", "2026-03-02", "--to", "2026-03-01"]):
         assert run(*wrong, **runs).exit_code == 2
 
@@ -72,7 +72,7 @@ def test_the_table_tells_figures_traces_and_what_else_differs(runs: dict[str, st
 def test_an_id_cannot_move_the_cursor(runs: dict[str, str]) -> None:
     output = run("before", "after", "--top", "100", **runs).output
     assert "\x1b" not in output
-    assert r"'\x1b[2J\x1b]0;owned\x07': " in output
+    assert r"  \x1b[2J\x1b]0;owned\x07: " in output
 
 
 def test_json_has_all_of_it(runs: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,21 +10,21 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluators.errors import BadRecord, ConfigError
-from evaluators.resources import Resources
-from stream.checks import checks
-from stream.configuration.sections import KafkaSettings
-from stream.ingest.decoders import Decoders
-from stream.ingest.enriched import headers
-from stream.ingest.records import StoredRecord
-from stream.pipeline import Pipeline, Processed
-from stream.settings import Loaded, Settings
-from tests.stream.pipe.records import AT, AT_MS, record
+from ragtide.evaluators.errors import BadRecord, ConfigError
+from ragtide.evaluators.resources import Resources
+from ragtide.stream.connectivity_checks import run_checks
+from ragtide.stream.ingest.decoders import Decoders
+from ragtide.stream.ingest.enriched import enrichment_headers
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.pipeline import Pipeline, SliceResult
+from ragtide.stream.settings.loader import Loaded, Settings
+from ragtide.stream.settings.sections import KafkaSettings
+from tests.stream.pipe.records import AT, AT_MS, clock, record
 
 PLUGIN = f"""
 from datetime import datetime
-from evaluators.errors import BadRecord
-from evaluators.trace import Trace
+from ragtide.evaluators.errors import BadRecord
+from ragtide.evaluators.trace import Trace
 
 def lines(value):
     words = value.decode().split("|")
@@ -50,15 +51,15 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: plain-lines\nVersion: 1.0\n")
     points = "lines = plain_lines:lines\nnumber = plain_lines:number\ngone = plain_lines:gone\n"
-    (about / "entry_points.txt").write_text(f"[ragwatch.decoders]\n{points}")
+    (about / "entry_points.txt").write_text(f"[ragtide.decoders]\n{points}")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
     sys.modules.pop("plain_lines", None)
 
 
-def processed(*records: StoredRecord) -> Processed:
+def processed(*records: StoredRecord) -> SliceResult:
     settings = Settings.model_validate({"kafka": OF_LINES})
-    return Pipeline((), Resources(), settings, lane="fast").process(records)
+    return Pipeline((), Resources(), settings, lane="fast", clock=clock).process(records)
 
 
 def on(topic: str, value: bytes, *more: tuple[str, bytes]) -> StoredRecord:
@@ -85,7 +86,7 @@ def test_each_topic_has_its_decoder() -> None:
 
 
 def test_what_enriches_is_canonical_on_every_topic() -> None:
-    told = headers("plain.two", 0, 7, AT_MS, 1)
+    told = enrichment_headers("plain.two", 0, 7, AT_MS, 1)
     done = processed(on("plain.two", b"t-1|shop|why?"), on("plain.two", record(trace_id="t-1").value or b"", *told))
     assert [(row.trace_id, row.app) for row in done.block.traces] == [("t-1", "shop"), ("t-1", "docs")]
 
@@ -115,13 +116,15 @@ def test_a_decoder_that_is_not_there_is_refused_at_the_start_and_by_check(name: 
         Decoders(kafka)
     with pytest.raises(ConfigError, match=said):
         Pipeline((), Resources(), Settings(kafka=kafka), lane="fast")
-    found = next(check for check in checks(Loaded(Settings(kafka=kafka), {}, None)) if check.name == "kafka.decoders")
-    assert (found.well, said in found.said) == (False, True)
+    found = next(
+        check for check in run_checks(Loaded(Settings(kafka=kafka), {}, None)) if check.name == "kafka.decoders"
+    )
+    assert (found.ok, said in found.message) == (False, True)
 
 
 def test_a_broken_record_of_a_canonical_topic_is_told_as_ever() -> None:
     with pytest.raises(BadRecord, match="not_json"):
-        Decoders(KafkaSettings())["rag.traces"](b"{")
+        Decoders(KafkaSettings())["rag.traces"](b"{", Counter())
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,7 @@ def test_topics_and_decoders_that_cannot_be_are_refused(settings: dict[str, Any]
         KafkaSettings.model_validate(settings)
 
 
-def test_a_pattern_matches_whole_names_and_nothing_that_ragwatch_writes() -> None:
+def test_a_pattern_matches_whole_names_and_nothing_that_ragtide_writes() -> None:
     kafka = KafkaSettings(topics=("^rag\\.(traces|labels|jobs).*|^a", "orders", "^__.*"))
     read = ["rag.traces", "rag.traces.dead", "rag.traces.eu", "rag.labels", "rag.jobs", "a", "ab", "orders", "ordersx"]
     read += ["__consumer_offsets", "x.rag.traces", "rag.traces\n"]

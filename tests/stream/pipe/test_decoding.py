@@ -9,26 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.errors import BadRecord
-from evaluators.trace import Chunk, Source, Trace
-from stream.configuration.sections import IngestSettings
-from stream.ingest.decoding import Limits, decoded
-from stream.ingest.records import StoredRecord
+from ragtide.evaluators.errors import BadRecord
+from ragtide.evaluators.trace import Chunk, Source, Trace
+from ragtide.sinks.settings import RetentionSettings
+from ragtide.stream.ingest.decoding import Limits, decode_trace
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.settings.sections import IngestSettings
 from tests.stream.pipe.records import AT_MS, fields, record
 
-LIVE = Limits.of(IngestSettings(), timely=True)
-REPLAY = Limits.of(IngestSettings(), timely=False)
+LIVE = Limits.of(IngestSettings(), RetentionSettings(), timely=True)
+REPLAY = Limits.of(IngestSettings(), RetentionSettings(), timely=False)
 SECRET = "kept-from-every-message"
 
 
 def bad(value: Any = None, *, limits: Limits = LIVE, **changes: Any) -> BadRecord:
     with pytest.raises(BadRecord) as caught:
-        decoded(record(value, **changes), limits)
+        decode_trace(record(value, **changes), limits)
     return caught.value
 
 
 def test_a_trace_in_full() -> None:
-    trace = decoded(record(offset=7, partition=3), LIVE).trace
+    trace = decode_trace(record(offset=7, partition=3), LIVE).trace
     assert trace.trace_id == "t-1"
     assert trace.time == datetime(2026, 3, 1, 12, tzinfo=UTC)
     assert trace.contexts == (Chunk("c-1", "json.dumps returns a string.", 0.9, 1),)
@@ -122,7 +123,7 @@ def test_nan_and_infinity_are_refused_by_name(number: str) -> None:
 
 
 def test_unknown_fields_are_kept() -> None:
-    trace = decoded(
+    trace = decode_trace(
         record(
             thumbs="up",
             attributes={"own": 1},
@@ -140,7 +141,7 @@ def test_unknown_fields_are_kept() -> None:
 
 
 def test_an_unknown_field_takes_nobodys_place() -> None:
-    trace = decoded(
+    trace = decode_trace(
         record(
             user_tier="gold",
             attributes={"user_tier": "silver", "unknown.user_tier": "bronze"},
@@ -166,19 +167,19 @@ def test_null_is_the_same_as_absent() -> None:
         "probe": None,
     }
     absent: dict[str, Any] = {**dict.fromkeys(nulls, ...), "latency": {}}
-    assert decoded(record(**nulls), LIVE).trace == decoded(record(**absent), LIVE).trace
-    assert decoded(record(segments={"tenant": None, "topic": "json"}), LIVE).trace.segments == {"topic": "json"}
+    assert decode_trace(record(**nulls), LIVE).trace == decode_trace(record(**absent), LIVE).trace
+    assert decode_trace(record(segments={"tenant": None, "topic": "json"}), LIVE).trace.segments == {"topic": "json"}
 
 
 def test_empty_is_not_absent() -> None:
-    trace = decoded(record(contexts=[], answer=""), LIVE).trace
+    trace = decode_trace(record(contexts=[], answer=""), LIVE).trace
     assert trace.contexts == ()
     assert trace.answer == ""
 
 
 def test_a_chunk_without_id_gets_the_same_one_wherever_it_is_retrieved() -> None:
-    first = decoded(record(contexts=[{"text": "abc"}, {"id": "named", "text": "abc"}]), LIVE).trace.contexts
-    again = decoded(record(trace_id="t-2", contexts=[{"score": 1}, {"text": "abc"}][1:]), LIVE).trace.contexts
+    first = decode_trace(record(contexts=[{"text": "abc"}, {"id": "named", "text": "abc"}]), LIVE).trace.contexts
+    again = decode_trace(record(trace_id="t-2", contexts=[{"score": 1}, {"text": "abc"}][1:]), LIVE).trace.contexts
     assert first is not None
     assert again is not None
     assert first[0].id == again[0].id == "ba7816bf8f01cfea"  # sha256("abc"), FIPS 180-2
@@ -187,13 +188,13 @@ def test_a_chunk_without_id_gets_the_same_one_wherever_it_is_retrieved() -> None
 
 @pytest.mark.parametrize("time", [AT_MS, float(AT_MS), AT_MS + 0.25, "2026-03-01T14:00:00+02:00"])
 def test_times_are_utc_to_the_millisecond(time: object) -> None:
-    trace = decoded(record(time=time), LIVE).trace
+    trace = decode_trace(record(time=time), LIVE).trace
     assert trace.time == datetime(2026, 3, 1, 12, tzinfo=UTC)
     assert trace.time.tzinfo is UTC
 
 
 def test_microseconds_are_cut_so_that_no_client_rounds_into_the_next_minute() -> None:
-    assert decoded(record(time="2026-03-01T11:59:59.999999Z"), LIVE).trace.time.microsecond == 999_000
+    assert decode_trace(record(time="2026-03-01T11:59:59.999999Z"), LIVE).trace.time.microsecond == 999_000
 
 
 @pytest.mark.parametrize(
@@ -210,13 +211,13 @@ def test_microseconds_are_cut_so_that_no_client_rounds_into_the_next_minute() ->
 )
 def test_lone_surrogates_are_replaced_and_nul_is_kept(text: bytes, read: str) -> None:
     value = json.dumps(fields()).encode().replace(b"It returns a string.", text)
-    trace = decoded(record(value), LIVE).trace
+    trace = decode_trace(record(value), LIVE).trace
     assert trace.answer == read
     trace.answer.encode()
 
 
 def test_a_large_answer_is_read_and_a_record_beyond_the_limit_is_not() -> None:
-    assert len(decoded(record(answer="x" * 5_000_000), LIVE).trace.answer or "") == 5_000_000
+    assert len(decode_trace(record(answer="x" * 5_000_000), LIVE).trace.answer or "") == 5_000_000
     error = bad(answer="x" * (9 << 20))
     assert error.reason == "too_big"
     assert "ingest.max_bytes" in error.detail
@@ -224,7 +225,7 @@ def test_a_large_answer_is_read_and_a_record_beyond_the_limit_is_not() -> None:
 
 def test_no_value_is_a_dead_letter() -> None:
     with pytest.raises(BadRecord, match="no_value"):
-        decoded(StoredRecord("rag.traces", 0, 0, AT_MS, b"k", None), LIVE)
+        decode_trace(StoredRecord("rag.traces", 0, 0, AT_MS, b"k", None), LIVE)
 
 
 @pytest.mark.parametrize("name", ["attributes", "metadata", "constraints"])
@@ -237,7 +238,7 @@ def test_nesting_is_limited_everywhere(name: str) -> None:
             return {"contexts": [{"id": "c", "metadata": nested(levels)}]}
         return {name: nested(levels) if name == "attributes" else [nested(levels)]}
 
-    decoded(record(**changes(20)), LIVE)
+    decode_trace(record(**changes(20)), LIVE)
     assert bad(**changes(40)).reason == "too_deep"
 
 
@@ -245,27 +246,23 @@ def test_event_time_is_measured_against_the_brokers() -> None:
     def offset(seconds: float) -> dict[str, Any]:
         return {"time": AT_MS + int(seconds * 1000)}
 
-    decoded(record(**offset(600)), LIVE)
+    decode_trace(record(**offset(600)), LIVE)
     assert bad(**offset(600.001)).reason == "in_the_future"
-    decoded(record(**offset(-7 * 86400)), LIVE)
+    decode_trace(record(**offset(-7 * 86400)), LIVE)
     assert bad(**offset(-7 * 86400 - 0.001)).reason == "too_old"
 
 
 @pytest.mark.parametrize("time", ["1970-01-01T00:00:00Z", "2100-01-01T00:00:00Z"])
 def test_replays_take_any_time_that_tables_can_hold(time: str) -> None:
     assert bad(time=time).reason in ("too_old", "in_the_future")
-    assert decoded(record(time=time), REPLAY).trace.time == datetime.fromisoformat(time)
-
-
-def test_a_record_without_broker_timestamp_is_not_limited() -> None:
-    decoded(record(timestamp=-1, time="1999-01-01T00:00:00Z"), LIVE)
+    assert decode_trace(record(time=time), REPLAY).trace.time == datetime.fromisoformat(time)
 
 
 def test_the_task_is_the_apps_where_the_trace_names_none() -> None:
-    limits = Limits.of(IngestSettings(tasks={"docs": "summarization"}), timely=True)
-    assert decoded(record(), limits).trace.task == "summarization"
-    assert decoded(record(app="other"), limits).trace.task == "question_answering"
-    assert decoded(record(task="agent"), limits).trace.task == "agent"
+    limits = Limits.of(IngestSettings(tasks={"docs": "summarization"}), RetentionSettings(), timely=True)
+    assert decode_trace(record(), limits).trace.task == "summarization"
+    assert decode_trace(record(app="other"), limits).trace.task == "question_answering"
+    assert decode_trace(record(task="agent"), limits).trace.task == "agent"
 
 
 PRICES = {
@@ -288,13 +285,13 @@ PRICES = {
     ],
 )
 def test_cost_is_as_told_else_by_the_price_table(changes: dict[str, Any], cost: float | None) -> None:
-    limits = Limits.of(IngestSettings.model_validate({"prices": PRICES}), timely=True)
-    assert decoded(record(**{"cost_usd": None, **changes}), limits).trace.cost_usd == pytest.approx(cost)
+    limits = Limits.of(IngestSettings.model_validate({"prices": PRICES}), RetentionSettings(), timely=True)
+    assert decode_trace(record(**{"cost_usd": None, **changes}), limits).trace.cost_usd == pytest.approx(cost)
 
 
 def test_where_it_lies_is_told_by_the_broker_alone() -> None:
     for claimed in ({"topic": "x", "partition": 9, "offset": 9}, "nonsense"):
-        assert decoded(record(source=claimed, offset=5), LIVE).trace.source == Source("rag.traces", 0, 5)
+        assert decode_trace(record(source=claimed, offset=5), LIVE).trace.source == Source("rag.traces", 0, 5)
 
 
 JSON = st.recursive(
@@ -308,13 +305,20 @@ JSON = st.recursive(
 @given(st.one_of(st.binary(max_size=200), JSON.map(lambda value: json.dumps(value).encode("utf-8", "surrogatepass"))))
 def test_nothing_but_bad_record_is_ever_raised_for_any_bytes(value: bytes) -> None:
     with pytest.raises(BadRecord):
-        decoded(record(value), LIVE)
+        decode_trace(record(value), LIVE)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from([*Trace.__struct_fields__, "unknown"]), JSON, max_size=6))
 def test_nothing_but_bad_record_is_ever_raised_for_any_field(changes: dict[str, Any]) -> None:
     with contextlib.suppress(BadRecord):
-        trace = decoded(record({**fields(), **changes}), LIVE).trace
+        trace = decode_trace(record({**fields(), **changes}), LIVE).trace
         for text in (trace.question, trace.answer, trace.trace_id, trace.app):
             (text or "").encode()
+
+
+def test_an_unknown_field_of_a_relationship_is_kept_too() -> None:
+    relationships = [{"type": "perturbation_of", "seed": 7, "techniques": [{"technique": "typo", "rate": 0.1}]}]
+    trace = decode_trace(record(relationships=relationships), LIVE).trace
+    assert [one.techniques[0].technique for one in trace.relationships] == ["typo"]
+    assert trace.attributes == {"relationships.0.seed": 7, "relationships.0.techniques.0.rate": 0.1}

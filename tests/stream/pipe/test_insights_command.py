@@ -1,4 +1,4 @@
-"""`ragwatch insights` against the real ClickHouse."""
+"""`ragtide insights` against the real ClickHouse."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from drift.insights.insight import InsightRow
-from sinks.clickhouse.database import Database
-from stream.cli import main
+from ragtide.drift.insights.model import InsightRow
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.cli import main
 from tests.infra.fresh_database import reached
 
 pytestmark = pytest.mark.clickhouse
@@ -27,7 +27,7 @@ def test_insights_are_listed_the_newest_first(database: Database) -> None:
     database.insert("insights", stored)
 
     def run(*words: str) -> str:
-        told = CliRunner().invoke(main, ["insights", *words], env={"RAGWATCH_CONFIG": None, **reached(database)})
+        told = CliRunner().invoke(main, ["insights", *words], env={"RAGTIDE_CONFIG": None, **reached(database)})
         assert told.exit_code == 0, told.output
         return told.output
 

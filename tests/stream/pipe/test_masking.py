@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators import registry
-from evaluators.errors import ConfigError
-from evaluators.plan import prepare
-from evaluators.resources import Resources
-from evaluators.settings import EvaluatorSettings
-from evaluators.trace import Trace
-from sinks.rows import Block, TextRow
-from stream.ingest.masking import LONGEST, WITHHELD, Masking, by_kind
-from stream.pipeline import Pipeline
-from stream.settings import Settings, load
+from ragtide.evaluators import registry
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.trace import Trace
+from ragtide.sinks.rows import Block, TextRow
+from ragtide.stream.ingest.masking import MAX_CHARACTERS, WITHHELD, Masking, by_kind
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.settings.loader import Settings, load
 from tests.evaluators.builtin.scoring import NOON
 from tests.evaluators.leaks.corpus import positives
-from tests.stream.pipe.records import record
+from tests.stream.pipe.records import clock, record
 
 CARD, MAIL, PASSWORD = "4111 1111 1111 1111", "bob@example.com", "Tr0ub4dor&3"
 LEAKY: dict[str, Any] = {
@@ -40,7 +40,7 @@ ALL = EvaluatorSettings(enabled=("pii_leakage", "sensitive_data_leakage"))
 def block_of(privacy: dict[str, Any], evaluators: EvaluatorSettings = ALL, **fields: Any) -> Block:
     settings = Settings.model_validate({"privacy": privacy, "evaluators": evaluators.model_dump()})
     plan = prepare(registry.load(), evaluators, "fast", None)
-    pipeline = Pipeline(plan.prepared, Resources(), settings, lane="fast")
+    pipeline = Pipeline(plan.prepared, Resources(), settings, lane="fast", clock=clock)
     return pipeline.process([record(**{**LEAKY, **fields})]).block
 
 
@@ -100,7 +100,9 @@ def test_masking_follows_the_parameters_of_the_evaluators() -> None:
     assert other.answer == "[email]"
 
 
-@pytest.mark.parametrize("text", ["a " * (LONGEST // 2 + 1), "(2) (3) (44) 555 " * 10_000], ids=["long", "numbers"])
+@pytest.mark.parametrize(
+    "text", ["a " * (MAX_CHARACTERS // 2 + 1), "(2) (3) (44) 555 " * 10_000], ids=["long", "numbers"]
+)
 def test_what_cannot_be_looked_through_is_withheld(text: str) -> None:
     row = texts(MASKED, answer=text)
     assert row.answer == WITHHELD
@@ -114,7 +116,7 @@ def test_what_was_not_recorded_stays_so() -> None:
 
 
 def test_hashes_need_a_key(tmp_path: Path) -> None:
-    file = tmp_path / "ragwatch.toml"
+    file = tmp_path / "ragtide.toml"
     file.write_text('[privacy]\nstore_texts = "hashed"\n')
     with pytest.raises(ConfigError, match=r"store_texts = hashed needs privacy.hash_key"):
         load(file, {})
@@ -122,7 +124,7 @@ def test_hashes_need_a_key(tmp_path: Path) -> None:
 
 def masked(**fields: Any) -> Trace:
     masking = Masking(EvaluatorSettings(), by_kind)
-    return masking.masked(Trace(trace_id="t", time=NOON, app="a", **fields), Resources().batch())
+    return masking.mask(Trace(trace_id="t", time=NOON, app="a", **fields), Resources().batch())
 
 
 def test_nothing_of_the_corpus_is_stored() -> None:

@@ -12,20 +12,19 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evaluators import registry
-from evaluators.check import CountingEncoder
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
-from evaluators.plan import Prepared, prepare
-from evaluators.resources import Resources
-from evaluators.spec import Evaluator, Lane, Metric, NoParams, Shared, evaluator
-from sinks.memory import MemorySink
-from sinks.rows import Block, DirtyRow, ScoreRow, TextRow, TraceRow
-from sinks.version import pack
-from stream.ingest.records import StoredRecord
-from stream.pipeline import Period, Pipeline
-from stream.settings import Settings
-from tests.stream.pipe.records import AT_MS, record
+from ragtide.evaluators import registry
+from ragtide.evaluators.check import CountingEncoder
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
+from ragtide.evaluators.plan import PreparedEvaluator, prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.spec import Evaluator, Lane, Metric, NoParams, Shared, evaluator
+from ragtide.sinks.memory import MemorySink
+from ragtide.sinks.rows import Block, DirtyRow, ScoreRow, TextRow, TraceRow
+from ragtide.stream.ingest.records import StoredRecord, UnreadableBatch
+from ragtide.stream.pipeline import Interval, Pipeline
+from ragtide.stream.settings.loader import Settings
+from tests.stream.pipe.records import AT_MS, clock, record, version
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,16 @@ def slow_words(rows: Sequence[Answer], shared: Shared, params: BaseModel) -> Ite
     return [Scored({"n": len(row.answer.split())}) for row in rows]
 
 
-def prepared(made: Evaluator = words, tasks: tuple[str, ...] = ()) -> Prepared:
-    return Prepared(made, NoParams(), f"f-{made.id}", tasks)
+def prepared(made: Evaluator = words, tasks: tuple[str, ...] = ()) -> PreparedEvaluator:
+    return PreparedEvaluator(made, NoParams(), f"f-{made.id}", tasks)
 
 
 def pipeline(
-    *plan: Prepared, lane: Lane | None = "fast", settings: Settings | None = None, run_id: str = "live", **more: Any
+    *plan: PreparedEvaluator,
+    lane: Lane | None = "fast",
+    settings: Settings | None = None,
+    run_id: str = "live",
+    **more: Any,
 ) -> Pipeline:
     marks = (f"m{n}" for n in count())
     return Pipeline(
@@ -67,7 +70,7 @@ def pipeline(
         lane=lane,
         run_id=run_id,
         new_mark=lambda: next(marks),
-        **more,
+        **{"clock": clock, **more},
     )
 
 
@@ -82,7 +85,7 @@ def configured(**sections: dict[str, object]) -> Settings:
 def test_a_timestamp_beyond_what_tables_hold_stops_nobody() -> None:
     """Microseconds, say, where a producer should give milliseconds."""
     done = pipeline().process([record(timestamp=AT_MS * 1000)])
-    assert [letter.reason for letter in done.dead] == ["too_old"]
+    assert [letter.reason for letter in done.dead] == ["timestamp_in_the_future"]
     assert [row.time.isoformat() for row in done.block.dead_letters] == ["2105-12-31T23:59:59.999000+00:00"]
 
 
@@ -91,14 +94,14 @@ def test_the_rows_of_one_trace() -> None:
     time = datetime(2026, 3, 1, 12, tzinfo=UTC)
     assert done.block.traces == [
         TraceRow(
-            *("live", "docs", "prod", time, "t-1", pack(AT_MS, 5), "s", "u", "question_answering", ""),
+            *("live", "docs", "prod", time, "t-1", version(5), "s", "u", "question_answering", ""),
             *("small-2", "small", "", "p7", 1.5, 0.2, 0.002, 100, 20, ""),
             *(["c-1"], (), {"tenant": "acme"}, "[]", "{}", "rag.traces", 0, 5, "47945af1699004fa"),
         )
     ]
     assert done.block.texts == [
         TextRow(
-            *("live", "docs", "prod", time, "t-1", pack(AT_MS, 5)),
+            *("live", "docs", "prod", time, "t-1", version(5)),
             *("What does json.dumps return?", "It returns a string.", ["c-1"], ["json.dumps returns a string."]),
             *(("A string.",), "", '{"thumbs":"up"}', done.block.texts[0].rest),
         )
@@ -107,7 +110,7 @@ def test_the_rows_of_one_trace() -> None:
     (score,) = done.block.scores
     assert json.loads(score.evidence) == evidence
     assert score._replace(evidence="") == ScoreRow(
-        *("live", "docs", "prod", "words", time, "t-1", pack(AT_MS, 5, 0, 3), "scored", "", {"n": 4}),
+        *("live", "docs", "prod", "words", time, "t-1", version(5, 0, 3), "scored", "", {"n": 4}),
         *({"kind": "some"}, {"p": 1.0}, "", ["f"], "f-words", 1.0, "small-2", "p7", {"tenant": "acme"}),
     )
     assert done.block.dirty == [DirtyRow("live", "docs", "prod", "fast", time, "m0")]
@@ -167,6 +170,14 @@ def test_a_bad_record_is_a_dead_letter_of_the_fast_lane_and_skipped_by_the_other
     assert (fast.decoded, model.decoded) == (1, 1)
 
 
+def test_a_batch_that_cannot_be_read_is_told_by_that_whatever_its_timestamp() -> None:
+    batch = UnreadableBatch("batch_too_large", "the batch of offsets 3 to 7 is too large", 3, 7, 5, "zstd")
+    for timestamp in (AT_MS, 0, -1, 1 << 62):
+        unreadable = StoredRecord("rag.traces", 0, 7, timestamp, None, b"stored", [batch.header()])
+        [dead] = pipeline().process([unreadable]).dead
+        assert (dead.reason, dead.detail) == (batch.reason, batch.detail)
+
+
 def test_only_the_fast_lane_writes_traces_and_each_lane_marks_its_own() -> None:
     block = process(record(), lane="model")
     assert not block.traces
@@ -191,7 +202,7 @@ def test_of_two_messages_about_a_trace_the_later_stands() -> None:
     first, second = record(offset=1, answer="one"), record(offset=2, answer="one two")
     for order in ([first, second], [second, first]):
         block = process(*order)
-        assert [row.version for row in block.traces] == [pack(AT_MS, 2)]
+        assert [row.version for row in block.traces] == [version(2)]
         assert [row.metrics for row in block.scores] == [{"n": 2}]
 
 
@@ -277,7 +288,7 @@ def test_evaluators_of_different_samples_share_one_call_to_the_encoder() -> None
         record(trace_id=f"trace-{n}", offset=n, question=f"What is item {n}?", answer=f"Item {n} is one of twenty.")
         for n in range(20)
     ]
-    done = Pipeline(plan, Resources(encoder), settings, lane="model").process(records)
+    done = Pipeline(plan, Resources(encoder), settings, lane="model", clock=clock).process(records)
     assert done.outcomes["groundedness", "scored"] == 20
     assert 0 < done.outcomes["context_relevancy_soft", "scored"] < 20
     assert done.outcomes["context_relevancy_soft", "sampled_out"] > 0
@@ -303,13 +314,13 @@ def test_micro_batches_are_bounded_by_count_and_bytes() -> None:
 
 
 def test_a_period_takes_traces_by_event_time_and_the_unreadable_by_the_brokers() -> None:
-    period = Period(AT_MS / 1000, AT_MS / 1000 + 60)
+    period = Interval(AT_MS / 1000, AT_MS / 1000 + 60)
     records = [
         *(record(trace_id=f"t-{n}", offset=n, time=AT_MS + at) for n, at in enumerate((-1, 0, 59_999, 60_000))),
         record(b"x", offset=10),
         record(b"x", offset=11, timestamp=AT_MS + 60_000),
     ]
-    done = pipeline(lane=None, run_id="r", timely=False, period=period).process(records)
+    done = pipeline(lane=None, run_id="r", timely=False, interval=period).process(records)
     assert [row.trace_id for row in done.block.traces] == ["t-1", "t-2"]
     assert [row.offset for row in done.block.dead_letters] == [10]
     assert done.skipped == {"out_of_period": 3}

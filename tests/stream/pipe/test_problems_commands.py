@@ -7,22 +7,20 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from drift.problems.accounts import account_of
-from drift.problems.events import Place
-from drift.problems.folding import load_problems
-from drift.problems.marks import acceptances
-from drift.problems.onset import onset_of
-from drift.problems.problem import Kind, Problem
-from drift.problems.troubles import Trouble, tell
-from drift.settings import RuleSettings
-from drift.windows.metrics import metrics_by_name
-from sinks.clickhouse.database import Database
-from stream.cli import main
+from ragtide.drift.problems.chart import onset_of
+from ragtide.drift.problems.model import Kind, Problem
+from ragtide.drift.problems.operator_actions import acceptances
+from ragtide.drift.problems.report import Detection, ProblemKey, build_details, report
+from ragtide.drift.problems.store import load_problems
+from ragtide.drift.settings import RuleSettings
+from ragtide.drift.windows.metrics import metrics_by_name
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.cli import main
 from tests.drift.world import EVALUATORS, World
 from tests.infra.fresh_database import reached
 
 pytestmark = pytest.mark.clickhouse
-PLACE = Place("shop", "prod", "m1", "level", "quality.good")
+PLACE = ProblemKey("shop", "prod", "m1", "level", "quality.good")
 
 
 class Site:
@@ -32,15 +30,17 @@ class Site:
         self.database = database
         self.world = World(database, rules=RuleSettings(min_sample=10, k=1, m=1, resolve_after=1))
 
-    def sees(self, kind: Kind, second: float = 60, place: Place = PLACE) -> list[str]:
+    def sees(self, kind: Kind, second: float = 60, place: ProblemKey = PLACE) -> list[str]:
         metric = metrics_by_name(EVALUATORS)["quality.good"]
-        said = account_of(kind, place, metric, f"{kind} sees it at {place.app}", {"threshold": 0.75}, self.world.rules)
-        trouble = Trouble(place, said, self.world.at(0), self.world.at(second))
-        told = tell(self.database, [trouble], self.world.rules, self.world.term, datetime.now(UTC))
+        said = build_details(
+            kind, place, metric, f"{kind} sees it at {place.app}", {"threshold": 0.75}, self.world.rules
+        )
+        trouble = Detection(place, said, self.world.at(0), self.world.at(second))
+        told = report(self.database, [trouble], self.world.rules, self.world.term, datetime.now(UTC))
         return [event.event for event in told]
 
     def run(self, *args: str, exit_code: int = 0) -> Result:
-        variables = {"RAGWATCH_CONFIG": None, "COLUMNS": "100", **reached(self.database)}
+        variables = {"RAGTIDE_CONFIG": None, "COLUMNS": "100", **reached(self.database)}
         found = CliRunner().invoke(main, ["problems", *args], env=variables)
         assert found.exit_code == exit_code, found.output
         return found
@@ -88,7 +88,7 @@ def test_what_is_accepted_is_resolved_and_a_baseline_can_begin_anew(site: Site) 
     assert "is accepted and is resolved" in site.on("accept", "--why", "shorter answers", "--by", "ada")
     assert (site.problem.state, site.problem.accepted_by) == ("resolved", "ada")
     (acceptance,) = acceptances(site.database)
-    assert (acceptance.place, acceptance.kinds) == (PLACE, ("drift",))
+    assert (acceptance.key, acceptance.kinds) == (PLACE, ("drift",))
     assert (acceptance.since, acceptance.by, acceptance.why) == (site.world.at(0), "ada", "shorter answers")
     assert site.sees("drift") == []  # windows from before the acceptance say nothing new
     assert "only an open one" in site.on("accept", "--why", "again", exit_code=2)
@@ -158,7 +158,7 @@ def test_the_metric_is_drawn_around_the_onset_and_json_has_all(site: Site) -> No
     assert "* mean, ^ onset" in shown
     assert f"{onset_of(problem):%Y-%m-%d %H:%M:%S}" in site.run("list").output  # as the sentence has it
     assert "0.75 -----" in shown
-    site.sees("missing_data", place=Place("shop", "prod", "", "missing", ""))
+    site.sees("missing_data", place=ProblemKey("shop", "prod", "", "missing", ""))
     site.sees("coverage", place=PLACE._replace(aspect="coverage"))
     listed = {one["aspect"]: one for one in json.loads(site.run("list", "--json").output)}
     assert listed["level"]["group"] == "shop/prod/m1/accuracy"
@@ -177,6 +177,6 @@ def test_problems_are_chosen_by_type_severity_and_standard(site: Site) -> None:
     assert sorted(listed("--standard", "ongoing monitoring")) == ["coverage", "level"]
     assert listed("--standard", "Accountable and Transparent") == ["coverage"]
     assert listed("--type", "accuracy") == ["level"]
-    assert sorted(listed("--type", "accuracy", "--type", "data_quality", "--severity", "low")) == ["coverage", "level"]
-    assert listed("--severity", "high", "--severity", "medium") == []
+    assert sorted(listed("--type", "accuracy", "--type", "data_quality", "--severity", "info")) == ["coverage", "level"]
+    assert listed("--severity", "critical", "--severity", "warning") == []
     assert "data_quality" in site.run("list", "--type", "data_quality").output

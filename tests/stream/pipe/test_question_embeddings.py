@@ -10,19 +10,18 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from evaluators import registry
-from evaluators.encoder.hashing import HashingEncoder
-from evaluators.plan import prepare
-from evaluators.resources import Resources
-from evaluators.spec import Lane, Vectors
-from sinks.memory import MemorySink
-from sinks.rows import EmbeddingRow
-from sinks.version import pack
-from stream.ingest.embeddings import LONGEST, rounded
-from stream.ingest.records import StoredRecord
-from stream.pipeline import Pipeline, Processed
-from stream.settings import Settings
-from tests.stream.pipe.records import AT_MS, record
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder.hashing import HashingEncoder
+from ragtide.evaluators.plan import prepare
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.spec import Lane, Vectors
+from ragtide.sinks.memory import MemorySink
+from ragtide.sinks.rows import EmbeddingRow
+from ragtide.stream.ingest.embeddings import MAX_CHARACTERS, round_to_bfloat16
+from ragtide.stream.ingest.records import StoredRecord
+from ragtide.stream.pipeline import Pipeline, SliceResult
+from ragtide.stream.settings.loader import Settings
+from tests.stream.pipe.records import AT_MS, record, version
 
 QUESTION = "What does json.dumps return?"
 
@@ -51,7 +50,7 @@ def pipeline(
     return Pipeline(plan.prepared, Resources(encoder), settings, lane=lane, run_id=run_id, timely=False)
 
 
-def process(*records: StoredRecord, **how: Any) -> Processed:
+def process(*records: StoredRecord, **how: Any) -> SliceResult:
     return pipeline(how.pop("encoder", HashingEncoder(8)), **how).process(records)
 
 
@@ -61,7 +60,7 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 def test_the_row_of_a_question() -> None:
     [row] = process(record(offset=5)).block.embeddings
-    trace = ("live", "docs", "prod", row.time, "t-1", pack(AT_MS, 5))
+    trace = ("live", "docs", "prod", row.time, "t-1", version(5))
     assert row._replace(vector=(), answer=(), answer_claims=()) == EmbeddingRow(*trace, "hashing-8@1", ())
     [encoded] = HashingEncoder(8).encode([QUESTION])
     assert list(row.vector) == pytest.approx(encoded, rel=2**-8)
@@ -79,14 +78,14 @@ def test_every_number_becomes_the_nearest_with_8_significant_bits() -> None:
         -number("1111111110000000"),
     ]
     wanted = [number("1011010000000000"), number("1011001100000000"), number("1011001000000000"), -2.0]
-    assert rounded(np.array([given_], np.float32)).tolist() == [wanted]
-    assert rounded(np.zeros((0, 4), np.float32)).shape == (0, 4)
+    assert round_to_bfloat16(np.array([given_], np.float32)).tolist() == [wanted]
+    assert round_to_bfloat16(np.zeros((0, 4), np.float32)).shape == (0, 4)
 
 
 @given(st.integers(0, 1 << 32))
 def test_rounding_moves_no_cosine_by_a_thousandth(seed: int) -> None:
     one, other = np.random.default_rng(seed).standard_normal((2, 384), np.float32)
-    near, far = rounded(np.stack([one, other]))
+    near, far = round_to_bfloat16(np.stack([one, other]))
     assert abs(cosine(near, far) - cosine(one, other)) < 0.001
 
 
@@ -117,8 +116,8 @@ def test_of_two_messages_the_later_has_the_vector() -> None:
     first, second = record(offset=1, question="one"), record(offset=2, question="two")
     for order in ([first, second], [second, first]):
         [row] = process(*order).block.embeddings
-        assert row.version == pack(AT_MS, 2)
-        assert list(row.vector) == rounded(HashingEncoder(8).encode(["two"]))[0].tolist()
+        assert row.version == version(2)
+        assert list(row.vector) == round_to_bfloat16(HashingEncoder(8).encode(["two"]))[0].tolist()
 
 
 def test_the_encoder_is_asked_once_for_questions_and_answers_together() -> None:
@@ -148,12 +147,12 @@ def test_a_question_that_the_encoder_cannot_take_costs_no_other(caplog: pytest.L
 
 def test_a_question_is_whole_or_not_there() -> None:
     encoder = Counting()
-    long = record(trace_id="long", question="x" * LONGEST)
-    longer = record(trace_id="longer", question="x" * (LONGEST + 1))
-    done = process(long, longer, encoder=encoder, ingest={"max_bytes": 2 * LONGEST})
+    long = record(trace_id="long", question="x" * MAX_CHARACTERS)
+    longer = record(trace_id="longer", question="x" * (MAX_CHARACTERS + 1))
+    done = process(long, longer, encoder=encoder, ingest={"max_bytes": 2 * MAX_CHARACTERS})
     assert [(row.trace_id, row.is_deleted) for row in done.block.embeddings] == [("long", 0), ("longer", 1)]
     assert done.without_vector == {"too_long": 1}
-    assert max(len(text) for call in encoder.calls for text in call) == LONGEST
+    assert max(len(text) for call in encoder.calls for text in call) == MAX_CHARACTERS
 
 
 RECORDS = st.lists(

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import SecretStr
 
-from sinks.settings import PrivacySettings
-from stream.ingest.question_hash import question_hash_of
+from ragtide.sinks.settings import PrivacySettings
+from ragtide.stream.ingest.question_hash import question_hash_of
 
 PLAIN, KEYED = (
     "47945af1699004fa",

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.errors import ConfigError, Transient
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.rows import Block
-from stream.assembly import assemble
-from stream.pipeline import Pipeline
-from stream.replay.loop import ReplayProgress
-from stream.replay.runs import Runs
-from stream.settings import Settings
+from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.rows import Block
+from ragtide.stream.assembly import assemble
+from ragtide.stream.pipeline import Pipeline
+from ragtide.stream.replay.loop import ReplayProgress
+from ragtide.stream.replay.runs import Runs
+from ragtide.stream.settings.loader import Settings
 from tests.stream.pipe.replaying import (
     BASE_MS,
     DAY_MS,
@@ -176,7 +176,7 @@ def test_backfills_of_live_are_told_apart_and_mark_live_windows(database: Databa
 
 
 def test_a_file_never_replaces_what_came_live(database: Database, tmp_path: Path) -> None:
-    from stream.ingest.records import StoredRecord
+    from ragtide.stream.ingest.records import StoredRecord
 
     live: Pipeline = assemble(settings(), "fast").pipeline
     value = json.dumps(fields(trace_id="t-0", time=BASE_MS, answer="live")).encode()

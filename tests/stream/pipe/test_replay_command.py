@@ -1,4 +1,4 @@
-"""`ragwatch replay`, killed and interrupted, goes on where it was, and shows how far it is."""
+"""`ragtide replay`, killed and interrupted, goes on where it was, and shows how far it is."""
 
 import json
 import logging
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from sinks.clickhouse.database import Database
-from stream.cli.replay_progress import shown
-from stream.replay.loop import ReplayProgress
-from stream.replay.runs import Runs
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.cli.replay_progress import show_progress
+from ragtide.stream.replay.loop import ReplayProgress
+from ragtide.stream.replay.runs import Runs
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import BASE_MS, everything, go, lines, traces
 from tests.stream.pipe.test_replay_topic import on_topic
@@ -30,20 +30,19 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture
 def command(database: Database, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     started: list[subprocess.Popen[str]] = []
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAGWATCH_")}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
     environ |= {
-        "PYTHONPATH": str(ROOT),
-        "RAGWATCH_CLICKHOUSE__URL": database.settings.url,
-        "RAGWATCH_CLICKHOUSE__USER": database.settings.user,
-        "RAGWATCH_CLICKHOUSE__PASSWORD": database.settings.password.get_secret_value(),
-        "RAGWATCH_CLICKHOUSE__DATABASE": database.settings.database,
-        "RAGWATCH_WORKER__BLOCK_ROWS": "100",
-        "RAGWATCH_WORKER__BATCH_RECORDS": "50",
+        "RAGTIDE_CLICKHOUSE__URL": database.settings.url,
+        "RAGTIDE_CLICKHOUSE__USER": database.settings.user,
+        "RAGTIDE_CLICKHOUSE__PASSWORD": database.settings.password.get_secret_value(),
+        "RAGTIDE_CLICKHOUSE__DATABASE": database.settings.database,
+        "RAGTIDE_WORKER__BLOCK_ROWS": "100",
+        "RAGTIDE_WORKER__BATCH_RECORDS": "50",
     }
 
     def start(*args: str, stderr: int = subprocess.PIPE, **variables: str) -> "subprocess.Popen[str]":
         process = subprocess.Popen(
-            [sys.executable, "-m", "stream.cli", *args],
+            [sys.executable, "-m", "ragtide.stream", *args],
             cwd=tmp_path,
             env={**environ, **variables},
             stdout=subprocess.PIPE,
@@ -99,8 +98,8 @@ def test_killed_in_the_middle_of_a_topic_it_leaves_the_rows_of_one_that_was_not(
     source = on_topic(kafka.bootstrap, topic, [(BASE_MS, value) for value in [*values, b"poison"]])
     go(database, source(), "whole", block_rows=10_000)
     args = ("replay", "--run", "k", "--topic", topic, "--evaluators", "inputs,operations")
-    kill_in_the_middle(database, command(*args, RAGWATCH_KAFKA__BOOTSTRAP_SERVERS=kafka.bootstrap), "k")
-    again = command(*args, RAGWATCH_KAFKA__BOOTSTRAP_SERVERS=kafka.bootstrap)
+    kill_in_the_middle(database, command(*args, RAGTIDE_KAFKA__BOOTSTRAP_SERVERS=kafka.bootstrap), "k")
+    again = command(*args, RAGTIDE_KAFKA__BOOTSTRAP_SERVERS=kafka.bootstrap)
     said, errors = again.communicate(timeout=120)
     assert again.returncode == 0, errors
     assert said == f"run k: 3,000 traces, 1 dead letters, from topic {topic}\n"
@@ -160,7 +159,7 @@ def test_a_bar_goes_on_where_the_run_was_and_is_whole_where_there_is_nothing(
 ) -> None:
     for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "100"}.items():
         monkeypatch.setenv(name, value)
-    with shown("r", resumed=5000) as tell:
+    with show_progress("r", resumed=5000) as tell:
         tell(ReplayProgress(0, 0, 0, 0))
     drawn = plain(capsys.readouterr().err)
     assert drawn.startswith("run r: going on after 5,000 traces\n")
@@ -173,8 +172,8 @@ def test_without_a_terminal_a_line_tells_now_and_then(
     caplog.set_level(logging.INFO)
     at = [ReplayProgress(1, 4, 3, 1), ReplayProgress(0, 0, 0, 0)]
     for every_s in (3600, 0):  # too soon, and time for every one
-        monkeypatch.setattr("stream.cli.replay_progress._EVERY_S", every_s)
-        with shown("r") as tell:
+        monkeypatch.setattr("ragtide.stream.cli.replay_progress._EVERY_S", every_s)
+        with show_progress("r") as tell:
             for progress in at:
                 tell(progress)
     told = ["run r: 25 %, 3 traces, 1 dead letters", "run r: 100 %, 0 traces, 0 dead letters"]

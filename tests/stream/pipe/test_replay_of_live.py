@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from evaluators import registry
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.embedded import EmbeddedClickHouse
-from stream.cli import main
-from tests.chaos.processes import Ragwatch, wait_until, write_settings
+from ragtide.evaluators import registry
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.stream.cli import main
+from tests.chaos.processes import Ragtide, wait_until, write_settings
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.core.traffic import make_topics
 from tests.stream.pipe.replaying import everything, fields
@@ -91,14 +91,14 @@ def test_a_replay_of_what_a_worker_read_leaves_its_rows(
         "EVALUATORS__ENCODER__MODEL": "all-MiniLM-L6-v2",
         "WORKER__BATCH_RECORDS": "33",
     }.items():
-        monkeypatch.setenv(f"RAGWATCH_{name}", value)
+        monkeypatch.setenv(f"RAGTIDE_{name}", value)
     topic, now = f"t-{uuid.uuid4().hex}", datetime.now(UTC)
     make_topics(kafka, {f"{topic}.dead": 1, f"{topic}.jobs": 1})
     produce(kafka.bootstrap, topic, [(int(now.timestamp() * 1000) + n, each) for n, each in enumerate(traffic(now))], 3)
     reached = clickhouse_server.settings.model_copy(update={"database": database.settings.database})
-    config = write_settings(tmp_path / "ragwatch.toml", kafka.bootstrap, topic, reached)
+    config = write_settings(tmp_path / "ragtide.toml", kafka.bootstrap, topic, reached)
 
-    worker = Ragwatch("worker", "--lane", "fast,model", config=config, log=tmp_path / "worker.log")
+    worker = Ragtide("worker", "--lane", "fast,model", config=config, log=tmp_path / "worker.log")
     try:
         wait_until(lambda: scored(database) >= COUNT * len(EMBEDDING), 120, f"all is scored; see {tmp_path}")
         wait_until(lambda: letters(database) == 2, 60, f"dead letters are stored; see {tmp_path}")

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 from click.testing import CliRunner, Result
 
-from evaluators.errors import ConfigError
-from sinks.clickhouse.database import Database
-from stream.cli import main
-from stream.configuration.sections import KafkaSettings
-from stream.replay.loop import ReplayProgress, ReplaySource
-from stream.replay.offsets import OffsetRange, OffsetSource
-from stream.replay.runs import Runs
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.cli import main
+from ragtide.stream.replay.loop import ReplayProgress, ReplaySource
+from ragtide.stream.replay.offsets import OffsetRange, OffsetSource
+from ragtide.stream.replay.runs import Runs
+from ragtide.stream.settings.sections import KafkaSettings
 from tests.infra.fresh_database import reached
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import BASE_MS, DAY_MS, Stopped, everything, fields, go, rows, traces
@@ -112,9 +112,9 @@ def test_a_partition_has_one_range() -> None:
 def replay(database: Database, kafka: KafkaNode) -> Callable[..., Result]:
     variables = {
         **reached(database),
-        "RAGWATCH_CONFIG": None,
-        "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap,
-        "RAGWATCH_EVALUATORS__PARAMS__ROUGE__USE_STEMMER": "true",
+        "RAGTIDE_CONFIG": None,
+        "RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap,
+        "RAGTIDE_EVALUATORS__PARAMS__ROUGE__USE_STEMMER": "true",
     }
     return lambda *args: CliRunner().invoke(main, ["replay", "--run", *args], env=variables)
 
@@ -160,7 +160,7 @@ def test_the_command_takes_ranges_and_settings_of_the_run(
         (("--set", "evaluators.params.rouge.use_stemmer"), "NAME=VALUE"),
         (("--set", "config=x"), "NAME=VALUE"),
         (("--set", "evaluators..x=1"), "NAME=VALUE"),
-        (("--set", "evaluators.parms.rouge.x=1"), "did you mean RAGWATCH_EVALUATORS__PARAMS"),
+        (("--set", "evaluators.parms.rouge.x=1"), "did you mean RAGTIDE_EVALUATORS__PARAMS"),
         (("--evaluators", "rouge", "--set", "evaluators.params.rouge.stem=1"), "stem"),
         (("--set", "worker.batch_records=0"), "worker.batch_records"),
     ],

@@ -12,12 +12,12 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from click.testing import CliRunner
 
-from evaluators.errors import ConfigError, Transient
-from sinks.clickhouse.database import Database
-from stream.cli import main
-from stream.pipeline import Period
-from stream.replay.loop import ReplayProgress, ReplaySource
-from stream.replay.runs import Runs
+from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.cli import main
+from ragtide.stream.pipeline import Interval
+from ragtide.stream.replay.loop import ReplayProgress, ReplaySource
+from ragtide.stream.replay.runs import Runs
 from tests.infra.fresh_database import reached
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.replaying import (
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.clickhouse
 
 
 def produce(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]], partitions: int = 2) -> None:
-    from stream.local.topics import create_topics
+    from ragtide.stream.local.topics import create_topics
 
     async def send() -> None:
         await create_topics(bootstrap, {topic: partitions})
@@ -53,12 +53,12 @@ def produce(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]], par
 
 
 def on_topic(bootstrap: str, topic: str, values: Sequence[tuple[int, bytes]]) -> Callable[..., ReplaySource]:
-    from stream.replay.topic import TopicSource
+    from ragtide.stream.replay.topic import TopicSource
 
     produce(bootstrap, topic, values)
     kafka = settings(kafka={"bootstrap_servers": bootstrap}).kafka
 
-    def source(period: Period | None = None, late_s: float = 3600.0) -> ReplaySource:
+    def source(period: Interval | None = None, late_s: float = 3600.0) -> ReplaySource:
         return TopicSource(kafka, [topic], period, ahead_s=600.0, late_s=late_s, batch_records=7)
 
     return source
@@ -106,7 +106,7 @@ AROUND_A_MINUTE = [
 
 def test_a_period_of_a_topic_is_by_event_time(database: Database, bootstrap: str) -> None:
     source = on_topic(bootstrap, f"t-{uuid.uuid4().hex}", AROUND_A_MINUTE)
-    period = Period(BASE_MS / 1000, BASE_MS / 1000 + 60)
+    period = Interval(BASE_MS / 1000, BASE_MS / 1000 + 60)
     done = go(database, source(period), period=period)
     assert [row["trace_id"] for row in rows(database, "traces")] == ["clock ahead", "first", "late"]
     assert done.traces == 3
@@ -119,7 +119,7 @@ def test_the_command_reads_the_period_of_every_topic_that_is_named(database: Dat
         produce(kafka.bootstrap, topic, AROUND_A_MINUTE[n::2])  # "clock ahead" and "late" on the other one than "first"
     start, end = (datetime.fromtimestamp(BASE_MS / 1000 + s, UTC).isoformat() for s in (0, 60))
     period = ("--topic", topics[0], "--topic", topics[1], "--from", start, "--to", end)
-    variables = {**reached(database), "RAGWATCH_CONFIG": None, "RAGWATCH_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap}
+    variables = {**reached(database), "RAGTIDE_CONFIG": None, "RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap}
 
     def replayed(run_id: str, *more: str) -> list[str]:
         args = ["replay", "--run", run_id, *period, "--evaluators", "inputs", *more]
@@ -198,7 +198,7 @@ def test_what_came_later_than_asked_for_is_not_waited_for(database: Database, ka
     late_s = (0, 3600, 3601)
     values = [(BASE_MS + 1000 * s, json.dumps(fields(trace_id=f"{s} s late", time=BASE_MS)).encode()) for s in late_s]
     source = on_topic(kafka.bootstrap, f"t-{uuid.uuid4().hex}", values)
-    period = Period(BASE_MS / 1000, BASE_MS / 1000 + 0.5)
+    period = Interval(BASE_MS / 1000, BASE_MS / 1000 + 0.5)
     assert go(database, source(period, late_s=3600.0), period=period).traces == 2
 
 
@@ -220,7 +220,7 @@ def test_the_end_of_the_range_is_settled_at_the_first_start(database: Database, 
 
 
 def test_a_topic_that_is_not_there_is_told(database: Database, bootstrap: str) -> None:
-    from stream.replay.topic import TopicSource
+    from ragtide.stream.replay.topic import TopicSource
 
     kafka = settings(kafka={"bootstrap_servers": bootstrap}).kafka
     source = TopicSource(kafka, ["nowhere"], None, ahead_s=0, late_s=0, batch_records=7)
@@ -229,7 +229,7 @@ def test_a_topic_that_is_not_there_is_told(database: Database, bootstrap: str) -
 
 
 def test_no_broker_is_told(database: Database) -> None:
-    from stream.replay.topic import TopicSource
+    from ragtide.stream.replay.topic import TopicSource
 
     kafka = settings(kafka={"bootstrap_servers": "127.0.0.1:9", "request_timeout_s": 1}).kafka
     source = TopicSource(kafka, ["t"], None, ahead_s=0, late_s=0, batch_records=7)

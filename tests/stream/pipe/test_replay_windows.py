@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from drift.jobs import Jobs, server_time
-from drift.leadership import Term
-from drift.settings import JobSettings, RuleSettings, WindowSettings
-from evaluators import registry
-from evaluators.spec import Lane
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.rows import ProgressRow
-from stream.assembly import assemble
-from stream.ingest.records import Record, StoredRecord
-from stream.local.broker import EmbeddedBroker
-from stream.replay.loop import ReplayProgress
-from stream.settings import Settings
+from ragtide.drift.jobs import JobContext, server_time
+from ragtide.drift.leadership import Term
+from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
+from ragtide.evaluators import registry
+from ragtide.evaluators.spec import Lane
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.rows import ProgressRow
+from ragtide.stream.assembly import assemble
+from ragtide.stream.ingest.records import Record, StoredRecord
+from ragtide.stream.local.broker import EmbeddedBroker
+from ragtide.stream.replay.loop import ReplayProgress
+from ragtide.stream.settings.loader import Settings
 from tests.stream.core.traffic import read
 from tests.stream.pipe.replaying import (
     BASE_MS,
@@ -42,9 +42,9 @@ from tests.stream.pipe.test_replay_topic import on_topic
 pytestmark = pytest.mark.clickhouse
 
 
-def jobs(database: Database, windows: WindowSettings | None = None) -> Jobs:
+def jobs(database: Database, windows: WindowSettings | None = None) -> JobContext:
     term = Term(1, server_time(database))
-    return Jobs(database, registry.load(), windows or WindowSettings(), RuleSettings(), JobSettings(), term)
+    return JobContext(database, registry.load(), windows or WindowSettings(), RuleSettings(), JobSettings(), term)
 
 
 def counted(database: Database) -> list[dict[str, object]]:
@@ -67,14 +67,14 @@ def test_windows_close_once_the_run_is_complete_and_stay_the_same_when_it_is_rep
     watching = jobs(database)
     with pytest.raises(Stopped):
         go(database, file_source(file), tell=stop)
-    watching.watch(server_time(database))
+    watching.run_cycle(server_time(database))
     assert counted(database) == []
     go(database, file_source(file))
-    watching.watch(server_time(database))
+    watching.run_cycle(server_time(database))
     closed = [{"run_id": "r", "seen": 150, "scored": 150, "revision": 1}]
     assert counted(database) == closed
     go(database, file_source(file))
-    watching.watch(server_time(database))
+    watching.run_cycle(server_time(database))
     assert counted(database) == closed
     assert database.rows("SELECT DISTINCT run_id FROM windows") == [{"run_id": "r"}]
     assert not database.rows("SELECT 1 FROM watermarks")
@@ -115,20 +115,20 @@ def test_a_replay_leaves_the_rows_of_the_lanes_and_touches_none_of_theirs(
     source = on_topic(broker.bootstrap, topic, [*sent, (BASE_MS, b"poison")])
     chosen, watching = both_lanes(), jobs(database)
     live(database, chosen, read(broker, topic, 31))
-    watching.watch(server_time(database))
+    watching.run_cycle(server_time(database))
     stored, closed = everything(database, "live"), windows(database)
     assert [len(found) for found in stored.values()] == [30, 30, 30 * len(OF_BOTH), 1]
     assert {row["status"] for row in stored["scores"]} == {"scored"}
     assert len({row["start"] for row in closed if row["size_s"] == 60}) == 2
 
     go(database, source(), chosen=chosen)
-    watching.watch(server_time(database))
+    watching.run_cycle(server_time(database))
     of_run = everything(database)
     assert {table: [{**row, "run_id": "live"} for row in found] for table, found in of_run.items()} == stored
     assert (everything(database, "live"), windows(database)) == (stored, closed)
 
     go(database, source(), "live", chosen=chosen)  # as a backfill of what was there already
-    watching.watch(server_time(database))
+    watching.run_cycle(server_time(database))
     assert (everything(database, "live"), windows(database)) == (stored, closed)
 
 
@@ -139,7 +139,7 @@ def test_a_backfill_revises_closed_windows_and_moves_no_watermark(database: Data
     ]
     chosen, watching = settings(), jobs(database, WindowSettings(allowed_lateness_s=86400))
     live(database, chosen, records[:30])
-    watching.watch(server_time(database))
+    watching.run_cycle(server_time(database))
     assert counted(database) == [{"run_id": "live", "seen": 30, "scored": 30, "revision": 1}]
     watermarks = database.rows("SELECT * FROM watermarks FINAL ORDER BY ALL")
     assert watermarks
@@ -147,7 +147,7 @@ def test_a_backfill_revises_closed_windows_and_moves_no_watermark(database: Data
     file = tmp_path / "traces.jsonl"
     file.write_text(lines(*one_minute[20:]))
     go(database, file_source(file), "live", chosen=chosen)
-    watching.watch(server_time(database))
+    watching.run_cycle(server_time(database))
     assert counted(database) == [{"run_id": "live", "seen": 50, "scored": 50, "revision": 2}]  # ten came twice
     assert {row["state"] for row in windows(database) if row["metric"] == "operations.latency_seconds"} == {"revised"}
     assert database.rows("SELECT * FROM watermarks FINAL ORDER BY ALL") == watermarks

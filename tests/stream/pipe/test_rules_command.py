@@ -1,4 +1,4 @@
-"""`ragwatch rules test`: a settings file's rules on past windows, on the real engine."""
+"""`ragtide rules test`: a settings file's rules on past windows, on the real engine."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from drift.settings import RuleSettings, WindowSettings
-from evaluators import registry
-from sinks.clickhouse.database import Database
-from stream.cli import main
+from ragtide.drift.settings import RuleSettings, WindowSettings
+from ragtide.evaluators import registry
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.stream.cli import main
 from tests.drift.world import World
 from tests.infra.fresh_database import reached
 
@@ -18,7 +18,7 @@ SLOW = '[[rules.overrides]]\nmetric = "operations.latency_seconds"\nmax = 2.0\n'
 
 def run(file: Path, *args: str, variables: dict[str, str] | None = None, exit_code: int = 0) -> Result:
     found = CliRunner().invoke(
-        main, ["rules", "test", str(file), *args], env={"RAGWATCH_CONFIG": None, **(variables or {})}
+        main, ["rules", "test", str(file), *args], env={"RAGTIDE_CONFIG": None, **(variables or {})}
     )
     assert found.exit_code == exit_code, found.output
     return found
@@ -52,7 +52,7 @@ def test_it_tells_what_is_new_and_what_is_gone(database: Database, tmp_path: Pat
     file.write_text("[drift]\nmargin = 2.0\n")
     assert "0 problems: 0 new, 0 same; 0 gone" in run(file, *span, variables=reached(database)).output
     file.write_text(f"[rules]\nmin_sample = 10\nk = 1\nm = 1\n{SLOW}")
-    fewer = {**reached(database), "RAGWATCH_RULES__MIN_SAMPLE": "21"}
+    fewer = {**reached(database), "RAGTIDE_RULES__MIN_SAMPLE": "21"}
     assert "0 problems: 0 new, 0 same; 0 gone" in run(file, *span, variables=fewer).output
     assert "before --to" in run(file, "--from", "2298-01-01", variables=reached(database), exit_code=2).output
 

@@ -6,32 +6,32 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from evaluators.errors import ConfigError
-from stream.configuration.names import leaves, variable_of
-from stream.configuration.toml_lines import lines_of
-from stream.settings import Settings, entries, load
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.settings.environment import leaves, variable_of
+from ragtide.stream.settings.loader import Settings, entries, load
+from ragtide.stream.settings.toml_lines import lines_of
 
 SECRET = r"(^|_)(password|secret|token|key)$"  # names of settings that nobody else may read
 
 
 def file(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "ragwatch.toml"
+    path = tmp_path / "ragtide.toml"
     path.write_text(text)
     return path
 
 
 def test_defaults_read_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAGWATCH_KAFKA__TOPICS", "elsewhere")
+    monkeypatch.setenv("RAGTIDE_KAFKA__TOPICS", "elsewhere")
     assert Settings().kafka.topics == ("rag.traces",)
 
 
 def test_variables_go_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:
     path = file(tmp_path, '[kafka]\nbootstrap_servers = "file:1"\ngroup_prefix = "file"\n')
-    loaded = load(path, {"RAGWATCH_KAFKA__GROUP_PREFIX": "variable"})
+    loaded = load(path, {"RAGTIDE_KAFKA__GROUP_PREFIX": "variable"})
     assert loaded.settings.kafka.bootstrap_servers == "file:1"
     assert loaded.settings.kafka.group_prefix == "variable"
     assert loaded.origins["kafka.bootstrap_servers"] == f"{path}:2"
-    assert loaded.origins["kafka.group_prefix"] == "RAGWATCH_KAFKA__GROUP_PREFIX"
+    assert loaded.origins["kafka.group_prefix"] == "RAGTIDE_KAFKA__GROUP_PREFIX"
     assert loaded.origins["kafka.topics"] == "default"
 
 
@@ -42,20 +42,20 @@ def test_the_file_is_named_by_option_then_variable_then_folder(tmp_path: Path, m
     assert load(None, {}).settings.kafka.group_prefix == "folder"
     named = tmp_path / "named.toml"
     named.write_text('[kafka]\ngroup_prefix = "named"\n')
-    assert load(None, {"RAGWATCH_CONFIG": str(named)}).settings.kafka.group_prefix == "named"
-    assert load(tmp_path / "ragwatch.toml", {"RAGWATCH_CONFIG": str(named)}).settings.kafka.group_prefix == "folder"
+    assert load(None, {"RAGTIDE_CONFIG": str(named)}).settings.kafka.group_prefix == "named"
+    assert load(tmp_path / "ragtide.toml", {"RAGTIDE_CONFIG": str(named)}).settings.kafka.group_prefix == "folder"
 
 
 def test_lists_and_tables_from_variables() -> None:
     loaded = load(
         None,
         {
-            "RAGWATCH_KAFKA__TOPICS": "a, b",
-            "RAGWATCH_EVALUATORS__DISABLED": '["rouge"]',
-            "RAGWATCH_EVALUATORS__ENABLED": "inputs",
-            "RAGWATCH_SAMPLING__LANES__JUDGE": "0.25",
-            "RAGWATCH_EVALUATORS__PARAMS": '{"rouge": {"use_stemmer": true}}',
-            "RAGWATCH_EVALUATORS__ENCODER__CACHE_BYTES": "1000",
+            "RAGTIDE_KAFKA__TOPICS": "a, b",
+            "RAGTIDE_EVALUATORS__DISABLED": '["rouge"]',
+            "RAGTIDE_EVALUATORS__ENABLED": "inputs",
+            "RAGTIDE_SAMPLING__LANES__JUDGE": "0.25",
+            "RAGTIDE_EVALUATORS__PARAMS": '{"rouge": {"use_stemmer": true}}',
+            "RAGTIDE_EVALUATORS__ENCODER__CACHE_BYTES": "1000",
         },
     )
     settings = loaded.settings
@@ -65,7 +65,7 @@ def test_lists_and_tables_from_variables() -> None:
     assert settings.sampling.lanes == {"judge": 0.25}
     assert settings.evaluators.params == {"rouge": {"use_stemmer": True}}
     assert settings.evaluators.encoder.cache_bytes == 1000
-    assert loaded.origins["sampling.lanes"] == "RAGWATCH_SAMPLING__LANES__JUDGE"
+    assert loaded.origins["sampling.lanes"] == "RAGTIDE_SAMPLING__LANES__JUDGE"
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def test_lists_and_tables_from_variables() -> None:
             ":2: drift.apps.docs.history_days: no such setting; did you mean drift.history_days?",
         ),
         ("[windows.apps.docs]\nsegment = 3\n", "did you mean windows.apps.docs.segments?"),
-        ("[clickhose]\n", "ragwatch.toml:1: clickhose: no such setting; did you mean clickhouse?"),
+        ("[clickhose]\n", "ragtide.toml:1: clickhose: no such setting; did you mean clickhouse?"),
         ('bootstrap_servers = "x"\n', "did you mean kafka.bootstrap_servers?"),
-        ('[worker]\n\nblock_rows = "many"\n', "ragwatch.toml:3: worker.block_rows: "),
+        ('[worker]\n\nblock_rows = "many"\n', "ragtide.toml:3: worker.block_rows: "),
         (
             "[worker]\nblock_rows = 0\n",
             ":2: worker.block_rows: Input should be greater than or equal to 1",
         ),
-        ("kafka = 3\n", "ragwatch.toml:1: kafka: give a table"),
-        ("rules = 5\n", "ragwatch.toml:1: rules: give a table"),
-        ("[kafka]\ntopics = 5\n", 'ragwatch.toml:2: kafka.topics: give a list, such as ["a", "b"]'),
+        ("kafka = 3\n", "ragtide.toml:1: kafka: give a table"),
+        ("rules = 5\n", "ragtide.toml:1: rules: give a table"),
+        ("[kafka]\ntopics = 5\n", 'ragtide.toml:2: kafka.topics: give a list, such as ["a", "b"]'),
         (
             "[evaluators.rouge]\nuse_stemmer = true\n",
             ": no such setting; parameters of an evaluator rouge stand in [evaluators.params.rouge]",
@@ -113,7 +113,11 @@ def test_lists_and_tables_from_variables() -> None:
             "ingest.max_bytes (8388609) is more than kafka.max_record_bytes (8388608): none so large could be sent "
             "on; set kafka.max_record_bytes = 8388609, or lower ingest.max_bytes",
         ),
-        ("[rules]\nseverity_medium = 0.5\n", "rules: rules: severity_medium (0.5) is above severity_high (0.25)"),
+        (
+            "[kafka]\nmax_batch_bytes = 8388607\n",
+            "kafka.max_batch_bytes = 8388607 is less than kafka.max_record_bytes = 8388608; raise the one",
+        ),
+        ("[rules]\nseverity_warning = 0.5\n", "rules: rules: severity_warning (0.5) is above severity_critical (0.25)"),
         (
             "[jobs]\ninsights_period_s = 0.5\n",
             ":2: jobs.insights_period_s: Input should be greater than or equal to 60",
@@ -147,7 +151,7 @@ def test_what_is_said_of_an_app_goes_before_the_defaults(tmp_path: Path) -> None
     text = "[rules]\nmin_sample = 20\nk = 2\n[rules.apps.docs]\nmin_sample = 50\nmissing_after_s = 60\n"
     rules = load(file(tmp_path, text), {}).settings.rules
     docs = rules.of("docs")
-    assert (docs.min_sample, docs.missing_after_s, docs.k, docs.severity_high) == (50, 60, 2, 0.25)
+    assert (docs.min_sample, docs.missing_after_s, docs.k, docs.severity_critical) == (50, 60, 2, 0.25)
     assert rules.of("shop") == rules
 
 
@@ -157,7 +161,7 @@ def test_so_it_is_with_windows_and_watching(tmp_path: Path) -> None:
     assert settings.windows.of("docs").segments == {"topic": ()}
     assert settings.windows.of("shop").segments == {"tenant": ()}
     assert (settings.drift.of("docs").margin, settings.drift.of("shop").margin) == (2.0, 1.0)
-    assert [settings.drift.watches(app, "a.b") for app in ("docs", "shop")] == [True, False]
+    assert [settings.drift.monitors(app, "a.b") for app in ("docs", "shop")] == [True, False]
     assert settings.drift.ignored_everywhere == frozenset()
 
 
@@ -188,12 +192,12 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("RAGWATCH_KAFKA__TOPIC", "did you mean RAGWATCH_KAFKA__TOPICS?"),
-        ("RAGWATCH_KAFKA_TOPICS", "did you mean RAGWATCH_KAFKA__TOPICS?"),
-        ("RAGWATCH_KAFKA__TOPICS__X", "did you mean RAGWATCH_KAFKA__TOPICS?"),
-        ("RAGWATCH_CONFIGS", "did you mean RAGWATCH_CONFIG?"),
-        ("RAGWATCH_KAFKA__ZZZ", "; valid: RAGWATCH_KAFKA__BOOTSTRAP_SERVERS, RAGWATCH_KAFKA__COMMIT_INTERVAL_S, "),
-        ("RAGWATCH_FOO", "; `ragwatch config` lists every name"),
+        ("RAGTIDE_KAFKA__TOPIC", "did you mean RAGTIDE_KAFKA__TOPICS?"),
+        ("RAGTIDE_KAFKA_TOPICS", "did you mean RAGTIDE_KAFKA__TOPICS?"),
+        ("RAGTIDE_KAFKA__TOPICS__X", "did you mean RAGTIDE_KAFKA__TOPICS?"),
+        ("RAGTIDE_CONFIGS", "did you mean RAGTIDE_CONFIG?"),
+        ("RAGTIDE_KAFKA__ZZZ", "; valid: RAGTIDE_KAFKA__BOOTSTRAP_SERVERS, RAGTIDE_KAFKA__COMMIT_INTERVAL_S, "),
+        ("RAGTIDE_FOO", "; `ragtide config` lists every name"),
     ],
 )
 def test_an_unknown_variable_is_an_error_that_names_the_nearest(name: str, said: str) -> None:
@@ -204,17 +208,17 @@ def test_an_unknown_variable_is_an_error_that_names_the_nearest(name: str, said:
 
 
 def test_a_wrong_value_is_told_with_its_variable() -> None:
-    with pytest.raises(ConfigError, match=r"^RAGWATCH_WORKER__BLOCK_ROWS: worker\.block_rows: "):
-        load(None, {"RAGWATCH_WORKER__BLOCK_ROWS": "many"})
-    with pytest.raises(ConfigError, match=r"RAGWATCH_KAFKA__TOPICS: not valid JSON"):
-        load(None, {"RAGWATCH_KAFKA__TOPICS": "[a"})
-    with pytest.raises(ConfigError, match="RAGWATCH_SAMPLING__LANES: a table"):
-        load(None, {"RAGWATCH_SAMPLING__LANES": "fast"})
+    with pytest.raises(ConfigError, match=r"^RAGTIDE_WORKER__BLOCK_ROWS: worker\.block_rows: "):
+        load(None, {"RAGTIDE_WORKER__BLOCK_ROWS": "many"})
+    with pytest.raises(ConfigError, match=r"RAGTIDE_KAFKA__TOPICS: not valid JSON"):
+        load(None, {"RAGTIDE_KAFKA__TOPICS": "[a"})
+    with pytest.raises(ConfigError, match="RAGTIDE_SAMPLING__LANES: a table"):
+        load(None, {"RAGTIDE_SAMPLING__LANES": "fast"})
 
 
 def test_a_missing_file_is_told() -> None:
     with pytest.raises(ConfigError, match="no such settings file"):
-        load(Path("/nowhere/ragwatch.toml"), {})
+        load(Path("/nowhere/ragtide.toml"), {})
 
 
 def test_secrets_are_masked_and_never_in_errors(tmp_path: Path) -> None:
@@ -222,7 +226,7 @@ def test_secrets_are_masked_and_never_in_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(path, {})
     assert "hunter2" not in str(caught.value)
-    loaded = load(None, {"RAGWATCH_CLICKHOUSE__PASSWORD": "hunter2", "RAGWATCH_GRAFANA__TOKEN": "hunter2"})
+    loaded = load(None, {"RAGTIDE_CLICKHOUSE__PASSWORD": "hunter2", "RAGTIDE_GRAFANA__TOKEN": "hunter2"})
     shown = {entry.name: entry.value for entry in entries(loaded)}
     assert shown["clickhouse.password"] == shown["grafana.token"] == "********"
     assert "hunter2" not in repr(shown)
@@ -244,7 +248,7 @@ def test_secrets_are_masked_and_never_in_errors(tmp_path: Path) -> None:
 def test_a_url_with_a_password_or_that_is_none_is_refused_and_not_told(
     section: str, instead: str, url: str, said: str
 ) -> None:
-    variable = f"RAGWATCH_{section.upper()}__URL"
+    variable = f"RAGTIDE_{section.upper()}__URL"
     with pytest.raises(ConfigError) as raised:
         load(None, {variable: url})
     assert str(raised.value) == f"{variable}: {section}.url: {said.format(instead)}"

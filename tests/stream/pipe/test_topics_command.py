@@ -1,4 +1,4 @@
-"""`ragwatch topics`, on the embedded broker and on Apache Kafka."""
+"""`ragtide topics`, on the embedded broker and on Apache Kafka."""
 
 import asyncio
 import json
@@ -10,11 +10,11 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from click.testing import CliRunner, Result
 
-from stream.cli import main
-from stream.configuration.sections import KafkaSettings
-from stream.kafka.brokers import partitions
-from stream.kafka.standing import Standing, standings
-from stream.local.topics import create_topics
+from ragtide.stream.cli import main
+from ragtide.stream.kafka.broker_check import partition_counts
+from ragtide.stream.kafka.consumer_groups import GroupPosition, group_positions
+from ragtide.stream.local.topics import create_topics
+from ragtide.stream.settings.sections import KafkaSettings
 from tests.infra.kafka_node import KafkaNode
 from tests.stream.pipe.test_replay_topic import produce
 
@@ -43,12 +43,12 @@ def kafka_settings(request: pytest.FixtureRequest) -> KafkaSettings:
 
 def run(kafka: KafkaSettings, *args: str) -> Result:
     names = ("bootstrap_servers", "dead_letter_topic", "labels_topic", "jobs_topic", "group_prefix")
-    variables = {f"RAGWATCH_KAFKA__{name.upper()}": getattr(kafka, name) for name in names}
-    environment: dict[str, Any] = {"RAGWATCH_CONFIG": None, "RAGWATCH_KAFKA__TOPICS": kafka.topics[0], **variables}
+    variables = {f"RAGTIDE_KAFKA__{name.upper()}": getattr(kafka, name) for name in names}
+    environment: dict[str, Any] = {"RAGTIDE_CONFIG": None, "RAGTIDE_KAFKA__TOPICS": kafka.topics[0], **variables}
     return CliRunner().invoke(main, ["topics", *args], env=environment)
 
 
-async def worked(kafka: KafkaSettings, committed: dict[int, int]) -> list[Standing]:
+async def worked(kafka: KafkaSettings, committed: dict[int, int]) -> list[GroupPosition]:
     """What stands while a member of lane `fast` has committed that."""
     topic = kafka.topics[0]
     consumer = AIOKafkaConsumer(
@@ -66,7 +66,7 @@ async def worked(kafka: KafkaSettings, committed: dict[int, int]) -> list[Standi
                 await consumer.getmany(timeout_ms=200)
         await consumer.commit({TopicPartition(topic, number): offset for number, offset in committed.items()})
         groups = {kafka.group("fast"): [topic], "": [kafka.dead_letter_topic]}
-        return await standings(kafka, groups, lambda: BEGAN_MS / 1000 + 100)
+        return await group_positions(kafka, groups, lambda: BEGAN_MS / 1000 + 100)
     finally:
         await consumer.stop()
 
@@ -120,7 +120,7 @@ def test_no_age_is_told_where_no_record_waits_but_the_mark_of_a_transaction(kafk
     topic = f"t-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap, group_prefix=topic)
 
-    async def sent_and_read() -> list[Standing]:
+    async def sent_and_read() -> list[GroupPosition]:
         await create_topics(kafka.bootstrap, {topic: 1})
         servers, fast = settings.bootstrap_servers, settings.group("fast")
         sender = AIOKafkaProducer(bootstrap_servers=servers, transactional_id=topic)
@@ -131,7 +131,7 @@ def test_no_age_is_told_where_no_record_waits_but_the_mark_of_a_transaction(kafk
             consumer.assign([TopicPartition(topic, 0)])
             await consumer.getone()  # once the mark is there: brokers write it after they have said so
             await consumer.commit({TopicPartition(topic, 0): 1})
-        return await standings(settings, {fast: [topic]})
+        return await group_positions(settings, {fast: [topic]})
 
     [found] = asyncio.run(sent_and_read())
     assert (found.end, found.committed, found.lag, found.lag_s) == (2, 1, 1, None)
@@ -140,7 +140,7 @@ def test_no_age_is_told_where_no_record_waits_but_the_mark_of_a_transaction(kafk
 def test_a_missing_topic_and_a_missing_broker_are_one_line(kafka_settings: KafkaSettings) -> None:
     missing = run(kafka_settings.model_copy(update={"jobs_topic": "nowhere"}))
     assert missing.exit_code == 2
-    assert "has no topic nowhere: `ragwatch topics create` makes it" in missing.output
+    assert "has no topic nowhere: `ragtide topics create` makes it" in missing.output
     away = run(kafka_settings.model_copy(update={"bootstrap_servers": "127.0.0.1:1"}))
     assert (away.exit_code, away.output.count("\n")) == (2, 1)
     assert "no broker answers at 127.0.0.1:1" in away.output
@@ -163,7 +163,7 @@ def test_topics_are_made_once_and_what_is_there_with_other_numbers_is_told(kafka
     assert (first.exit_code, again.exit_code) == (0, 0), first.output + again.output
     assert first.output.splitlines() == [f"{topic}: made" for topic in names]
     assert again.output.splitlines() == [f"{topic}: is there" for topic in names]
-    found = asyncio.run(partitions(settings))
+    found = asyncio.run(partition_counts(settings))
     assert [found[topic] for topic in names] == [3, 1, 1, 1]
     other = run(settings, "create", "--partitions", "6", "--retention-days", "1")
     assert other.exit_code == 1

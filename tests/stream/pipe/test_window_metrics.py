@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from drift.jobs import Jobs, server_time
-from drift.leadership import Term
-from drift.problems.folding import load_problems
-from drift.settings import JobSettings, RuleSettings, WindowSettings
-from evaluators import registry
-from evaluators.combining import combined
-from sinks.clickhouse.database import Database
-from sinks.clickhouse.sink import ClickHouseSink
-from sinks.rows import ProgressRow
-from stream.assembly import assemble
-from stream.ingest.records import StoredRecord
+from ragtide.drift.jobs import JobContext, server_time
+from ragtide.drift.leadership import Term
+from ragtide.drift.problems.store import load_problems
+from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
+from ragtide.evaluators import registry
+from ragtide.evaluators.combining import combine_parts
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.sink import ClickHouseSink
+from ragtide.sinks.rows import ProgressRow
+from ragtide.stream.assembly import assemble
+from ragtide.stream.ingest.records import StoredRecord
 from tests.stream.pipe.replaying import BASE_MS, fields, file_source, go, lines, settings
 
 pytestmark = pytest.mark.clickhouse
@@ -66,7 +66,7 @@ def test_live_and_a_replay_give_the_numbers_of_one_computation(database: Databas
     go(database, file_source(file), "again", chosen=chosen, block_rows=50)
     rules = RuleSettings(min_sample=16, k=2, m=3)
     term = Term(1, server_time(database))
-    Jobs(database, registry.load(), WindowSettings(), rules, JobSettings(), term).watch(server_time(database))
+    JobContext(database, registry.load(), WindowSettings(), rules, JobSettings(), term).run_cycle(server_time(database))
 
     found = windows(database, "live", 60, 3600)
     assert len(found) > 80 * 11
@@ -77,14 +77,14 @@ def test_live_and_a_replay_give_the_numbers_of_one_computation(database: Databas
     parts = [row[-1] for key, row in days.items() if key[1] == "classification.accuracy"]
     for key, (value, *_) in days.items():
         _, metric, start, segment, _ = key
-        of_day = combined(classifier, days[86400, "classification.accuracy", start, "", ""][-1]).metrics
+        of_day = combine_parts(classifier, days[86400, "classification.accuracy", start, "", ""][-1]).metrics
         assert segment or value == of_day.get(metric.removeprefix("classification."))
-    whole = combined(classifier, {key: sum(day.get(key, 0.0) for day in parts) for key in {*chain(*parts)}})
+    whole = combine_parts(classifier, {key: sum(day.get(key, 0.0) for day in parts) for key in {*chain(*parts)}})
     assert {metric: whole.metrics[metric] for metric in METRICS} == pytest.approx(METRICS)
 
     problems = load_problems(database, states=("open",))
     (problem,) = [one for one in problems if one.metric.startswith("classification.")]
-    assert (problem.metric, problem.type, problem.severity) == ("classification.accuracy", "accuracy", "high")
+    assert (problem.metric, problem.type, problem.severity) == ("classification.accuracy", "accuracy", "critical")
     assert problem.attributes["value"] == pytest.approx(0.625)  # eight minutes are pooled, by their counts
     wrong = {f"t-{number}" for number in range(160) if EXPECTED[number % 8] != PREDICTED[number % 8]}
     assert len(problem.examples) == 10

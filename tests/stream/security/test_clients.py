@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sinks.clickhouse.database import Database
-from sinks.settings import ClickHouseSettings
-from stream.checks import Check, checks
-from stream.cli import main
-from stream.configuration.names import variable_of
-from stream.configuration.sections import KafkaSettings
-from stream.ingest.records import DeadLetter, StoredRecord
-from stream.kafka.brokers import check_topics
-from stream.kafka.leader import KafkaLeadership
-from stream.kafka.standing import standings
-from stream.lanes.dead_letters import DeadLetters
-from stream.replay.topic import TopicSource
-from stream.settings import Loaded, Settings
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.settings import ClickHouseSettings
+from ragtide.stream.cli import main
+from ragtide.stream.connectivity_checks import ConnectivityCheck, run_checks
+from ragtide.stream.ingest.records import DeadLetter, StoredRecord
+from ragtide.stream.kafka.broker_check import check_topics
+from ragtide.stream.kafka.consumer_groups import group_positions
+from ragtide.stream.kafka.leader import KafkaLeadership
+from ragtide.stream.replay.topic import TopicSource
+from ragtide.stream.settings.environment import variable_of
+from ragtide.stream.settings.loader import Loaded, Settings
+from ragtide.stream.settings.sections import KafkaSettings
+from ragtide.stream.worker.dead_letters import DeadLetters
 from tests.infra.secured_certificates import KEY_PASSWORD
 from tests.infra.secured_node import BYSTANDER, SecuredNode
 from tests.stream.core.traffic import eventually, make_topics, read, send, trace
@@ -64,7 +64,7 @@ async def _used(kafka: KafkaSettings) -> list[bytes | None]:
     """The traces that a replay reads, after every other client had its turn."""
     [topic] = kafka.topics
     assert await check_topics(kafka) == f"Kafka at {kafka.bootstrap_servers}: {topic} (1 partition)"
-    [standing] = await standings(kafka, {kafka.group("fast"): [topic]})
+    [standing] = await group_positions(kafka, {kafka.group("fast"): [topic]})
     assert (standing.end, standing.lag) == (RECORDS, RECORDS)
     letters = DeadLetters(kafka, "fast", random.Random(1))
     await letters.start()
@@ -96,7 +96,7 @@ def test_a_process_stands_for_election_and_makes_the_topic_of_jobs(
     leadership = KafkaLeadership(kafka, Database(ClickHouseSettings()))
 
     def member() -> str:
-        [standing] = asyncio.run(standings(kafka, {kafka.group("jobs"): [kafka.jobs_topic]}))
+        [standing] = asyncio.run(group_positions(kafka, {kafka.group("jobs"): [kafka.jobs_topic]}))
         return standing.member
 
     leadership.start()
@@ -113,7 +113,7 @@ def test_the_commands_get_in(secured: SecuredNode, names: dict[str, Any], way: s
     variables = {variable_of(("kafka", name)): value for name, value in settings.items()}
     own = names["topics"][0] + ".jobs-" + way
     make_topics(secured, {own: 1})
-    told = CliRunner().invoke(main, ["topics"], env={"RAGWATCH_CONFIG": None, **variables, JOBS_TOPIC: own})
+    told = CliRunner().invoke(main, ["topics"], env={"RAGTIDE_CONFIG": None, **variables, JOBS_TOPIC: own})
     assert told.exit_code == 0, told.output
     assert names["dead_letter_topic"] in told.output
 
@@ -121,14 +121,14 @@ def test_the_commands_get_in(secured: SecuredNode, names: dict[str, Any], way: s
 JOBS_TOPIC = variable_of(("kafka", "jobs_topic"))
 
 
-def kafka_checks(kafka: dict[str, Any]) -> list[Check]:
+def kafka_checks(kafka: dict[str, Any]) -> list[ConnectivityCheck]:
     loaded = Loaded(Settings(kafka=KafkaSettings.model_validate(kafka)), {}, None)
-    return [check for check in islice(checks(loaded), 4) if check.name.startswith("kafka")]
+    return [check for check in islice(run_checks(loaded), 4) if check.name.startswith("kafka")]
 
 
 def test_topics_that_a_user_may_not_see_are_not_said_to_be_missing(secured: SecuredNode, names: dict[str, Any]) -> None:
-    assert kafka_checks({**secured.by_user("PLAIN"), **names})[0].well
+    assert kafka_checks({**secured.by_user("PLAIN"), **names})[0].ok
     unseen = kafka_checks({**secured.by_user("PLAIN"), **names, "sasl_username": BYSTANDER})
-    assert [check.well for check in unseen] == [False] * 3
-    assert f"have no topic {names['topics'][0]} (or this user may not describe it)" in unseen[0].said
-    assert unseen[0].said.endswith("`ragwatch topics create` makes it")
+    assert [check.ok for check in unseen] == [False] * 3
+    assert f"have no topic {names['topics'][0]} (or this user may not describe it)" in unseen[0].message
+    assert unseen[0].message.endswith("`ragtide topics create` makes it")

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from stream.configuration.names import leaves, variable_of
-from stream.settings import Settings
+from ragtide.stream.settings.environment import leaves, variable_of
+from ragtide.stream.settings.loader import Settings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "secured-kafka.md").read_text()
 NAMES = {".".join(path): variable_of(path) for path, _ in leaves(Settings)}
@@ -18,6 +18,6 @@ def test_the_page_names_the_settings_that_there_are() -> None:
 
 
 def test_the_variables_and_the_lines_of_its_examples_are_settings() -> None:
-    assert set(re.findall(r"\bRAGWATCH_\w+", PAGE)) <= set(NAMES.values())
+    assert set(re.findall(r"\bRAGTIDE_\w+", PAGE)) <= set(NAMES.values())
     examples = "\n".join(re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
     assert {f"kafka.{name}" for name in re.findall(r"^(\w+) = ", examples, re.MULTILINE)} <= set(NAMES)

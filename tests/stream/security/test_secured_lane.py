@@ -79,7 +79,7 @@ def test_a_lane_with_a_wrong_password_says_so_and_ends(secured: SecuredNode, tmp
     with Lane(secured, tmp_path, topic_with(secured, 1), kafka={**secured.by_user(), "sasl_password": WRONG}) as lane:
         assert lane.process is not None
         assert lane.process.wait(30) == 2
-    assert f"localhost:{secured.sasl_ssl} refuses user ragwatch-worker with SCRAM-SHA-512" in without_secrets(lane)
+    assert f"localhost:{secured.sasl_ssl} refuses user ragtide-worker with SCRAM-SHA-512" in without_secrets(lane)
     assert lane.traces() == []
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from evaluators.errors import ConfigError
-from stream.configuration.names import variable_of
-from stream.configuration.sections import TelemetrySettings
-from stream.settings import MASK, entries, load
-from stream.telemetry import logs
+from ragtide.evaluators.errors import ConfigError
+from ragtide.stream.settings.environment import variable_of
+from ragtide.stream.settings.loader import MASK, entries, load
+from ragtide.stream.settings.sections import TelemetrySettings
+from ragtide.stream.telemetry import logs
 
 USER = {"sasl_username": "u", "sasl_password": "p4ss"}
 TOKEN = {
@@ -98,13 +98,13 @@ def test_the_password_is_not_in_the_log_at_its_loudest() -> None:
     """aiokafka writes every request at DEBUG, that of the password among them."""
     root, out = logging.getLogger(), StringIO()
     names = ("aiokafka.conn", "evaluators", "sinks", "drift", "dashboards", "stream")
-    loud = ("stream.kafka.app", "stream.kafka.consumer_thread", "stream.kafka.driver")
+    loud = ("ragtide.stream.kafka.app", "ragtide.stream.kafka.consumer_thread", "ragtide.stream.kafka.driver")
     before = [(logger, logger.level) for logger in map(logging.getLogger, (None, *names, *loud))]
     handlers = list(root.handlers)
     try:
         logs.configure(TelemetrySettings(log_level="DEBUG"), out)
         logging.getLogger("aiokafka.conn").debug("Request: SaslAuthenticateRequest_v1(sasl_auth_bytes=b'u\\0p4ss')")
-        logging.getLogger("some_plugin").debug("this")
+        logging.getLogger("ragtide.stream.somewhere").debug("this")
     finally:
         root.handlers[:] = handlers
         for logger, level in before:

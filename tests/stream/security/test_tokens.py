@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.errors import ConfigError, Transient
-from stream.configuration.sections import KafkaSettings
-from stream.kafka.client import client_options
-from stream.kafka.tokens import NoToken, TokenEndpoint
+from ragtide.evaluators.errors import ConfigError, Transient
+from ragtide.stream.kafka.client import client_options
+from ragtide.stream.kafka.tokens import NoToken, TokenEndpoint
+from ragtide.stream.settings.sections import KafkaSettings
 from tests.infra.ports import free_ports
 from tests.infra.secured_certificates import Certificates
 from tests.infra.secured_tokens import CLIENT, SECRET, Answer, TokenServer
@@ -134,7 +134,7 @@ def test_while_the_endpoint_is_away_the_token_at_hand_goes_on_to_its_end(
         assert clock.now == 1109.0
         return _cause(caught.value)
 
-    with caplog.at_level(logging.WARNING, "stream.kafka.tokens"):
+    with caplog.at_level(logging.WARNING, "ragtide.stream.kafka.tokens"):
         error = asyncio.run(away())
     assert isinstance(error, Transient)
     assert str(error) == f"no token from {server.url} (kafka.sasl_oauthbearer_token_endpoint_url): status 503"

@@ -1,0 +1,42 @@
+"""How dashboards judge a metric: as the rules of the settings do, for every application alike."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ragtide.drift.rules.resolve import rule_of_every_app
+from ragtide.drift.settings import RuleSettings
+from ragtide.drift.windows.metrics import metrics_by_name
+from ragtide.evaluators.spec import Evaluator
+
+
+class RuleLine(NamedTuple):
+    """One metric's line between good and bad records, and how a time range is judged by it.
+
+    `limit` is the greatest good share of records on the wrong side of the line; None where the mean is judged. `edge`
+    is the bin of the line: records in bins further on its bad side are wrong.
+    """
+
+    metric: str
+    line: float
+    is_min: bool  # the line is the least good value, else the greatest
+    edge: int
+    limit: float | None
+    share: bool  # its values go from 0 to 1
+    own: bool  # windows have a number of their own, which no mean over records is
+
+
+def rule_lines(registry: Mapping[str, Evaluator], rules: RuleSettings) -> dict[str, RuleLine]:
+    """Every metric that a rule watches, by name. What settings say of one application or segment is left out."""
+    found: dict[str, RuleLine] = {}
+    for name, metric in metrics_by_name(registry).items():
+        rule = rule_of_every_app(metric, rules)
+        if rule is None:
+            continue
+        least = rule.min is not None and (rule.max is None or metric.metric.better == "higher")
+        line = rule.min if least else rule.max
+        if line is not None:
+            edge = metric.scale.bin(metric.scale.snap(line))
+            limit = {"any": 0.0, "share": rule.limit}.get(rule.kind)
+            share = (metric.metric.low, metric.metric.high) == (0.0, 1.0)
+            found[name] = RuleLine(name, line, least, edge, limit, share, rule.kind == "value")
+    return found

@@ -1,0 +1,186 @@
+"""Backtest anomaly detectors on past windows; problems stay in memory.
+
+Detector states start empty, and baselines are learned of the time before. The scanner goes through the interval hour by
+hour; problems are simulated after each tick and each day."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from ragtide.drift.anomalies.batch import BatchSnapshot, SeriesAlarm
+from ragtide.drift.anomalies.change_points import KINDS, ChangePointReporter
+from ragtide.drift.anomalies.daily_drift import KIND, DailyDriftReporter, DailyDriftTest, DriftResult
+from ragtide.drift.anomalies.references import ReferenceOverrides, load_overrides, problem_intervals
+from ragtide.drift.anomalies.scanner import Progress, Scanner, ScanResult
+from ragtide.drift.anomalies.state_store import InMemoryStateStore
+from ragtide.drift.backtest.simulate import ProblemSimulation, SimulatedProblem
+from ragtide.drift.leadership import Term
+from ragtide.drift.problems.report import Detection, ProblemKey
+from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
+from ragtide.drift.stats import calendar
+from ragtide.drift.windows.segments import SegmentValues
+from ragtide.evaluators.spec import Evaluator
+from ragtide.sinks.clickhouse.database import Database
+
+
+@dataclass(slots=True)
+class ChangePointSimulation:
+    """Hears of ticks in order of time."""
+
+    reporter: ChangePointReporter
+    _simulations: dict[ProblemKey, ProblemSimulation[tuple[BatchSnapshot, SeriesAlarm]]] = field(default_factory=dict)
+
+    def observe(self, result: ScanResult, at: int) -> None:
+        """Of the series in alarm at the end of a tick, seconds since 1970, and of those that others are believed by."""
+        known = {
+            kind: {key for key, one in self._simulations.items() if one.kind == kind and one.is_active}
+            for kind in KINDS
+        }
+        found = self.reporter.alarms(result, known)
+        for key, alarm in found.items():
+            own = self.reporter.rules.of(key.app)
+            self._simulations.setdefault(key, ProblemSimulation(key, self.reporter.kind_of(key), own)).detect(at, alarm)
+        for key in self._simulations.keys() - found.keys():
+            self._simulations[key].clear(at)
+
+    def simulated_problems(self) -> Iterator[SimulatedProblem]:
+        """All that would have been told."""
+        for one in self._simulations.values():
+            yield from one.simulated_problems(lambda alarm: self.reporter.detection(*alarm))
+
+
+@dataclass(slots=True)
+class DailyDriftSimulation:
+    """Hears of looks in order of time; days that were over before the first one are not told."""
+
+    _simulations: dict[ProblemKey, ProblemSimulation[tuple[DriftResult, int]]] = field(default_factory=dict)
+    _last_day: int | None = None
+
+    def observe(self, reporter: DailyDriftReporter, result: ScanResult, at: int) -> None:
+        """Of a look that was at that time."""
+        day = reporter.last_complete_day(result)
+        if self._last_day is None or day <= self._last_day:
+            for one in self._simulations.values():
+                one.tick(at)
+        else:
+            self._compare(reporter, result, day, at)
+        self._last_day = max(day, self._last_day or day)
+
+    def _compare(self, reporter: DailyDriftReporter, result: ScanResult, day: int, at: int) -> None:
+        found = reporter.test.compare(result.snapshots, day)
+        drifted = reporter.drifted_by_key(found)
+        for key, one in drifted.items():
+            own = reporter.rules.of(key.app)
+            self._simulations.setdefault(key, ProblemSimulation(key, KIND, own)).detect(at, (one, day))
+        for key in self._simulations.keys() - drifted.keys():
+            if reporter.is_clear(key, result, found):
+                self._simulations[key].clear(at)
+            else:
+                self._simulations[key].tick(at)
+
+    def simulated_problems(self, reporter: DailyDriftReporter) -> Iterator[SimulatedProblem]:
+        """All that would have been told, in this one's words."""
+        for key, one in self._simulations.items():
+            yield from one.simulated_problems(partial(_detection, reporter, key))
+
+
+def _detection(reporter: DailyDriftReporter, key: ProblemKey, evidence: tuple[DriftResult, int]) -> Detection:
+    return reporter.detection(key, *evidence)
+
+
+NO_TERM = Term(0, calendar.utc(0))  # nothing that is told here is stored
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestContext:
+    """Bearings at a moment that is over: all lanes are closed up to it. Of each tick it keeps what matters to alarms.
+
+    `whole`: where alarms are believed by all series together, of those that are in none too.
+    """
+
+    database: Database
+    lanes: frozenset[str]
+    keep_all_series: bool
+    store: InMemoryStateStore = field(default_factory=InMemoryStateStore)
+    ticks: dict[int, list[BatchSnapshot]] = field(default_factory=dict)
+
+    def closed_until(self, now: datetime) -> Mapping[str, datetime]:
+        """Up to then."""
+        return dict.fromkeys(self.lanes, now)
+
+    def overrides(self, now: datetime) -> ReferenceOverrides:
+        """What people had said by then."""
+        return load_overrides(self.database, now)
+
+    def on_tick(self, seen: BatchSnapshot) -> None:
+        """Copied are series in alarm, or all of the batch where others count too."""
+        on = seen.batch.rows.state.alarms.on
+        if self.keep_all_series or seen.batch.key.is_rollout:
+            self.ticks.setdefault(seen.batch.processed_until, []).append(seen.subset(np.arange(len(on))))
+        elif on.any():
+            self.ticks.setdefault(seen.batch.processed_until, []).append(seen.subset(np.flatnonzero(on)))
+
+    def pop_results(self, first: int, until: int) -> dict[int, ScanResult]:
+        """Of each tick that ended in (first, until] what was kept; nothing is from then on."""
+        found = {}
+        for at, some in self.ticks.items():
+            if first < at <= until:
+                seen = tuple(one for one in some if not one.batch.key.is_rollout)
+                compared = tuple(one for one in some if one.batch.key.is_rollout)
+                found[at] = ScanResult(seen, 0, 0, compared)
+        self.ticks.clear()
+        return found
+
+
+def simulate_anomalies(
+    database: Database,
+    evaluators: Mapping[str, Evaluator],
+    settings: DriftSettings,
+    rules: RuleSettings,
+    windows: WindowSettings,
+    segments: SegmentValues,
+    first: int,
+    until: int,
+    progress: Progress,
+) -> Iterator[SimulatedProblem]:
+    """What would have been raised in (first, until], seconds since 1970; `progress` is told how many hours are done.
+
+    Of problems by which a history is no example those that were raised count, of people's words what was said by then.
+    """
+    lanes = frozenset(one.lane for one in evaluators.values())
+    past = BacktestContext(database, lanes, settings.fleet_run_days is not None)
+    scanner = Scanner(database, evaluators, windows, settings, past)
+    reporter = ChangePointReporter(database, rules, settings, scanner.monitored, segments, NO_TERM)
+    alarms, days = ChangePointSimulation(reporter), DailyDriftSimulation()
+
+    def daily(at: int) -> DailyDriftReporter:
+        known = DailyDriftTest(
+            database, problem_intervals(database), past.overrides(calendar.utc(at)), windows, settings
+        )
+        return DailyDriftReporter(
+            database, known, rules, scanner.monitored, segments, NO_TERM, scanner.checkpoint_interval_s
+        )
+
+    stops = hourly_stops(first, until, scanner.tick_s)
+    for done, (before, stop) in enumerate(pairwise(stops)):
+        result = scanner.run(calendar.utc(stop))
+        results = past.pop_results(before, stop)
+        for at in range(before + scanner.tick_s, stop + 1, scanner.tick_s):
+            alarms.observe(results.get(at, ScanResult((), 0, 0)), at)
+        days.observe(daily(stop), result, stop)
+        progress(done + 1, len(stops) - 1)
+    yield from alarms.simulated_problems()
+    yield from days.simulated_problems(daily(until))
+
+
+def hourly_stops(first: int, until: int, tick_s: int) -> Sequence[int]:
+    """The ends of whole hours in (first, until], seconds since 1970, and both ends, the first one twice: that look has
+    all before it.
+    """
+    begin, end = calendar.floor(first, tick_s), calendar.floor(until, tick_s)
+    hours = range(calendar.ceil(begin + 1, calendar.HOUR_S), end, calendar.HOUR_S)
+    return [begin, begin, *hours, end] if begin < end else []

@@ -1,0 +1,396 @@
+"""Backtest rules on the live windows of an interval, as they are stored now.
+
+Windows are evaluated at the moment at which they ended. Events and episodes stay in memory; nothing is written."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from ragtide.drift import sql
+from ragtide.drift.backtest.simulate import SimulatedProblem
+from ragtide.drift.detectors.arrays import Integers
+from ragtide.drift.leadership import Term
+from ragtide.drift.problems import evidence as facts
+from ragtide.drift.problems.evidence import BASELINE_INTERVALS, VerdictTotals
+from ragtide.drift.problems.model import EventRow, Problem
+from ragtide.drift.problems.report import Details, build_details
+from ragtide.drift.problems.rule_lifecycle import (
+    VERDICT_HORIZON,
+    RuleTransition,
+    build_rule_details,
+    end_event,
+    flap_timeout_event,
+    key_of_series,
+    kind_of,
+    next_event,
+    reported_until,
+    series_gone,
+    verdicts_needed,
+)
+from ragtide.drift.problems.store import fold
+from ragtide.drift.rules import queries
+from ragtide.drift.rules.evaluate import evaluate, sample_size, verdict_row
+from ragtide.drift.rules.evaluator_versions import VersionStart
+from ragtide.drift.rules.model import NO_RESULT, Rule, Series, Verdict, Window
+from ragtide.drift.rules.pooling import pool_forward
+from ragtide.drift.rules.queries import is_stale
+from ragtide.drift.rules.resolve import rules_for
+from ragtide.drift.settings import RuleSettings, WindowSettings
+from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows.segments import SegmentValues, load_segment_values
+from ragtide.sinks.clickhouse.database import Database
+
+
+@dataclass(slots=True)
+class VerdictHistory:
+    """Takes verdicts in order of time; `most` of the last good and of the last bad ones are remembered.
+
+    `first` is when the first one starts, `since` when the trouble began that verdicts are counted for (None: there is
+    none), `breached` how many did since then.
+    """
+
+    max_verdicts: int
+    first: datetime
+    since: datetime | None = None
+    _good: deque[Verdict] = field(init=False)
+    _bad: deque[Verdict] = field(init=False)
+    breach_count: int = 0
+    _samples: int = 0
+    _bad_records: int = 0
+    _baseline: float | None = None
+
+    def __post_init__(self) -> None:
+        self._good = deque(maxlen=self.max_verdicts + BASELINE_INTERVALS)
+        self._bad = deque(maxlen=self.max_verdicts)
+
+    def add(self, verdict: Verdict) -> None:
+        """The next one."""
+        (self._bad if verdict.breached else self._good).append(verdict)
+        if self.since is not None and verdict.start >= self.since:
+            self.breach_count += verdict.breached
+            self._samples += verdict.samples
+            self._bad_records += verdict.wrong
+
+    def count_from(self, since: datetime) -> None:
+        """Verdicts count from then on, those that are remembered among them."""
+        if since == self.since:
+            return
+        self.since = since
+        counted = [verdict for verdict in (*self._good, *self._bad) if verdict.start >= since]
+        self.breach_count = sum(verdict.breached for verdict in counted)
+        self._samples = sum(verdict.samples for verdict in counted)
+        self._bad_records = sum(verdict.wrong for verdict in counted)
+        before = [verdict for verdict in self._good if verdict.end <= since][-BASELINE_INTERVALS:]
+        total = sum(verdict.samples for verdict in before)
+        self._baseline = sum(verdict.value * verdict.samples for verdict in before) / total if before else None
+
+    def totals(self) -> VerdictTotals:
+        """What the verdicts that count say together; closed windows have all their records."""
+        return VerdictTotals(self._samples, self._bad_records, 0, self._baseline)
+
+    def recent(self, at: datetime) -> Sequence[Verdict]:
+        """In order of time, as the jobs remember them at that moment."""
+        recent = [*list(self._good)[-self.max_verdicts :], *self._bad]
+        return sorted((one for one in recent if one.end > at - VERDICT_HORIZON), key=lambda verdict: verdict.start)
+
+
+class RuleEvidence(NamedTuple):
+    """What an event of an episode rests on: the bad verdicts, since when they count, and what all since then say."""
+
+    bad_verdicts: tuple[Verdict, ...]
+    since: datetime
+    totals: VerdictTotals
+
+
+@dataclass(slots=True)
+class RuleSimulation:
+    """The same events as the jobs would write, at the moments at which windows end.
+
+    By episode: `evidence` is the last that was said of it, `breach_counts` how many stretches of windows breached since
+    it began.
+    """
+
+    series: Series
+    rule: Rule
+    settings: RuleSettings
+    episodes: Sequence[Problem] = ()
+    evidence: dict[int, RuleEvidence] = field(default_factory=dict)
+    breach_counts: dict[int, int] = field(default_factory=dict)
+    events: list[EventRow] = field(default_factory=list)
+    _histories: dict[str, VerdictHistory] = field(default_factory=dict)
+    _since: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether time alone may change something."""
+        return bool(self.episodes) and self.episodes[-1].state in ("pending", "open")
+
+    def observe(self, at: datetime, verdicts: Sequence[Verdict]) -> None:
+        """At that moment windows ended that were judged so.
+
+        Moments come in order; those without any verdict matter only while it `is_going`.
+        """
+        for verdict in verdicts:
+            if verdict.samples >= self.rule.min_sample:
+                self._history(verdict).add(verdict)
+        if not self._histories or not (self.is_open or any(verdict.breached for verdict in verdicts)):
+            return  # good windows change nothing where there is no trouble
+        recent = {
+            VersionStart(history.first.timestamp(), name): last
+            for name, history in self._histories.items()
+            if (last := history.recent(at))
+        }
+        event = next_event(self.series, self.rule, recent, self.episodes, self.settings, at, at, self._details, epoch=0)
+        if event is None and self.is_open:
+            event = flap_timeout_event(self.episodes[-1], self.settings, at, epoch=0)
+        if event is not None:
+            self._apply(event)
+        if self.is_open:
+            episode = self.episodes[-1].episode
+            self.breach_counts[episode] = self._histories[
+                self.evidence[episode].bad_verdicts[-1].fingerprint
+            ].breach_count
+
+    @property
+    def reported_until(self) -> datetime:
+        """The end of what was said last of the problem that is going on."""
+        return reported_until(self.episodes[-1].voices[kind_of(self.rule)])
+
+    def mark_stale(self, at: datetime) -> None:
+        """At that moment nothing had come of the series for so long that its problem, which is going on, is over."""
+        problem, kind = self.episodes[-1], kind_of(self.rule)
+        step = series_gone(kind, problem, self.settings.of(self.series.app), at, at)
+        event = (
+            flap_timeout_event(problem, self.settings, at, epoch=0)
+            if step is None
+            else end_event(problem, kind, step, epoch=0)
+        )
+        if event is not None:
+            self._apply(event)
+
+    def _history(self, verdict: Verdict) -> VerdictHistory:
+        if verdict.fingerprint not in self._histories:
+            self._histories[verdict.fingerprint] = VerdictHistory(
+                verdicts_needed([self.rule]), verdict.start, self._since
+            )
+        return self._histories[verdict.fingerprint]
+
+    def _details(self, series: Series, rule: Rule, step: RuleTransition) -> Details:
+        """Only what the life cycle asks for; descriptions are made once, at the end."""
+        self._since = step.since
+        for history in self._histories.values():
+            history.count_from(step.since)
+        self.evidence[step.transition.episode] = RuleEvidence(
+            step.breaching, step.since, self._histories[step.breaching[-1].fingerprint].totals()
+        )
+        span = {
+            "since": step.since.isoformat(),
+            "until": step.until.isoformat(),
+            "revision": step.breaching[-1].revision,
+        }
+        key = key_of_series(series, rule)
+        return build_details(kind_of(rule), key, rule.metric_ref, "", span, self.settings, rule_id=rule.rule_id)
+
+    def _apply(self, event: EventRow) -> None:
+        """An update takes the place of the one before: only the last one is ever asked for."""
+        if event.event == "updated" and self.events[-1].event == "updated":
+            self.events.pop()
+        self.events.append(event)
+        if event.event == "withdrawn":
+            self.events = [one for one in self.events if one.episode != event.episode]
+        self.episodes = fold(self.events)
+
+
+class _RecordTimes(NamedTuple):
+    """Starts of base windows with records, ascending: of an application's metric, and of each of its series."""
+
+    metric: Integers
+    series: Mapping[Series, Integers]
+
+
+@dataclass(slots=True)
+class LastSeenHistory:
+    """Reads base windows that start in [first, end), of an application's metric once, where something was silent."""
+
+    database: Database
+    base_s: int
+    first: int
+    end: int
+    _known: dict[tuple[str, str], _RecordTimes] = field(default_factory=dict)
+
+    def is_stale(self, series: Series, reported_until: datetime, at: datetime, after: timedelta) -> bool:
+        """Whether the jobs would have given it up at that moment, trouble of it being told until `reported_until`."""
+        if at - reported_until < after:
+            return False
+        key = (series.app, series.metric)
+        if key not in self._known:
+            self._known[key] = self._read(*key)
+        came = self._known[key]
+        nothing = np.empty(0, np.int64)
+        own = self._last_seen(came.series.get(series, nothing), at, reported_until)
+        return is_stale(own, self._last_seen(came.metric, at, own), at, after, VERDICT_HORIZON)
+
+    def _last_seen(self, starts: Integers, at: datetime, not_before: datetime) -> datetime:
+        """The start of the last of these windows that had ended by then; `least` where that is later."""
+        ended = int(np.searchsorted(starts, at.timestamp() - self.base_s, side="right"))
+        return max(not_before, datetime.fromtimestamp(int(starts[ended - 1]), UTC)) if ended else not_before
+
+    def _read(self, app: str, metric: str) -> _RecordTimes:
+        rows = self.database.rows(
+            f"SELECT {', '.join(Series._fields)}, arraySort(groupUniqArray(toUnixTimestamp(start))) AS starts "
+            f"FROM windows WHERE run_id = 'live' AND app = {sql.text(app)} AND metric = {sql.text(metric)} "
+            f"AND size_s = {self.base_s} AND applicable > 0 AND start >= toDateTime({self.first}, 'UTC') "
+            f"AND start < toDateTime({self.end}, 'UTC') GROUP BY {', '.join(Series._fields)}"
+        )
+        found = {Series(*(row[name] for name in Series._fields)): np.array(row["starts"], np.int64) for row in rows}
+        whole = np.unique(np.concatenate(list(found.values()))) if found else np.empty(0, np.int64)
+        return _RecordTimes(whole, found)
+
+
+_SERIES_PER_BATCH = 200  # that are looked at together, and more only where one metric has more
+_INTERVAL_S = 6 * 3600  # of which windows are held at a time
+
+
+def simulate_rules(
+    database: Database,
+    metrics: Mapping[str, MetricRef],
+    rules: RuleSettings,
+    windows: WindowSettings,
+    first: datetime,
+    until: datetime,
+) -> list[SimulatedProblem]:
+    """What these rules would have raised on windows inside [first, until), in order of opening; nothing is written.
+
+    Nothing is known of the time before, and no person's word. Of a trace that is deleted already nobody can tell that
+    it was there: severity is then by the share of the records that were judged.
+    """
+    base_s = windows.base_s
+    start = max(-(-int(first.timestamp()) // base_s) * base_s, 0)
+    end = int(until.timestamp()) // base_s * base_s
+    segments = load_segment_values(database, windows)
+    last_seen = LastSeenHistory(database, base_s, start, end)
+    found: list[SimulatedProblem] = []
+    for some in _batches(queries.series_in(database, metrics, base_s, start, end)):
+        simulations = _simulations(some, metrics, rules)
+        watched = [one for one in some if one.series in simulations]
+        begin = min((one.changed_from for one in watched), default=end)
+        for at in range(begin, end, _INTERVAL_S):
+            until_s = min(at + _INTERVAL_S, end)
+            by_series = queries.load_windows(database, metrics, base_s, at, watched, 0, until_s)
+            for simulation in (simulation for several in simulations.values() for simulation in several):
+                simulation.advance(database, segments, last_seen, by_series, range(at + base_s, until_s + 1, base_s))
+        found += [
+            problem
+            for several in simulations.values()
+            for simulation in several
+            for problem in _simulated_problems(database, simulation.simulation)
+        ]
+    return sorted(found, key=lambda one: (one.openings[0], one.problem_id))
+
+
+@dataclass(slots=True)
+class _SeriesSimulation:
+    """One rule's look at one series; by fingerprint the windows that wait to be pooled."""
+
+    simulation: RuleSimulation
+    fingerprints: list[str]
+    term: Term
+    _unpooled: dict[str, list[Window]] = field(default_factory=dict)
+
+    def advance(
+        self,
+        database: Database,
+        segments: SegmentValues,
+        last_seen: LastSeenHistory,
+        by_series: Mapping[tuple[Series, str], Sequence[Window]],
+        moments: range,
+    ) -> None:
+        """Judges what pools end at these moments, and lets them take their course."""
+        judged: dict[int, list[Verdict]] = {}
+        series, rule = self.simulation.series, self.simulation.rule
+        for fingerprint in self.fingerprints:
+            for window in self._pool(fingerprint, by_series.get((series, fingerprint), ())):
+                found = evaluate(database, rule, series, segments, window) or NO_RESULT
+                verdict = verdict_row(rule, series, fingerprint, window, found, self.term)
+                judged.setdefault(window.end, []).append(verdict)
+        for moment in moments:
+            at = datetime.fromtimestamp(moment, UTC)
+            if moment not in judged and self.simulation.is_open and self._is_stale(last_seen, at):
+                self.simulation.mark_stale(at)
+            elif moment in judged or self.simulation.is_open:
+                self.simulation.observe(at, judged.get(moment, ()))
+
+    def _is_stale(self, last_seen: LastSeenHistory, at: datetime) -> bool:
+        course = self.simulation
+        after = timedelta(seconds=course.settings.of(course.series.app).gone_after_s)
+        return last_seen.is_stale(course.series, course.reported_until, at, after)
+
+    def _pool(self, fingerprint: str, windows: Sequence[Window]) -> list[Window]:
+        rule = self.simulation.rule
+        waiting = [*self._unpooled.get(fingerprint, ()), *windows]
+        pooled = list(pool_forward(waiting, rule.min_sample, sample_size(rule)))
+        end = pooled[-1].end if pooled else 0
+        self._unpooled[fingerprint] = [window for window in waiting if window.start >= end]
+        return pooled
+
+
+def _batches(touched: Sequence[queries.ChangedSeries]) -> Iterator[list[queries.ChangedSeries]]:
+    """Series whose windows are read at once; all those of an app's metric, which share its part of the table."""
+    some: list[queries.ChangedSeries] = []
+    for _, alike in groupby(touched, key=lambda one: one.series[:3]):
+        some += alike
+        if len(some) >= _SERIES_PER_BATCH:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _simulations(
+    touched: Sequence[queries.ChangedSeries], metrics: Mapping[str, MetricRef], settings: RuleSettings
+) -> dict[Series, list[_SeriesSimulation]]:
+    fingerprints: dict[Series, list[str]] = {}
+    for one in touched:
+        fingerprints.setdefault(one.series, []).append(one.fingerprint)
+    term = Term(0, datetime.fromtimestamp(0, UTC))  # of nobody: its verdicts are stored nowhere
+    found = {}
+    for series, own in fingerprints.items():
+        rules: tuple[Rule, ...] = rules_for(series, metrics[series.metric], settings)
+        if rules:
+            found[series] = [_SeriesSimulation(RuleSimulation(series, rule, settings), own, term) for rule in rules]
+    return found
+
+
+def _simulated_problems(database: Database, course: RuleSimulation) -> Iterator[SimulatedProblem]:
+    for episode in course.episodes:
+        if episode.openings:
+            yield _simulated_problem(database, course, episode, course.evidence[episode.episode])
+
+
+def _simulated_problem(
+    database: Database, course: RuleSimulation, episode: Problem, problem: RuleEvidence
+) -> SimulatedProblem:
+    series, rule = course.series, course.rule
+    figures = facts.statistics(database, series, rule, problem.bad_verdicts, problem.since, problem.totals)
+    figures = figures if figures.traffic else replace(figures, traffic=figures.samples)
+    said = build_rule_details(series, rule, figures, problem.since, course.settings, {})
+    own = [event for event in course.events if event.episode == episode.episode]
+    return SimulatedProblem(
+        problem_id=episode.problem_id,
+        episode=episode.episode,
+        state=episode.state,
+        aspect=episode.aspect,
+        rule=rule.kind,
+        severity=said.severity,
+        description=said.description,
+        windows=course.breach_counts[episode.episode],
+        since=problem.since,
+        openings=[event.at for event in own if event.event in ("opened", "reopened")],
+        resolved_at=episode.resolved_at,
+        **series._asdict(),
+    )

@@ -1,0 +1,121 @@
+"""Which metrics of one run are worse than another's: each difference with its confidence, and all of them together."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ragtide.drift.compare.model import ChangeVerdict, CompareQuery, Comparison, MetricChange, VersionPair
+from ragtide.drift.compare.sums import FAILED, EvaluatorRun, MetricSums, evaluator_runs, incomplete_runs, metric_sums
+from ragtide.drift.stats.means import Difference, benjamini_hochberg, paired_difference, unpaired_difference
+from ragtide.drift.windows.metrics import MetricRef
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.database import Database
+
+
+def compare(database: Database, declared: Mapping[str, MetricRef], query: CompareQuery) -> Comparison:
+    """Every metric of both runs, by name; raises `ConfigError` for a run or a metric that is not there.
+
+    That an evaluator failed more often is a difference too: its line is `evaluator.(failed)`.
+    """
+    of_a, of_b = (evaluator_runs(database, query, run) for run in (query.run_a, query.run_b))
+    wanted = {name.partition(".")[0] for name in query.metrics}
+    both = [name for name in sorted(of_a.keys() & of_b.keys()) if not wanted or name in wanted]
+    changes = [
+        _change(name, found, of_a[name], of_b[name], declared, query)
+        for name in both
+        for found in metric_sums(database, query, name)
+        if (found.key and _is_selected(f"{name}.{found.key}", query.metrics))
+        or (not found.key and of_a[name].failed + of_b[name].failed)
+    ]
+    there = {change.metric for change in changes}
+    if absent := [name for name in query.metrics if name not in there and name not in both]:
+        raise ConfigError(
+            f"both runs lack {', '.join(absent)}; they share: {', '.join(sorted(of_a.keys() & of_b.keys()))}"
+        )
+    return Comparison(
+        metrics=tuple(_with_verdicts(changes, query)),
+        only_a=tuple(sorted(of_a.keys() - of_b.keys())),
+        only_b=tuple(sorted(of_b.keys() - of_a.keys())),
+        fingerprints={
+            name: VersionPair(of_a[name].fingerprints, of_b[name].fingerprints)
+            for name in both
+            if of_a[name].fingerprints != of_b[name].fingerprints
+        },
+        incomplete=incomplete_runs(database, (query.run_a, query.run_b)),
+    )
+
+
+def _is_selected(metric: str, names: Sequence[str]) -> bool:
+    return not names or metric in names or metric.partition(".")[0] in names
+
+
+def _change(
+    evaluator: str,
+    found: MetricSums,
+    of_a: EvaluatorRun,
+    of_b: EvaluatorRun,
+    declared: Mapping[str, MetricRef],
+    query: CompareQuery,
+) -> MetricChange:
+    pairs = found.differences.n
+    by_pairs = pairs > 0 and 2 * pairs >= min(found.a.n, found.b.n)
+    difference = _difference(found, by_pairs, 1 - query.alpha)
+    name = f"{evaluator}.{found.key or '(failed)'}"
+    known = declared.get(name)
+    return MetricChange(
+        metric=name,
+        better="lower" if found.key == FAILED else known.metric.better if known else None,
+        verdict="unknown",
+        method="paired" if by_pairs else "welch",
+        paired=pairs,
+        only_a=found.a.n - pairs,
+        only_b=found.b.n - pairs,
+        mean_a=_finite(found.pairs_a if by_pairs else found.a.mean),
+        mean_b=_finite(found.pairs_b if by_pairs else found.b.mean),
+        difference=difference.value,
+        low=difference.low,
+        high=difference.high,
+        p=difference.p,
+        p_adjusted=None,
+        coverage_a=_coverage(found.key, found.a.n, of_a),
+        coverage_b=_coverage(found.key, found.b.n, of_b),
+        moved=found.moved,
+    )
+
+
+def _difference(found: MetricSums, by_pairs: bool, confidence: float) -> Difference:
+    """Of the pairs, where at least half of the smaller run has a partner; else of all values as if none had."""
+    if by_pairs:
+        return paired_difference(found.differences, confidence)
+    return unpaired_difference(found.a, found.b, confidence) if found.a.n and found.b.n else Difference()
+
+
+def _finite(mean: float) -> float | None:
+    """None for the mean of nothing, and for one beyond what a double holds."""
+    return mean if math.isfinite(mean) else None
+
+
+def _coverage(key: str, scored: int, evaluated: EvaluatorRun) -> float | None:
+    applicable = scored + evaluated.failed
+    return scored / applicable if key != FAILED and applicable else None
+
+
+def _with_verdicts(changes: Sequence[MetricChange], query: CompareQuery) -> list[MetricChange]:
+    """With verdicts; what could not be told stays as it is."""
+    p_values = {change.metric: change.p for change in changes if change.p is not None}
+    of_all = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True))
+    return [
+        replace(change, p_adjusted=of_all[change.metric], verdict=_verdict(change, of_all[change.metric], query))
+        if change.metric in of_all
+        else change
+        for change in changes
+    ]
+
+
+def _verdict(change: MetricChange, p: float, query: CompareQuery) -> ChangeVerdict:
+    difference = change.difference or 0.0
+    if p > query.alpha or abs(difference) < query.min_change:
+        return "same"
+    if change.better is None:
+        return "differs"
+    return "better" if (difference > 0) == (change.better == "higher") else "worse"

@@ -1,0 +1,23 @@
+"""Which series of a fleet to believe, so that the whole fleet rarely raises a false alarm: e-BH (Wang and Ramdas 2022).
+
+For users who want a run length of all series together, where each series' own threshold bounds its own.
+"""
+
+import numpy as np
+
+from ragtide.drift.detectors.arrays import Flags, Floats
+from ragtide.drift.detectors.baseline import log_threshold
+
+
+def e_bh(log_e: Floats, size_s: int, run_length_days: float = 1.0) -> Flags:
+    """The k series [S] with the most evidence, k the largest with log M >= log(A S / k) for all of them.
+
+    A is the wanted run length of the fleet in windows.
+    """
+    series = len(log_e)
+    order = np.argsort(-log_e, kind="stable")
+    wanted = log_threshold(size_s, 1 / run_length_days) + np.log(series / np.arange(1, series + 1))
+    enough = np.flatnonzero(log_e[order] >= wanted)
+    found = np.zeros(series, dtype=bool)
+    found[order[: enough[-1] + 1 if len(enough) else 0]] = True
+    return found

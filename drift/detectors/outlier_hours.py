@@ -1,0 +1,137 @@
+"""Hours unlike all others in a history: incidents, which are left out, and hours of the week that always are so.
+
+An incident is farther than 6 robust sigmas from what all days but its own expect. Where every week is off at the same
+hour by 4 of them and in the same direction, the hour of the week has a level of its own (a job of Sunday nights), and
+only weeks that went more than twice as far as the nearest are incidents. Nor is what comes at the same hour on three
+days and on more than a quarter of the weekdays, of the weekends or of all days. Shapes as in `season`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragtide.drift.detectors import season
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers
+from ragtide.drift.detectors.season import HOURS, WEEKDAYS, Cells
+
+OUTLIER_SIGMAS = 6.0
+MAX_OUTLIERS = 0.15  # share of hours; beyond it they are how the series is
+_FREQUENT_DAYS, _FREQUENT_SHARE = 3, 0.25  # so many days, and more than this share of weekdays, weekends or all
+_FREQUENT_AT_ANY_HOUR = 0.2  # share of the days
+_WEEKLY_SIGMAS = 4.0  # of each week
+_MIN_WEEKS = 2
+_SIGMA_OF_MAD = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class OddHours:
+    """Incidents [S, D, 24], and hours of the week [S, 7, 24], from Monday on, that have a level of their own."""
+
+    outliers: Flags
+    weekly: Flags
+
+
+def find_odd_hours(cells: Cells, seasonal: bool, max_influence: Floats) -> OddHours:
+    """Incidents, in any channel, and the week's own hours; no incidents where there are many, or many at that hour.
+
+    Two passes, since odd hours have a part in the level that others are compared with in the first: after two odd
+    Sundays, Saturdays are odd too. `swing` [S, C]: by how much one record alone can move a sum; what one record
+    explains is neither.
+    """
+    present = cells.records > 0
+    odd = OddHours(np.zeros(present.shape, bool), np.zeros((len(present), WEEKDAYS, HOURS), bool))
+    for _ in range(2):
+        rest = _residuals(cells, cells.excluding(odd.outliers | odd.weekly[:, cells.weekdays]), seasonal)
+        noise = _noise(rest, cells.records, max_influence)
+        weekly = odd.weekly
+        if seasonal:
+            least = _WEEKLY_SIGMAS * noise
+            weekly = _beyond_chance(_weekly_hours(rest, least, present, cells), rest, least, present, cells)
+        usual = _nearest_week(rest, weekly, present, cells)
+        far = np.abs(rest - usual) > np.maximum(OUTLIER_SIGMAS * noise, np.abs(usual))
+        off = (far & present[:, None]).any(axis=1)
+        many = off.sum(axis=(1, 2)) > MAX_OUTLIERS * present.sum(axis=(1, 2))
+        odd = OddHours(off & ~many[:, None, None], weekly)
+    return OddHours(odd.outliers & ~_frequent_hours(odd.outliers, present, cells)[:, None], odd.weekly)
+
+
+def _frequent_hours(off: Flags, present: Flags, cells: Cells) -> Flags:
+    """Hours of the day [S, 24] that are off so often that it is how they are: a job that is not punctual. All of them,
+    where some hour or other is on so many days.
+    """
+    days, seen = (hours.any(axis=2).sum(axis=1) for hours in (off, present))
+    often = (days >= _FREQUENT_DAYS) & (days >= _FREQUENT_AT_ANY_HOUR * seen)
+    found = np.repeat(often[:, None], HOURS, axis=1)
+    weekend = cells.weekdays >= season.SATURDAY
+    for kind in (weekend, ~weekend, weekend | ~weekend):
+        days = off[:, kind].sum(axis=1)
+        found |= (days >= _FREQUENT_DAYS) & (days > _FREQUENT_SHARE * present[:, kind].sum(axis=1))
+    return found
+
+
+def _residuals(cells: Cells, kept: Cells, seasonal: bool) -> Floats:
+    """How far each cell [S, C, D, 24] lies from what the kept ones of other days expect."""
+    records = np.maximum(cells.records, 1.0)[:, None]
+    found = np.empty(cells.sums.shape)
+    for index, weekday in enumerate(cells.weekdays):
+        level = season.levels_without(kept, seasonal, index)[:, :, weekday * HOURS : (weekday + 1) * HOURS]
+        found[:, :, index] = cells.sums[:, :, index] / records[:, :, index] - level
+    return found
+
+
+def _noise(rest: Floats, records: Floats, max_influence: Floats) -> Floats:
+    """The robust sigma of cells [S, C, D, 24], or what one record alone can do."""
+    seen = np.broadcast_to((records > 0)[:, None], rest.shape)
+    sigma = _SIGMA_OF_MAD * season.median(np.abs(rest), seen)
+    return np.maximum(sigma[:, :, None, None], max_influence[:, :, None, None] / np.maximum(records, 1.0)[:, None])
+
+
+def _weekly_hours(rest: Floats, least: Floats, present: Flags, cells: Cells) -> Flags:
+    """Hours of the week [S, 7, 24] at which every week went farther than `least` [S, C, D, 24], in one direction."""
+    found = np.zeros((len(rest), WEEKDAYS, HOURS), bool)
+    for weekday in range(WEEKDAYS):
+        days = cells.weekdays == weekday
+        seen, of_day, far = present[:, None, days], rest[:, :, days], least[:, :, days]
+        up, down = (((way * of_day > far) | ~seen).all(axis=2) for way in (1, -1))
+        found[:, weekday] = ((up | down) & (seen.sum(axis=2) >= _MIN_WEEKS)).any(axis=1)
+    return found
+
+
+def _beyond_chance(weekly: Flags, rest: Floats, least: Floats, present: Flags, cells: Cells) -> Flags:
+    """Those of `weekly` [S, 7, 24] whose nearest week went farther than any other hour of most days: where hours are as
+    far off at any time of a fifth of the days, two weeks meet by chance.
+    """
+    far = np.abs(rest) / least * present[:, None]
+    other = np.where(weekly[:, None, cells.weekdays], 0.0, far).max(axis=(1, 3))
+    usual = nth_largest(other, frequent_days(np.asarray(present.any(axis=2))))
+    found = weekly.copy()
+    for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
+        days = cells.weekdays == weekday
+        nearest = np.where(present[:, None, days], far[:, :, days], np.inf).min(axis=2).max(axis=1)
+        found[:, weekday] &= nearest > usual[:, None]
+    return found
+
+
+def frequent_days(seen: Flags) -> Integers:
+    """On how many of the days [S, D] that were seen what happens at any time is how a series is."""
+    found: Integers = np.maximum(np.ceil(_FREQUENT_AT_ANY_HOUR * seen.sum(axis=-1)), _FREQUENT_DAYS).astype(np.int64)
+    return found
+
+
+def nth_largest(values: Floats, n: Integers) -> Floats:
+    """Along the last axis; 0 where there are fewer."""
+    ordered = -np.sort(-values, axis=-1)
+    found = np.take_along_axis(ordered, np.minimum(n, values.shape[-1])[..., None] - 1, axis=-1)[..., 0]
+    return np.where(n <= values.shape[-1], found, 0.0)
+
+
+def _nearest_week(rest: Floats, weekly: Flags, present: Flags, cells: Cells) -> Floats:
+    """How far the nearest week went in the week's own hours [S, C, D, 24]; 0 in all others."""
+    found = np.zeros(rest.shape)
+    for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
+        days = cells.weekdays == weekday
+        of_day = rest[:, :, days]
+        nearest = np.where(present[:, None, days], np.abs(of_day), np.inf).argmin(axis=2)[:, :, None]
+        least = np.take_along_axis(of_day, nearest, axis=2)
+        found[:, :, days] = np.where(weekly[:, None, None, weekday], least, 0.0)
+    return found

@@ -1,0 +1,205 @@
+"""State of a detector between windows: evidence, pooled windows and alarms; a run needs only the newest windows.
+
+A run over some windows and then over the next ones leaves, bit for bit, what one run over all of them leaves. Keep
+a copy of the state to go back to when late records revise windows: about 1 KB a series with two channels.
+
+An alarm opens by the evidence. It resolves when, in its direction, the mean residual of the last 12 updates is at most
+max(margin, half the estimated shift), for 12 updates running. Then the series' evidence starts again.
+Shapes: S series, C channels."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ragtide.drift.detectors import e_detector as evidence
+from ragtide.drift.detectors import e_detector as statistic
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
+from ragtide.drift.detectors.baseline import Baseline
+from ragtide.drift.detectors.e_detector import Evidence, Update
+
+ROLLING_UPDATES = 12  # updates
+
+
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    """Of each series [S]: whether it is in alarm, by which channel and direction, since which window, with what.
+
+    Sums since the onset; the last 12 settled residuals [S, 12] with how many there were; what is not settled yet; how
+    many updates running were good.
+    """
+
+    on: Flags
+    channel: Numbers
+    direction: Numbers
+    onset: Numbers
+    records: Floats
+    residual: Floats
+    expected: Floats
+    recent: Floats
+    settled: Numbers
+    waiting: Floats
+    waiting_residual: Floats
+    good: Numbers
+
+    @classmethod
+    def none(cls, series: int) -> "Alarms":
+        """Nothing is in alarm."""
+        kinds: dict[str, type] = {"on": np.bool_, "channel": np.int16, "direction": np.int8, "good": np.int8}
+        kinds |= {"onset": np.int32, "settled": np.int32}
+        shapes = {"recent": (series, ROLLING_UPDATES)}
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: np.zeros(shapes.get(name, (series,)), kinds.get(name, np.float64)) for name in names})
+
+    @property
+    def shift(self) -> Floats:
+        """The mean residual since the onset; 0 where nothing is in alarm."""
+        found: Floats = np.where(self.on, self.residual / np.where(self.records > 0, self.records, 1.0), 0.0)
+        return found
+
+
+def update_open(alarms: Alarms, update: Update, margin: Floats, settle: Floats) -> Flags:
+    """What an update does to alarms that are on, in place; series [S] whose alarm it resolved.
+
+    `margin` [S, C] in the unit of residuals; a residual is settled once it is of `settle` [S, C] records.
+    """
+    on = np.flatnonzero(alarms.on)
+    on = on[update.present[on, alarms.channel[on]]]
+    if not len(on):
+        return np.zeros(len(alarms.on), dtype=bool)
+    channel = alarms.channel[on]
+    records, residual = update.records[on, channel], update.residual[on, channel]
+    alarms.records[on] += records
+    alarms.residual[on] += residual
+    alarms.expected[on] += update.expected[on, channel]
+    alarms.waiting[on] += records
+    alarms.waiting_residual[on] += residual
+    _settle_residuals(alarms, on[alarms.waiting[on] >= settle[on, channel]], margin)
+    resolved = alarms.on & (alarms.good >= ROLLING_UPDATES)
+    alarms.on[resolved] = False
+    return resolved
+
+
+def _settle_residuals(alarms: Alarms, series: Numbers, margin: Floats) -> None:
+    mean = alarms.waiting_residual[series] / alarms.waiting[series]
+    alarms.recent[series, alarms.settled[series] % ROLLING_UPDATES] = mean
+    alarms.settled[series] += 1
+    alarms.waiting[series] = alarms.waiting_residual[series] = 0.0
+    direction = alarms.direction[series]
+    allowed = np.maximum(margin[series, alarms.channel[series]], direction * alarms.shift[series] / 2)
+    off = direction * alarms.recent[series].sum(axis=1) / ROLLING_UPDATES
+    near = (alarms.settled[series] >= ROLLING_UPDATES) & (off <= allowed)
+    alarms.good[series] = np.where(near, alarms.good[series] + 1, 0)
+
+
+def open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: float, active: Flags) -> None:
+    """Alarms of series [S] whose evidence reached the threshold, in place: by the alternative that explains most."""
+    series = np.flatnonzero(~alarms.on & (log_e >= threshold))
+    if not len(series):
+        return
+    log_m = np.where(active[series, :, None, None], evidence.log_m[series], statistic.NO_EVIDENCE)
+    best = np.unravel_index(log_m.reshape(len(series), -1).argmax(axis=1), log_m.shape[1:])
+    alarms.on[series] = True
+    alarms.channel[series] = best[0]
+    alarms.direction[series] = 1 - 2 * best[1]
+    at = (series, *best)
+    alarms.onset[series] = evidence.onset[at]
+    alarms.records[series] = evidence.records[at]
+    alarms.residual[series] = evidence.residual[at]
+    alarms.expected[series] = evidence.expected[at]
+    alarms.recent[series] = 0.0
+    for counter in (alarms.settled, alarms.waiting, alarms.waiting_residual, alarms.good):
+        counter[series] = 0
+
+
+VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Windows that wait for more records: the first of them, records and sums of their squares, sums; all [S, C].
+
+    `variance`: the sum of records times how many times the usual variance theirs is.
+    """
+
+    first: Numbers
+    records: Floats
+    squares: Floats
+    residual: Floats
+    expected: Floats
+    variance: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Of each series: evidence, alarms, what is pooled, and up to when its windows were looked at [S] (seconds)."""
+
+    evidence: Evidence
+    alarms: Alarms
+    pool: Pool
+    until: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What to tell of each series now, all [S]: in alarm, by which channel, up (1) or down (-1), since when (seconds).
+
+    `expected` and `observed` are means over the records since the onset, `shift` is their difference, in the metric's
+    unit or as a share of records; all 0 without an alarm. `evidence`: log of the e-value.
+    """
+
+    alarm: Flags
+    channel: Numbers
+    direction: Numbers
+    onset: Integers
+    expected: Floats
+    observed: Floats
+    shift: Floats
+    evidence: Floats
+
+
+def start(baseline: Baseline) -> State:
+    """Nothing seen yet."""
+    channels, alternatives = baseline.shifts.shape[1:]
+    series = baseline.series
+    pool = Pool(np.zeros((series, channels), np.int32), *np.zeros((5, series, channels)))
+    until = np.full(series, np.iinfo(np.int64).min)
+    return State(Evidence.none(series, channels, alternatives), Alarms.none(series), pool, until)
+
+
+def status(baseline: Baseline, state: State) -> Status:
+    """The state in words of numbers."""
+    on = state.alarms.on
+    records = np.where(on & (state.alarms.records > 0), state.alarms.records, 1.0)
+    expected = np.where(on, state.alarms.expected / records, 0.0)
+    shift = state.alarms.shift
+    return Status(
+        alarm=on.copy(),
+        channel=np.where(on, state.alarms.channel, 0),
+        direction=np.where(on, state.alarms.direction, 0),
+        onset=np.where(on, state.alarms.onset.astype(np.int64) * baseline.size_s, 0),
+        expected=expected,
+        observed=expected + shift,
+        shift=shift,
+        evidence=evidence.log_e(state.evidence, baseline.active),
+    )
+
+
+def step(baseline: Baseline, state: State, update: Update) -> Floats:
+    """Evidence and alarms after an update, in place; the log e-values [S]."""
+    evidence.add(state.evidence, update)
+    resolved = update_open(state.alarms, update, baseline.near, baseline.settle)
+    if resolved.any():
+        evidence.reset(state.evidence, resolved)
+    log_e = evidence.log_e(state.evidence, baseline.active)
+    open_alarms(state.alarms, state.evidence, log_e, baseline.threshold, baseline.active)
+    return log_e
+
+
+def mark_processed(baseline: Baseline, state: State, windows: Integers) -> None:
+    """Mark windows as looked at. Raises `ValueError` where one was before, or is not on the baseline's grid."""
+    if (windows % baseline.size_s).any() or (np.diff(windows) != baseline.size_s).any():
+        raise ValueError(f"windows do not lie on a grid of {baseline.size_s} s")
+    if len(windows) and (state.until > windows[0]).any():
+        raise ValueError("windows were looked at before: go back to a state kept from before them")
+    if len(windows):
+        state.until[:] = windows[-1] + baseline.size_s

@@ -1,0 +1,171 @@
+"""Classifier two-sample test of questions (Lopez-Paz and Oquab 2017): do two samples differ, and by how much? Pure.
+
+A logistic regression learns to tell new questions from old ones by their vectors, and is asked of questions that it did
+not learn from. The area under its ROC curve is how often it tells a new one from an old one: half of the time where
+both are asked alike. The same question is never both learned from and asked of, however often users asked it.
+
+The variance of the area is DeLong's (1988); questions that are the same are one piece of evidence and no more, so that
+what they add is summed first (Obuchowski 1997)."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers
+from ragtide.evaluators.spec import Vectors
+
+
+class Auc(NamedTuple):
+    """The area, and its standard error; infinite where all of a sample are the same question."""
+
+    value: float
+    error: float
+
+
+def auc(new: Floats, old: Floats, same_new: Integers, same_old: Integers) -> Auc:
+    """How far `new` [n] lies above `old` [m], neither of them empty; the same number in `same_*`: the same question."""
+    above = (
+        (_count_below(old, new) + _count_below(old, new, "right")) / 2 / len(old)
+    )  # of each new one: the old ones below it
+    under = 1 - (_count_below(new, old) + _count_below(new, old, "right")) / 2 / len(new)
+    value = float(above.mean())
+    if min(len(np.unique(same_new)), len(np.unique(same_old))) < 2:
+        return Auc(value, math.inf)
+    questions, place = np.unique(np.concatenate([same_new, same_old]), return_inverse=True)
+    of_new = np.bincount(place[: len(new)], above - value, len(questions)) / len(new)
+    of_old = np.bincount(place[len(new) :], under - value, len(questions)) / len(old)
+    variance = _sample_correction(same_new) * float(of_new @ of_new) + _sample_correction(same_old) * float(
+        of_old @ of_old
+    )
+    variance += 2 * _sample_correction(questions) * float(of_new @ of_old)
+    return Auc(value, math.sqrt(max(variance, 0.0)))
+
+
+def _count_below(some: Floats, than: Floats, side: Literal["left", "right"] = "left") -> Integers:
+    return np.searchsorted(np.sort(some), than, side=side)
+
+
+def _sample_correction(same: Integers) -> float:
+    questions = len(np.unique(same))
+    return questions / (questions - 1)
+
+
+_MAX_STEPS = 50
+_CONVERGED = 1e-8  # largest move of a weight, relative to the largest weight or 1
+
+
+class LogisticModel(NamedTuple):
+    """log odds = x @ weights + intercept."""
+
+    weights: Floats
+    intercept: float
+
+    def log_odds(self, x: Floats) -> Floats:
+        """Of each row of x [n, dimension]."""
+        found: Floats = x @ self.weights + self.intercept
+        return found
+
+
+def fit_logistic(x: Floats, yes: Flags, penalty: float) -> LogisticModel:
+    """The line of least sum of log losses over x [n, dimension], plus penalty / 2 of the squared weights.
+
+    The intercept has no penalty, so some rows must say yes and some no.
+    """
+    rows = np.column_stack([x, np.ones(len(x))])
+    ridge = np.full(rows.shape[1], penalty)
+    ridge[-1] = 0.0
+    w = np.zeros(rows.shape[1])
+    loss = _loss(rows, yes, ridge, w)
+    for _ in range(_MAX_STEPS):
+        p = 1 / (1 + np.exp(-np.clip(rows @ w, -500, 500)))
+        curve = (rows * (p * (1 - p))[:, None]).T @ rows + np.diag(ridge)
+        step = np.linalg.solve(curve, rows.T @ (p - yes) + ridge * w)
+        while (better := _loss(rows, yes, ridge, w - step)) > loss and np.abs(step).max() > _CONVERGED:
+            step = step / 2
+        w, loss = w - step, better
+        if np.abs(step).max() <= _CONVERGED * max(1.0, np.abs(w).max()):
+            break
+    return LogisticModel(w[:-1], float(w[-1]))
+
+
+def _loss(rows: Floats, yes: Flags, ridge: Floats, w: Floats) -> float:
+    z = rows @ w
+    return float(np.logaddexp(0.0, np.where(yes, -z, z)).sum() + ridge @ w**2 / 2)
+
+
+MIN_QUESTIONS = 100  # questions of either sample
+_DIMENSIONS = 64  # in which the questions differ most: others are noise to learn
+_FOLDS = 5
+_PENALTY = 10.0
+_Z_95 = 1.959964  # standard errors of 95 %
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassifierTest:
+    """The held-out area, its standard error, and the log odds of each new question to be one [n] (NaN: not asked)."""
+
+    auc: float
+    error: float
+    log_odds: Floats
+
+    @property
+    def low(self) -> float:
+        """Of the interval of 95 %."""
+        return max(self.auc - _Z_95 * self.error, 0.0)
+
+    @property
+    def high(self) -> float:
+        """Of the interval of 95 %."""
+        return min(self.auc + _Z_95 * self.error, 1.0)
+
+
+def classifier_test(new: Vectors, old: Vectors, seed: int) -> ClassifierTest | None:
+    """How far apart the samples [n, dimension] and [m, dimension] are; None where that cannot be told.
+
+    The same vectors and seed have the same answer.
+    """
+    if min(len(new), len(old)) < MIN_QUESTIONS:
+        return None
+    x = _principal_components(np.concatenate([new, old]))
+    same = same_questions(np.concatenate([new, old]))
+    is_new = np.arange(len(x)) < len(new)
+    fold = (np.random.default_rng(seed).permutation(same.max() + 1) % _FOLDS)[same]
+    log_odds = np.full(len(x), np.nan)
+    parts: list[tuple[Auc, int]] = []
+    for number in range(_FOLDS):
+        held_out = fold == number
+        pairs = int((held_out & is_new).sum()) * int((held_out & ~is_new).sum())
+        if not pairs or is_new[~held_out].all() or not is_new[~held_out].any():
+            continue
+        log_odds[held_out] = fit_logistic(x[~held_out], is_new[~held_out], _PENALTY).log_odds(x[held_out])
+        mine, others = np.flatnonzero(held_out & is_new), np.flatnonzero(held_out & ~is_new)
+        parts.append((auc(log_odds[mine], log_odds[others], same[mine], same[others]), pairs))
+    return _combine(parts, log_odds[: len(new)])
+
+
+def same_questions(vectors: Vectors) -> Integers:
+    """A number for each vector [n]; those that are the same have the same."""
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault(vector.tobytes(), len(numbers)) for vector in vectors], np.int64)
+
+
+def _combine(parts: list[tuple[Auc, int]], log_odds: Floats) -> ClassifierTest | None:
+    """The mean over folds by their pairs (LeDell, Petersen and van der Laan 2015): none shares a question."""
+    pairs = sum(number for _, number in parts)
+    if not pairs or not all(math.isfinite(one.error) for one, _ in parts):
+        return None
+    value = sum(one.value * number for one, number in parts) / pairs
+    error = math.sqrt(sum((one.error * number) ** 2 for one, number in parts)) / pairs
+    return ClassifierTest(value, error, log_odds)
+
+
+def _principal_components(vectors: Vectors) -> Floats:
+    """Along the directions of greatest variance, scaled so that a number's mean square is 1."""
+    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+    directions = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :_DIMENSIONS]
+    seen = centred @ directions
+    scale = math.sqrt(float((seen**2).mean()))
+    found: Floats = seen / scale if scale > 0 else seen
+    return found

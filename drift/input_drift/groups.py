@@ -1,0 +1,67 @@
+"""Groups of questions that mean much the same: spherical k-means over a reference (Dhillon and Modha 2001). Pure.
+
+Every question of the reference is in a group; one asked later is in the nearest, or in none where it lies further from
+its middle than nearly all of the reference do. So the shares of the groups, with that of none, say what is asked, and
+what nobody asked before shows too.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragtide.drift.detectors.arrays import Floats, Integers
+from ragtide.drift.topics.model import centroid_of, cosines_of, min_cosine_of
+from ragtide.evaluators.spec import Vectors
+
+MAX_GROUPS = 12  # groups
+_MIN_SIZE = 50  # questions that a group has on average, at least
+_OUTLIER_SHARE = 0.01  # of the questions of a group: so many of the reference are of none
+_ROUNDS = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionGroups:
+    """Middles [k, dimension] of length 1, and the cosine [k] that a question needs to be of the group."""
+
+    centroids: Vectors
+    least_cosines: Floats
+
+    @property
+    def outlier(self) -> int:
+        """The number of those that are in no group."""
+        return len(self.centroids)
+
+    def assign(self, vectors: Vectors) -> Integers:
+        """The group of each question [n, dimension], from 0 on; `none` where it is too far from all."""
+        cosines = cosines_of(vectors, self.centroids)
+        nearest = cosines.argmax(axis=1)
+        reached = cosines[np.arange(len(nearest)), nearest] >= self.least_cosines[nearest]
+        return np.where(reached, nearest, self.outlier).astype(np.int64)
+
+
+def cluster(vectors: Vectors, seed: int) -> QuestionGroups:
+    """From one to a dozen groups of these questions [n, dimension]; the same for the same vectors and seed."""
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    centroids = _initial_centroids(
+        units, min(MAX_GROUPS, max(len(vectors) // _MIN_SIZE, 1)), np.random.default_rng(seed)
+    )
+    nearest = np.full(len(units), -1)
+    for _ in range(_ROUNDS):
+        before, nearest = nearest, cosines_of(units, centroids).argmax(axis=1)
+        if np.array_equal(before, nearest):
+            break
+        centroids = np.stack([centroid_of(units[nearest == one]) for one in np.unique(nearest)])
+    nearest = cosines_of(units, centroids).argmax(axis=1)
+    kept = np.unique(nearest)
+    least = [min_cosine_of(units[nearest == one], centroids[one], _OUTLIER_SHARE) for one in kept]
+    return QuestionGroups(centroids[kept], np.array(least))
+
+
+def _initial_centroids(units: Vectors, most: int, rng: np.random.Generator) -> Vectors:
+    """Questions far from each other, by lot (k-means++, Arthur and Vassilvitskii 2007)."""
+    chosen = [int(rng.integers(len(units)))]
+    distance = 1 - cosines_of(units, units[chosen])[:, 0]
+    while len(chosen) < most and (weights := np.maximum(distance, 0.0)).any():
+        chosen.append(int(rng.choice(len(units), p=weights / weights.sum())))
+        distance = np.minimum(distance, 1 - cosines_of(units, units[chosen[-1:]])[:, 0])
+    return units[chosen]

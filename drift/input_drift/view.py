@@ -1,0 +1,80 @@
+"""Views of question references for operators: the share of each group by hour, and what a pin covers."""
+
+from collections import Counter
+
+import numpy as np
+
+from ragtide.drift.anomalies.baseline_view import BaselineView, channel_views, describe_source
+from ragtide.drift.anomalies.pinning import SHORTFALLS, PinCoverage, describe_pin
+from ragtide.drift.anomalies.references import BaselinePin
+from ragtide.drift.detectors.baseline import WarmUp
+from ragtide.drift.input_drift import reference as memories
+from ragtide.drift.input_drift.messages import METRIC, group_label, key_of
+from ragtide.drift.input_drift.reference import TICK_QUESTIONS, TICK_S, Memory, ReferenceLearner, count_groups
+from ragtide.drift.input_drift.source import QuestionSource, QuestionStore
+from ragtide.drift.rules.model import Series
+from ragtide.drift.stats import calendar
+from ragtide.evaluators.errors import ConfigError
+from ragtide.sinks.clickhouse.database import Database
+
+
+def reference_views(
+    database: Database, questions: QuestionStore, app: str, environment: str | None
+) -> list[BaselineView]:
+    """Of each environment of an application; raises `ConfigError` where there is none."""
+    known = memories.load_states(database)
+    found = [source for source in known if source.app == app and environment in (None, source.environment)]
+    if not found:
+        raise ConfigError(
+            f"no questions of {app!r} are watched as {METRIC}: the job `questions` of `ragtide jobs` learns how they "
+            "are asked once a day's vectors are stored (privacy.store_embeddings)"
+        )
+    return [_view(questions, source, known[source]) for source in found]
+
+
+def _view(questions: QuestionStore, source: QuestionSource, memory: Memory) -> BaselineView:
+    reference, key = memory.reference, key_of(source)
+    since = memory.until - calendar.DAY_S
+    last = questions.sample(source, since, memory.until, TICK_S, TICK_QUESTIONS)
+    groups = reference.groups
+    of = groups.assign(last.vectors) if len(last.at) else np.empty(0, np.int64)
+    names = [f"share of {group_label(group, of, last.topics, groups)}" for group in range(groups.outlier + 1)]
+    ticks = count_groups(last, groups, np.arange(since, memory.until, TICK_S))
+    warming = WarmUp(int(reference.baseline.warming[0])).reason
+    return BaselineView(
+        series=Series(*(getattr(key, name) for name in Series._fields)),
+        rests_on=describe_source(reference.basis, is_used=True),
+        learned_at=calendar.utc(reference.learned),
+        warming=warming,
+        warm_at=None,
+        not_judged="" if warming else reference.baseline.days_not_judged()[0],
+        records=float(reference.baseline.records[0].max()),
+        in_alarm=memory.groups_in_alarm or memory.unlike,
+        channels=tuple(channel_views(names, reference.baseline, ticks)),
+    )
+
+
+def pin_coverage(database: Database, questions: QuestionStore, pin: BaselinePin) -> PinCoverage:
+    """Of how many environments of the application it is the reference; others are judged by their last days.
+
+    Raises `ConfigError` where nothing was asked in that time, or too little for every one that is watched.
+    """
+    rows = database.rows(
+        "SELECT count() AS n FROM embeddings WHERE run_id = {run:String} AND app = {app:String} AND is_deleted = 0 "
+        "AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')}",
+        {"run": pin.run_id, "app": pin.app, "since": pin.since, "until": pin.until},
+    )
+    if not rows[0]["n"]:
+        raise ConfigError(f"{describe_pin(pin)} has no vectors of questions of {pin.app} (privacy.store_embeddings)")
+    learner, found = ReferenceLearner(questions, history_days=1), Counter[str]()
+    for source, memory in memories.load_states(database).items():
+        if source.app == pin.app:
+            reference = learner.learn(source, memory.until, pin, pin.baseline_source, np.empty(0, np.int64))
+            warming = WarmUp.NO_RECORDS if reference is None else WarmUp(int(reference.baseline.warming[0]))
+            found[SHORTFALLS.get(warming, "")] += 1
+    coverage = PinCoverage(found.pop("", 0), dict(found.most_common()))
+    if coverage.series and not coverage.used_by:
+        raise ConfigError(
+            f"{describe_pin(pin)} is enough for nothing that is watched of {pin.app}: {coverage.shortfall}"
+        )
+    return coverage

@@ -1,0 +1,220 @@
+"""Read a random sample of a period's traces: failed metrics, vectors and traits of each.
+
+The question type is told by the first words of a question, in English, German, French and Spanish."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ragtide.drift import sql
+from ragtide.drift.insights.model import Period
+from ragtide.drift.rules.model import Rule
+from ragtide.drift.rules.queries import bound_parameters
+from ragtide.drift.text import scope_label
+from ragtide.drift.topics.model import SEGMENT
+from ragtide.drift.topics.source import ENCODED, decode_vectors
+from ragtide.evaluators.spec import Vectors
+from ragtide.sinks.clickhouse.database import Database
+
+OTHER = "other"
+_HEAD = 200  # characters in which the first words stand
+_MAX_WORDS = 6  # words of them that are looked at
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_PLEASE = re.compile(r"s['\u2019]il (?:vous|te) pla[iî]t|por favor")
+_SKIPPED = _words(
+    "please hi hello hey ok okay so and but also well bitte hallo und aber also na bonjour salut et mais alors "
+    "hola y pero entonces"
+)
+_PREPOSITIONS = _words(
+    "in at for to from with by on of about since until mit für von bei an auf zu seit bis über aus à de dans pour avec "
+    "depuis en par sur por para con desde hasta sobre a"
+)
+_WORDS = {
+    "who": "who whose whom wer wem wen wessen qui quién quien quiénes quienes",
+    "what": "what whats which welche welcher welches welchen welchem que quoi quel quelle quels quelles qu qué cuál "
+    "cual cuáles cuales worum woran womit wofür",
+    "when": "when wann quand cuándo cuando",
+    "where": "where wo woher wohin où dónde donde adónde",
+    "how": "how wie comment cómo como",
+    "how_many": "wieviel wieviele combien cuánto cuánta cuántos cuántas cuanto cuanta cuantos cuantas",
+    "why": "why warum wieso weshalb pourquoi",
+    "yes_no": "is are am were do does did can could will would shall should may might must has have had isn aren don "
+    "doesn didn won wouldn shouldn ist sind bin war waren hat haben kann können könnte darf dürfen muss müssen soll "
+    "sollte sollten wird werden würde gibt peut puis peux pouvez est sont ai as avons avez ont",
+    "command": "tell show list explain give find write summarize summarise translate compare describe create help make "
+    "define calculate suggest recommend erkläre erklär zeige zeig nenne liste schreibe finde gib beschreibe vergleiche "
+    "übersetze hilf explique expliquez montre montrez donne donnez écris écrivez décris décrivez traduis traduisez "
+    "résume résumez explica explique muestra muéstrame dime dame escribe traduce resume enumera",
+}
+_TYPE_OF = {word: kind for kind, words in _WORDS.items() for word in words.split()}
+_PHRASES = {
+    ("how", "many"): "how_many",
+    ("how", "much"): "how_many",
+    ("how", "come"): "why",
+    ("wie", "viel"): "how_many",
+    ("wie", "viele"): "how_many",
+    ("por", "qué"): "why",
+    ("por", "que"): "why",
+    ("est", "ce"): "yes_no",
+    ("can", "you"): "command",
+    ("could", "you"): "command",
+    ("would", "you"): "command",
+    ("will", "you"): "command",
+}
+# English "was" asks for yes or no, the German one for a thing: what follows it tells.
+_AFTER_WAS = _words("the it there this that he she a an my your his her our their any i you we they")
+TYPES = (*_WORDS, OTHER)
+
+
+def question_type(question: str) -> str:
+    """One of `TYPES`; `other` where the first words tell none."""
+    head = _PLEASE.sub(" ", question[:_HEAD].casefold())
+    words = [word for word in _WORD.findall(head)[:_MAX_WORDS] if word not in _SKIPPED]
+    if not words:
+        return OTHER
+    pair = (words[0], words[1] if len(words) > 1 else "")
+    if pair in _PHRASES:
+        return _PHRASES[pair]
+    if words[0] == "was":
+        return "yes_no" if pair[1] in _AFTER_WAS else "what"
+    if words[0] in _TYPE_OF:
+        return _TYPE_OF[words[0]]
+    if words[0] in _PREPOSITIONS:
+        asked = _TYPE_OF.get(pair[1], OTHER)
+        return OTHER if asked in ("yes_no", "command") else asked
+    return "yes_no" if question.lstrip().startswith("¿") else OTHER
+
+
+_PERIOD = "time >= {start:DateTime64(3, 'UTC')} AND time < {end:DateTime64(3, 'UTC')}"
+_APP_PERIOD = f"run_id = 'live' AND app = {{app:String}} AND {_PERIOD}"
+
+
+@dataclass(frozen=True, slots=True)
+class SampledTrace:
+    """One trace. `failed`: its quality metrics beyond their lines; `lot`: a number that has nothing to do with it."""
+
+    trace_id: str
+    sample_key: int
+    failed_metrics: tuple[str, ...]
+    traits: Mapping[str, str]  # topic, question type, model, prompt version and segments, where known
+    vector_row: int | None = None  # of the vectors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceSample:
+    """What was answered in one environment; `vectors` (float32 [n, dimension]) are of one encoder."""
+
+    app: str
+    environment: str
+    traces: Sequence[SampledTrace]
+    vectors: Vectors
+
+    @property
+    def label(self) -> str:
+        """Application and environment, in words."""
+        return scope_label(self.app, self.environment)
+
+
+def select_failed_metrics(rules: Mapping[str, Rule]) -> str:
+    """SELECT of environment, trace_id and `bad`, the metrics beyond the rules' lines, of live traces of a period.
+
+    It stands where `with_bounds` is said before; parameters are app, start and end.
+    """
+    return f"""
+        SELECT environment, trace_id, any(model) AS some_model, any(prompt_version) AS some_prompt,
+            any(segments) AS some_segments, groupArrayIf(metric, value < least[at] OR value > greatest[at]) AS bad
+        FROM (
+            SELECT environment, trace_id, model, prompt_version, segments, concat(evaluator, '.', key) AS metric, value,
+                indexOf(names, metric) AS at
+            FROM scores FINAL ARRAY JOIN mapKeys(metrics) AS key, mapValues(metrics) AS value
+            WHERE {_APP_PERIOD} AND status = 'scored'
+            AND evaluator IN {sql.texts(sorted({n.split(".")[0] for n in rules}))}
+        )
+        WHERE at > 0
+        GROUP BY environment, trace_id"""
+
+
+def with_bounds(rules: Mapping[str, Rule]) -> str:
+    """WITH that `select_failed_metrics` reads."""
+    names = sorted(rules)
+    least, greatest = ([repr(bound_parameters(rules[name])[side]) for name in names] for side in ("least", "greatest"))
+    return (
+        f"WITH {sql.array(map(sql.text, names), 'String')} AS names, {sql.array(least, 'Float64')} AS least, "
+        f"{sql.array(greatest, 'Float64')} AS greatest"
+    )
+
+
+def read_samples(
+    database: Database, app: str, rules: Mapping[str, Rule], period: Period, max_traces: int
+) -> list[TraceSample]:
+    """At most `most` scored traces of the app with their questions' vectors, by environment; the same each time."""
+    within: dict[str, Any] = {"app": app, "start": period.start, "end": period.end}
+    rows = database.rows(
+        f"{with_bounds(rules)} SELECT *, cityHash64(trace_id) AS lot FROM ({select_failed_metrics(rules)}) "
+        "ORDER BY lot, environment, trace_id LIMIT {most:UInt64}",
+        {**within, "most": max_traces},
+    )
+    if not rows:
+        return []
+    # Of other tables those with a lot as low: no list of ids goes back, and no join holds their vectors in memory.
+    in_sample = f"{_APP_PERIOD} AND cityHash64(trace_id) <= {{lot:UInt64}}"
+    within["lot"] = rows[-1]["lot"]
+    embedded = database.rows(
+        f"SELECT environment, trace_id, topic, model, {ENCODED} AS encoded FROM embeddings FINAL WHERE {in_sample}",
+        within,
+    )
+    questions = database.rows(
+        f"SELECT environment, trace_id, substringUTF8(ifNull(question, ''), 1, {_HEAD}) AS head "
+        f"FROM trace_texts FINAL WHERE {in_sample}",
+        within,
+    )
+    vectors = {(row["environment"], row["trace_id"]): row for row in embedded}
+    types = {
+        (row["environment"], row["trace_id"]): question_type(row["head"]) for row in questions if row["head"].strip()
+    }
+    found = []
+    for environment in sorted({row["environment"] for row in rows}):
+        here = [row for row in rows if row["environment"] == environment]
+        found.append(_sample(app, environment, here, vectors, types))
+    return found
+
+
+def _sample(
+    app: str,
+    environment: str,
+    rows: Sequence[Mapping[str, Any]],
+    vectors: Mapping[tuple[str, str], Mapping[str, Any]],
+    types: Mapping[tuple[str, str], str],
+) -> TraceSample:
+    encoders = [
+        vectors[environment, row["trace_id"]]["model"] for row in rows if (environment, row["trace_id"]) in vectors
+    ]
+    encoder = max(sorted(set(encoders)), key=encoders.count, default="")
+    answered: list[SampledTrace] = []
+    encoded: list[str] = []
+    for row in rows:
+        at = (environment, row["trace_id"])
+        own = vectors.get(at)
+        traits = {
+            **{name: value for name, value in row["some_segments"].items() if name != SEGMENT},
+            "model": row["some_model"],
+            "prompt_version": row["some_prompt"],
+            "question_type": types.get(at, ""),
+            SEGMENT: own["topic"] if own else row["some_segments"].get(SEGMENT, ""),
+        }
+        vector_row = None
+        if own and own["model"] == encoder:
+            vector_row = len(encoded)
+            encoded.append(own["encoded"])
+        known = {name: value for name, value in traits.items() if value}
+        answered.append(SampledTrace(row["trace_id"], row["lot"], tuple(sorted(row["bad"])), known, vector_row))
+    return TraceSample(app, environment, answered, decode_vectors(encoded) if encoded else np.zeros((0, 0), np.float32))

@@ -1,0 +1,70 @@
+"""Every run of a job is recorded; the last success of each is the sign of life that an alert in Grafana reads."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from ragtide.drift.leadership import Term
+from ragtide.sinks.clickhouse.database import Database
+
+_LONGEST_WHY = 500  # characters
+
+
+class StopRequested(Exception):
+    """The process was asked to end and the job left off: neither done nor failed. Its next run goes on from there."""
+
+
+class RunResult(NamedTuple):
+    """How much a run read (windows, series, records, runs, disks …) and raised (events, insights, messages)."""
+
+    read: int
+    raised: int
+
+
+class JobRun(NamedTuple):
+    """Table `job_history`. `started_at` by the server's clock; `failed` says why it did, empty where it did not.
+
+    `read` and `raised` are of runs that did not fail.
+    """
+
+    job: str
+    epoch: int
+    started_at: datetime
+    took_s: float
+    failed: str = ""
+    read: int | None = None
+    raised: int | None = None
+
+    @property
+    def finished_at(self) -> datetime:
+        """When it was done, or raised."""
+        return self.started_at + timedelta(seconds=self.took_s)
+
+
+class _Success(NamedTuple):
+    """Table `job_runs`: the last success of each job, at the server's time."""
+
+    job: str
+    epoch: int
+
+
+def record_run(database: Database, job: str, term: Term, started: datetime, took_s: float, result: RunResult) -> None:
+    """Say that the job was done; raises `Transient` where the database is away."""
+    database.insert("job_history", [JobRun(job, term.epoch, started, took_s, "", result.read, result.raised)])
+    database.insert("job_runs", [_Success(job, term.epoch)])
+
+
+def record_failure(database: Database, job: str, term: Term, started: datetime, took_s: float, why: str) -> None:
+    """Say that the job failed; `why` quotes no trace and is not empty. Raises `Transient` as `record_run` does."""
+    database.insert("job_history", [JobRun(job, term.epoch, started, took_s, why[:_LONGEST_WHY])])
+
+
+def load_runs(database: Database, since: datetime, job: str = "", *, failed: bool = False, most: int) -> list[JobRun]:
+    """The newest `most` runs of each job, or of this one, or those that failed; newest first."""
+    rows = database.rows(
+        f"SELECT {', '.join(JobRun._fields)} FROM job_history FINAL "
+        "WHERE started_at >= {since:DateTime64(3, 'UTC')} AND ({job:String} = '' OR job = {job:String}) "
+        f"{'AND notEmpty(failed) ' if failed else ''}"
+        "ORDER BY started_at DESC, job LIMIT {most:UInt32} BY job",
+        {"since": since, "job": job, "most": most},
+    )
+    return [JobRun(**row) for row in rows]

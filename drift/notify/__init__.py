@@ -1,0 +1,1 @@
+"""Problem events -> outbox -> Grafana annotations, exactly once in effect."""

@@ -1,0 +1,182 @@
+"""Deliver problem events to Grafana as annotations, exactly once in effect.
+
+A message is stored in the outbox before it is sent and marked afterwards. Whoever finds one unmarked looks in Grafana
+for the episode's tag before it adds anything, so a crash or a second leader adds nothing twice. While Grafana is away,
+it is tried at growing intervals; so is a message that fails although Grafana answers."""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ragtide.drift.notify import outbox
+from ragtide.drift.notify.messages import enqueue
+from ragtide.drift.notify.outbox import Backlog, Message
+from ragtide.evaluators.errors import RagtideError, Refused, Transient
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.grafana import GrafanaGateway
+
+logger = logging.getLogger(__name__)
+
+_MAX_FAILED = 3  # messages on which Grafana fails though it answers, before the others wait for the next run
+
+
+@dataclass(slots=True)
+class DeliveryResult:
+    """How many messages were sent in this run: problems opened and closed, and messages that Grafana refused.
+
+    `failed` are ids of those on which it failed though it answers; `attempted` were taken up, whatever came of them.
+    """
+
+    opened: int = 0
+    closed: int = 0
+    refused: int = 0
+    failed: list[str] = field(default_factory=list)
+    attempted: int = field(default=0, compare=False)
+
+
+def deliver(
+    database: Database,
+    grafana: GrafanaGateway,
+    epoch: int,
+    clock: Callable[[], datetime],
+    backing_off: Collection[str] = (),
+) -> DeliveryResult:
+    """Every event of a problem that is not muted is in Grafana afterwards, in the order in which they happened.
+
+    The oldest `outbox.MOST` where there are more; the next run goes on. What Grafana refuses for its content is set
+    aside with its reason and holds nothing back. A message on which it fails though it answers, and those of `resting`
+    (ids), which are not tried, hold back what is to be told of the same episode alone. Does nothing where a newer
+    leader than `epoch` was elected. Raises `Transient` or `ConfigError` where Grafana or the database is away or
+    refuses us; what is left is sent by the next run.
+    """
+    enqueue(database, epoch, clock())
+    result = DeliveryResult()
+    blocked: set[str] = set()  # episodes of which something earlier is to be told first
+    for message in outbox.pending(database):
+        if message.thread in blocked or message.message_id in backing_off:
+            blocked.add(message.thread)
+            continue
+        if _is_superseded(database, epoch):
+            logger.info("announcements: epoch %d is over; a newer leader goes on", epoch)
+            break
+        result.attempted += 1
+        try:
+            external_id = _send(grafana, message)
+        except Transient as error:
+            outbox.mark(database, message, epoch, "pending", why=str(error))
+            if not _answers(grafana):
+                raise
+            logger.warning("announcements: %s of problem %s waits: %s", message.action, message.thread, error)
+            result.failed.append(message.message_id)
+            blocked.add(message.thread)
+            if len(result.failed) == _MAX_FAILED:
+                break
+            continue
+        except Refused as error:
+            logger.error("announcements: %s of problem %s is given up: %s", message.action, message.thread, error)
+            outbox.mark(database, message, epoch, "refused", why=str(error))
+            result.refused += 1
+            continue
+        outbox.mark(database, message, epoch, "sent", external_id=external_id)
+        result.opened += message.action == "open"
+        result.closed += message.action == "close"
+    return result
+
+
+def _send(grafana: GrafanaGateway, message: Message) -> str:
+    """Bring the episode's one annotation to how it should look; its id, empty where a person took it away."""
+    found = [each.id for each in grafana.find_annotations(message.identity)]
+    if found and grafana.patch_annotation(found[0], text=message.text, tags=message.tags, end=message.end):
+        _delete(grafana, found[1:])
+        return str(found[0])
+    if message.action != "open":
+        return ""
+    created = grafana.annotate(text=message.text, tags=message.tags, start=message.start, end=message.end)
+    # An old leader that does not know yet that it is none may have done the same between our two calls.
+    first, *duplicates = sorted({created, *(each.id for each in grafana.find_annotations(message.identity))})
+    _delete(grafana, duplicates)
+    return str(first)
+
+
+def _answers(grafana: GrafanaGateway) -> bool:
+    """Whether Grafana is there, and so what failed is of the message."""
+    try:
+        grafana.check()
+    except Transient:
+        return False
+    return True
+
+
+def _delete(grafana: GrafanaGateway, annotations: Iterable[int]) -> None:
+    for annotation in annotations:
+        grafana.delete_annotation(annotation)
+
+
+def _is_superseded(database: Database, epoch: int) -> bool:
+    return int(database.rows("SELECT max(epoch) AS newest FROM leaders")[0]["newest"]) > epoch
+
+
+@dataclass(slots=True)
+class _Backoff:
+    """When a message is tried again, and how long it rests after that."""
+
+    retry_at: datetime
+    delays_s: Iterator[float]
+
+
+class DeliveryJob:
+    """Remembers from run to run when to ask again.
+
+    `measure` gets the backlog after each run; `delays` are the pauses in seconds, from the first failure on.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        grafana: GrafanaGateway,
+        measure: Callable[[Backlog], None],
+        delays: Callable[[], Iterator[float]],
+    ) -> None:
+        self._database = database
+        self._grafana = grafana
+        self._measure = measure
+        self._delays = delays
+        self._delays_s = delays()
+        self._retry_at: datetime | None = None
+        self._backoffs: dict[str, _Backoff] = {}  # by message id
+
+    def run(self, epoch: int, now: datetime) -> DeliveryResult:
+        """What waits is sent, and how much is left is measured. Raises as `deliver` does, `Transient` in a pause.
+
+        `now` is the server's time.
+        """
+        try:
+            if self._retry_at is not None and now < self._retry_at:
+                enqueue(self._database, epoch, now)
+                left_s = (self._retry_at - now).total_seconds()
+                raise Transient(f"announcements wait after a failure: Grafana is asked again in {left_s:.0f} s")
+            return self._send(epoch, now)
+        finally:
+            self._measure(outbox.backlog(self._database, now))
+
+    def _send(self, epoch: int, now: datetime) -> DeliveryResult:
+        backing_off = {message for message, backoff in self._backoffs.items() if now < backoff.retry_at}
+        try:
+            result = deliver(self._database, self._grafana, epoch, lambda: now, backing_off)
+        except RagtideError:
+            self._retry_at = now + timedelta(seconds=next(self._delays_s))
+            raise
+        self._delays_s, self._retry_at = self._delays(), None
+        self._backoffs = {message: self._backoffs[message] for message in backing_off} | self._backoffs_after(
+            result.failed, now
+        )
+        return result
+
+    def _backoffs_after(self, failed: Iterable[str], now: datetime) -> dict[str, _Backoff]:
+        pauses = {message: backoff.delays_s for message, backoff in self._backoffs.items()}
+        found = {}
+        for message in failed:
+            delays_s = pauses.get(message, self._delays())
+            found[message] = _Backoff(now + timedelta(seconds=next(delays_s)), delays_s)
+        return found

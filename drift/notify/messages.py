@@ -1,0 +1,208 @@
+"""What happened to problems as messages to Grafana, one per event, written down in table `outbox`.
+
+Opened, reopened and resolved say what they said then; joined, eased and explained change what is told of a problem that
+is open, to what holds now. A message has its event's id, so that it is written once.
+"""
+
+import hashlib
+import html
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from ragtide.drift import sql
+from ragtide.drift.notify import outbox
+from ragtide.drift.notify.outbox import GRAFANA, Action, Message
+from ragtide.drift.problems.inhibition import (
+    COINCIDENT,
+    INHIBITING_ASPECTS,
+    SEGMENT_ASPECTS,
+    group_key,
+    inhibited_by,
+    is_segment_of,
+    parent_id,
+)
+from ragtide.drift.problems.model import EventRow, Problem
+from ragtide.drift.problems.store import UNRESOLVED, latest_episodes, load_problems
+from ragtide.sinks.clickhouse.database import Database
+
+_ACTIONS: dict[str, Action] = {
+    "opened": "open",
+    "reopened": "open",
+    "joined": "update",
+    "eased": "update",
+    "explained": "update",
+    "resolved": "close",
+}
+_DETAIL_FIELDS = ("type", "severity", "description", "actions", "examples")
+MAX_AGE = timedelta(days=7)  # a Grafana that is configured later does not get years of history, only what is so still
+_OPENING_EVENTS = ("opened", "reopened")
+_LONGEST_TAG = 80  # bytes; Grafana takes 100 a tag, and 500 for all tags of an annotation
+_LONGEST_GROUP = _LONGEST_TAG - len("group:")
+_DIGEST = 12
+_SHORTEST_REGION = timedelta(seconds=1)  # without an extent it is a point, and closing it would show nothing
+
+
+class _UnsentEvent(NamedTuple):
+    """An event that asks for a message and has none.
+
+    `is_known`: Grafana was told of its episode before; `is_old`: it waited for longer than `MAX_AGE`.
+    """
+
+    problem_id: str
+    episode: int
+    event_id: str
+    event: str
+    at: datetime
+    attributes: str
+    is_known: bool
+    is_old: bool
+
+
+def enqueue(database: Database, epoch: int, now: datetime) -> None:
+    """Of the events that ask for a message and have none yet, the oldest `outbox.MOST` have one, to be sent.
+
+    Those of muted problems wait until they are muted no more, and those of a problem that another one explains until
+    that one is resolved (`ragtide.drift.problems.inhibition`), of a segment for an hour longer: one that moved with the
+    whole and is back with it has none. But where an opening was told, its end is. Of what waited for longer than
+    `MAX_AGE` only what is so still has one: that a problem is open, and that one that was told is over.
+    """
+    unsent = _unsent(database, now)
+    if not unsent:
+        return
+    known = load_problems(database, ids={one.problem_id for one in unsent}, every_episode=True)
+    episodes = {(one.problem_id, one.episode): one for one in known}
+    muted = {one.problem_id for one in known if one.is_muted(now)}
+    inhibited_ids, coincident = (
+        _inhibited_ids(database, latest_episodes(known)),
+        _coincident_segments(database, known, now),
+    )
+    due = [
+        one
+        for one in unsent
+        if one.problem_id not in muted
+        and (one.is_known or not (one.problem_id in inhibited_ids or (one.problem_id, one.episode) in coincident))
+        and (not one.is_old or _still_current(one, episodes.get((one.problem_id, one.episode))))
+        and (_ACTIONS[one.event] != "update" or _still_current_update(one, episodes.get((one.problem_id, one.episode))))
+    ][: outbox.MOST]
+    if not due:
+        return
+    old = {one.event_id for one in due if one.is_old and one.event in _OPENING_EVENTS}
+    events = [
+        _with_details_of(event, episodes[event.problem_id, event.episode], event.event_id in old)
+        for event in _load_events(database, due)
+    ]
+    outbox.enqueue_messages(database, [message_of(event, now) for event in events], epoch)
+
+
+def _unsent(database: Database, now: datetime) -> list[_UnsentEvent]:
+    """The oldest first."""
+    rows = database.rows(
+        f"SELECT {', '.join(_UnsentEvent._fields[:-2])}, "
+        "concat(problem_id, ':', toString(episode)) IN (SELECT subject FROM outbox) AS is_known, "
+        "recorded_at < {since:DateTime64(3, 'UTC')} AS is_old FROM problem_events FINAL "
+        "WHERE event IN {events:Array(String)} AND (NOT is_old OR (event = 'resolved' AND is_known) "
+        f"OR (event IN {sql.texts(_OPENING_EVENTS)} AND {UNRESOLVED})) "
+        "AND concat({target:String}, ':', event_id) NOT IN (SELECT message_id FROM outbox) ORDER BY at, event_id",
+        {"events": list(_ACTIONS), "since": now - MAX_AGE, "target": GRAFANA},
+    )
+    return [_UnsentEvent(**row) for row in rows]
+
+
+def _inhibited_ids(database: Database, known: Mapping[str, Problem]) -> Collection[str]:
+    """Ids of those that are to be expected while another one is open."""
+    causes = {
+        one.problem_id: one for one in load_problems(database, states=("open",)) if one.aspect in INHIBITING_ASPECTS
+    }
+    return inhibited_by({**known, **causes}.values()) if causes else ()
+
+
+def _coincident_segments(database: Database, known: Sequence[Problem], now: datetime) -> Collection[tuple[str, int]]:
+    """Episodes of segments that are, or until they ended were, the same move as one of all traffic."""
+    of_segments = [(one, parent_id(one)) for one in known if one.segment and one.aspect in SEGMENT_ASPECTS]
+    if not of_segments:
+        return ()
+    wholes: dict[str, list[Problem]] = {}
+    for whole in load_problems(database, ids={id_ for _, id_ in of_segments}, every_episode=True):
+        wholes.setdefault(whole.problem_id, []).append(whole)
+    return {
+        (one.problem_id, one.episode)
+        for one, id_ in of_segments
+        for whole in wholes.get(id_, ())
+        if is_segment_of(whole, one) and (one.state == "resolved" or now - (whole.resolved_at or now) < COINCIDENT)
+    }
+
+
+def _still_current(one: _UnsentEvent, problem: Problem | None) -> bool:
+    if problem is None or one.event == "resolved":
+        return problem is not None and problem.resolved_at == one.at
+    return problem.state == "open" and one.at >= problem.openings_at[-1]
+
+
+def _still_current_update(one: _UnsentEvent, problem: Problem | None) -> bool:
+    """Whether what changed is so still: the problem is open, since no later time, and has no later cause."""
+    if problem is None or problem.state != "open":
+        return False
+    if one.event == "explained":
+        return bool(json.loads(one.attributes or "{}") == problem.cause)
+    return one.at >= problem.openings_at[-1]
+
+
+def _load_events(database: Database, some: Sequence[_UnsentEvent]) -> Iterator[EventRow]:
+    rows = database.rows(
+        f"SELECT {', '.join(EventRow._fields)} FROM problem_events FINAL "
+        "WHERE (problem_id, event_id) IN {events:Array(Tuple(String, String))} ORDER BY at, event_id",
+        {"events": [(one.problem_id, one.event_id) for one in some]},
+    )
+    return (EventRow(**row) for row in rows)
+
+
+def _with_details_of(event: EventRow, problem: Problem, is_old: bool) -> EventRow:
+    """The event with the cause beside its words; one that changes what is told, or is old, has those of the problem."""
+    if is_old or _ACTIONS[event.event] == "update":
+        details = {name: getattr(problem, name) for name in _DETAIL_FIELDS}
+        event = event._replace(**details, attributes=json.dumps(problem.attributes))
+    return event._replace(description=f"{event.description} {problem.explanation}".rstrip())
+
+
+def message_of(event: EventRow, now: datetime) -> Message:
+    """What an event asks for, written down now; the same event always asks for the same."""
+    attributes = json.loads(event.attributes or "{}")
+    action = _ACTIONS[event.event]
+    since = attributes.get("since")
+    start = min(datetime.fromisoformat(since) if since else event.at, event.at)
+    subject = f"{event.problem_id}:{event.episode}"
+    named = {"app": event.app, "environment": event.environment, "metric": event.metric}
+    named |= {"type": event.type, "severity": event.severity, "group": _shorten(group_key(event)), "id": subject}
+    tags = ["ragtide", "problem", *(_tag(name, value) for name, value in named.items() if value)]
+    return Message(
+        message_id=f"{GRAFANA}:{event.event_id}",
+        action=action,
+        thread=subject,
+        at=event.at,
+        start=start,
+        end=max(event.at, start + _SHORTEST_REGION),
+        text=_text(event),
+        tags=(*tags, *(["resolved"] if action == "close" else [])),
+        written_at=now,
+    )
+
+
+def _text(event: EventRow) -> str:
+    """For people. Grafana shows HTML: names that applications chose must not become some."""
+    lines = [f"{event.severity} {event.type}: {event.description}".strip(), *event.actions]
+    lines += [f"Examples: {', '.join(event.examples)}"] if event.examples else []
+    return "\n".join(html.escape(line, quote=False) for line in lines)
+
+
+def _shorten(group: str) -> str:
+    """The group, or what still tells it from every other one: routing compares the whole tag."""
+    if len(group.encode()) <= _LONGEST_GROUP:
+        return group
+    digest = hashlib.sha256(group.encode()).hexdigest()[:_DIGEST]
+    return f"{group.encode()[: _LONGEST_GROUP - _DIGEST - 1].decode(errors='ignore')}~{digest}"
+
+
+def _tag(name: str, value: str) -> str:
+    return f"{name}:{value}".encode()[:_LONGEST_TAG].decode(errors="ignore")

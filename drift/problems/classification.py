@@ -1,0 +1,95 @@
+"""Type, code and standards of a problem, as the AVID taxonomy and the compliance principles have them."""
+
+from collections.abc import Mapping
+
+from ragtide.drift.problems.model import Aspect, Kind
+from ragtide.drift.rules import model
+from ragtide.drift.windows.metrics import MetricRef
+from ragtide.evaluators.standards import ACCOUNTABLE_AND_TRANSPARENT, ONGOING_MONITORING
+
+_TYPE_OF_ASPECT: Mapping[Aspect, str] = {  # of level it is the kind or the metric that says
+    "coverage": "data_quality",
+    "missing": "data_quality",
+    "finding": "data_quality",
+    "inputs": "data_quality",
+    "flip": "robustness",
+    "inconsistency": "stability",
+    "error": "runtime",
+    "jobs": "runtime",
+    "storage": "storage",
+}
+_TYPE_OF_KIND: Mapping[str, str] = {
+    "flip": "robustness",
+    "inconsistency": "stability",
+    "coverage": "data_quality",
+    "missing_data": "data_quality",
+    "finding": "data_quality",
+    "input_drift": "data_quality",
+    "evaluator_error": "runtime",
+}
+_TYPE_OF_METRIC = {
+    "operations.latency_seconds": "efficiency",
+    "operations.time_to_first_token_seconds": "efficiency",
+    "operations.cost_usd": "cost",
+    "operations.input_tokens": "cost",
+    "operations.output_tokens": "cost",
+    "operations.error": "runtime",
+    "operations.empty_answer": "data_quality",
+    "operations.empty_contexts": "data_quality",
+}
+_TYPE_OF_EVALUATOR = {"sensitive_data_leakage": "security", "encoding_guardrail": "security"}
+_TYPE_OF_DOMAIN = {"retrieval": "retrieval", "privacy": "privacy", "fairness": "fairness"}
+_CODE_OF_KIND: Mapping[str, str] = {
+    "input_drift": "P0101 Data drift",
+    "drift": "P0102 Concept drift",
+    "change_point": "P0102 Concept drift",
+}
+_CODE_OF_TYPE = {
+    "security": "S0301 Information leak",
+    "privacy": "P0300 Privacy",
+    "fairness": "E0100 Bias/discrimination",
+    "accuracy": "P0204 Accuracy",
+    "retrieval": "P0204 Accuracy",
+    "robustness": "P0200 Model issues: ability for the AI to perform as intended",
+    "stability": "P0201 Resilience/stability",
+    "data_quality": "P0104 Data quality issues",
+    "efficiency": "P0203 Scaling",
+    "cost": "P0203 Scaling",
+    "storage": "P0203 Scaling",
+    "runtime": "P0203 Scaling",
+}
+_SCALING = "P0203 Scaling"  # figures of operations that drift are no scores, and none of their codes is of concepts
+_MISINFORMATION = ("hallucination", "groundedness", "faithfulness", "fact_check")  # in names of evaluators
+_TRANSPARENCY_KINDS = ("coverage", "missing_data", "evaluator_error")
+
+
+def type_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind, aspect: Aspect = "level") -> str:
+    """Of a problem; how it was found goes before what was measured. `metric` is None where it is of none."""
+    named = _TYPE_OF_ASPECT.get(aspect) or _TYPE_OF_KIND.get(kind)
+    if named is not None:
+        return named
+    if metric is None:
+        return "accuracy" if kind in _CODE_OF_KIND else "runtime"  # labels of answers that drift, or the system's own
+    named = _TYPE_OF_METRIC.get(metric.name) or _TYPE_OF_EVALUATOR.get(metric.evaluator.id)
+    return named or _TYPE_OF_DOMAIN.get(metric.evaluator.domain, "accuracy")
+
+
+def code_of(metric: MetricRef | None, type_: str, kind: Kind | model.WindowRuleKind = "threshold") -> str:
+    """The code of the AVID taxonomy and its words."""
+    if kind in _CODE_OF_KIND and _CODE_OF_TYPE[type_] != _SCALING:
+        return _CODE_OF_KIND[kind]
+    evaluator = "" if metric is None else metric.evaluator.id
+    if type_ == "security" and evaluator == "encoding_guardrail":
+        return "S0403 Adversarial example"
+    if type_ == "fairness" and metric is not None and "toxic" in metric.name:
+        return "E0301 Toxicity"
+    if type_ == "accuracy" and any(word in evaluator for word in _MISINFORMATION):
+        return "E0402 Generative misinformation"
+    return _CODE_OF_TYPE[type_]
+
+
+def standards_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind) -> tuple[str, ...]:
+    """What the evaluator serves, what every scheduled job serves, and what those serve that say a figure is missing."""
+    served = () if metric is None else metric.evaluator.standards
+    found = (ACCOUNTABLE_AND_TRANSPARENT,) if kind in _TRANSPARENCY_KINDS else ()
+    return tuple(dict.fromkeys((*served, ONGOING_MONITORING, *found)))

@@ -1,0 +1,189 @@
+"""What a problem tells beside its verdicts: the level before, the app's traffic, worst examples, why scores lack."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from ragtide.drift.problems.messages import Statistics
+from ragtide.drift.rules.kinds import record_source
+from ragtide.drift.rules.model import Rule, Series, Verdict
+from ragtide.drift.rules.queries import bound_parameters, has_class, out_of_bounds, record_query
+from ragtide.drift.windows.segments import SegmentValues
+from ragtide.sinks.clickhouse.database import Database
+
+_EXAMPLES = 10
+BASELINE_INTERVALS = 50  # that a baseline is the mean of
+_VERDICTS = """
+    FROM verdicts FINAL
+    WHERE run_id = 'live' AND rule_id = {rule:String} AND app = {app:String} AND environment = {environment:String}
+        AND metric = {metric:String} AND model = {model:String} AND segment = {segment:String}
+        AND segment_value = {segment_value:String} AND fingerprint = {fingerprint:String}"""
+_WINDOWS = """
+    FROM windows FINAL
+    WHERE run_id = 'live' AND app = {app:String} AND environment = {environment:String} AND metric = {metric:String}
+        AND model = {model:String} AND segment = '' AND start >= {since:DateTime64(3, 'UTC')}
+        AND start < {until:DateTime64(3, 'UTC')}"""
+
+
+class VerdictTotals(NamedTuple):
+    """What the verdicts since the trouble began count together, and the mean over the good stretches before.
+
+    `missing` of the wrong records stand in windows that are not closed.
+    """
+
+    samples: int
+    bad: int
+    missing: int
+    baseline: float | None
+
+
+def verdict_totals(
+    database: Database, series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime
+) -> VerdictTotals:
+    """As the stored verdicts have it; `stretch` are the bad ones since then, at least one."""
+    totals = database.rows(
+        f"SELECT sum(samples) AS n, sum(wrong) AS n_wrong, sumIf(wrong, revision = 0) AS n_missing {_VERDICTS} "
+        "AND start >= {since:DateTime64(3, 'UTC')}",
+        _verdict_parameters(series, rule, breaching, since),
+    )[0]
+    baseline = _baseline(database, series, rule, breaching, since)
+    return VerdictTotals(totals["n"], totals["n_wrong"], totals["n_missing"], baseline)
+
+
+def statistics(
+    database: Database, series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime, totals: VerdictTotals
+) -> Statistics:
+    """The numbers of a problem; `stretch` are the bad verdicts since then, at least one, `totals` what all say."""
+    weight = sum(v.samples for v in breaching)
+    value = sum(v.value * v.samples for v in breaching) / weight
+    until = max(v.end for v in breaching)
+    reasons: tuple[str, ...] = ()
+    if rule.kind == "coverage":
+        reasons = _reasons(database, series, since, until)
+        # A verdict on windows that are not closed: there is no row of these traces, neither scored nor failed.
+        reasons += (f"missing {totals.missing}",) if totals.missing else ()
+    return Statistics(
+        value=value if rule.kind != "any" else float(totals.bad),
+        threshold=breaching[-1].threshold,
+        baseline=totals.baseline,
+        effect_size=_effect_size(rule, value, totals.baseline),
+        samples=totals.samples,
+        bad=totals.bad,
+        traffic=traffic(database, series, since, until),
+        reasons=reasons,
+    )
+
+
+def traffic(database: Database, series: Series, since: datetime, until: datetime) -> int:
+    """Traces of the app, all models together."""
+    rows = database.rows(
+        "SELECT count() AS n FROM traces FINAL WHERE run_id = 'live' AND app = {app:String} "
+        "AND environment = {environment:String} AND time >= {since:DateTime64(3, 'UTC')} "
+        "AND time < {until:DateTime64(3, 'UTC')}",
+        {"app": series.app, "environment": series.environment, "since": since, "until": until},
+    )
+    return int(rows[0]["n"])
+
+
+def examples(
+    database: Database,
+    series: Series,
+    rule: Rule,
+    segments: SegmentValues,
+    since: datetime,
+    until: datetime,
+) -> tuple[str, ...]:
+    """Ids of traces on the wrong side, worst first; of coverage problems, of traces without a score, latest first."""
+    if rule.kind == "coverage":
+        return _examples_without_score(database, series, rule, since, until)
+    class_ = ""
+    if rule.kind == "value":
+        series, rule, class_ = record_source(series, rule)
+    records = record_query(series, segments, int(since.timestamp()), math.ceil(until.timestamp()))
+    worst_first = "metrics[{key:String}]" if rule.max is None else "-metrics[{key:String}]"
+    if rule.min is not None and rule.max is not None:  # the further beyond its line the worse
+        worst_first = "-greatest({least:Float64} - metrics[{key:String}], metrics[{key:String}] - {greatest:Float64})"
+    rows = database.rows(
+        f"SELECT trace_id FROM {records.rows} AND {out_of_bounds()} AND {has_class()} "
+        f"ORDER BY {worst_first}, time DESC, trace_id LIMIT {_EXAMPLES}",
+        records.parameters | bound_parameters(rule) | {"class": class_},
+    )
+    return tuple(row["trace_id"] for row in rows)
+
+
+def _examples_without_score(
+    database: Database, series: Series, rule: Rule, since: datetime, until: datetime
+) -> tuple[str, ...]:
+    """Those that failed or, where there are none, those that no row speaks of."""
+    parameters = {
+        "app": series.app,
+        "environment": series.environment,
+        "evaluator": rule.metric_ref.evaluator.id,
+        "model": series.model,
+        "since": since,
+        "until": until,
+    }
+    scope = (
+        "run_id = 'live' AND app = {app:String} AND environment = {environment:String} "
+        "AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')} AND model = {model:String}"
+    )
+    rows_of = f"scores FINAL WHERE {scope} AND evaluator = {{evaluator:String}}"
+    latest = f"ORDER BY time DESC, trace_id LIMIT {_EXAMPLES}"
+    rows = database.rows(f"SELECT trace_id FROM {rows_of} AND status = 'failed' {latest}", parameters)
+    unknown = f"trace_id NOT IN (SELECT trace_id FROM {rows_of})"
+    rows = rows or database.rows(f"SELECT trace_id FROM traces FINAL WHERE {scope} AND {unknown} {latest}", parameters)
+    return tuple(row["trace_id"] for row in rows)
+
+
+def prompt_versions(database: Database, series: Series, since: datetime, until: datetime) -> tuple[str, ...]:
+    """Those that the series' windows saw."""
+    rows = database.rows(
+        f"SELECT DISTINCT prompt_version {_WINDOWS} AND scored > 0 ORDER BY prompt_version",
+        _window_parameters(series, since, until),
+    )
+    return tuple(row["prompt_version"] for row in rows)
+
+
+def _baseline(
+    database: Database, series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime
+) -> float | None:
+    """The mean over the good stretches before."""
+    rows = database.rows(
+        "SELECT sum(value * samples) / sum(samples) AS level, sum(samples) AS n FROM ("
+        f"SELECT value, samples {_VERDICTS} AND NOT breached AND samples > 0 "
+        f"AND end <= {{since:DateTime64(3, 'UTC')}} ORDER BY end DESC LIMIT {BASELINE_INTERVALS})",
+        _verdict_parameters(series, rule, breaching, since),
+    )
+    return float(rows[0]["level"]) if rows[0]["n"] else None
+
+
+def _effect_size(rule: Rule, value: float, baseline: float | None) -> float | None:
+    """Cohen's h of two shares; of other numbers the relative change."""
+    if baseline is None or rule.kind == "any":
+        return None
+    if rule.kind in ("share", "coverage"):
+        return 2 * math.asin(math.sqrt(value)) - 2 * math.asin(math.sqrt(baseline))
+    return (value - baseline) / abs(baseline) if baseline else None
+
+
+def _reasons(database: Database, series: Series, since: datetime, until: datetime) -> tuple[str, ...]:
+    """Why records were not scored, the most frequent first, with counts."""
+    rows = database.rows(
+        f"SELECT kind, sum(n) AS total FROM (SELECT failures {_WINDOWS} "
+        "AND size_s = (SELECT min(size_s) FROM windows WHERE run_id = 'live' AND metric = {metric:String})) "
+        "ARRAY JOIN mapKeys(failures) AS kind, mapValues(failures) AS n "
+        "GROUP BY kind ORDER BY total DESC, kind LIMIT 5",
+        _window_parameters(series, since, until),
+    )
+    return tuple(f"{row['kind']} {row['total']}" for row in rows)
+
+
+def _verdict_parameters(series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime) -> dict[str, object]:
+    """Parameters of `_VERDICTS`, and `since`."""
+    return {**series._asdict(), "rule": rule.rule_id, "fingerprint": breaching[-1].fingerprint, "since": since}
+
+
+def _window_parameters(series: Series, since: datetime, until: datetime) -> dict[str, object]:
+    """Parameters of `_WINDOWS`, which asks for no segment."""
+    return {**series._asdict(), "since": since, "until": until}

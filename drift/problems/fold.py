@@ -1,0 +1,153 @@
+"""One episode of a problem, event by event, and what each kind says of it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from ragtide.drift.problems.model import EventRow, KindState, Problem, State
+from ragtide.drift.settings import SEVERITIES
+
+_STATE_AFTER: dict[str, State] = {"pending": "pending", "opened": "open", "reopened": "open", "resolved": "resolved"}
+_OPENING_EVENTS = ("opened", "reopened")
+_START_EVENTS = (*_OPENING_EVENTS, "joined")
+_END_EVENTS = ("eased", "resolved")
+JOB_EVENTS = (*_STATE_AFTER, "joined", "updated", "eased")  # events that an episode hears
+_OPENING = "opening"  # attribute of what explains: which one of the episode
+_KEY_FIELDS = ("problem_id", "episode", "app", "environment", "model", "aspect", "metric", "segment", "segment_value")
+_DETAIL_FIELDS = ("type", "severity", "code", "standards", "description", "attributes", "actions", "rule_id")
+_STATE_FIELDS = (
+    *("state", "openings", "openings_at", "opened_at", "resolved_at", "quiet_since"),
+    *("last_seen_at", "last_event_at", "acked_by", "accepted_by"),
+)
+
+
+class Mute(NamedTuple):
+    """A person's word on a problem, whichever its episode."""
+
+    by: str = ""
+    until: datetime | None = None
+
+
+@dataclass(slots=True)
+class _KindEvents:
+    """What is known of one kind in an episode; its `last` words are read only at the end."""
+
+    last: EventRow
+    order: int = 0  # of its last words among the episode's
+    active: bool = False
+    openings: int = 0
+    examples: Sequence[str] = ()
+
+    def apply(self, event: EventRow, order: int) -> None:
+        """Its next word."""
+        self.last, self.order = event, order
+        self.examples = event.examples or self.examples
+        if event.event in _START_EVENTS:
+            self.active = True
+            self.openings += 1
+        elif event.event in _END_EVENTS:
+            self.active = False
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Of those that hold the highest severity, then the one that spoke last."""
+        known = self.active and self.last.severity in SEVERITIES
+        return self.active, SEVERITIES.index(self.last.severity) + 1 if known else 0, self.order
+
+    def state(self) -> KindState:
+        """The whole."""
+        details = {name: getattr(self.last, name) for name in _DETAIL_FIELDS}
+        details |= {"attributes": json.loads(self.last.attributes or "{}"), "standards": tuple(self.last.standards)}
+        details |= {"actions": tuple(self.last.actions), "examples": tuple(self.examples)}
+        return KindState(kind=self.last.kind, at=self.last.at, holds=self.active, begun=self.openings, **details)
+
+
+@dataclass(slots=True)
+class Episode:
+    """What is known of one after some of its events."""
+
+    first: EventRow
+    openings_before: list[datetime]  # of the problem, all its episodes in turn
+    state: State = "pending"
+    event_count: int = 0
+    kinds: dict[str, _KindEvents] = field(default_factory=dict)
+    openings: int = 0
+    openings_at: tuple[datetime, ...] = ()
+    opened_at: datetime | None = None
+    resolved_at: datetime | None = None
+    quiet_since: datetime | None = None
+    last_seen_at: datetime = field(init=False)
+    last_event_at: datetime = field(init=False)
+    acked_by: str = ""
+    accepted_by: str = ""
+    explanations: dict[int, EventRow] = field(default_factory=dict)  # by the opening that it is about
+
+    def __post_init__(self) -> None:
+        self.last_seen_at = self.last_event_at = self.first.at
+        self.openings_at = tuple(self.openings_before)
+
+    def apply(self, event: EventRow) -> None:
+        """A job's word, or what follows from an acceptance."""
+        self.state = _STATE_AFTER.get(event.event, self.state)
+        self.last_event_at = event.at
+        self.event_count += 1
+        if event.kind not in self.kinds:
+            self.kinds[event.kind] = _KindEvents(event)
+        self.kinds[event.kind].apply(event, self.event_count)
+        if event.event not in _END_EVENTS:
+            self.last_seen_at = event.at
+        if event.event == "resolved":
+            self.resolved_at = event.at
+            for kind in self.kinds.values():
+                kind.active = False
+        if event.event in _OPENING_EVENTS:
+            self.opened_at, self.resolved_at = self.opened_at or event.at, None
+            self.openings += 1
+            self.openings_before.append(event.at)
+            self.openings_at = tuple(self.openings_before)
+        if event.event == "eased" and not any(kind.active for kind in self.kinds.values()):
+            self.quiet_since = event.at
+        elif event.event in (*_START_EVENTS, *_END_EVENTS):
+            self.quiet_since = None
+
+    def apply_operator(self, event: EventRow) -> None:
+        """A person's word on this episode, or why the metric moved."""
+        who = event.actor or "unknown"
+        match event.event:
+            case "acked":
+                self.acked_by = who
+            case "unacked":
+                self.acked_by = ""
+            case "accepted":
+                self.accepted_by, self.last_event_at = who, event.at
+            case "explained":
+                self.explanations[json.loads(event.attributes).get(_OPENING, 0)] = event
+
+    def problem(self, mute: Mute) -> Problem:
+        """The whole."""
+        voices = {name: kind.state() for name, kind in self.kinds.items()}
+        ranked = [voices[one.last.kind] for one in sorted(self.kinds.values(), key=_rank, reverse=True)]
+        own = {name: getattr(self, name) for name in _STATE_FIELDS}
+        where = {name: getattr(self.first, name) for name in _KEY_FIELDS}
+        details = {name: getattr(ranked[0], name) for name in _DETAIL_FIELDS}
+        why = self.explanations.get(self.openings)
+        return Problem(
+            **own,
+            **where,
+            **details,
+            voices=voices,
+            kinds=tuple(voices),
+            holding=tuple(kind for kind, kind_state in voices.items() if kind_state.holds),
+            examples=next((kind_state.examples for kind_state in ranked if kind_state.examples), ()),
+            first_seen_at=self.first.at,
+            muted_by=mute.by,
+            muted_until=mute.until,
+            explanation="" if why is None else why.description,
+            cause={} if why is None else json.loads(why.attributes),
+        )
+
+
+def _rank(kind: _KindEvents) -> tuple[bool, int, int]:
+    return kind.rank

@@ -1,0 +1,241 @@
+"""Record what checks report: problem keys, details, and the events that follow from them.
+
+A check brings its own evidence and hysteresis, and may report the same thing as often as it likes: a repeated report
+adds no event. Several kinds that detect the same key share one problem; it resolves when all of them have cleared."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from ragtide.drift.leadership import Term
+from ragtide.drift.problems.classification import code_of, standards_of, type_of
+from ragtide.drift.problems.model import Aspect, EventRow, Kind, Problem, problem_id
+from ragtide.drift.problems.remediation import actions_for
+from ragtide.drift.problems.store import fold, load_events, load_problems
+from ragtide.drift.problems.transitions import Transition, cleared_by, opened_by, updated_by
+from ragtide.drift.settings import RuleSettings, Severity
+from ragtide.drift.windows.metrics import MetricRef
+from ragtide.sinks.clickhouse.database import Database
+
+
+class ProblemKey(NamedTuple):
+    """What makes a trouble the same one; in the order of `problem_id`."""
+
+    app: str
+    environment: str
+    model: str
+    aspect: Aspect
+    metric: str
+    segment: str = ""
+    segment_value: str = ""
+
+
+def key_of_system(aspect: Aspect, segment: str, value: str) -> ProblemKey:
+    """Of no application: a part of the system itself."""
+    return ProblemKey(app="", environment="", model="", aspect=aspect, metric="", segment=segment, segment_value=value)
+
+
+class Details(NamedTuple):
+    """What is said of the problem from this event on."""
+
+    kind: Kind
+    type: str
+    severity: Severity
+    code: str
+    standards: Sequence[str]
+    description: str
+    attributes: Mapping[str, Any]
+    actions: Sequence[str]
+    rule_id: str
+    examples: Sequence[str] = ()
+
+
+def event_row(key: ProblemKey, transition: Transition, details: Details, epoch: int, actor: str = "") -> EventRow:
+    """The row of an event; the same turn told alike is the same row. Empty `actor`: a job."""
+    attributes = json.dumps({**details.attributes, **transition.attributes}, sort_keys=True)
+    detail_columns = details._asdict() | {"attributes": attributes}
+    transition_columns = {name: getattr(transition, name) for name in ("event", "event_id", "episode", "at")}
+    return EventRow(
+        problem_id=problem_id(*key), **key._asdict(), **transition_columns, **detail_columns, actor=actor, epoch=epoch
+    )
+
+
+def key_of(problem: Problem) -> ProblemKey:
+    """Where a known problem is."""
+    return ProblemKey(**{name: getattr(problem, name) for name in ProblemKey._fields})
+
+
+def last_details(problem: Problem, kind: str, **attributes: object) -> Details:
+    """The last words of a kind on a known problem, these attributes added: at its end nothing is found out anew."""
+    kind_state = problem.voices[kind]
+    known = {name: getattr(kind_state, name) for name in Details._fields if name != "attributes"}
+    return Details(attributes={**kind_state.attributes, **attributes}, **known)
+
+
+class Detection(NamedTuple):
+    """A job sees trouble at a place; `details.kind` says how. The evidence is of [since, until) in event time."""
+
+    key: ProblemKey
+    details: Details
+    since: datetime
+    until: datetime
+
+
+class Clear(NamedTuple):
+    """A kind sees no trouble at a place any more, by evidence up to `until`; where it saw none, nothing follows."""
+
+    key: ProblemKey
+    kind: Kind
+    until: datetime
+
+
+class CheckResult(NamedTuple):
+    """What a look of a job read, in windows, records or runs, and the events that followed from it."""
+
+    read: int
+    events: Sequence[EventRow]
+
+
+def report(
+    database: Database, reports: Sequence[Detection | Clear], settings: RuleSettings, term: Term, now: datetime
+) -> list[EventRow]:
+    """The events that follow from what is told; stored on return. At most one `Detection` or `Clear` per place and
+    kind.
+
+    Trouble that is no news follows an open problem at most every `update_every_s` a kind, where `until` has moved on.
+    `now` is the server's time, as jobs have it.
+    """
+    if not reports:
+        return []
+    with term.problem_lock:
+        known: dict[str, list[EventRow]] = {}
+        for row in load_events(database, ids={problem_id(*one.key) for one in reports}):
+            known.setdefault(row.problem_id, []).append(row)
+        events = transitions_for(reports, known, settings, term.epoch, now)
+        database.insert("problem_events", events)
+    return events
+
+
+def transitions_for(
+    reports: Sequence[Detection | Clear],
+    known: Mapping[str, Sequence[EventRow]],
+    settings: RuleSettings,
+    epoch: int,
+    now: datetime,
+) -> list[EventRow]:
+    """The events, where these are known already, by problem. Pure; the jobs and a dry run of rules ask alike."""
+    rows = {id_: list(some) for id_, some in known.items()}
+    events = []
+    # Ends come last: else one kind's would resolve what another has.
+    for one in sorted(reports, key=lambda one: isinstance(one, Clear)):
+        own = rows.setdefault(problem_id(*one.key), [])
+        if isinstance(one, Clear):
+            event = _clear_event(one, own, settings.of(one.key.app), epoch, now)
+        else:
+            event = _detection_event(one, own, settings.of(one.key.app), epoch, now)
+        if event is not None:
+            own.append(event)
+            events.append(event)
+    return events
+
+
+def open_detections(database: Database, kind: Kind) -> Mapping[ProblemKey, Problem]:
+    """The open problems at whose places this kind sees trouble, as it told: what it may have to say is over."""
+    return {key_of(one): one for one in load_problems(database, states=("open",)) if kind in one.holding}
+
+
+def _detection_event(
+    one: Detection, rows: Sequence[EventRow], settings: RuleSettings, epoch: int, now: datetime
+) -> EventRow | None:
+    kind = one.details.kind
+    before = _last_episode(rows)
+    if before is not None and kind in before.holding:
+        transition = _update(one, before, settings, now)
+    elif _is_accepted(one, rows):
+        transition = None
+    else:
+        transition = opened_by(problem_id(*one.key), kind, before, settings, now)
+    interval = {"since": one.since.isoformat(), "until": one.until.isoformat()}
+    details = one.details._replace(attributes={**one.details.attributes, **interval})
+    return None if transition is None else event_row(one.key, transition, details, epoch)
+
+
+def _update(one: Detection, before: Problem, settings: RuleSettings, now: datetime) -> Transition | None:
+    kind = one.details.kind
+    last_until = before.voices[kind].attributes.get("until", "")
+    is_news = one.until.isoformat() > last_until
+    return updated_by(kind, before, settings, now, kind, one.until) if is_news else None
+
+
+def _clear_event(
+    one: Clear, rows: Sequence[EventRow], settings: RuleSettings, epoch: int, now: datetime
+) -> EventRow | None:
+    before = _last_episode(rows)
+    transition = None if before is None else cleared_by(one.kind, before, settings, now)
+    if before is None or transition is None:
+        return None
+    return event_row(one.key, transition, last_details(before, one.kind, until=one.until.isoformat()), epoch)
+
+
+def _last_episode(rows: Sequence[EventRow]) -> Problem | None:
+    return max(fold(rows), key=lambda episode: episode.episode, default=None)
+
+
+def _is_accepted(one: Detection, rows: Sequence[EventRow]) -> bool:
+    """Whether the evidence is from before a person said that this is the new normal."""
+    return any(
+        row.event == "accepted" and one.details.kind in json.loads(row.attributes)["kinds"] and one.until <= row.at
+        for row in rows
+    )
+
+
+def build_details(
+    kind: Kind,
+    key: ProblemKey,
+    metric: MetricRef | None,
+    description: str,
+    attributes: Mapping[str, Any],
+    settings: RuleSettings,
+    *,
+    bad: int = 0,
+    traffic: int = 0,
+    severity: Severity | None = None,
+    examples: Sequence[str] = (),
+    rule_id: str = "",
+) -> Details:
+    """What a job says of trouble at a place; `metric` is None where it is of none, and `attributes` are its own.
+
+    `wrong` of the app's `traffic` traces are touched, which makes the severity where none is given. `description` is
+    one sentence that quotes no trace, `examples` are ids of traces, the worst first, `rule_id` says which rule saw it.
+    """
+    type_ = type_of(metric, kind, key.aspect)
+    evaluator = "" if metric is None else metric.evaluator.id
+    where = {name: value for name, value in key._asdict().items() if name != "aspect"}
+    return Details(
+        kind=kind,
+        type=type_,
+        severity=severity or severity_of(type_, bad, traffic, settings.of(key.app)),
+        code=code_of(metric, type_, kind),
+        standards=standards_of(metric, kind),
+        description=description,
+        attributes={**where, "evaluator": evaluator, **attributes},
+        actions=actions_for(type_, evaluator, key.aspect, kind, key.segment),
+        rule_id=rule_id or kind,
+        examples=examples,
+    )
+
+
+def bad_share_attributes(bad: int, records: int, limit: float | None) -> dict[str, Any]:
+    """The attributes of a kind that asks how many of its records, at least one, are wrong; a limit of None is none."""
+    return {"value": bad / records, "limit": limit, "sample_size": records, "wrong": bad}
+
+
+def severity_of(type_: str, bad: int, traffic: int, settings: RuleSettings) -> Severity:
+    """Breaches of privacy and security are critical; else the share of the app's traces on the wrong side says."""
+    if type_ in ("privacy", "security"):
+        return "critical"
+    share = bad / max(traffic, bad, 1)
+    if share >= settings.severity_critical:
+        return "critical"
+    return "warning" if share >= settings.severity_warning else "info"

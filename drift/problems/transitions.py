@@ -1,0 +1,106 @@
+"""Which event it is when a kind begins to see trouble at a place, says more of it, or sees it no more. Pure.
+
+Whoever asks again after the event was stored gets none; two leaders that ask the same get the same id.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from ragtide.drift.problems.model import Kind, Problem, event_id
+from ragtide.drift.settings import RuleSettings
+
+EVENT_SPACING = timedelta(milliseconds=1)  # as fine as the table's times
+
+
+class Transition(NamedTuple):
+    """One event to come of an episode; `attributes` are said besides what the kind says."""
+
+    event: str
+    event_id: str
+    episode: int
+    at: datetime
+    attributes: Mapping[str, Any]
+
+
+def opened_by(id_: str, kind: Kind, before: Problem | None, settings: RuleSettings, now: datetime) -> Transition | None:
+    """The kind sees trouble: a problem opens, is open again within the flap interval, or one more kind sees it.
+
+    `before` is the last episode of the problem with this id. None where the kind holds already.
+    """
+    if before is None:
+        return _transition(id_, "opened", 1, before, settings, now)
+    if before.state == "pending":
+        return _transition(id_, "opened", before.episode, before, settings, now)
+    if before.state == "open":
+        kind_state = before.voices.get(kind)
+        if kind_state is not None and kind_state.holds:
+            return None
+        openings = 1 if kind_state is None else kind_state.begun + 1
+        return _transition(id_, "joined", before.episode, before, settings, now, kind, openings)
+    if within_flap_interval(before, settings, now):
+        return _transition(id_, "reopened", before.episode, before, settings, now, before.openings + 1)
+    return _transition(id_, "opened", before.episode + 1, before, settings, now)
+
+
+def cleared_by(kind: Kind, problem: Problem, settings: RuleSettings, now: datetime) -> Transition | None:
+    """The kind sees it no more: resolved where it was the last, unless the problem flaps. None where it held not."""
+    if problem.state != "open" or kind not in problem.holding:
+        return None
+    if problem.holding == (kind,) and not _is_flapping(problem, settings, now):
+        return _transition(problem.problem_id, "resolved", problem.episode, problem, settings, now, problem.openings)
+    openings = problem.voices[kind].begun
+    return _transition(problem.problem_id, "eased", problem.episode, problem, settings, now, kind, openings)
+
+
+def flap_timeout(problem: Problem, settings: RuleSettings, now: datetime) -> Transition | None:
+    """A problem that flapped is resolved where no kind saw it for long enough."""
+    quiet = problem.quiet_since
+    if quiet is None or (now - quiet).total_seconds() < settings.flapping_quiet_s:
+        return None
+    return _transition(problem.problem_id, "resolved", problem.episode, problem, settings, now, problem.openings)
+
+
+def updated_by(kind: Kind, problem: Problem, settings: RuleSettings, now: datetime, *what: object) -> Transition | None:
+    """What a kind says is stated anew, unless it spoke just now; `what` tells one update from another."""
+    if (now - problem.voices[kind].at).total_seconds() < settings.update_every_s:
+        return None
+    return _transition(problem.problem_id, "updated", problem.episode, problem, settings, now, *what)
+
+
+def make_transition(
+    event: str, problem_id: str, episode: int, before: Problem | None, now: datetime, *what: object, **attributes: Any
+) -> Transition:
+    """An event of this episode, at a moment of its own: the order of events is that of their times."""
+    at = now if before is None else max(now, before.last_event_at + EVENT_SPACING)
+    return Transition(event, event_id(problem_id, episode, event, *what), episode, at, attributes)
+
+
+def within_flap_interval(resolved: Problem, settings: RuleSettings, now: datetime) -> bool:
+    """Whether trouble that begins now is the same episode as the one that was resolved."""
+    at = resolved.resolved_at
+    return at is not None and (now - at).total_seconds() <= settings.flap_s
+
+
+def _transition(
+    problem_id: str,
+    event: str,
+    episode: int,
+    before: Problem | None,
+    settings: RuleSettings,
+    now: datetime,
+    *what: object,
+) -> Transition:
+    attributes: dict[str, Any] = {}
+    if before is not None and _is_flapping(before, settings, now):
+        attributes["flapping"] = _recent_openings(before, settings, now)
+    return make_transition(event, problem_id, episode, before, now, *what, **attributes)
+
+
+def _is_flapping(problem: Problem, settings: RuleSettings, now: datetime) -> bool:
+    return _recent_openings(problem, settings, now) > settings.flapping_openings
+
+
+def _recent_openings(problem: Problem, settings: RuleSettings, now: datetime) -> int:
+    since = now - timedelta(seconds=settings.flapping_within_s)
+    return sum(at > since for at in problem.openings_at)

@@ -1,0 +1,186 @@
+"""The same question asked again and answered well on the whole, badly once: a problem where many questions are so.
+
+The same question is one with the same hash (`traces.question_hash`), asked of one model with one prompt version, by
+probes or in live traces. It is inconsistent in a metric where the mean of its last answers is good and the worst is
+not, under one version of the evaluator. What answers say is compared by `ragtide.drift.robustness.answer_agreement`.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from ragtide.drift import sql
+from ragtide.drift.insights.failing_sample import with_bounds
+from ragtide.drift.leadership import Term
+from ragtide.drift.problems.report import CheckResult, Detection, ProblemKey, build_details, open_detections
+from ragtide.drift.robustness.answer_agreement import METRIC
+from ragtide.drift.robustness.perturbation_links import STREAM
+from ragtide.drift.robustness.repeated_questions import (
+    KIND,
+    AnswerPair,
+    ConsistencyObservation,
+    apps_with_repeats,
+    lookback_start,
+    store_and_report,
+)
+from ragtide.drift.robustness.share_limit import above_limit, describe_share, share_attributes
+from ragtide.drift.rules.model import Rule
+from ragtide.drift.rules.resolve import rule_of_app
+from ragtide.drift.settings import RuleSettings
+from ragtide.drift.stats.proportions import Share
+from ragtide.drift.text import percent, scope_label, timestamp
+from ragtide.drift.windows.metrics import MetricRef
+from ragtide.sinks.clickhouse.database import Database
+
+_MAX_ANSWERS = 10  # of a question, the last ones: of hundreds one is bad by chance
+_MAX_TRACES = 1_000_000  # traces of an application beyond which questions are drawn by lot
+_EXAMPLES = 5  # questions
+
+
+class _RepeatedQuestions(NamedTuple):
+    """Questions of one place that were asked often enough, their answers, and how many questions are inconsistent.
+
+    `examples` are the worst answer and the best of a question each, the furthest apart from its line first.
+    """
+
+    key: ProblemKey
+    questions: int
+    inconsistent: int
+    answers: int
+    first: datetime
+    last: datetime
+    examples: tuple[tuple[str, str], ...]
+
+    @property
+    def share(self) -> Share:
+        return Share(self.inconsistent, self.questions)
+
+
+def check_score_consistency(
+    database: Database, metrics: Mapping[str, MetricRef], rules: RuleSettings, term: Term, now: datetime
+) -> CheckResult:
+    """What questions asked again in the last day or so say is told when this returns; `now` is the server's time."""
+    since = lookback_start(rules, now)
+    before = [key for key in open_detections(database, KIND) if key.metric != METRIC]
+    found = observe(database, metrics, rules, apps_with_repeats(database, since, now), since, now)
+    return store_and_report(database, found, before, rules, term, now)
+
+
+def observe(
+    database: Database,
+    metrics: Mapping[str, MetricRef],
+    rules: RuleSettings,
+    apps: Mapping[str, int],
+    since: datetime,
+    until: datetime,
+) -> Iterator[ConsistencyObservation]:
+    """What questions of that time say of these applications, of which so many traces ask some."""
+    for app, traces in apps.items():
+        metric_rules, own = _rules(app, metrics, rules), rules.of(app)
+        for one in (
+            _read_repeated_questions(database, app, metric_rules, own, since, until, traces) if metric_rules else ()
+        ):
+            state = above_limit(one.share, own.inconsistency_limit) if one.answers >= own.min_sample else "unclear"
+            detection = _detection(one, metrics[one.key.metric], own) if state == "bad" else None
+            pairs = [AnswerPair("score", worst, best) for worst, best in one.examples]
+            yield ConsistencyObservation(
+                one.key, one.answers, one.share, own.inconsistency_limit, pairs, state, detection
+            )
+
+
+def _rules(app: str, metrics: Mapping[str, MetricRef], settings: RuleSettings) -> dict[str, Rule]:
+    """Of metrics that rules watch record by record in this app, whatever model and environment."""
+    found = {name: rule_of_app(app, metric, settings) for name, metric in metrics.items()}
+    return {name: rule for name, rule in found.items() if rule is not None and rule.kind != "value"}
+
+
+def _read_repeated_questions(
+    database: Database,
+    app: str,
+    metric_rules: Mapping[str, Rule],
+    rules: RuleSettings,
+    since: datetime,
+    until: datetime,
+    traces: int,
+) -> list[_RepeatedQuestions]:
+    within = (
+        f"{STREAM} AND app = {{app:String}} AND time >= {{since:DateTime64(3, 'UTC')}} "
+        "AND time < {until:DateTime64(3, 'UTC')}"
+    )
+    sampled = f"question_hash != '' AND cityHash64(question_hash) % {math.ceil(traces / _MAX_TRACES)} = 0"
+    evaluators = sql.texts(sorted({name.split(".")[0] for name in metric_rules}))
+    rows = database.rows(
+        f"""
+        {with_bounds(metric_rules)}
+        SELECT environment, model, metric, count() AS questions, countIf(inconsistent) AS wrong, sum(n) AS answers,
+            min(first_at) AS first, max(last_at) AS last,
+            arrayMap(one -> (one.2, one.3), arraySlice(arraySort(
+                groupArrayIf((-furthest, worst, best), inconsistent)), 1, {_EXAMPLES})) AS examples
+        FROM (
+            SELECT environment, model, metric, question_hash, prompt_version, fingerprint, count() AS n,
+                min(time) AS first_at, max(time) AS last_at, avg(value) AS mean, max(beyond) AS furthest,
+                argMax(trace_id, (beyond, trace_id)) AS worst, argMin(trace_id, (beyond, trace_id)) AS best,
+                furthest > 0 AND mean >= any(least[at]) AND mean <= any(greatest[at]) AS inconsistent
+            FROM (
+                SELECT *, greatest(least[at] - value, value - greatest[at]) AS beyond
+                FROM (
+                    SELECT environment, trace_id, model, prompt_version, fingerprint, time, value,
+                        concat(evaluator, '.', key) AS metric, indexOf(names, metric) AS at
+                    FROM scores FINAL ARRAY JOIN mapKeys(metrics) AS key, mapValues(metrics) AS value
+                    WHERE {within} AND status = 'scored' AND evaluator IN {evaluators}
+                ) AS scored
+                INNER JOIN (
+                    SELECT environment, trace_id, question_hash FROM traces FINAL WHERE {within} AND question_hash IN (
+                        SELECT question_hash FROM traces WHERE {within} AND {sampled}
+                        GROUP BY question_hash HAVING count() >= {rules.inconsistency_askings})
+                ) AS again USING (environment, trace_id)
+                WHERE at > 0
+                ORDER BY time DESC, trace_id
+                LIMIT {_MAX_ANSWERS} BY environment, model, metric, question_hash, prompt_version, fingerprint
+            )
+            GROUP BY environment, model, metric, question_hash, prompt_version, fingerprint
+            HAVING n >= {rules.inconsistency_askings}
+        )
+        GROUP BY environment, model, metric ORDER BY environment, model, metric""",
+        {"app": app, "since": since, "until": until},
+    )
+    return [
+        _RepeatedQuestions(
+            ProblemKey(app, row["environment"], row["model"], "inconsistency", row["metric"]),
+            row["questions"],
+            row["wrong"],
+            row["answers"],
+            row["first"],
+            row["last"],
+            tuple(row["examples"]),
+        )
+        for row in rows
+    ]
+
+
+def _detection(one: _RepeatedQuestions, metric: MetricRef, rules: RuleSettings) -> Detection:
+    key, share = one.key, one.share
+    message = (
+        f"{scope_label(key.app, key.environment)}: {share.hits} of {share.n} questions that were asked again "
+        f"({describe_share(share)}) passed {key.metric} on the mean and failed it at least once, above the limit of "
+        f"{percent(rules.inconsistency_limit)}; {one.answers} answers since {timestamp(one.first)}."
+    )
+    attributes = {
+        **share_attributes(share, rules.inconsistency_limit),
+        "answers": one.answers,
+        "compared": "scores",
+        "pairs": [{"worst": worst, "best": best} for worst, best in one.examples],
+    }
+    account = build_details(
+        KIND,
+        key,
+        metric,
+        message,
+        attributes,
+        rules,
+        bad=share.hits,
+        traffic=share.n,
+        examples=[trace_id for pair in one.examples for trace_id in pair],
+    )
+    return Detection(key, account, one.first, one.last)

@@ -1,0 +1,87 @@
+"""The query mix or the answers: whether the metric moved because other things were asked.
+
+Records are parted by what is known of the question alone: its topic, language and type as segments, and the language
+and length that evaluator `inputs` found. The mix effect over these strata is what the move would have been had every
+stratum been answered as well as ever; the rest are answers that differ at an equal mix.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ragtide.drift import sql
+from ragtide.drift.rootcause.attribution import ALPHA, MIN_TIMES, effects, permuted_labels, shift_of
+from ragtide.drift.rootcause.measure import MeasuredQuantity
+from ragtide.drift.rootcause.query import RcaScope
+from ragtide.drift.rootcause.slice_queries import WHOLE, read_splits, select_rows, share_to_read
+from ragtide.drift.rootcause.slices import Numbers, Split, with_traffic
+from ragtide.drift.stats.sampling import in_sample
+from ragtide.sinks.clickhouse.database import Database
+
+MixVerdict = Literal["questions", "answers", "both", "unclear"]
+_QUESTION_SEGMENTS = ("language", "question_type", "topic")  # segments
+_INPUTS = "inputs"
+_MAINLY, _PARTLY = 0.75, 0.25  # shares of the move from which it is the mix, and the mix too
+
+
+class QuestionMix(NamedTuple):
+    """`mix` is the share of the move that the questions explain, `p` how often chance gives as much."""
+
+    verdict: MixVerdict
+    mix: float
+    p: float
+    strata: int
+
+
+def find_question_mix(
+    database: Database, scope: RcaScope, quantity: MeasuredQuantity, expected: float
+) -> QuestionMix | None:
+    """Of the whole; None where nothing is known of the questions. `expected` is about how many records there are."""
+    share = share_to_read(expected)
+    segments = [name for name in _QUESTION_SEGMENTS if name in scope.segment_names]
+    first, last = (int(at.timestamp()) for at in scope.timeline.minutes)
+    query = scope.query
+    app = "" if query.app is None else f"AND app = {sql.text(query.app)}"
+    known = ", ".join(["language", "toString(length)", *(f"segments[{sql.text(name)}]" for name in segments)])
+    cells = f"""
+        SELECT step, one.1 AS dimension, one.2 AS value, toFloat64(count()) AS n, sum(number) AS total,
+            sum(number * number) AS squares
+        FROM (
+            SELECT * FROM ({select_rows(scope, quantity, {}, share)}) AS records
+            LEFT JOIN (
+                SELECT trace_id, categories['question_language'] AS language,
+                    toUInt8(log2(metrics['question_words'] + 1)) AS length
+                FROM scores FINAL
+                WHERE run_id = 'live' AND environment = {sql.text(query.environment)} {app}
+                    AND evaluator = '{_INPUTS}' AND status = 'scored' AND {in_sample(share)}
+                    AND time >= toDateTime64({first}, 3, 'UTC') AND time < toDateTime64({last}, 3, 'UTC')
+            ) AS asked USING (trace_id)
+        )
+        ARRAY JOIN [('{WHOLE}', ''), ('strata', arrayStringConcat([{known}], '\\t'))] AS one
+        GROUP BY step, dimension, value"""
+    strata = read_splits(database, scope, cells, quantity.parameters, share).get("strata")
+    return assess_mix(strata, query.seed) if strata is not None and strata.has_groups else None
+
+
+def assess_mix(strata: Split, seed: int) -> QuestionMix | None:
+    """By the share of the move that is mix; answers unless the mix is beyond chance. None where nothing moved."""
+    (strata,) = with_traffic([strata])
+    shift = shift_of(strata)
+    if shift is None or not shift.size:
+        return None
+    observed = _mix_effect(strata, strata.after[None, :].astype(float))[0] / shift.size
+    if len(strata.after) < MIN_TIMES:
+        return QuestionMix("unclear", float(observed), 1.0, len(strata.values))
+    by_chance = _mix_effect(strata, permuted_labels(strata.after, seed)) / shift.size
+    p = float((1 + (by_chance >= observed).sum()) / (1 + len(by_chance)))
+    verdict: MixVerdict = "answers"
+    if p <= ALPHA and observed >= _PARTLY:
+        verdict = "questions" if observed >= _MAINLY else "both"
+    return QuestionMix(verdict, float(observed), p, len(strata.values))
+
+
+def _mix_effect(strata: Split, marks: Numbers) -> Numbers:
+    """The mix effect of all groups together [permutations]."""
+    before = 1 - marks
+    found = effects(before @ strata.n, before @ strata.total, marks @ strata.n, marks @ strata.total)
+    return np.asarray(found.mix.sum(axis=-1))

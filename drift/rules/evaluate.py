@@ -1,0 +1,179 @@
+"""Judges closed windows of live traffic: every (rule, stretch, revision) once, whoever leads, however often it runs."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+
+from ragtide.drift.leadership import Term
+from ragtide.drift.rules import kinds, queries
+from ragtide.drift.rules.allowlist import count_allowed_records
+from ragtide.drift.rules.model import NO_RESULT, Rule, RuleResult, Series, Verdict, Window
+from ragtide.drift.rules.pooling import JudgedInterval, due
+from ragtide.drift.rules.resolve import rules_for
+from ragtide.drift.settings import RuleSettings
+from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows.segments import SegmentValues
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import LIVE
+
+_LOOKBACK_S = 3600  # how far back a rule looks that is new to a series
+_HOUR = 3600
+_WINDOWS_PER_QUERY = 50_000  # read together where more changed: a window takes a kilobyte, and a backlog has millions
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What one evaluation of the rules found; `cursor` is for `queries.commit_cursor`."""
+
+    rules: Mapping[Series, tuple[Rule, ...]]
+    verdicts: int
+    cursor: int
+
+
+def evaluate_rules(
+    database: Database,
+    metrics: Mapping[str, MetricRef],
+    settings: RuleSettings,
+    base_s: int,
+    segments: SegmentValues,
+    term: Term,
+) -> Evaluation:
+    """The rules of every series that changed, whose verdicts are stored when this returns.
+
+    Asked again before `queries.commit_cursor`, it gives the same rules and judges nothing twice.
+    """
+    since = queries.cursor(database)
+    changed, cursor = queries.changes_since(database, base_s, since)
+    rules = {
+        one.series: rules_for(one.series, metrics[one.series.metric], settings)
+        for one in changed
+        if one.series.metric in metrics
+    }
+    verdict_intervals = queries.judged_intervals(
+        database, {rule.rule_id for found in rules.values() for rule in found}, changed
+    )
+    runs = [
+        _RuleRun(rule, one, intervals, _read_from(intervals, one, base_s * rule.m))
+        for one in changed
+        for rule in rules.get(one.series, ())
+        for intervals in [verdict_intervals.get((rule.rule_id, one.series, one.fingerprint), [])]
+    ]
+    hours: dict[int, list[_RuleRun]] = {}
+    for run in runs:
+        hours.setdefault(run.read_from // _HOUR * _HOUR, []).append(run)
+    count = 0
+    for hour, some in [(hour, some) for hour, runs_of in hours.items() for some in _portions(runs_of)]:
+        windows = queries.load_windows(database, metrics, base_s, hour, [run.changed for run in some], since)
+        rows = [
+            verdict
+            for run in some
+            for verdict in _verdicts(
+                database, run, windows.get((run.changed.series, run.changed.fingerprint), []), segments, term
+            )
+        ]
+        database.insert("verdicts", rows)
+        count += len(rows)
+    return Evaluation({series: found for series, found in rules.items() if found}, count, cursor)
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleRun:
+    """One rule's look at one series: the stretches it judged before, and from when on windows matter to it."""
+
+    rule: Rule
+    changed: queries.ChangedSeries
+    intervals: Sequence[JudgedInterval]
+    read_from: int
+
+
+def _portions(runs: Sequence[_RuleRun]) -> Iterator[list[_RuleRun]]:
+    """The looks in portions of few windows; those of one application and metric, which are read together, in one."""
+    portion: list[_RuleRun] = []
+    windows = 0
+    for _, some in groupby(sorted(runs, key=_query_key), key=_query_key):
+        found = list(some)
+        changed = sum(run.changed.windows for run in found)
+        if portion and windows + changed > _WINDOWS_PER_QUERY:
+            yield portion
+            portion, windows = [], 0
+        portion += found
+        windows += changed
+    if portion:
+        yield portion
+
+
+def _query_key(run: _RuleRun) -> tuple[str, str, str]:
+    return run.changed.series.app, run.changed.series.environment, run.changed.series.metric
+
+
+def _verdicts(
+    database: Database, run: _RuleRun, windows: Sequence[Window], segments: SegmentValues, term: Term
+) -> Iterable[Verdict]:
+    rule, one = run.rule, run.changed
+    samples = sample_size(rule)
+    recent = [window for window in windows if window.start >= run.read_from]
+    for window in due(recent, run.intervals, rule.min_sample, samples):
+        found = evaluate(database, rule, one.series, segments, window) if samples(window) else None
+        yield verdict_row(rule, one.series, one.fingerprint, window, found or NO_RESULT, term)
+
+
+def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, found: RuleResult, term: Term) -> Verdict:
+    """The row that says so; never a breach on too few records."""
+    return Verdict(
+        rule.rule_id,
+        LIVE,
+        *series,
+        fingerprint,
+        datetime.fromtimestamp(window.start, UTC),
+        datetime.fromtimestamp(window.end, UTC),
+        window.revision,
+        int(found.breached and found.samples >= rule.min_sample),
+        found.value,
+        found.threshold,
+        found.samples,
+        found.bad,
+        int(window.incomplete),
+        term.next_version(),
+    )
+
+
+def evaluate(
+    database: Database, rule: Rule, series: Series, segments: SegmentValues, window: Window
+) -> RuleResult | None:
+    """What the rule says of the window; None where there is nothing to judge."""
+    match rule.kind:
+        case "mean":
+            return kinds.evaluate_mean(window, rule)
+        case "share":
+            return kinds.evaluate_share(window, rule)
+        case "value":
+            return kinds.evaluate_value(window, rule, series)
+        case "coverage":
+            return kinds.evaluate_coverage(window, rule)
+        case "any":
+            excused = 0
+            if (rule.allow_kinds or rule.allow_texts) and rule.bad_count(window):
+                excused = count_allowed_records(database, rule, series, segments, window.start, window.end)
+            return kinds.evaluate_any(window, rule, excused)
+
+
+def sample_size(rule: Rule) -> Callable[[Window], int]:
+    """How many records of a window the rule rests on."""
+    return _applicable if rule.kind == "coverage" else _scored
+
+
+def _applicable(window: Window) -> int:
+    return window.applicable
+
+
+def _scored(window: Window) -> int:
+    return window.scored
+
+
+def _read_from(verdict_intervals: Sequence[JudgedInterval], one: queries.ChangedSeries, k_of_m_s: int) -> int:
+    """From where on windows must be read: what changed, the stretch it stands in, and what waits to be pooled."""
+    if not verdict_intervals:
+        return one.changed_from - max(_LOOKBACK_S, k_of_m_s)
+    around = [interval.start for interval in verdict_intervals if interval.end > one.changed_from]
+    return min([one.changed_from, max(interval.end for interval in verdict_intervals), *around])

@@ -1,0 +1,172 @@
+"""Rule `coverage` where a lane writes nothing at all: traces that `fast` counted and that no evaluator's row speaks of.
+
+Such a lane's windows stay open, so that what it works off later closes them in order and is judged. Until then a
+verdict of revision 0 says what is missing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from ragtide.drift import sql
+from ragtide.drift.leadership import Term
+from ragtide.drift.rules import kinds, queries
+from ragtide.drift.rules.evaluate import verdict_row
+from ragtide.drift.rules.model import Rule, Series, Window
+from ragtide.drift.rules.pooling import due
+from ragtide.drift.rules.resolve import coverage_rule_for, is_coverage_metric
+from ragtide.drift.settings import RuleSettings, WindowSettings
+from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows.traffic import apps_condition, live_windows, select_traffic, traffic_metrics
+from ragtide.drift.windows.watermark import FAST, Watermark
+from ragtide.evaluators.spec import Evaluator
+from ragtide.sinks.clickhouse.database import Database
+
+_LOOKBACK_S = 3600  # before the lane stopped: what was recorded then was on; before now: older windows say nothing new
+
+
+class _ExpectedRate(NamedTuple):
+    """What an evaluator of the lane did with a series' traces while it worked."""
+
+    fingerprint: str
+    share: float  # of the traces seen, those that it scored or should have scored
+
+
+class _Position(NamedTuple):
+    """Where a lane's watermark is, and since when it was seen there."""
+
+    at: datetime
+    since: datetime
+
+
+@dataclass(slots=True)
+class StalledLanes:
+    """Remembers, for one leader's term, since when each lane's watermark stands still."""
+
+    metrics: Mapping[str, MetricRef]
+    settings: RuleSettings
+    window_settings: WindowSettings
+    term: Term
+    _positions: dict[str, _Position] = field(default_factory=dict)
+
+    def evaluate(
+        self, database: Database, now: datetime, closing: Mapping[str, Watermark]
+    ) -> dict[Series, tuple[Rule, ...]]:
+        """The coverage rules of series that a silent lane owes rows; their verdicts are stored when this returns."""
+        rules: dict[Series, tuple[Rule, ...]] = {}
+        for lane, watermark in closing.items():
+            if lane != FAST and self._is_stalled(lane, watermark.at, now):
+                rules |= self._evaluate_lane(database, lane, watermark.at, closing[FAST].at)
+        return rules
+
+    def _is_stalled(self, lane: str, at: datetime, now: datetime) -> bool:
+        """It stands for longer than one stuck partition can hold it, twice over."""
+        last_at, since = self._positions.get(lane, _Position(at, now))
+        self._positions[lane] = _Position(at, since if last_at == at else now)
+        wait = timedelta(seconds=self.window_settings.heartbeat_timeout_s + 2 * self.window_settings.stuck_wait_s)
+        return last_at == at and now - since >= wait
+
+    def _evaluate_lane(
+        self, database: Database, lane: str, stopped_at: datetime, seen_until: datetime
+    ) -> dict[Series, tuple[Rule, ...]]:
+        base_s = self.window_settings.base_s
+        until = int(seen_until.timestamp()) // base_s * base_s
+        first = max(int(stopped_at.timestamp()) // base_s * base_s, until - _LOOKBACK_S)
+        known = self._expected_rates(database, lane, int(stopped_at.timestamp()))
+        missing = self._missing_windows(database, known, first, until)
+        rules = {series: rule for series in missing if (rule := self._rule(series)) is not None}
+        if not rules:
+            return {}
+        changed = [queries.ChangedSeries(series, known[series].fingerprint, first) for series in rules]
+        verdict_intervals = queries.judged_intervals(database, {rule.rule_id for rule in rules.values()}, changed)
+        verdicts = []
+        for series, rule in rules.items():
+            fingerprint = known[series].fingerprint
+            intervals = verdict_intervals.get((rule.rule_id, series, fingerprint), [])
+            for window in due(missing[series], intervals, rule.min_sample, lambda window: window.applicable):
+                found = kinds.evaluate_coverage(window, rule)
+                verdicts.append(verdict_row(rule, series, fingerprint, window, found, self.term))
+        database.insert("verdicts", verdicts)
+        return {series: (rule,) for series, rule in rules.items()}
+
+    def _rule(self, series: Series) -> Rule | None:
+        return coverage_rule_for(series, self.metrics[series.metric], self.settings)
+
+    def _expected_rates(self, database: Database, lane: str, stopped_at: int) -> dict[Series, _ExpectedRate]:
+        """What the lane's evaluators recorded of late, by the metric that coverage is told of."""
+        names = [name for name, one in self.metrics.items() if one.evaluator.lane == lane and is_coverage_metric(one)]
+        rows = database.rows(
+            f"""
+            SELECT app, environment, metric, model, argMax(fingerprint, start) AS newest,
+                sum(applicable) / sum(seen) AS share
+            FROM windows FINAL
+            WHERE {live_windows(self.window_settings.base_s, names, stopped_at - _LOOKBACK_S, stopped_at)}
+            GROUP BY app, environment, metric, model HAVING sum(applicable) > 0 AND sum(seen) > 0
+            """
+        )
+        return {
+            Series(row["app"], row["environment"], row["metric"], row["model"], "", ""): _ExpectedRate(
+                row["newest"], min(row["share"], 1.0)
+            )
+            for row in rows
+        }
+
+    def _missing_windows(
+        self, database: Database, known: Mapping[Series, _ExpectedRate], first: int, until: int
+    ) -> dict[Series, list[Window]]:
+        """Windows in which traces were seen and an evaluator has no row at all; so many rows as it used to have."""
+        if not known or first >= until:
+            return {}
+        apps = sorted({(series.app, series.environment) for series in known})
+        traces = self._trace_counts(database, apps, first, until)
+        written = self._windows_with_rows(database, known, first, until)
+        missing: dict[Series, list[Window]] = {}
+        for series, expected in known.items():
+            total = 0
+            for start, seen in traces.get((series.app, series.environment, series.model), ()):
+                count = int((total + seen) * expected.share) - int(total * expected.share)
+                total += seen
+                if (series, start) not in written:
+                    window = Window(
+                        start, start + self.window_settings.base_s, seen=seen, applicable=count, failed=count
+                    )
+                    missing.setdefault(series, []).append(window)
+        return missing
+
+    def _evaluators(self) -> Iterable[Evaluator]:
+        return {one.evaluator.id: one.evaluator for one in self.metrics.values()}.values()
+
+    def _trace_counts(
+        self, database: Database, apps: Sequence[tuple[str, str]], first: int, until: int
+    ) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
+        """Start and count of each window in order of time, by app, environment and model."""
+        found: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+        for metrics in traffic_metrics(self._evaluators()):
+            windows = f"{live_windows(self.window_settings.base_s, metrics, first, until)} AND {apps_condition(apps)}"
+            for row in database.rows(f"{select_traffic(windows)} ORDER BY at"):
+                key = (row["app"], row["environment"], row["model"])
+                found.setdefault(key, []).append((row["at"], row["n"]))
+            if found:
+                break
+        return found
+
+    def _windows_with_rows(
+        self, database: Database, known: Iterable[Series], first: int, until: int
+    ) -> set[tuple[Series, int]]:
+        """Series and windows of which there are rows: the lane stopped in their midst, or one partition is further."""
+        metric_of = {self.metrics[series.metric].evaluator.id: series.metric for series in known}
+        base_s = self.window_settings.base_s
+        rows = database.rows(
+            f"""
+            SELECT DISTINCT app, environment, evaluator, model,
+                toUInt32(intDiv(toUnixTimestamp(time), {base_s}) * {base_s}) AS start
+            FROM scores WHERE run_id = 'live' AND evaluator IN {sql.texts(sorted(metric_of))} AND is_deleted = 0
+                AND time >= {{first:DateTime64(3, 'UTC')}} AND time < {{until:DateTime64(3, 'UTC')}}
+            """,
+            {"first": datetime.fromtimestamp(first, UTC), "until": datetime.fromtimestamp(until, UTC)},
+        )
+        return {
+            (Series(row["app"], row["environment"], metric_of[row["evaluator"]], row["model"], "", ""), row["start"])
+            for row in rows
+        }

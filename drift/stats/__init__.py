@@ -1,0 +1,1 @@
+"""Statistics that several rooms share. Pure: no room of `drift` is imported."""

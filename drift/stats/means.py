@@ -1,0 +1,80 @@
+"""How far the mean of one sample lies from that of another, with a confidence interval. Pure.
+
+Paired: d = mean(b - a), s its standard deviation, interval d ± t(n - 1) s / sqrt(n) (Student). Unpaired (Welch 1947):
+d = mean(b) - mean(a), interval d ± t(v) sqrt(e), e = va / na + vb / nb and, after Satterthwaite,
+1 / v = r² / (na - 1) + (1 - r)² / (nb - 1) where r = va / na / e. p is that of the same t, two-sided.
+
+Where values do not vary, t would call two records certain. Then there is no interval, and p is another: that n changes
+all point one way (sign test, 2 · 2^-n), or that chance parts the values so well (Fisher, at most 2 / C(na + nb, na)).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_ROUNDING = 1e-9  # relative: a standard deviation below it is that of the arithmetic, not of the values
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Count, mean and variance (over n - 1; of no meaning below two)."""
+
+    n: int
+    mean: float
+    variance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What was found, and how sure it is. None: nothing to compare, no interval, too few to tell."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+
+
+def paired_difference(differences: Sample, confidence: float = 0.95) -> Difference:
+    """Of what each pair differs by, of which there is at least one."""
+    n, mean = differences.n, differences.mean
+    if n < 2:
+        return Difference(mean)
+    error = math.sqrt(differences.variance / n)
+    if not error or math.sqrt(differences.variance) <= _ROUNDING * abs(mean):
+        return Difference(mean, p=2.0 ** (1 - n) if mean else 1.0)
+    return _t_interval(mean, error, n - 1, confidence)
+
+
+def unpaired_difference(a: Sample, b: Sample, confidence: float = 0.95) -> Difference:
+    """Of two samples that have nothing to do with each other, neither of them empty."""
+    mean = b.mean - a.mean
+    if min(a.n, b.n) < 2:
+        return Difference(mean)
+    of_a, of_b = a.variance / a.n, b.variance / b.n
+    spread = math.sqrt(max(a.variance, b.variance))
+    if not of_a + of_b or spread <= _ROUNDING * max(abs(a.mean), abs(b.mean)):
+        return Difference(mean, p=_separation_p(a.n, b.n) if mean else 1.0)
+    share = of_a / (of_a + of_b)
+    freedom = 1 / (share**2 / (a.n - 1) + (1 - share) ** 2 / (b.n - 1))
+    return _t_interval(mean, math.sqrt(of_a + of_b), freedom, confidence)
+
+
+def benjamini_hochberg(p: Sequence[float]) -> list[float]:
+    """Benjamini and Hochberg's: of the findings up to alpha, a share of at most alpha is chance (expected)."""
+    from scipy.stats import false_discovery_control
+
+    return [float(value) for value in false_discovery_control(p)] if p else []
+
+
+def _t_interval(mean: float, error: float, freedom: float, confidence: float) -> Difference:
+    from scipy.special import stdtr, stdtrit
+
+    if not math.isfinite(mean + error):  # values near the end of what a double holds
+        return Difference(mean if math.isfinite(mean) else None)
+    half_width = error * float(stdtrit(freedom, (1 + confidence) / 2))
+    return Difference(mean, mean - half_width, mean + half_width, 2 * float(stdtr(freedom, -abs(mean) / error)))
+
+
+def _separation_p(n_a: int, n_b: int) -> float:
+    ways = math.lgamma(n_a + n_b + 1) - math.lgamma(n_a + 1) - math.lgamma(n_b + 1)
+    return min(1.0, 2 * math.exp(-ways))

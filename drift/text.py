@@ -1,0 +1,33 @@
+"""The phrases that sentences about problems and insights share: where, how much, how large a share, when. Pure."""
+
+import math
+from datetime import datetime
+
+
+def scope_label(app: str, environment: str, model: str = "", segment: str = "", segment_value: str = "") -> str:
+    """How a sentence begins: the application and, in brackets, what is known besides."""
+    known = [environment, f"model {model}" if model else "", f"{segment} {segment_value}" if segment else ""]
+    inside = ", ".join(filter(None, known))
+    return f"{app} ({inside})" if inside else app
+
+
+def number(value: float, unit: str = "") -> str:
+    """To three digits, or to the whole one from 1,000 on: nobody reads powers of ten."""
+    size = abs(value)
+    if not math.isfinite(value) or size == 0 or 1e-4 <= size < 999.5:
+        text = f"{value:.3g}"
+    elif size < 1:
+        text = f"{value:.{2 - math.floor(math.log10(size))}f}".rstrip("0")
+    else:
+        text = f"{value:,.0f}"
+    return f"{text} {unit}".rstrip()
+
+
+def percent(share: float) -> str:
+    """To three digits."""
+    return f"{share * 100:.3g} %"
+
+
+def timestamp(at: datetime) -> str:
+    """A time in UTC, to the second."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"

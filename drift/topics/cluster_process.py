@@ -1,0 +1,55 @@
+"""Clusters found in a process of their own: finding them holds the interpreter for seconds, and a leader must answer.
+
+Run as `python -m ragtide.drift.topics.cluster_process LEAST SEED`: an .npy of vectors comes in, one of labels goes out.
+"""
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from ragtide.drift.topics.clusters import Labels, find_clusters, missing_package
+from ragtide.evaluators.errors import Transient
+from ragtide.evaluators.spec import Vectors
+
+MAX_IN_PROCESS = 1_000  # whose clusters take a fraction of a second
+_TIMEOUT_S = 600.0
+
+
+def find_clusters_apart(vectors: Vectors, min_size: int, seed: int, max_in_process: int = MAX_IN_PROCESS) -> Labels:
+    """As `find_clusters`; more than `few` vectors are another process's work.
+
+    Raises `Unavailable`, and `Transient` where that process was killed or took ten minutes; a bug of it is one here.
+    """
+    if len(vectors) <= max_in_process or missing_package():
+        return find_clusters(vectors, min_size, seed)
+    command = [sys.executable, "-m", "ragtide.drift.topics.cluster_process", str(min_size), str(seed)]
+    try:
+        done = subprocess.run(command, input=_pack(vectors), capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise Transient(f"clusters of {len(vectors)} questions were not found in {_TIMEOUT_S:.0f} s") from None
+    if done.returncode < 0:
+        raise Transient(f"the search for clusters of questions was ended by signal {-done.returncode}")
+    if done.returncode:
+        raise RuntimeError(f"the search for clusters of questions failed:\n{done.stderr.decode(errors='replace')}")
+    return _unpack(done.stdout).astype(np.int64)
+
+
+def _pack(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def _unpack(data: bytes) -> np.ndarray:
+    found: np.ndarray = np.load(io.BytesIO(data), allow_pickle=False)
+    return found
+
+
+if __name__ == "__main__":
+    os.nice(5)  # it is in no hurry, and lanes may run beside it
+    sys.stdout.buffer.write(
+        _pack(find_clusters(_unpack(sys.stdin.buffer.read()), min_size=int(sys.argv[1]), seed=int(sys.argv[2])))
+    )

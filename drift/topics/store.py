@@ -1,0 +1,175 @@
+"""Store topic models, one row per version, and load them, with how much is asked of each topic now."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ragtide.drift.topics.model import OTHER, Topic, TopicModel
+from ragtide.sinks.clickhouse.database import Database
+
+
+class TopicModelRow(NamedTuple):
+    """Table `topic_models`; arrays have one item per topic."""
+
+    app: str
+    encoder: str
+    version: int
+    epoch: int
+    fitted_at: datetime
+    questions: int
+    ids: Sequence[int]
+    names: Sequence[str]
+    centroids: Sequence[Sequence[float]]
+    least_cosines: Sequence[float]
+    sizes: Sequence[int]
+
+
+_COLUMNS = ", ".join(name for name in TopicModelRow._fields if name != "epoch")
+
+
+def save_model(database: Database, model: TopicModel, epoch: int) -> None:
+    """Durable when this returns; the row of an epoch that is over never becomes the newest."""
+    topics = model.topics
+    database.insert(
+        "topic_models",
+        [
+            TopicModelRow(
+                model.app,
+                model.encoder,
+                model.version,
+                epoch,
+                model.fitted_at,
+                model.questions,
+                [topic.id for topic in topics],
+                [topic.name for topic in topics],
+                [topic.centroid.tolist() for topic in topics],
+                [topic.min_cosine for topic in topics],
+                [topic.questions for topic in topics],
+            )
+        ],
+    )
+
+
+def load_newest(database: Database, encoder: str) -> dict[str, TopicModel]:
+    """The newest model of each application, as this encoder sees its questions."""
+    rows = database.rows(
+        f"SELECT {_COLUMNS} FROM topic_models FINAL WHERE encoder = {{encoder:String}} "
+        "ORDER BY version DESC LIMIT 1 BY app",
+        {"encoder": encoder},
+    )
+    return {row["app"]: _decode(row) for row in rows}
+
+
+def newest_version(database: Database, encoder: str) -> int:
+    """Of any application's model; 0 where there is none. Greater whenever `load_newest` has become another."""
+    rows = database.rows(
+        "SELECT max(version) AS version FROM topic_models WHERE encoder = {encoder:String}", {"encoder": encoder}
+    )
+    return int(rows[0]["version"])
+
+
+def last_id(database: Database, app: str) -> int:
+    """The greatest id of a topic that this application ever had, by any encoder; 0 where it had none."""
+    rows = database.rows(
+        "SELECT max(arrayMax(arrayPushBack(ids, 0))) AS id FROM topic_models WHERE app = {app:String}", {"app": app}
+    )
+    return int(rows[0]["id"])
+
+
+def _decode(row: Mapping[str, Any]) -> TopicModel:
+    columns = (row["ids"], row["names"], row["centroids"], row["least_cosines"], row["sizes"])
+    return TopicModel(
+        app=row["app"],
+        encoder=row["encoder"],
+        version=row["version"],
+        fitted_at=row["fitted_at"],
+        questions=row["questions"],
+        topics=tuple(
+            Topic(id_, name, np.array(centroid, np.float32), least, questions)
+            for id_, name, centroid, least, questions in zip(*columns, strict=True)
+        ),
+    )
+
+
+class TopicView(NamedTuple):
+    """`fitted_on` counts different questions, 0: retired; `asked` those of late, `share` of all that were placed.
+
+    What is of no topic stands as `other`, without an id; share is None where nothing was asked.
+    """
+
+    id: int | None
+    name: str
+    fitted_on: int
+    asked: int
+    share: float | None
+
+
+class TopicModelView(NamedTuple):
+    """An application's newest model, whichever encoder's; `topics`, those that are asked about most first."""
+
+    app: str
+    encoder: str
+    version: int
+    fitted_at: datetime
+    questions: int
+    topics: tuple[TopicView, ...]
+
+
+def current_models(database: Database, since: datetime, app: str | None = None) -> list[TopicModelView]:
+    """By application; what was asked is counted in live questions from `since` on. Of all applications where None."""
+    asked = _question_counts(database, since, app)
+    rows = database.rows(
+        "SELECT app, encoder, version, fitted_at, questions, ids, names, sizes FROM topic_models FINAL"
+        f"{'' if app is None else ' WHERE app = {app:String}'} ORDER BY version DESC LIMIT 1 BY app",
+        {} if app is None else {"app": app},
+    )
+    models = [
+        TopicModelView(
+            row["app"],
+            row["encoder"],
+            row["version"],
+            row["fitted_at"],
+            row["questions"],
+            _topic_views(zip(row["ids"], row["names"], row["sizes"], strict=True), asked.get(row["app"], {})),
+        )
+        for row in rows
+    ]
+    return sorted(models, key=lambda one: one.app)
+
+
+def fitted_at(database: Database, since: datetime) -> dict[str, datetime]:
+    """When the newest model was fitted, of each application that has one and asked from `since` on."""
+    rows = database.rows(
+        "SELECT app, max(fitted_at) AS newest FROM topic_models WHERE app IN ("
+        "SELECT DISTINCT app FROM embeddings WHERE run_id = 'live' AND time >= {since:DateTime64(3, 'UTC')}) "
+        "GROUP BY app",
+        {"since": since},
+    )
+    return {row["app"]: row["newest"] for row in rows}
+
+
+def _topic_views(known: Iterable[tuple[int, str, int]], asked: Mapping[str, int]) -> tuple[TopicView, ...]:
+    total = sum(asked.values())
+    found = [*known, (None, OTHER, 0)]
+    shown = (
+        TopicView(id_, name, size, asked.get(name, 0), asked.get(name, 0) / total if total else None)
+        for id_, name, size in found
+    )
+    return tuple(sorted(shown, key=lambda one: (-one.asked, -one.fitted_on, one.name)))
+
+
+def _question_counts(database: Database, since: datetime, app: str | None) -> dict[str, Counter[str]]:
+    """Live questions that were placed, by application and topic."""
+    rows = database.rows(
+        "SELECT app, topic, count() AS n FROM embeddings FINAL WHERE run_id = 'live' AND topic != '' "
+        f"AND time >= {{since:DateTime64(3, 'UTC')}}{'' if app is None else ' AND app = {app:String}'} "
+        "GROUP BY app, topic",
+        {"since": since} if app is None else {"since": since, "app": app},
+    )
+    found: dict[str, Counter[str]] = {}
+    for row in rows:
+        found.setdefault(row["app"], Counter())[row["topic"]] = row["n"]
+    return found

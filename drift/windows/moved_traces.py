@@ -1,0 +1,145 @@
+"""A trace that was sent again with another minute, app, environment or `probe` stands at two places.
+
+The older one is marked as deleted in `traces`; its windows are marked as dirty, and the roll-up deletes whatever else
+stands there (`ragtide.drift.windows.replaced_rows`). Live traces and those of probes are of one stream, each replay is
+of its own.
+
+Nothing but a look at every id of the retention tells whether a trace was there before. So each look searches the days
+around the traces that are new, and only once an hour all days.
+"""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, get_args
+
+from ragtide.drift import cursors
+from ragtide.evaluators.spec import Lane
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.rows import LIVE, PROBE, DirtyRow
+
+_CURSOR = "reconcile"
+_FULL_CURSOR = "reconcile:far"
+_FULL_EVERY = timedelta(hours=1)
+_NEAR = timedelta(days=1)
+_FIRST_LOOKBACK = timedelta(days=1)
+_STREAM = f"if(run_id = '{PROBE}', '{LIVE}', run_id) AS stream"
+
+
+class TraceTombstone(NamedTuple):
+    """Table `traces`: the row of this key is gone for every older version."""
+
+    run_id: str
+    app: str
+    environment: str
+    time: datetime
+    trace_id: str
+    version: int
+    is_deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class _MovedTrace:
+    """A place of a trace that stands at a newer one."""
+
+    run_id: str
+    app: str
+    environment: str
+    time: datetime
+    trace_id: str
+    version: int  # of the newest
+
+
+def tombstone_moved_traces(database: Database, base_s: int, now: datetime) -> int:
+    """Every trace ingested lately stands at one place when this returns, and the windows it left are dirty.
+
+    Marks come first, so that whoever takes over after a crash finds either the trace still at two places or its windows
+    marked.
+    """
+    full_since = _since(database, _FULL_CURSOR, now)
+    full = now - full_since >= _FULL_EVERY
+    moved = (
+        _moved_traces(database, full_since, None)
+        if full
+        else _moved_traces(database, _since(database, _CURSOR, now), _NEAR)
+    )
+    database.insert("dirty_windows", _dirty_marks(moved, base_s))
+    database.insert(
+        "traces",
+        [TraceTombstone(one.run_id, one.app, one.environment, one.time, one.trace_id, one.version, 1) for one in moved],
+    )
+    for cursor in (_CURSOR, _FULL_CURSOR) if full else (_CURSOR,):
+        cursors.save(database, cursor, int(now.timestamp() * 1000))
+    return len(moved)
+
+
+def _moved_traces(database: Database, since: datetime, near: timedelta | None) -> list[_MovedTrace]:
+    """The older places of traces ingested since then: all of them, or those that are as near to any new one."""
+    new = database.rows(
+        "SELECT count() AS n, min(time) AS first, max(time) AS last FROM traces "
+        "WHERE ingested_at >= {since:DateTime64(3, 'UTC')}",
+        {"since": since},
+    )[0]
+    if not new["n"]:
+        return []
+    within, bounds = "1", {"since": since}
+    if near is not None:
+        within = "time >= {first:DateTime64(3, 'UTC')} AND time <= {last:DateTime64(3, 'UTC')}"
+        bounds |= {"first": new["first"] - near, "last": new["last"] + near}
+    duplicates = f"""
+        SELECT {_STREAM}, trace_id FROM traces
+        WHERE {within} AND trace_id IN (
+            SELECT trace_id FROM traces WHERE {within} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
+        )
+        GROUP BY stream, trace_id
+        HAVING min(cityHash64(run_id, app, environment, toStartOfMinute(time)))
+            != max(cityHash64(run_id, app, environment, toStartOfMinute(time)))"""
+    # A trace whose older place was taken out is among the doubled until the engine has merged it away.
+    if not database.rows(f"{duplicates} LIMIT 1", bounds):
+        return []
+    # Equal versions are of one record that a changed decoder placed elsewhere, or of more partitions than versions
+    # tell apart.
+    rows = database.rows(
+        f"""
+        SELECT trace_id, max(version_there) AS newest,
+            arraySort(groupArray((version_there, topic_there, partition_there, ingested_there,
+                run_id, app, environment, time_there))) AS places
+        FROM (
+            SELECT {_STREAM}, toString(run_id) AS run_id, toString(app) AS app, toString(environment) AS environment,
+                trace_id, max(version) AS version_there,
+                argMax((toString(topic), partition, ingested_at, time, is_deleted), (version, ingested_at)) AS row,
+                row.1 AS topic_there, row.2 AS partition_there, row.3 AS ingested_there, row.4 AS time_there
+            FROM traces
+            WHERE {within} AND trace_id IN (SELECT trace_id FROM ({duplicates}))
+            GROUP BY stream, run_id, app, environment, toStartOfMinute(time), trace_id
+            HAVING row.5 = 0
+        )
+        GROUP BY stream, trace_id HAVING count() > 1
+        """,
+        bounds,
+    )
+    return [
+        _MovedTrace(run_id, app, environment, time, row["trace_id"], row["newest"])
+        for row in rows
+        for *_, run_id, app, environment, time in row["places"][:-1]
+    ]
+
+
+def _dirty_marks(moved: Iterable[_MovedTrace], base_s: int) -> list[DirtyRow]:
+    mark = f"reconcile:{uuid.uuid4().hex}"
+    windows = {(one.run_id, one.app, one.environment, int(one.time.timestamp()) // base_s * base_s) for one in moved}
+    return [
+        DirtyRow(run_id, app, environment, lane, datetime.fromtimestamp(start, UTC), mark)
+        for run_id, app, environment, start in sorted(windows)
+        for lane in get_args(Lane)
+    ]
+
+
+def _since(database: Database, cursor: str, now: datetime) -> datetime:
+    last_run_ms = cursors.load(database, cursor)
+    return (
+        datetime.fromtimestamp(last_run_ms / 1000, UTC) - cursors.INGEST_OVERLAP
+        if last_run_ms
+        else now - _FIRST_LOOKBACK
+    )

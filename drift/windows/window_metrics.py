@@ -1,0 +1,187 @@
+"""Stores what windows of method `window` come to: their metrics, and a series for each class, made of their parts.
+
+The contents are there already (`changes`); here the windows' numbers follow, by `combine` and in no other way. A second
+run finds nothing to write; one after a crash finds what is missing.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from ragtide.drift import sql
+from ragtide.drift.windows.scope import STREAMED, Scope
+from ragtide.drift.windows.store import CloseParams
+from ragtide.evaluators.combining import combine_parts
+from ragtide.evaluators.parts import ClassValue, Combined
+from ragtide.evaluators.spec import Evaluator, Metric
+from ragtide.sinks.clickhouse.database import Database
+
+_GROUP = "run_id, app, environment, evaluator, start, fingerprint, model, prompt_version"
+
+
+class WindowRow(NamedTuple):
+    """Table `windows`."""
+
+    run_id: str
+    size_s: int
+    app: str
+    environment: str
+    evaluator: str
+    metric: str
+    start: datetime
+    fingerprint: str
+    model: str
+    prompt_version: str
+    segment: str
+    segment_value: str
+    seen: int
+    sampled: int
+    applicable: int
+    scored: int
+    failed: int
+    skipped: Mapping[str, int]
+    failures: Mapping[str, int]
+    sum: float
+    sum_squares: float
+    min: float | None
+    max: float | None
+    bins: Mapping[int, int]
+    category_counts: Mapping[str, int]
+    parts: Mapping[str, float]
+    value: float | None
+    late: int
+    revision: int
+    state: str
+    incomplete: int
+    closed_at: datetime
+    version: int
+
+
+_COLUMNS = ", ".join(f"`{name}`" for name in WindowRow._fields)
+
+
+def segment_of(metric: Metric) -> str:
+    """The segment of the series of a metric with `per`: `class`, or `class/iou`."""
+    return "/".join(metric.per)
+
+
+def segment_value_of(labels: Sequence[str]) -> str:
+    """One series of it: `dog`, or `dog/0.5`."""
+    return "/".join(labels)
+
+
+def store_window_metrics(
+    database: Database, evaluators: Mapping[str, Evaluator], scope: Scope, closing: CloseParams, version: int
+) -> None:
+    """Every window of these evaluators in the scope has its own numbers when this returns.
+
+    `closing` is how the contents were stored, `version` what rows of now carry.
+    """
+    there = f"{scope.windows_condition(scope.size_s)} AND evaluator IN {sql.texts(evaluators)}"
+    rows = database.rows(
+        f"SELECT {_COLUMNS} FROM windows FINAL WHERE {there} AND ({_GROUP}) IN "
+        f"(SELECT {_GROUP} FROM windows FINAL WHERE {there} AND (notEmpty(parts) OR isNotNull(value)))"
+    )
+    windows: dict[tuple[object, ...], list[WindowRow]] = {}
+    for row in (WindowRow(**found) for found in rows):
+        key = (row.run_id, row.app, row.environment, row.evaluator, row.start, row.fingerprint)
+        windows.setdefault((*key, row.model, row.prompt_version), []).append(row)
+    writing = _Writer(closing, version)
+    written = [new for some in windows.values() for new in writing.changes(evaluators[some[0].evaluator], some)]
+    database.insert("windows", written)
+
+
+class _RowKey(NamedTuple):
+    """Which of a window's rows."""
+
+    metric: str
+    segment: str
+    segment_value: str
+
+
+class _Writer(NamedTuple):
+    closing: CloseParams
+    version: int
+
+    def changes(self, evaluator: Evaluator, rows: Sequence[WindowRow]) -> Iterator[WindowRow]:
+        """The rows of one window, cut and uncut, whose numbers are not those that its parts make."""
+        assert evaluator.carrier is not None
+        metrics = {f"{evaluator.id}.{metric.key}": metric for metric in evaluator.metrics}
+        carrier = f"{evaluator.id}.{evaluator.carrier.key}"
+        whole = {(row.segment, row.segment_value): row for row in rows if row.metric == carrier}
+        made = {cut: combine_parts(evaluator, row.parts) for cut, row in whole.items()}
+        per: dict[_RowKey, WindowRow] = {}
+        for row in rows:
+            metric = metrics.get(row.metric)
+            if metric is not None and metric.per:
+                per[_RowKey(row.metric, row.segment, row.segment_value)] = row
+            elif metric is not None and (row.segment, row.segment_value) in made:
+                yield from self._with_value(row, made[row.segment, row.segment_value].metrics.get(metric.key))
+        if ("", "") in whole:
+            yield from self._class_rows(evaluator, whole["", ""], made["", ""], per)
+
+    def _with_value(self, row: WindowRow, value: float | None) -> Iterator[WindowRow]:
+        if _nearly_equal(row.value, value):
+            return
+        if row.version == self.closing.version:  # its contents were stored just now, and nobody looked at it since
+            yield row._replace(value=value, version=self.version)
+        else:
+            yield self._revise(row)._replace(value=value)
+
+    def _class_rows(
+        self, evaluator: Evaluator, whole: WindowRow, made: Combined, stored: Mapping["_RowKey", WindowRow]
+    ) -> Iterator[WindowRow]:
+        """A row for each class, and one of zeros for each that was there and is there no more."""
+        found = {
+            _RowKey(f"{evaluator.id}.{metric.key}", segment_of(metric), segment_value_of(labels)): value
+            for metric in evaluator.metrics
+            for labels, value in made.per.get(metric.key, {}).items()
+        }
+        for key in {**stored, **found}:
+            before, now = stored.get(key), _class_window(whole, key, found.get(key))
+            if before is None:
+                state = "frozen" if self._is_frozen(whole) else "closed"
+                yield now._replace(revision=1, state=state, version=self.version)
+            elif _counts(before) != _counts(now) or not _nearly_equal(before.value, now.value):
+                revised = self._revise(before)
+                yield now._replace(revision=revised.revision, state=revised.state, version=self.version)
+
+    def _revise(self, row: WindowRow) -> WindowRow:
+        state = "frozen" if self._is_frozen(row) else "revised"
+        return row._replace(revision=row.revision + 1, state=state, version=self.version)
+
+    def _is_frozen(self, row: WindowRow) -> bool:
+        return row.run_id in STREAMED and row.start.timestamp() + row.size_s <= self.closing.frozen_end
+
+
+def _class_window(whole: WindowRow, key: _RowKey, found: ClassValue | None) -> WindowRow:
+    """The window of one class: how many records it rests on, and its number; neither where the class is gone."""
+    records = found.records if found else 0
+    return whole._replace(
+        **key._asdict(),
+        seen=whole.seen if found else 0,
+        sampled=whole.sampled if found else 0,
+        applicable=records,
+        scored=records,
+        failed=0,
+        skipped={},
+        failures={},
+        sum=0.0,
+        sum_squares=0.0,
+        min=None,
+        max=None,
+        bins={},
+        category_counts={},
+        parts={},
+        value=found.value if found else None,
+    )
+
+
+def _counts(row: WindowRow) -> tuple[int, ...]:
+    return row.seen, row.sampled, row.scored
+
+
+def _nearly_equal(one: float | None, other: float | None) -> bool:
+    """To nine digits: sums of floats inside `combine` follow the order of the parts."""
+    return one == other if one is None or other is None else math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)

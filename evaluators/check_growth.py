@@ -1,0 +1,124 @@
+"""What `check_evaluator` asks of an evaluator's time: no record that its budget admits keeps a worker for long.
+
+Time is that of the processor, and the unit is a fixed piece of work that is timed in the same process: what slows the
+machine slows both. Encoders and models answer at once, so that the evaluator alone is timed.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import inf, log2
+
+import msgspec
+import numpy as np
+from pydantic import BaseModel
+
+from ragtide.evaluators.dense import dense
+from ragtide.evaluators.outcome import NotApplicable
+from ragtide.evaluators.plan import PreparedEvaluator, models_of
+from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.run import lengths_in, regions_in, run_all, texts_of
+from ragtide.evaluators.spec import Ask, Evaluator, ModelRef, Vectors
+from ragtide.evaluators.trace import Trace
+
+LIMIT = 40.0  # units for one record: about 2 s where the unit takes 50 ms
+SMALL = LIMIT / 3  # below, time may grow in any way: a limit of its own may bound what an evaluator compares
+GROWTH = 3.0  # of time where a text doubles, at most: 2 is linear, 4 quadratic
+SLACK = 2.2  # what linear time grows by at most, caches and the garbage collector included
+TINY = LIMIT / 1_000  # below, a growth tells of the machine
+FIRST = 8_000  # characters
+LARGEST = 8_000_000  # bytes of JSON: what is let in unless settings say otherwise
+TRIES = 3  # what else runs on the machine only ever adds: the best of several counts
+
+
+class ConstantEncoder:
+    """An `Encoder` that takes no time: every text has the same vector."""
+
+    revision = "constant@1"
+    dimension = 2
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors, one row per text."""
+        return np.tile(np.array([0.6, 0.8], np.float32), (len(texts), 1))
+
+    def count_tokens(self, texts: Sequence[str]) -> int:
+        """One for four characters."""
+        return sum(map(len, texts)) // 4
+
+
+class ConstantModel:
+    """A `Model` that takes no time: all its numbers are a half."""
+
+    revision = "constant@1"
+
+    def __init__(self, ref: ModelRef) -> None:
+        self._columns = ref.columns
+
+    def answer(self, asks: Sequence[Ask]) -> Vectors:
+        """One row per ask."""
+        return np.full((len(asks), self._columns), 0.5, np.float32)
+
+
+def growth_faults(evaluator: Evaluator, params: BaseModel) -> list[str]:
+    """Find the first trace of `ragtide.evaluators.dense` that takes too long, or far longer once it doubles."""
+    prepared = PreparedEvaluator(evaluator, params, "", tasks=())
+    models = {ref: ConstantModel(ref) for ref in models_of(evaluator, params)}
+
+    def units(trace: Trace) -> float:
+        shared = Resources(ConstantEncoder(), models=models).batch()
+        start = time.process_time()
+        run_all([prepared], [trace], shared)
+        return (time.process_time() - start) / _unit_s()
+
+    found = ((name, _fault(evaluator, make, units)) for name, make in dense())
+    return next(([f"a trace full of {name} {fault}"] for name, fault in found if fault), [])
+
+
+def _fault(evaluator: Evaluator, make: Callable[[int], Trace], units: Callable[[Trace], float]) -> str | None:
+    """Doubles the trace until its time at the largest size is sure to be below the limit."""
+    largest = _largest(evaluator, make(FIRST))
+    size, before = min(FIRST, largest), 0.0
+    while size:
+        trace = make(size)
+        took, tries = units(trace), 1
+        while tries < TRIES and took < 2 * LIMIT and (took > LIMIT or (took > SMALL and took > GROWTH * before)):
+            took, tries = min(took, units(trace)), tries + 1
+        if took > LIMIT:
+            return f"takes {took / LIMIT:.1f} times as long as a record may, at {size:,} characters or less"
+        if took > SMALL and before > TINY and took > GROWTH * before:
+            return f"takes {took / before:.1f} times as long where it doubles to {size:,} characters"
+        growth = max(took / before, SLACK) if before > TINY else 2 * GROWTH
+        if size == largest or took * growth ** log2(largest / size) <= LIMIT:
+            return None
+        before = took if 2 * size <= largest else inf  # the last step is no doubling
+        size = min(2 * size, largest)
+    return None
+
+
+def _largest(evaluator: Evaluator, trace: Trace) -> int:
+    """The size of the largest trace of this shape that the budget and `LARGEST` admit; 0 where it lacks an input."""
+    view = evaluator.project(trace)
+    if isinstance(view, NotApplicable):
+        return 0
+    budget = evaluator.budget
+    given = (
+        (LARGEST, len(msgspec.json.encode(trace))),
+        (budget.characters, sum(map(len, texts_of(view)))),
+        (budget.items, sum(lengths_in(view))),
+        (budget.regions, regions_in(view)),
+    )
+    return int(min(0.98 * FIRST * most / has for most, has in given if most is not None and has))
+
+
+@lru_cache(maxsize=1)
+def _unit_s() -> float:
+    """Seconds that a fixed piece of work takes, of the kind that evaluators do: words cut, counted and joined."""
+    return min(_work_s() for _ in range(2 * TRIES))
+
+
+def _work_s() -> float:
+    start = time.process_time()
+    counts: dict[str, int] = {}
+    for word in " ".join(map(str, range(120_000))).split():
+        counts[word[-4:]] = counts.get(word[-4:], 0) + len(word)
+    return time.process_time() - start

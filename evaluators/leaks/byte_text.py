@@ -1,0 +1,49 @@
+"""A text as patterns want it: one byte a character, one blank and one hyphen for the many that Unicode has."""
+
+from typing import NamedTuple
+
+_BLANKS = (
+    "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000\u200b\u200c\u200d\u2060\ufeff"
+)
+_HYPHENS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d"  # language models like U+2011 in numbers
+_QUOTES = {ord(quote): "'" for quote in "\u2018\u2019"} | {ord(quote): '"' for quote in "\u201c\u201d\u201e"}
+# Full-width, Arabic, Persian and Devanagari digits.
+_WIDE = {zero + digit: str(digit) for zero in (0xFF10, 0x660, 0x6F0, 0x966) for digit in range(10)} | {
+    **{0xFF20: "@", 0xFF0B: "+", 0xFF0E: ".", 0xFF1A: ":", 0xFF08: "(", 0xFF09: ")"}
+}
+_PLAIN = str.maketrans(_BLANKS + _HYPHENS, " " * len(_BLANKS) + "-" * len(_HYPHENS)) | _QUOTES | _WIDE
+
+
+_FIRST_IDEOGRAPH = "\u2e80"
+
+
+class Span(NamedTuple):
+    """Character offsets, end excluded."""
+
+    start: int
+    end: int
+
+
+class ByteText(NamedTuple):
+    """`text` and `data` have the original's length, so that offsets in all three are the same."""
+
+    text: str
+    data: bytes  # Latin-1; "?" for what it lacks, lone surrogates among it
+
+
+def to_byte_text(text: str) -> ByteText:
+    """The text with plain blanks, hyphens, quotes and digits."""
+    plain = text if text.isascii() else text.translate(_PLAIN)
+    return ByteText(plain, plain.encode("latin-1", "replace"))
+
+
+def stands_alone(text: str, start: int, end: int, joints: str = "") -> bool:
+    """Whether the span is not part of something longer: no letter or digit touches it, nor one behind a joint."""
+    before, after = text[max(start - 2, 0) : start], text[end : end + 2]
+    longer = _goes_on(before[-1:]) or (before[-1:] in joints and _goes_on(before[:-1]))
+    return not (longer or _goes_on(after[:1]) or (after[:1] in joints and _goes_on(after[1:])))
+
+
+def _goes_on(character: str) -> bool:
+    """Whether a word or number goes on in it: in Chinese and Japanese no blank stands between a word and a number."""
+    return character.isalnum() and character < _FIRST_IDEOGRAPH

@@ -1,0 +1,61 @@
+"""Values that do not stand beside their labels, as "label: value": cells of tables, fields of records, answers."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from ragtide.evaluators.leaks.answers import find_answers
+from ragtide.evaluators.leaks.byte_text import ByteText, Span
+from ragtide.evaluators.leaks.keys import find_keys
+from ragtide.evaluators.leaks.records import fields
+from ragtide.evaluators.leaks.tables import under_heads
+
+# Characters of all lines. A label is repeated for each of its values: lines can be 300 times as long as the text.
+LONGEST = 1_000_000
+
+
+class LabelLines(NamedTuple):
+    """`text` has a line for each value; `starts` where each stands in it, `places` where in the original.
+
+    `complete` is false where the lines would be longer than `LONGEST`: later values have no line.
+    """
+
+    text: str
+    starts: Sequence[int]
+    places: Sequence[Span]
+    complete: bool
+
+    def original(self, start: int, end: int) -> Span | None:
+        """Where the original has what stands there; None where that is not within one value."""
+        index = bisect_right(self.starts, start) - 1
+        if index < 0:
+            return None
+        place, offset = self.places[index], start - self.starts[index]
+        found = Span(place.start + offset, place.start + offset + end - start)
+        return found if found.end <= place.end else None
+
+
+def label_lines(shape: ByteText) -> LabelLines | None:
+    """Of the whole text; None where there are none."""
+    lines: list[str] = []
+    starts: list[int] = []
+    places: list[Span] = []
+    length = 0
+    complete = True
+    for label, value in _label_value_pairs(shape):
+        line = f"{label}: {shape.text[value.start : value.end]}"
+        if length + len(line) > LONGEST:
+            complete = False
+            break
+        lines.append(line)
+        starts.append(length + len(line) - (value.end - value.start))
+        places.append(value)
+        length += len(line) + 1
+    return LabelLines("\n".join(lines), starts, places, complete) if lines or not complete else None
+
+
+def _label_value_pairs(shape: ByteText) -> Iterator[tuple[str, Span]]:
+    for label, value in chain(under_heads(shape.data), fields(shape.data), find_answers(shape)):
+        yield shape.text[label.start : label.end], value
+    yield from find_keys(shape)

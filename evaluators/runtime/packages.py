@@ -1,0 +1,22 @@
+"""Which packages a backend needs, and what installs those that are not here."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+
+_NEEDS: Mapping[str, Sequence[str]] = {
+    "onnx": ("onnxruntime", "onnx", "tokenizers"),
+    "torch": ("torch", "transformers"),
+    "sentence-transformers": ("torch", "sentence_transformers"),
+}
+
+
+def missing_packages(what: str, backend: str, why: str = "") -> str | None:
+    """Which packages `what` cannot run on the backend without, and the command that installs them; None where all are
+    here. `why` tells why it must be this backend.
+    """
+    packages = [name for name in _NEEDS[backend] if find_spec(name) is None]
+    if not packages:
+        return None
+    extra = "ragtide[local]" if backend == "onnx" else "ragtide[models]"
+    reason = f" ({why})" if why else ""
+    return f"{' and '.join(packages)} for {what} not installed: pip install '{extra}'{reason}"

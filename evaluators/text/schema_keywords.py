@@ -1,0 +1,63 @@
+"""Which keyword of a JSON Schema a value fails, without a list of all that is wrong with it.
+
+Such a list grows with the value, and exponentially with its depth where a schema refers to itself in several branches.
+"""
+
+from bisect import bisect_left
+from functools import cached_property
+from typing import Any
+
+DOCUMENT = "urn:ragtide:schema"
+PARTS = "ragtide:parts"  # a place in the schema's own document, so that what its parts refer to is found
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")  # older drafts ignore what stands beside a reference: it is first
+# What the others depend on comes before them, and they come last, in this order.
+BEFORE = ("if", "minContains", "maxContains", "minimum", "maximum", "prefixItems", "properties", "patternProperties")
+AFTER = ("items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties")
+
+
+class Keywords:
+    """The keywords at the root of a schema that compiles, in the order in which they are asked."""
+
+    def __init__(self, schema: dict[str, Any] | bool) -> None:
+        self._schema = schema
+        self._names = [] if isinstance(schema, bool) else sorted(filter(_asserts, schema), key=_order)
+
+    def failing(self, value: Any) -> str:
+        """The first keyword that fails a value which does not satisfy the schema; "falseSchema" where nothing does.
+
+        Keywords hold together up to one of them, and no more from there on: that one is found by halves.
+        """
+        if not self._names:
+            return "falseSchema"
+        return self._names[bisect_left(self._heads, True, key=lambda head: not head.is_valid(value))]
+
+    @cached_property
+    def _heads(self) -> list[Any]:
+        """Validators of the first keyword, of the first two, and so on; not of all."""
+        import jsonschema_rs
+
+        assert isinstance(self._schema, dict)
+        heads = [{name: self._schema[name] for name in self._names[:count]} for count in range(1, len(self._names))]
+        registry = jsonschema_rs.Registry([(DOCUMENT, {**self._schema, PARTS: heads})])
+        draft = {"$schema": self._schema["$schema"]} if "$schema" in self._schema else {}
+        return [
+            jsonschema_rs.validator_for(
+                {**draft, "$ref": f"{DOCUMENT}#/{PARTS}/{place}"},
+                registry=registry,
+                offline=True,
+                pattern_options=jsonschema_rs.RegexOptions(),
+            )
+            for place in range(len(heads))
+        ]
+
+
+def _asserts(name: str) -> bool:
+    return name in REFERENCES or not (name.startswith("$") or name in ("id", "definitions"))
+
+
+def _order(name: str) -> tuple[int, int]:
+    if name in REFERENCES:
+        return 0, REFERENCES.index(name)
+    if name in BEFORE:
+        return 1, BEFORE.index(name)
+    return (3, AFTER.index(name)) if name in AFTER else (2, 0)

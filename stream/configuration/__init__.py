@@ -1,1 +1,0 @@
-"""Names, sections and lines of the settings; `stream.settings` puts them together."""

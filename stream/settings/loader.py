@@ -1,0 +1,211 @@
+"""The effective settings: defaults, one TOML file over them, RAGTIDE_ variables over both; nothing else is read.
+
+Sections are defined by the package that they configure. A name that no section knows is an error, wherever it stands.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
+
+from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, TopicSettings, WindowSettings
+from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.sinks.settings import ClickHouseSettings, GrafanaSettings, PrivacySettings, RetentionSettings
+from ragtide.stream.settings.environment import CONFIG_VARIABLE, closest, from_environment, leaves, model_at, nearest
+from ragtide.stream.settings.parsing import read_toml
+from ragtide.stream.settings.sections import (
+    IngestSettings,
+    KafkaSettings,
+    SamplingSettings,
+    TelemetrySettings,
+    WorkerSettings,
+)
+from ragtide.stream.settings.toml_lines import lines_of
+
+DEFAULT_FILE = "ragtide.toml"
+DEFAULT = "default"
+MASK = "********"
+_LONGEST_REASON = 500  # characters: it may quote a value
+_TABLE, _LIST = "give a table", 'give a list, such as ["a", "b"]'
+_MESSAGES = {"model_type": _TABLE, "dict_type": _TABLE, "tuple_type": _LIST, "list_type": _LIST}
+
+
+class Settings(BaseModel, extra="forbid", frozen=True):
+    """Every setting of ragtide; `Settings()` is the defaults and reads nothing."""
+
+    kafka: KafkaSettings = Field(default_factory=KafkaSettings)
+    worker: WorkerSettings = Field(default_factory=WorkerSettings)
+    ingest: IngestSettings = Field(default_factory=IngestSettings)
+    sampling: SamplingSettings = Field(default_factory=SamplingSettings)
+    privacy: PrivacySettings = Field(default_factory=PrivacySettings)
+    evaluators: EvaluatorSettings = Field(default_factory=EvaluatorSettings)
+    clickhouse: ClickHouseSettings = Field(default_factory=ClickHouseSettings)
+    retention: RetentionSettings = Field(default_factory=RetentionSettings)
+    windows: WindowSettings = Field(default_factory=WindowSettings)
+    rules: RuleSettings = Field(default_factory=RuleSettings)
+    drift: DriftSettings = Field(default_factory=DriftSettings)
+    jobs: JobSettings = Field(default_factory=JobSettings)
+    topics: TopicSettings = Field(default_factory=TopicSettings)
+    grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.privacy.hash_users and not self.privacy.hash_key.get_secret_value():
+            raise ValueError("privacy.hash_users needs privacy.hash_key: any long random text, kept secret")
+        if self.privacy.store_texts == "hashed" and not self.privacy.hash_key.get_secret_value():
+            raise ValueError("privacy.store_texts = hashed needs privacy.hash_key: any long random text, kept secret")
+        largest, carried = self.ingest.max_bytes, self.kafka.max_record_bytes
+        if largest > carried:
+            raise ValueError(
+                f"ingest.max_bytes ({largest}) is more than kafka.max_record_bytes ({carried}): none so large could "
+                f"be sent on; set kafka.max_record_bytes = {largest}, or lower ingest.max_bytes"
+            )
+        if self.kafka.heartbeat_s * 2 > self.kafka.session_timeout_s:
+            raise ValueError("kafka.heartbeat_s must be at most half of kafka.session_timeout_s")
+        for name in ("traces_days", "windows_minute_days"):  # a trace that comes last revises windows of its time
+            if getattr(self.retention, name) < self.ingest.max_age_s / 86400 + 1:
+                raise ValueError(f"retention.{name} must be at least a day more than ingest.max_age_s")
+        return self
+
+    @model_validator(mode="after")
+    def _retains_baseline_history(self) -> Self:
+        """Baselines of fewer days than were asked for would look like those of a young series, and nobody knew."""
+        needed = self.drift.history_days + 1
+        for size_s in (self.windows.base_s, self.windows.all_sizes_s[-1]):
+            name = self.retention.windows_setting(size_s)
+            if self.drift.monitors_any_app and self.retention.windows_days(size_s) < needed:
+                raise ValueError(
+                    f"retention.{name} must be at least a day more than drift.history_days "
+                    f"({self.drift.history_days}): the windows that baselines are learned from would be deleted "
+                    f"before; set retention.{name} = {needed}, or lower drift.history_days"
+                )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings, and where each came from: "default", "ragtide.toml:3" or a variable's name, by dotted name."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of `ragtide config`; secrets are masked."""
+
+    name: str
+    value: Any
+    origin: str
+    description: str
+
+
+def load(path: Path | None, environ: Mapping[str, str]) -> Loaded:
+    """Read `path` (else RAGTIDE_CONFIG, else ./ragtide.toml where it exists) and `environ`.
+
+    Raises `ConfigError` listing every wrong setting, where it stands and the nearest valid name; never a secret.
+    """
+    file = _file(path, environ)
+    text = _read(file) if file is not None else ""
+    values = read_toml(text, file)
+    origins = {at: f"{file}:{line}" for at, line in lines_of(text).items()}
+    for found in from_environment(Settings, environ):
+        _put(values, found.path, found.value)
+        origins = {at: origin for at, origin in origins.items() if at[: len(found.path)] != found.path}
+        origins[found.path] = found.variable
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(*_explain(error, origins, file)) from None
+    return Loaded(settings, {".".join(at): _origin(at, origins) for at, _ in leaves(Settings)}, file)
+
+
+def entries(loaded: Loaded) -> list[Entry]:
+    """Every setting with its effective value and origin, in order."""
+    shown = []
+    for path, field in leaves(Settings):
+        value: Any = loaded.settings
+        for name in path:
+            value = getattr(value, name)
+        name = ".".join(path)
+        shown.append(Entry(name, _mask_secrets(value), loaded.origins[name], field.description or ""))
+    return shown
+
+
+def _file(path: Path | None, environ: Mapping[str, str]) -> Path | None:
+    named = path or (Path(environ[CONFIG_VARIABLE]) if environ.get(CONFIG_VARIABLE) else None)
+    if named is not None:
+        return named
+    default = Path(DEFAULT_FILE)
+    return default if default.is_file() else None
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{file}: no such settings file; give one with --config or {CONFIG_VARIABLE}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {type(error).__name__}") from None
+
+
+def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for name in path[:-1]:
+        below = values.setdefault(name, {})
+        if not isinstance(below, dict):
+            return  # the file has no table there, which validation reports
+        values = below
+    values[path[-1]] = value
+
+
+def _origin(path: tuple[str, ...], origins: Mapping[tuple[str, ...], str]) -> str:
+    below = {origin for at, origin in origins.items() if len(at) > len(path) and at[: len(path)] == path}
+    if path in origins and not below:
+        return origins[path]
+    return ", ".join(sorted(below)) or origins.get(path, DEFAULT)
+
+
+def _explain(error: ValidationError, origins: Mapping[tuple[str, ...], str], file: Path | None) -> list[str]:
+    lines = []
+    for problem in error.errors(include_url=False, include_context=False):
+        at = tuple(str(step) for step in problem["loc"])
+        where = next((origins[at[:n]] for n in range(len(at), 0, -1) if at[:n] in origins), str(file or "settings"))
+        name = ".".join(at)
+        if problem["type"] == "extra_forbidden":
+            lines.append(f"{where}: {name}: no such setting; {_suggestion(problem['loc'], problem['input'])}")
+        else:
+            message = _MESSAGES.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+            message = message if len(message) <= _LONGEST_REASON else f"{message[:_LONGEST_REASON]} ..."
+            lines.append(f"{where}: {name}: {message}" if name else f"{where}: {message}")
+    return lines
+
+
+def _suggestion(loc: tuple[str | int, ...], value: object) -> str:
+    """Of the value it matters only whether it is a table; it may be a secret."""
+    *above, last = loc
+    if above == ["evaluators"] and isinstance(value, dict) and not closest(str(last), EvaluatorSettings.model_fields):
+        return f"parameters of an evaluator {last} stand in [evaluators.params.{last}]"
+    elsewhere = [".".join(path) for path, _ in leaves(Settings) if path[-1] == last]
+    if elsewhere:
+        return f"did you mean {elsewhere[0]}?"
+    section = model_at(Settings, above) or Settings
+    hint = nearest(str(last), section.model_fields)
+    prefix = "".join(f"{step}." for step in above)
+    return hint.replace("did you mean ", f"did you mean {prefix}") if prefix else hint
+
+
+def _mask_secrets(value: Any) -> Any:
+    if isinstance(value, SecretStr):
+        return MASK if value.get_secret_value() else ""
+    if isinstance(value, BaseModel):
+        return {name: _mask_secrets(getattr(value, name)) for name in type(value).model_fields}
+    if isinstance(value, Mapping):
+        return {key: _mask_secrets(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_mask_secrets(item) for item in value]
+    return value

@@ -1,0 +1,81 @@
+"""The newest topic models, as a worker holds them: read at the start, and again by a thread while it works."""
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from prometheus_client import Counter
+
+from ragtide.drift.topics import store
+from ragtide.drift.topics.model import TopicModel
+from ragtide.evaluators.errors import RagtideError
+from ragtide.sinks.clickhouse.database import Database
+
+log = logging.getLogger(__name__)
+
+
+class TopicModelCache:
+    """The models of one encoder, by application; `now` may be asked from any thread and never waits.
+
+    While the database answers they are at most `refresh_s` old; while it does not, the last ones hold.
+    """
+
+    def __init__(self, database: Database, encoder: str, refresh_s: float) -> None:
+        self._database = database
+        self._encoder = encoder
+        self._refresh_s = refresh_s
+        self._models: Mapping[str, TopicModel] = {}
+        self._version = 0
+        self._failures = 0
+        self._counter: Counter | None = None
+        self._lock = threading.Lock()
+
+    def current(self) -> Mapping[str, TopicModel]:
+        """By application; the mapping is never changed."""
+        return self._models
+
+    def refresh(self) -> None:
+        """Read what is new. Never raises: a look that fails is logged and counted, and the next one may do better."""
+        try:
+            version = store.newest_version(self._database, self._encoder)
+            if version == self._version:
+                return
+            self._models = store.load_newest(self._database, self._encoder)
+            self._version = version
+        except RagtideError as error:
+            log.warning("topic models were not read, the last ones hold: %s", error)
+            self._count_failure()
+            return
+        except Exception:  # as a job: a bug, or a row that is not sound, must not end the thread that looks
+            log.exception("topic models were not read, the last ones hold")
+            self._count_failure()
+            return
+        log.info("topic models of %d applications, the newest of version %d", len(self._models), version)
+
+    def count_failures(self, counter: Counter) -> None:
+        """Looks that failed, those so far among them, are counted there."""
+        with self._lock:
+            counter.inc(self._failures)
+            self._counter = counter
+
+    def _count_failure(self) -> None:
+        with self._lock:
+            self._failures += 1
+            if self._counter is not None:
+                self._counter.inc()
+
+    @contextmanager
+    def refresh_in_background(self) -> Iterator[None]:
+        """Look again and again meanwhile."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._refresh_periodically, args=(stop,), name="topic-models", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+
+    def _refresh_periodically(self, stop: threading.Event) -> None:
+        while not stop.wait(self._refresh_s):
+            self.refresh()

@@ -1,0 +1,185 @@
+"""The loop of a lane: slices in, rows and dead letters out, an acknowledgement once both are safe.
+
+No exception leaves it towards Faust, whose agents acknowledge what they drop: whatever is wrong ends `run`.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from ragtide.sinks.bisect import RejectedRow
+from ragtide.sinks.rows import LIVE, Block
+from ragtide.stream.ingest.records import DeadLetter, Record
+from ragtide.stream.ingest.rows import dead_letter_row
+from ragtide.stream.kafka.offsets import Lag, Partition
+from ragtide.stream.pipeline import SliceResult
+from ragtide.stream.telemetry.registry import Telemetry
+from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit
+from ragtide.stream.worker.progress import LaneProgress
+from ragtide.stream.worker.rejected_rows import dead_letters_of
+from ragtide.stream.worker.writer import Writer
+
+
+class RecordProcessor(Protocol):
+    """What the loop needs of the pipeline."""
+
+    def process(self, records: Sequence[Record]) -> SliceResult:
+        """Every record accounted for; blocks, so it is called in a thread."""
+        ...
+
+
+class DeadLetterSender(Protocol):
+    """What the loop needs of the dead-letter topic."""
+
+    async def send(self, letters: Sequence[DeadLetter]) -> None:
+        """Return once every letter is safe."""
+        ...
+
+
+class SliceProcessor:
+    """Works slices off one after the other in a thread of its own and acknowledges each once it is stored.
+
+    Slices of a partition are handed to the writer in order. How much waits is bounded by whoever calls `offer`.
+    """
+
+    def __init__(
+        self,
+        lane: str,
+        pipeline: RecordProcessor,
+        writer: Writer,
+        dead_letters: DeadLetterSender | None,
+        limit: DeadLetterLimit,
+        progress: LaneProgress,
+        telemetry: Telemetry,
+        lag: Callable[[Partition], Lag | None],
+    ) -> None:
+        self._lane = lane
+        self._pipeline = pipeline
+        self._writer = writer
+        self._dead_letters = dead_letters
+        self._limit = limit
+        self._progress = progress
+        self._telemetry = telemetry
+        self._lag = lag
+        self._queue: deque[Any] = deque()
+        self._submitted = asyncio.Event()
+        self._finishing: set[asyncio.Task[None]] = set()
+        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._busy = False
+        self._stopping = False
+
+    def submit(self, event: Any) -> None:
+        """Take a slice's event; neither blocks nor raises."""
+        self._queue.append(event)
+        self._submitted.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing that was begun is unfinished."""
+        return not self._busy and not self._finishing
+
+    def stop_accepting(self) -> None:
+        """Finish what was begun; what still waits is read again by whoever comes next."""
+        self._stopping = True
+        self._queue.clear()
+
+    async def run(self) -> None:
+        """Work until cancelled; raises what no retry can mend."""
+        with ThreadPoolExecutor(1, thread_name_prefix=f"evaluate-{self._lane}") as executor:
+            working = asyncio.create_task(self._process_queue(executor))
+            try:
+                await asyncio.wait({working, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+                for ended in (working, self._failure):
+                    if ended.done():
+                        ended.result()
+            finally:
+                working.cancel()
+                for task in self._finishing:
+                    task.cancel()
+                executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _process_queue(self, executor: ThreadPoolExecutor) -> None:
+        while True:
+            while not self._queue or self._stopping:
+                self._submitted.clear()
+                await self._submitted.wait()
+            await self._process(self._queue.popleft(), executor)
+
+    async def _process(self, event: Any, executor: ThreadPoolExecutor) -> None:
+        """Keeps no row of it afterwards: they are stored before the next slice has become rows."""
+        if not event.value.ticket.valid:
+            return  # its partition is somebody else's by now
+        self._busy = True
+        try:
+            records, loop = event.value.records, asyncio.get_running_loop()
+            with self._telemetry.process_seconds.labels(self._lane).time():
+                processed = await loop.run_in_executor(executor, self._pipeline.process, records)
+            self._count(records, processed)
+            await self._submit_rows(event, records, processed)
+        finally:
+            self._busy = False
+
+    def _count(self, records: Sequence[Record], processed: SliceResult) -> None:
+        telemetry = self._telemetry
+        telemetry.records.labels(self._lane).inc(len(records))
+        for reason, count in processed.skipped.items():
+            telemetry.skipped.labels(self._lane, reason).inc(count)
+        for (evaluator, status), count in processed.outcomes.items():
+            telemetry.outcomes.labels(evaluator, status).inc(count)
+        for field, count in processed.cut_names.items():
+            telemetry.names_cut.labels(self._lane, field).inc(count)
+        for evaluator, count in processed.evidence_cut.items():
+            telemetry.evidence_cut.labels(evaluator).inc(count)
+        for reason, count in processed.without_vector.items():
+            telemetry.without_vector.labels(reason).inc(count)
+        if self._dead_letters is not None:
+            dead = {id(letter.record) for letter in processed.dead}
+            self._limit.check(records, dead, Counter(letter.reason for letter in processed.dead))
+
+    async def _submit_rows(self, event: Any, records: Sequence[Record], processed: SliceResult) -> None:
+        last = records[-1]
+        at = (last.topic, last.partition)
+        block = processed.block
+        block.progress.append(self._progress.advance(at, last, processed.newest, self._lag(at)))
+        stored = await self._writer.put(block)
+        task = asyncio.create_task(self._finish(event, records, processed.dead, stored))
+        self._finishing.add(task)
+        task.add_done_callback(self._on_finished)
+
+    async def _finish(
+        self,
+        event: Any,
+        records: Sequence[Record],
+        dead: Sequence[DeadLetter],
+        stored: "asyncio.Future[list[RejectedRow]]",
+    ) -> None:
+        await self._send(dead)
+        rejected = await stored
+        if rejected:
+            await self._dead_letter_rejected(rejected, records)
+        event.ack()
+
+    async def _send(self, letters: Sequence[DeadLetter]) -> None:
+        if not letters or self._dead_letters is None:
+            return
+        await self._dead_letters.send(letters)
+        for letter in letters:
+            self._telemetry.dead_letters.labels(self._lane, letter.stage, letter.reason).inc()
+
+    async def _dead_letter_rejected(self, rejected: Sequence[RejectedRow], records: Sequence[Record]) -> None:
+        """What the sink will never take: its record goes to the dead letters, once, however many rows it had."""
+        letters = dead_letters_of(rejected, records)
+        if self._dead_letters is None or not letters:
+            return
+        await self._send(letters)
+        await self._writer.store(Block(dead_letters=[dead_letter_row(letter, LIVE) for letter in letters]))
+
+    def _on_finished(self, task: "asyncio.Task[None]") -> None:
+        self._finishing.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None and not self._failure.done():
+            self._failure.set_exception(error)
