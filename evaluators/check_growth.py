@@ -22,7 +22,7 @@ from ragtide.evaluators.spec import Ask, Evaluator, ModelRef, Vectors
 from ragtide.evaluators.trace import Trace
 
 LIMIT = 40.0  # units for one record: about 2 s where the unit takes 50 ms
-SMALL = LIMIT / 3  # below, time may grow in any way: a limit of its own may bound what an evaluator compares
+SMALL = LIMIT / 2  # below, time may grow in any way: a limit of its own may bound what an evaluator compares
 GROWTH = 3.0  # of time where a text doubles, at most: 2 is linear, 4 quadratic
 SLACK = 2.2  # what linear time grows by at most, caches and the garbage collector included
 TINY = LIMIT / 1_000  # below, a growth tells of the machine

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import SHARED, Ask, Budget, Metric, ModelRef, Need, Shared, evaluator
-from ragtide.evaluators.text.references import comparable, comparable_texts, nearest
+from ragtide.evaluators.text.references import comparable, comparable_texts, nearest, pairs_too_long
 from ragtide.evaluators.text.similarity import similarities
 
 
@@ -40,14 +40,14 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
 
 
 def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRef, Ask]]:
-    if params.ref is not None:
+    if params.ref is not None and not pairs_too_long(row.answer, row.expected):
         for text in comparable_texts(row.answer, row.expected)[1:]:
             yield params.ref, (row.answer, text)
 
 
 @evaluator(
     "answer_semantic_similarity",
-    version=1,
+    version=2,
     domain="generation",
     method="embedding",
     inputs=Inputs,
@@ -74,6 +74,8 @@ def _similar(row: Inputs, shared: Shared, params: Params) -> Outcome:
     compared = comparable(row.answer, row.expected)
     if isinstance(compared, NotApplicable):
         return compared
+    if params.ref is not None and pairs_too_long(row.answer, row.expected):
+        return NotApplicable("too_long")
     texts = [reference.text for reference in compared]
     if params.ref is None:
         [similarity] = similarities(shared, [row.answer], texts)

@@ -18,9 +18,7 @@ from pydantic import computed_field
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import Ask, Metric, ModelRef, Shared
 from ragtide.evaluators.text.likelihood import LanguageModel, likelihoods
-from ragtide.evaluators.text.references import Reference, no_reference, references
-
-LONGEST = 200_000  # characters of the answer with each of its references: a model reads every pair
+from ragtide.evaluators.text.references import Reference, no_reference, pairs_too_long, references
 
 
 class PromptTemplate(NamedTuple):
@@ -73,7 +71,7 @@ def averages(asks: Mapping[str, Ask], model: ModelRef, shared: Shared) -> Outcom
 
 def rewriting_asks(template: PromptTemplate, answer: str, expected: Sequence[str]) -> Iterator[Ask]:
     """What `score_rewriting` will ask."""
-    if answer.strip() and not _too_long(answer, expected):
+    if answer.strip() and not pairs_too_long(answer, expected):
         for reference in references(expected):
             for forth, back in _both_ways(template, answer, reference).values():
                 yield forth
@@ -88,7 +86,7 @@ def score_rewriting(
     """
     if not answer.strip():
         return NotApplicable("empty_answer")
-    if _too_long(answer, expected):
+    if pairs_too_long(answer, expected):
         return NotApplicable("too_long")
     best: dict[str, float] = {}
     for reference in references(expected):
@@ -99,10 +97,6 @@ def score_rewriting(
         for key, forth, back in zip(ways, given[::2], given[1::2], strict=True):
             best[key] = min(best.get(key, float("inf")), (forth + back) / 2)
     return Scored(best) if best else no_reference(expected)
-
-
-def _too_long(answer: str, expected: Sequence[str]) -> bool:
-    return len(answer) * len(expected) + sum(map(len, expected)) > LONGEST
 
 
 def _both_ways(template: PromptTemplate, answer: str, reference: Reference) -> dict[str, tuple[Ask, Ask]]:

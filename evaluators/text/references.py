@@ -6,6 +6,8 @@ from typing import NamedTuple
 from ragtide.evaluators.outcome import Evidence, NotApplicable
 from ragtide.evaluators.spec import Vectors
 
+MOST_PAIRED = 200_000  # characters of the answer with each of its references, where a model reads every pair
+
 
 class Reference(NamedTuple):
     """A reference answer; `offset` is its place in `expected`, whose texts are counted one after another."""
@@ -45,6 +47,11 @@ def comparable(answer: str, expected: Sequence[str]) -> list[Reference] | NotApp
     if not answer.strip():
         return NotApplicable("empty_answer")
     return references(expected) or no_reference(expected)
+
+
+def pairs_too_long(answer: str, expected: Sequence[str]) -> bool:
+    """Whether the answer with each of its references is more than a model is asked to read for one record."""
+    return len(answer) * len(expected) + sum(map(len, expected)) > MOST_PAIRED
 
 
 def comparable_texts(answer: str, expected: Sequence[str]) -> list[str]:

@@ -122,6 +122,18 @@ def test_a_reference_that_the_cross_encoder_cannot_read_whole_may_be_the_best() 
     assert given == NotApplicable("too_long")
 
 
+def test_more_pairs_than_a_model_is_asked_to_read_are_too_long_for_the_cross_encoder_alone() -> None:
+    answer, expected = "x" * 1_000, tuple(f"reference {i}" for i in range(200))
+    asked = Told({})  # knows no pair: it would fail if it were asked
+    given = outcome(
+        "answer_semantic_similarity", CROSS_ENCODER, model=lambda ref: asked, answer=answer, expected=expected
+    )
+    assert given == NotApplicable("too_long")
+    texts = {text: 0.0 for text in (answer, *expected)}
+    same = scored("answer_semantic_similarity", encoder=Angles(texts), answer=answer, expected=expected)
+    assert same.metrics["answer_similarity"] == pytest.approx(1)
+
+
 def test_with_a_cross_encoder_it_keeps_its_contract() -> None:
     evaluator = load()["answer_semantic_similarity"]
     check_evaluator(evaluator, params=evaluator.params(**CROSS_ENCODER))
