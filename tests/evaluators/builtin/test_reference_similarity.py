@@ -129,7 +129,7 @@ def test_more_pairs_than_a_model_is_asked_to_read_are_too_long_for_the_cross_enc
         "answer_semantic_similarity", CROSS_ENCODER, model=lambda ref: asked, answer=answer, expected=expected
     )
     assert given == NotApplicable("too_long")
-    texts = {text: 0.0 for text in (answer, *expected)}
+    texts = dict.fromkeys((answer, *expected), 0.0)
     same = scored("answer_semantic_similarity", encoder=Angles(texts), answer=answer, expected=expected)
     assert same.metrics["answer_similarity"] == pytest.approx(1)
 
