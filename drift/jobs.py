@@ -1,7 +1,7 @@
 """The scheduled jobs of one leader's term. Each may stop anywhere and run again, also under another leader."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -10,7 +10,8 @@ from ragtide.drift.anomalies.change_points import ChangePointReporter
 from ragtide.drift.anomalies.daily_drift import DailyDriftReporter, DailyDriftTest
 from ragtide.drift.anomalies.references import load_overrides, problem_intervals
 from ragtide.drift.anomalies.scanner import LiveContext, Scanner, ScanResult
-from ragtide.drift.checks.missing_data import LastTraffic, check_missing_data
+from ragtide.drift.checks.engine import Check, CheckContext, run_check
+from ragtide.drift.checks.missing_data import MissingData
 from ragtide.drift.input_drift.check import InputDriftCheck
 from ragtide.drift.insights.job import run_comparison_insights, run_failure_insights
 from ragtide.drift.insights.model import Period, retract
@@ -28,7 +29,7 @@ from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
 from ragtide.drift.windows.moved_traces import tombstone_moved_traces
 from ragtide.drift.windows.rollup import Rollup, RollupResult
 from ragtide.drift.windows.segments import update_segment_values
-from ragtide.drift.windows.watermark import FAST, Idleness
+from ragtide.drift.windows.watermark import Idleness
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.settings import RetentionSettings
@@ -68,7 +69,7 @@ class JobContext:
     metrics: Mapping[str, MetricRef] = field(init=False)
     pace: RollupBackoff = field(default_factory=RollupBackoff)
     _idleness: Idleness = field(default_factory=Idleness)
-    _last_traffic: LastTraffic = field(default_factory=LastTraffic)
+    _missing_data: MissingData = field(default_factory=MissingData)
     _open_windows: OpenWindows = field(init=False)
     _stalled_lanes: StalledLanes = field(init=False)
     _slow_at: datetime | None = None
@@ -100,17 +101,25 @@ class JobContext:
             for series, more in self._stalled_lanes.evaluate(self.database, now, rolled.lane_watermarks).items():
                 rules[series] = (*rules.get(series, ()), *more)
         raiser = Raiser(self.database, self.metrics, self.rules, rolled.segments, self.term)
-        events = raiser.run(rules, now, {lane: watermark.at for lane, watermark in rolled.lane_watermarks.items()})
-        if due and FAST in rolled.lane_watermarks:
-            closed = rolled.lane_watermarks[FAST].at
-            known, base_s = self.evaluators.values(), self.windows.base_s
-            events += check_missing_data(
-                self.database, self._last_traffic, known, self.rules, base_s, self.term, now, closed
-            )
+        watermarks = {lane: watermark.at for lane, watermark in rolled.lane_watermarks.items()}
+        events = [*raiser.run(rules, now, watermarks)]
+        if due:
+            events += run_check(self._missing_data, self.check_context(watermarks), now).events
         queries.commit_cursor(self.database, found.cursor)
         for event in events:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
         return CycleResult(moved, rolled, found.verdicts, len(events))
+
+    def run_checks(self, checks: Iterable[Check], now: datetime) -> RunResult:
+        """One after the other; what follows from each is stored before the next one runs."""
+        found = [run_check(check, self.check_context(), now) for check in checks]
+        return RunResult(read=sum(one.read for one in found), raised=sum(len(one.events) for one in found))
+
+    def check_context(self, watermarks: Mapping[str, datetime] | None = None) -> CheckContext:
+        """What a run of checks looks at; `watermarks` of lanes, None: as roll-ups stored them."""
+        return CheckContext(
+            self.database, self.evaluators, self.rules, self.windows, self.settings, self.term, watermarks
+        )
 
     def run_insights(self, now: datetime) -> RunResult:
         """The insights of the running period are as this look finds them where it is time for one."""

@@ -3,29 +3,21 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
+from ragtide.drift.check_registry import every_check
 from ragtide.drift.checks.consumer_lag import ConsumerLag
-from ragtide.drift.checks.error_budget import check_error_budgets
-from ragtide.drift.checks.evaluator_errors import check_evaluator_errors
-from ragtide.drift.checks.failure_rates import check_failure_rates
-from ragtide.drift.checks.findings import check_findings
-from ragtide.drift.checks.job_health import check_jobs
-from ragtide.drift.checks.storage import check_dead_letters, check_disks
+from ragtide.drift.checks.engine import Check
+from ragtide.drift.checks.job_health import JobFailures, JobsBehind, RollupFailures
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.jobs import JobContext
 from ragtide.drift.notify.outbox import Backlog
-from ragtide.drift.problems.report import CheckResult
-from ragtide.drift.robustness.answer_agreement import check_answer_agreement
-from ragtide.drift.robustness.flip_rate import check_flip_rate
-from ragtide.drift.robustness.score_consistency import check_score_consistency
 from ragtide.drift.rootcause_job import RootCauseJob
 from ragtide.drift.topics.clusters import missing_package as what_is_missing_for_topics
 from ragtide.drift.topics.fit import fit_topics
 from ragtide.drift.topics.store import fitted_at
-from ragtide.drift.windows.segments import update_segment_values
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.kafka.lag_age import group_lags
 from ragtide.stream.labels.job import LabelJob
@@ -50,14 +42,7 @@ def job_schedule(
         ("watch", settings.jobs.every_s, cycle_job(telemetry)),
         ("insights", min(settings.jobs.insights_every_s, _DUE_CHECK_S), _run_insights),
         ("explain", settings.jobs.explain_every_s, _root_cause_job(telemetry)),
-        ("errors", settings.jobs.checks_every_s, _check_errors),
-        ("findings", settings.jobs.checks_every_s, _check_findings),
-        ("failure_rates", settings.jobs.rates_every_s, _check_failure_rates),
-        ("objectives", settings.jobs.checks_every_s, _check_objectives),
-        ("flips", settings.jobs.rates_every_s, _check_flips),
-        ("inconsistency", settings.jobs.repeats_every_s, _check_inconsistency),
-        ("storage", settings.jobs.checks_every_s, _check_disks),
-        ("dead_letters", settings.jobs.checks_every_s, _check_dead_letters),
+        *_check_jobs(settings),
         ("retention", settings.jobs.checks_every_s, _consumer_lag_job(settings)),
     ]
     if settings.topics.enabled and settings.privacy.stores_embeddings and not _topics_unavailable():
@@ -76,26 +61,27 @@ def job_schedule(
     return jobs
 
 
-def _result(found: CheckResult) -> RunResult:
-    return RunResult(read=found.read, raised=len(found.events))
+def _check_jobs(settings: Settings) -> Iterator[tuple[str, float, Job]]:
+    """Checks that name the same job run in it one after the other."""
+    by_job: dict[str, list[Check]] = {}
+    for check in every_check():
+        if check.job:
+            by_job.setdefault(check.job, []).append(check())
+    for name, checks in by_job.items():
+        yield name, min(one.interval_s(settings.jobs) for one in checks), partial(_run_checks, checks)
+
+
+def _run_checks(checks: Sequence[Check], jobs: JobContext, now: datetime) -> RunResult:
+    return jobs.run_checks(checks, now)
 
 
 def _job_health_job(every_s: Mapping[str, float]) -> Job:
-    """It says nothing of itself: while it hangs it could not."""
+    """It does not check itself: while it hangs it could not."""
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
-        return _result(check_jobs(jobs.database, every_s, jobs.settings, jobs.rules, jobs.term, now, jobs.pace))
+        return jobs.run_checks([JobFailures(every_s), JobsBehind(every_s), RollupFailures(jobs.pace)], now)
 
     return job
-
-
-def _check_errors(jobs: JobContext, now: datetime) -> RunResult:
-    base_s, known = jobs.windows.base_s, jobs.evaluators.values()
-    return _result(check_evaluator_errors(jobs.database, known, jobs.rules, base_s, jobs.term, now))
-
-
-def _check_findings(jobs: JobContext, now: datetime) -> RunResult:
-    return _result(check_findings(jobs.database, jobs.evaluators, jobs.rules, jobs.term, now))
 
 
 def _root_cause_job(telemetry: Telemetry) -> Job:
@@ -110,43 +96,8 @@ def _root_cause_job(telemetry: Telemetry) -> Job:
     return job
 
 
-def _check_objectives(jobs: JobContext, now: datetime) -> RunResult:
-    return _result(check_error_budgets(jobs.database, jobs.metrics, jobs.rules, jobs.windows, jobs.term, now))
-
-
-def _check_failure_rates(jobs: JobContext, now: datetime) -> RunResult:
-    segments = update_segment_values(jobs.database, jobs.windows, jobs.term, now)
-    base_s = jobs.windows.base_s
-    return _result(check_failure_rates(jobs.database, jobs.metrics, jobs.rules, base_s, segments, jobs.term, now))
-
-
-def _check_flips(jobs: JobContext, now: datetime) -> RunResult:
-    seen = check_flip_rate(jobs.database, jobs.metrics, jobs.rules, jobs.term, now)
-    return RunResult(read=seen.pairs, raised=len(seen.events))
-
-
-def _check_inconsistency(jobs: JobContext, now: datetime) -> RunResult:
-    by_scores = check_score_consistency(jobs.database, jobs.metrics, jobs.rules, jobs.term, now)
-    by_answers = check_answer_agreement(jobs.database, jobs.rules, jobs.term, now)
-    return RunResult(by_scores.read + by_answers.read, len(by_scores.events) + len(by_answers.events))
-
-
-def _check_disks(jobs: JobContext, now: datetime) -> RunResult:
-    return _result(check_disks(jobs.database, jobs.rules, jobs.term, now))
-
-
-def _check_dead_letters(jobs: JobContext, now: datetime) -> RunResult:
-    return _result(check_dead_letters(jobs.database, jobs.rules, jobs.term, now))
-
-
 def _consumer_lag_job(settings: Settings) -> Job:
-    retention = ConsumerLag()
-
-    def job(jobs: JobContext, now: datetime) -> RunResult:
-        found = asyncio.run(group_lags(settings.kafka))
-        return RunResult(read=len(found), raised=len(retention.check(jobs.database, found, jobs.rules, jobs.term, now)))
-
-    return job
+    return partial(_run_checks, [ConsumerLag(lambda: asyncio.run(group_lags(settings.kafka)))])
 
 
 def _run_insights(jobs: JobContext, now: datetime) -> RunResult:

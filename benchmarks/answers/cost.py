@@ -12,9 +12,10 @@ import msgspec
 import numpy as np
 
 from benchmarks.prose_traces import prose_traces
+from ragtide.drift.checks.engine import CheckContext, run_check
 from ragtide.drift.leadership import elect
-from ragtide.drift.robustness.answer_agreement import MAX_ANSWERS, MAX_TRACES, check_answer_agreement
-from ragtide.drift.settings import RuleSettings
+from ragtide.drift.robustness.answer_agreement import MAX_ANSWERS, MAX_TRACES, AnswerAgreement
+from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
 from ragtide.evaluators import registry
 from ragtide.evaluators.encoder import Encoder
 from ragtide.evaluators.plan import prepare
@@ -79,7 +80,8 @@ def of_a_look() -> Cost:
         term = elect(database, "bench")
         assert term is not None
         began, started = time.process_time(), time.perf_counter()
-        check_answer_agreement(database, RuleSettings(), term, datetime.now(UTC))
+        ctx = CheckContext(database, {}, RuleSettings(), WindowSettings(), JobSettings(), term)
+        run_check(AnswerAgreement(), ctx, datetime.now(UTC))
         return Cost(time.process_time() - began, time.perf_counter() - started, sizes)
 
 

@@ -11,15 +11,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from ragtide.drift.anomalies.batch import BatchSnapshot, SeriesAlarm
+from ragtide.drift.anomalies.batch import BatchSnapshot
 from ragtide.drift.anomalies.change_points import KINDS, ChangePointReporter
-from ragtide.drift.anomalies.daily_drift import KIND, DailyDriftReporter, DailyDriftTest, DriftResult
+from ragtide.drift.anomalies.daily_drift import KIND, DailyDriftReporter, DailyDriftTest
 from ragtide.drift.anomalies.references import ReferenceOverrides, load_overrides, problem_intervals
 from ragtide.drift.anomalies.scanner import Progress, Scanner, ScanResult
 from ragtide.drift.anomalies.state_store import InMemoryStateStore
 from ragtide.drift.backtest.simulate import ProblemSimulation, SimulatedProblem
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.report import Detection, ProblemKey
+from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.windows.segments import SegmentValues
@@ -32,7 +32,7 @@ class ChangePointSimulation:
     """Hears of ticks in order of time."""
 
     reporter: ChangePointReporter
-    _simulations: dict[ProblemKey, ProblemSimulation[tuple[BatchSnapshot, SeriesAlarm]]] = field(default_factory=dict)
+    _simulations: dict[ProblemKey, ProblemSimulation] = field(default_factory=dict)
 
     def observe(self, result: ScanResult, at: int) -> None:
         """Of the series in alarm at the end of a tick, seconds since 1970, and of those that others are believed by."""
@@ -43,21 +43,23 @@ class ChangePointSimulation:
         found = self.reporter.alarms(result, known)
         for key, alarm in found.items():
             own = self.reporter.rules.of(key.app)
-            self._simulations.setdefault(key, ProblemSimulation(key, self.reporter.kind_of(key), own)).detect(at, alarm)
+            detection = partial(self.reporter.detection, *alarm)
+            simulation = ProblemSimulation(key, self.reporter.kind_of(key), own)
+            self._simulations.setdefault(key, simulation).detect(at, detection)
         for key in self._simulations.keys() - found.keys():
             self._simulations[key].clear(at)
 
     def simulated_problems(self) -> Iterator[SimulatedProblem]:
         """All that would have been told."""
         for one in self._simulations.values():
-            yield from one.simulated_problems(lambda alarm: self.reporter.detection(*alarm))
+            yield from one.simulated_problems()
 
 
 @dataclass(slots=True)
 class DailyDriftSimulation:
     """Hears of looks in order of time; days that were over before the first one are not told."""
 
-    _simulations: dict[ProblemKey, ProblemSimulation[tuple[DriftResult, int]]] = field(default_factory=dict)
+    _simulations: dict[ProblemKey, ProblemSimulation] = field(default_factory=dict)
     _last_day: int | None = None
 
     def observe(self, reporter: DailyDriftReporter, result: ScanResult, at: int) -> None:
@@ -75,21 +77,18 @@ class DailyDriftSimulation:
         drifted = reporter.drifted_by_key(found)
         for key, one in drifted.items():
             own = reporter.rules.of(key.app)
-            self._simulations.setdefault(key, ProblemSimulation(key, KIND, own)).detect(at, (one, day))
+            detection = partial(reporter.detection, key, one, day)
+            self._simulations.setdefault(key, ProblemSimulation(key, KIND, own)).detect(at, detection)
         for key in self._simulations.keys() - drifted.keys():
             if reporter.is_clear(key, result, found):
                 self._simulations[key].clear(at)
             else:
                 self._simulations[key].tick(at)
 
-    def simulated_problems(self, reporter: DailyDriftReporter) -> Iterator[SimulatedProblem]:
-        """All that would have been told, in this one's words."""
-        for key, one in self._simulations.items():
-            yield from one.simulated_problems(partial(_detection, reporter, key))
-
-
-def _detection(reporter: DailyDriftReporter, key: ProblemKey, evidence: tuple[DriftResult, int]) -> Detection:
-    return reporter.detection(key, *evidence)
+    def simulated_problems(self) -> Iterator[SimulatedProblem]:
+        """All that would have been raised."""
+        for one in self._simulations.values():
+            yield from one.simulated_problems()
 
 
 NO_TERM = Term(0, calendar.utc(0))  # nothing that is told here is stored
@@ -174,7 +173,7 @@ def simulate_anomalies(
         days.observe(daily(stop), result, stop)
         progress(done + 1, len(stops) - 1)
     yield from alarms.simulated_problems()
-    yield from days.simulated_problems(daily(until))
+    yield from days.simulated_problems()
 
 
 def hourly_stops(first: int, until: int, tick_s: int) -> Sequence[int]:

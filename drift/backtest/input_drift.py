@@ -15,12 +15,10 @@ from ragtide.drift.input_drift.check import KIND, STALE_AFTER_S, InputDriftCheck
 from ragtide.drift.input_drift.messages import key_of, onset
 from ragtide.drift.input_drift.reference import TICK_S, Memory
 from ragtide.drift.input_drift.source import QuestionSource, active_sources
-from ragtide.drift.problems.report import Detection, ProblemKey
+from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
 from ragtide.drift.stats import calendar
 from ragtide.sinks.clickhouse.database import Database
-
-_Evidence = tuple[SourceProcessor, Memory, datetime]  # since when there is trouble
 
 
 def simulate_input_drift(
@@ -45,7 +43,7 @@ def simulate_input_drift(
         state.clear_stale({key_of(asked) for asked in active}, stop)
         progress(done + 1, len(stops) - 1)
     for one in state.simulations.values():
-        yield from one.simulated_problems(partial(_detection, rules))
+        yield from one.simulated_problems()
 
 
 @dataclass(slots=True)
@@ -53,8 +51,9 @@ class _SimulationState:
     """What the job keeps in tables: memories, and problems."""
 
     rules: RuleSettings
-    simulations: dict[ProblemKey, ProblemSimulation[_Evidence]] = field(default_factory=dict)
+    simulations: dict[ProblemKey, ProblemSimulation] = field(default_factory=dict)
     _states: dict[QuestionSource, Memory] = field(default_factory=dict)
+    _since: dict[ProblemKey, datetime] = field(default_factory=dict)  # of those that are drifted
 
     def advance(self, runner: SourceProcessor, first: int, until: int) -> None:
         """An application's questions of [first, until) are looked at: tick by tick where something is amiss at one end
@@ -81,8 +80,9 @@ class _SimulationState:
             own = own or self.simulations.setdefault(key, ProblemSimulation(key, KIND, self.rules.of(key.app)))
             since = calendar.utc(onset(memory))
             if own.is_active:
-                since = min(since, own.last_evidence[own.episodes[-1].episode][2])
-            own.detect(at, (runner, deepcopy(memory), since))
+                since = min(since, self._since[key])
+            self._since[key] = since
+            own.detect(at, partial(detection_of, runner, deepcopy(memory), since, self.rules))
         elif own is not None:
             own.clear(at)
 
@@ -95,8 +95,3 @@ class _SimulationState:
 
 def _is_drifted(memory: Memory | None) -> bool:
     return memory is not None and memory.is_drifted
-
-
-def _detection(rules: RuleSettings, evidence: _Evidence) -> Detection:
-    runner, memory, since = evidence
-    return detection_of(runner, memory, since, rules)

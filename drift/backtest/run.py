@@ -1,32 +1,24 @@
 """Run a backtest of settings on stored data, and compare its problems with those that were raised."""
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple, get_args
 
 from ragtide.drift.backtest.anomalies import simulate_anomalies
-from ragtide.drift.backtest.dead_letters import simulate_dead_letters
-from ragtide.drift.backtest.failing import simulate_evaluator_errors, simulate_failure_rates
-from ragtide.drift.backtest.findings import simulate_findings
-from ragtide.drift.backtest.flips import simulate_flip_rate
 from ragtide.drift.backtest.input_drift import simulate_input_drift
-from ragtide.drift.backtest.objectives import simulate_error_budget
-from ragtide.drift.backtest.repeats import simulate_repeated_questions
 from ragtide.drift.backtest.rules import simulate_rules
-from ragtide.drift.backtest.silences import simulate_missing_data
-from ragtide.drift.backtest.simulate import SimulatedProblem
+from ragtide.drift.backtest.simulate import SimulatedProblem, simulate
+from ragtide.drift.check_registry import every_check
+from ragtide.drift.checks.engine import CheckContext
 from ragtide.drift.problems.model import KindState, Problem, State
+from ragtide.drift.problems.report import key_of
 from ragtide.drift.problems.store import load_problems
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
-from ragtide.drift.windows.metrics import metrics_by_name
-from ragtide.drift.windows.segments import load_segment_values
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
 Progress = Callable[[str, int, int], None]
-_MAX_INSTANTS = 1000  # of a kind that is read anew at each: a week and a half, at the defaults
 NOT_COVERED: Mapping[str, str] = {
     "rules.disk_limit, rules.retention_share": "disks and brokers are as they are now, and have no past",
 }  # and why
@@ -55,42 +47,26 @@ def backtest(
 
     Detectors are tried where settings of theirs are given. `progress` is told what of the looks that take long is done.
 
-    Rules as `simulate_rules`. Of jobs each looks whenever a base window ended, of the one that looks at questions see
-    `instants`. Each knows what it looks at of the time before, but those of failures.
+    Rules as `simulate_rules`, checks as their `history` says.
     """
-    base_s, metrics = windows.base_s, metrics_by_name(evaluators)
+    base_s = windows.base_s
     start = max(-(-int(first.timestamp()) // base_s) * base_s, 0)
     end = int(until.timestamp()) // base_s * base_s
-    segments = load_segment_values(database, windows)
-    moments = instants(start, end, base_s, jobs.repeats_every_s)
-    found = [
-        *simulate_rules(database, metrics, rules, windows, first, until),
-        *simulate_error_budget(database, metrics, rules, windows, start, end),
-        *simulate_failure_rates(database, metrics, rules, base_s, segments, start, end),
-        *simulate_evaluator_errors(database, evaluators, rules, base_s, start, end),
-        *simulate_missing_data(database, evaluators, rules, base_s, start, end),
-        *simulate_findings(database, evaluators, rules, base_s, start, end),
-        *simulate_dead_letters(database, rules, base_s, start, end),
-        *simulate_flip_rate(database, metrics, rules, base_s, start, end),
-        *simulate_repeated_questions(database, metrics, rules, moments, partial(progress, "looks at questions")),
-    ]
+    ctx = CheckContext(database, evaluators, rules, windows, jobs, progress=progress)
+    found = simulate_rules(database, ctx.metrics, rules, windows, first, until)
+    for check in every_check():
+        if check.has_history:
+            found += simulate(check(), ctx, start, end)
     if drift is not None:
         span = (start, end)
         report_progress = partial(progress, "hours of questions")
         found += simulate_input_drift(database, drift, rules, windows, *span, report_progress)
         report_progress = partial(progress, "hours of detectors")
-        found += simulate_anomalies(database, evaluators, drift, rules, windows, segments, *span, report_progress)
+        found += simulate_anomalies(database, evaluators, drift, rules, windows, ctx.segments, *span, report_progress)
     return sorted(found, key=lambda one: (one.openings[0], one.problem_id, one.rule))
 
 
-def instants(first: int, until: int, base_s: int, every_s: float) -> range:
-    """Ends of base windows in (first, until], seconds since 1970, about so far apart, at most `_MAX_INSTANTS`."""
-    step = math.ceil(max(every_s, (until - first) / _MAX_INSTANTS) / base_s) * base_s
-    return range(first + step, until + 1, step)
-
-
 _DETECTOR_KINDS = ("drift", "change_point", "input_drift")  # kinds
-_WITHOUT_HISTORY = ("disk", "retention", "job")  # segments of problems of no application that have no past
 
 
 class Diff(NamedTuple):
@@ -121,7 +97,8 @@ def _raised_problems(database: Database, first: datetime, until: datetime, detec
     """By id, the newest episode of those in that time."""
     found: dict[str, Problem] = {}
     for problem in load_problems(database, states=get_args(State), every_episode=True):
-        if not problem.app and problem.segment in _WITHOUT_HISTORY:
+        key = key_of(problem)
+        if any(check.owns(key) and check.kind in problem.kinds for check in every_check() if not check.has_history):
             continue
         said = [voice for kind, voice in problem.voices.items() if detectors or kind not in _DETECTOR_KINDS]
         if any(voice.begun and _overlaps(voice, first, until) for voice in said):

@@ -1,37 +1,16 @@
-"""Simulate the life cycle of one problem over many instants; its events stay in memory. Pure."""
+"""Simulate the life cycle of problems over many instants; their events stay in memory."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
-import numpy as np
-
-from ragtide.drift.detectors.arrays import Integers
+from ragtide.drift.checks.engine import Check, CheckContext
 from ragtide.drift.problems.model import EventRow, Kind, Problem, State, problem_id
 from ragtide.drift.problems.report import Clear, Detection, ProblemKey, build_details, transitions_for
 from ragtide.drift.problems.rule_lifecycle import flap_timeout_event
 from ragtide.drift.problems.store import fold
 from ragtide.drift.settings import RuleSettings, Severity
-
-
-@dataclass(frozen=True, slots=True)
-class CumulativeCounts:
-    """Times in order, and up to each how many there were before it."""
-
-    at: Integers
-    before: Integers
-
-    @classmethod
-    def of(cls, some: Iterable[tuple[int, int]]) -> "CumulativeCounts":
-        """From times, in order, with how many there were at each."""
-        at, counts = np.array(list(some), np.int64).reshape(-1, 2).T
-        return cls(at, np.concatenate([[0], counts.cumsum()]))
-
-    def within(self, first: Integers, until: Integers) -> Integers:
-        """In each [first, until)."""
-        found: Integers = self.before[np.searchsorted(self.at, until)] - self.before[np.searchsorted(self.at, first)]
-        return found
 
 
 class SimulatedProblem(NamedTuple):
@@ -61,22 +40,18 @@ class SimulatedProblem(NamedTuple):
     resolved_at: datetime | None
 
 
-Evidence = TypeVar("Evidence")
-
-
 @dataclass(slots=True)
-class ProblemSimulation(Generic[Evidence]):
-    """The same events as the job would write; of updates none, as only the last word is ever asked for.
+class ProblemSimulation:
+    """The same events as the job would write, without updates: only the last detection is ever asked for.
 
-    `rule` names who sees it where the kind does not. By episode:
-    `last` is what its last trouble rests on, `bad` at how many looks there was some.
+    `rule` names the check where the kind does not. By episode: what makes its last detection, and how many there were.
     """
 
     key: ProblemKey
     kind: Kind
     settings: RuleSettings
     rule: str = ""
-    last_evidence: dict[int, Evidence] = field(default_factory=dict)
+    last_detection: dict[int, Callable[[], Detection]] = field(default_factory=dict)
     detection_counts: dict[int, int] = field(default_factory=dict)
     events: list[EventRow] = field(default_factory=list)
     episodes: Sequence[Problem] = ()
@@ -91,14 +66,14 @@ class ProblemSimulation(Generic[Evidence]):
         """Whether there was trouble at the last look."""
         return self.is_open and self.kind in self.episodes[-1].holding
 
-    def detect(self, at: int, evidence: Evidence) -> None:
-        """Trouble, at that second since 1970; looks come in order of time."""
+    def detect(self, at: int, detection: Callable[[], Detection]) -> None:
+        """Bad, at that second since 1970; instants come in order of time."""
         now = datetime.fromtimestamp(at, UTC)
         if not self.is_active:
-            said = build_details(self.kind, self.key, None, "", {}, self.settings, severity="info")
-            self._apply(Detection(self.key, said, now, now), now)
+            details = build_details(self.kind, self.key, None, "", {}, self.settings, severity="info")
+            self._apply(Detection(self.key, details, now, now), now)
         episode = self.episodes[-1].episode
-        self.last_evidence[episode] = evidence
+        self.last_detection[episode] = detection
         self.detection_counts[episode] = self.detection_counts.get(episode, 0) + 1
 
     def clear(self, at: int) -> None:
@@ -121,10 +96,10 @@ class ProblemSimulation(Generic[Evidence]):
         self.events += transitions_for([report], {problem_id(*self.key): self.events}, self.settings, 0, now)
         self.episodes = fold(self.events)
 
-    def simulated_problems(self, detection_of: Callable[[Evidence], Detection]) -> Iterator[SimulatedProblem]:
-        """Its episodes in the words of the job, which are asked for what each rests on last."""
+    def simulated_problems(self) -> Iterator[SimulatedProblem]:
+        """Its episodes, each with the message of its last detection."""
         for one in self.episodes:
-            said = detection_of(self.last_evidence[one.episode])
+            last = self.last_detection[one.episode]()
             own = [event for event in self.events if event.episode == one.episode]
             yield SimulatedProblem(
                 problem_id=one.problem_id,
@@ -132,10 +107,30 @@ class ProblemSimulation(Generic[Evidence]):
                 state=one.state,
                 **self.key._asdict(),
                 rule=self.rule or self.kind,
-                severity=said.details.severity,
-                description=said.details.description,
+                severity=last.details.severity,
+                description=last.details.description,
                 windows=self.detection_counts[one.episode],
-                since=said.since,
+                since=last.since,
                 openings=[event.at for event in own if event.event in ("opened", "reopened")],
                 resolved_at=one.resolved_at,
             )
+
+
+def simulate(check: Check, ctx: CheckContext, first: int, until: int) -> Iterator[SimulatedProblem]:
+    """What the check would have raised in (first, until], seconds since 1970."""
+    simulations: dict[ProblemKey, ProblemSimulation] = {}
+    for at, one in check.history(ctx, first, until):
+        if one.detection is not None and one.key not in simulations:
+            own = ctx.rules.of(one.key.app)
+            simulations[one.key] = ProblemSimulation(one.key, check.kind, own, check.rule)
+        simulation = simulations.get(one.key)
+        if simulation is None:
+            continue
+        if one.detection is not None:
+            simulation.detect(at, one.detection)
+        elif one.state == "good":
+            simulation.clear(at)
+        else:
+            simulation.tick(at)
+    for simulation in simulations.values():
+        yield from simulation.simulated_problems()

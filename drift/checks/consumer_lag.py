@@ -1,32 +1,21 @@
-"""A topic whose records may be deleted before a group has worked them off is a problem of no application.
+"""Check consumer groups that fall behind: the brokers may delete a topic's records before the group has read them.
 
-It is told where the oldest record that waits is older than a share of the time that the brokers keep records, and has
-not become younger since the look before.
+A problem opens if the oldest waiting record is older than a share of the topic's retention, and has not become younger
+since the run before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import EventRow, Kind
-from ragtide.drift.problems.report import (
-    Clear,
-    Detection,
-    ProblemKey,
-    build_details,
-    key_of_system,
-    open_detections,
-    report,
-)
+from ragtide.drift.checks.engine import Check, CheckContext, Observation
+from ragtide.drift.problems.report import Detection, ProblemKey, build_details, is_of_system, key_of_system
 from ragtide.drift.settings import RuleSettings, Severity
 from ragtide.drift.text import percent
-from ragtide.sinks.clickhouse.database import Database
 
-_KIND: Kind = "threshold"
-_SEGMENT = "retention"
-_CLEAR_FRACTION = 0.8  # of the limit: so far must the age fall before it is over
+_CLEAR_FRACTION = 0.8  # of the limit: so far must the age fall before a problem clears
 _CRITICAL_SHARE = 0.9  # of the retention: critical
 
 
@@ -43,34 +32,36 @@ class GroupLag(NamedTuple):
 
 
 @dataclass(slots=True)
-class ConsumerLag:
-    """Remembers from look to look how old the oldest record was."""
+class ConsumerLag(Check):
+    """Records wait too long for a group; remembers from run to run how old the oldest one was."""
 
+    read_lags: Callable[[], Sequence[GroupLag]] = tuple
     _before: dict[ProblemKey, float] = field(default_factory=dict)
 
-    def check(
-        self, database: Database, lags: Sequence[GroupLag], rules: RuleSettings, term: Term, now: datetime
-    ) -> list[EventRow]:
-        """What these waits say is told when this returns; `now` is the server's time.
+    kind = "threshold"
+    has_history = False
 
-        A group or topic that is not among them is gone, and its problem over.
-        """
-        reports: dict[ProblemKey, Detection | Clear] = {
-            key: Clear(key, _KIND, now)
-            for key in open_detections(database, _KIND)
-            if key.aspect == "storage" and key.segment == _SEGMENT
-        }
-        for one in lags:
-            key = key_of_system("storage", _SEGMENT, f"{one.group} {one.topic}")
-            limit_s = rules.retention_share * one.retention_s
-            if one.oldest_s is None or one.oldest_s > _CLEAR_FRACTION * limit_s:
-                reports.pop(key, None)
+    @classmethod
+    def owns(cls, key: ProblemKey) -> bool:
+        """Rules have the same kind."""
+        return is_of_system(key, "storage", "retention")
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """Every group on every topic; one that is gone clears."""
+        for one in self.read_lags():
+            key = key_of_system("storage", "retention", f"{one.group} {one.topic}")
             if one.oldest_s is None:
+                yield Observation(key, "unclear", read=1)
                 continue
-            if one.oldest_s > limit_s and one.oldest_s >= self._before.get(key, float("inf")):
-                reports[key] = _detection(key, one, one.oldest_s, rules, now)
+            limit_s = ctx.rules.retention_share * one.retention_s
+            yield Observation.of(
+                key,
+                bad=one.oldest_s > limit_s and one.oldest_s >= self._before.get(key, float("inf")),
+                cleared=one.oldest_s <= _CLEAR_FRACTION * limit_s,
+                detection=partial(_detection, key, one, one.oldest_s, ctx.rules, now),
+                read=1,
+            )
             self._before[key] = one.oldest_s
-        return report(database, list(reports.values()), rules, term, now)
 
 
 def _detection(key: ProblemKey, one: GroupLag, oldest_s: float, rules: RuleSettings, now: datetime) -> Detection:
@@ -78,8 +69,7 @@ def _detection(key: ProblemKey, one: GroupLag, oldest_s: float, rules: RuleSetti
     message = (
         f"Records of topic {one.topic} wait for group {one.group} up to {_hours(oldest_s)}, {percent(share)} of the "
         f"{_hours(one.retention_s)} that the brokers keep them, and the wait does not shrink: unless it does, "
-        f"they will be "
-        "deleted unread."
+        "they will be deleted unread."
     )
     attributes = {
         "group": one.group,
@@ -90,7 +80,7 @@ def _detection(key: ProblemKey, one: GroupLag, oldest_s: float, rules: RuleSetti
         "retention_s": one.retention_s,
     }
     severity: Severity = "critical" if share >= _CRITICAL_SHARE else "warning"
-    details = build_details(_KIND, key, None, message, attributes, rules, severity=severity)
+    details = build_details(ConsumerLag.kind, key, None, message, attributes, rules, severity=severity)
     return Detection(key, details, now - timedelta(seconds=oldest_s), now)
 
 

@@ -1,45 +1,37 @@
-"""An objective whose error budget burns so fast that it will not last is a problem, long before it is spent.
+"""Check error budgets that burn too fast to last their period, long before they are spent.
 
 The burn rate is the share of bad records over the share that the objective allows: at 1 the budget lasts its period
 exactly. It must be high in a long window, so that it matters, and in a short one, so that it still goes on. Windows and
 rates are those of Google's Site Reliability Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts": 2 % of the
 budget within 1/720 of the period (of 30 days: an hour, at 14.4 times the rate), 5 % within 1/120 (six hours, 6 times),
 10 % within a tenth (three days), each with a short window of a twelfth. Windows go with the period: over three days of
-a period of three the third pair would speak when the whole budget is spent. It is over once no pair of windows has
-three quarters of its rate.
+a period of three the third pair would open when the whole budget is spent. A problem clears once no pair of windows
+has three quarters of its rate.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from ragtide.drift import sql
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import Kind
-from ragtide.drift.problems.report import (
-    CheckResult,
-    Clear,
-    Detection,
-    ProblemKey,
-    bad_share_attributes,
-    build_details,
-    open_detections,
-    report,
-)
+from ragtide.drift.checks.engine import Check, CheckContext, CumulativeCounts, Observation
+from ragtide.drift.detectors.arrays import Integers
+from ragtide.drift.problems.report import Detection, ProblemKey, bad_share_attributes, build_details
 from ragtide.drift.rules.kinds import ROUNDING
-from ragtide.drift.settings import Objective, RuleSettings, Severity, WindowSettings
+from ragtide.drift.settings import Objective, Severity, WindowSettings
+from ragtide.drift.stats import calendar
 from ragtide.drift.stats.significance import binomial_tail
 from ragtide.drift.text import percent, scope_label
 from ragtide.drift.windows.histogram import bin_bounds, count_out_of_bounds, is_out_of_bounds
 from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.watermark import Watermark, lane_watermarks, read_stored
 from ragtide.sinks.clickhouse.database import Database
 
-_KIND: Kind = "slo_burn"
-_HOUR_S, DAY_S = 3600, 86400
-FINE_S = 6 * _HOUR_S  # so much is read from base windows
-CLEAR_FRACTION = 0.75
+_FINE_S = 6 * calendar.HOUR_S  # so much is read from base windows
+_CLEAR_FRACTION = 0.75
 _MIN_BAD = 5  # in the long window: with fewer a single record more or less decides
 _EXAMPLES = 10
 
@@ -83,23 +75,22 @@ def burn_windows(period_s: int, windows: WindowSettings) -> list[BurnWindow]:
 
 
 def _rounded_up(seconds: float, windows: WindowSettings) -> int:
-    unit_s = windows.base_s if seconds <= FINE_S else hour_s(windows)
+    unit_s = windows.base_s if seconds <= _FINE_S else _hour_s(windows)
     return math.ceil(seconds / unit_s) * unit_s
 
 
-def hour_s(windows: WindowSettings) -> int:
+def _hour_s(windows: WindowSettings) -> int:
     """The size of the windows that long times are read from."""
-    return _HOUR_S if _HOUR_S in windows.all_sizes_s else windows.base_s
+    return calendar.HOUR_S if calendar.HOUR_S in windows.all_sizes_s else windows.base_s
 
 
-def lookbacks(objective: Objective, pairs: Sequence[BurnWindow]) -> list[int]:
-    """The times that it is to be known of what was spent, the objective's period among them; seconds, ascending."""
-    return sorted(
-        {
-            objective.period_days * DAY_S,
-            *(s for burn_window in pairs for s in (burn_window.long_s, burn_window.short_s)),
-        }
-    )
+def _lookbacks(objective: Objective, pairs: Sequence[BurnWindow]) -> list[int]:
+    """Lengths of time of which the use is needed, the objective's period among them; seconds, ascending."""
+    return sorted({_period_s(objective), *(s for pair in pairs for s in (pair.long_s, pair.short_s))})
+
+
+def _period_s(objective: Objective) -> int:
+    return objective.period_days * calendar.DAY_S
 
 
 class BudgetUse(NamedTuple):
@@ -134,85 +125,146 @@ def within_noise(long: BudgetUse, objective: Objective, chance: float) -> bool:
     return chance < 1 and binomial_tail(long.bad, long.records, 1 - objective.target) > chance
 
 
-def check_error_budgets(
-    database: Database,
-    metrics: Mapping[str, MetricRef],
-    rules: RuleSettings,
-    windows: WindowSettings,
-    term: Term,
-    now: datetime,
-) -> CheckResult:
-    """What closed windows say of every objective is told when this returns; `now` is the server's time.
+class ErrorBudgets(Check):
+    """An objective's error budget burns too fast in an application."""
 
-    Up to the watermark of the metric's lane; a lane without one says nothing.
-    """
-    closed = lane_watermarks({key: Watermark(at, False) for key, at in read_stored(database).items()})
-    before = set(open_detections(database, _KIND))
-    reports: list[Detection | Clear] = []
-    read = 0
-    for objective in rules.objectives:
-        metric = metrics[objective.metric]
-        own = {
-            place
-            for place in before
-            if (place.metric, place.segment_value) == (objective.metric, objective.name)
-            and rules.objective(objective.name, place.app) is objective
-        }
-        before -= own
-        if metric.evaluator.lane not in closed or not objective.enabled:
-            continue
-        until = int(closed[metric.evaluator.lane].at.timestamp()) // windows.base_s * windows.base_s
-        pairs = burn_windows(objective.period_days * DAY_S, windows)
-        for (app, environment), use in _budget_use(database, objective, metric, windows, pairs, until).items():
-            if rules.objective(objective.name, app) is not objective:
+    kind = "slo_burn"
+    job = "objectives"
+
+    def judged_until(self, ctx: CheckContext, key: ProblemKey, now: datetime) -> datetime | None:
+        """The last base window before the watermark of the metric's lane; now, where the objective is gone."""
+        objective = ctx.rules.objective(key.segment_value, key.app)
+        if objective is None or objective.metric != key.metric:
+            return now
+        until = _closed_until(ctx, objective)
+        return None if until is None else calendar.utc(until)
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """Every objective of every application, by closed windows; a lane without a watermark has no state."""
+        for objective in (one for one in ctx.rules.objectives if one.enabled):
+            until = _closed_until(ctx, objective)
+            if until is None:
                 continue
-            read += use[objective.period_days * DAY_S].records
-            place = key_of_objective(objective, app, environment)
-            least = rules.of(app).min_sample
-            burn_window = fastest_burn(pairs, use, objective, least)
-            if burn_window is not None and not within_noise(use[burn_window.long_s], objective, rules.of(app).chance):
-                reports.append(detection_of(database, place, objective, metric, burn_window, use, rules, until))
-            if fastest_burn(pairs, use, objective, least, CLEAR_FRACTION):
-                own.discard(place)
-        reports += [Clear(place, _KIND, datetime.fromtimestamp(until, UTC)) for place in sorted(own)]
-    reports += [Clear(place, _KIND, now) for place in sorted(before)]  # of objectives that nobody has any more
-    return CheckResult(read, report(database, reports, rules, term, now))
+            pairs = burn_windows(_period_s(objective), ctx.windows)
+            for (app, environment), use in _budget_use(ctx, objective, pairs, until).items():
+                if ctx.rules.objective(objective.name, app) is objective:
+                    yield _observation(ctx, _key(objective, app, environment), objective, pairs, use, until)
+
+    def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
+        """At each end of a base window; what was spent before `first` counts."""
+        instants = np.arange(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
+        for objective in (one for one in ctx.rules.objectives if one.enabled):
+            pairs = burn_windows(_period_s(objective), ctx.windows)
+            for key, windows in _window_counts(ctx, objective, first, until).items():
+                if ctx.rules.objective(objective.name, key.app) is not objective:
+                    continue
+                uses = {length: windows.use(length, instants) for length in _lookbacks(objective, pairs)}
+                for nth, at in enumerate(instants.tolist()):
+                    use = {length: some[nth] for length, some in uses.items()}
+                    yield at, _observation(ctx, key, objective, pairs, use, at)
+
+
+def _closed_until(ctx: CheckContext, objective: Objective) -> int | None:
+    watermark = ctx.watermarks.get(ctx.metrics[objective.metric].evaluator.lane)
+    return None if watermark is None else calendar.floor(watermark.timestamp(), ctx.windows.base_s)
+
+
+def _observation(
+    ctx: CheckContext,
+    key: ProblemKey,
+    objective: Objective,
+    pairs: Sequence[BurnWindow],
+    use: Mapping[int, BudgetUse],
+    until: int,
+) -> Observation:
+    own, records = ctx.rules.of(key.app), use[_period_s(objective)].records
+    burning = fastest_burn(pairs, use, objective, own.min_sample)
+    if burning is not None and not within_noise(use[burning.long_s], objective, own.chance):
+        return Observation(key, "bad", partial(_detection, ctx, key, objective, burning, use, until), records)
+    uncleared = fastest_burn(pairs, use, objective, own.min_sample, _CLEAR_FRACTION)
+    return Observation(key, "good" if uncleared is None else "unclear", None, records)
+
+
+class _WindowCounts(NamedTuple):
+    """Records and bad ones: in base windows, and in those of `long_s`."""
+
+    short: tuple[CumulativeCounts, CumulativeCounts]
+    long: tuple[CumulativeCounts, CumulativeCounts]
+    long_s: int
+
+    def use(self, length: int, until: Integers) -> list[BudgetUse]:
+        """The use of so many seconds before each time; long times as `observe` reads them."""
+        if length <= _FINE_S:
+            records, bad = (one.within(until - length, until) for one in self.short)
+        else:
+            running = until // self.long_s * self.long_s
+            records, bad = (
+                long.within(until - length, running) + short.within(running, until)
+                for long, short in zip(self.long, self.short, strict=True)
+            )
+        return [BudgetUse(*one) for one in zip(records.tolist(), bad.tolist(), strict=True)]
+
+
+def _window_counts(ctx: CheckContext, objective: Objective, first: int, until: int) -> dict[ProblemKey, _WindowCounts]:
+    base_s, long_s, metric = ctx.windows.base_s, _hour_s(ctx.windows), ctx.metrics[objective.metric]
+    begin = first // long_s * long_s
+    app = "" if objective.app is None else f"AND app = {sql.text(objective.app)}"
+    rows = ctx.database.rows(
+        f"""
+        SELECT app, environment, arraySort(groupArrayIf((at, n, wrong), size_s = {base_s})) AS short,
+            arraySort(groupArrayIf((at, n, wrong), size_s = {long_s})) AS long
+        FROM (
+            SELECT app, environment, size_s, toUnixTimestamp(start) AS at, sum(scored) AS n,
+                sum({count_out_of_bounds(*bin_bounds(metric.scale, *objective.bounds(metric.metric)))}) AS wrong
+            FROM windows FINAL
+            WHERE run_id = 'live' AND metric = {sql.text(objective.metric)} AND segment = '' {app} AND (
+                (size_s = {base_s} AND start >= toDateTime({begin - _FINE_S}, 'UTC')) OR
+                (size_s = {long_s} AND start >= toDateTime({max(begin - _period_s(objective), 0)}, 'UTC'))
+            ) AND start < toDateTime({until}, 'UTC')
+            GROUP BY app, environment, size_s, at
+        ) GROUP BY app, environment ORDER BY app, environment"""
+    )
+    return {
+        _key(objective, row["app"], row["environment"]): _WindowCounts(
+            _counts(row["short"]), _counts(row["long"]), long_s
+        )
+        for row in rows
+    }
+
+
+def _counts(windows: Sequence[tuple[int, int, int]]) -> tuple[CumulativeCounts, CumulativeCounts]:
+    records, bad = (CumulativeCounts.of((one[0], one[nth]) for one in windows) for nth in (1, 2))
+    return records, bad
 
 
 def _budget_use(
-    database: Database,
-    objective: Objective,
-    metric: MetricRef,
-    windows: WindowSettings,
-    pairs: Sequence[BurnWindow],
-    until: int,
+    ctx: CheckContext, objective: Objective, pairs: Sequence[BurnWindow], until: int
 ) -> dict[tuple[str, str], dict[int, BudgetUse]]:
     """By application and environment, for each length of window and for the objective's period.
 
     Base windows for what is short; for what is longer windows of an hour, and base windows for the hour that runs.
     """
-    long_s = hour_s(windows)
-    running, recent = until // long_s * long_s, until - FINE_S
+    base_s, long_s, metric = ctx.windows.base_s, _hour_s(ctx.windows), ctx.metrics[objective.metric]
+    running, recent = until // long_s * long_s, until - _FINE_S
     least, greatest = objective.bounds(metric.metric)
-    period = objective.period_days * DAY_S
     within = {
-        length: f"size_s = {windows.base_s} AND at >= {until - length}"
-        if length <= FINE_S
+        length: f"size_s = {base_s} AND at >= {until - length}"
+        if length <= _FINE_S
         else f"(size_s = {long_s} AND at >= {until - length} AND at < {running}) "
-        f"OR (size_s = {windows.base_s} AND at >= {running})"
-        for length in lookbacks(objective, pairs)
+        f"OR (size_s = {base_s} AND at >= {running})"
+        for length in _lookbacks(objective, pairs)
     }
     sums = ", ".join(f"sumIf(scored, {one}) AS n{s}, sumIf(wrong, {one}) AS wrong{s}" for s, one in within.items())
     app = "" if objective.app is None else f"AND app = {sql.text(objective.app)}"
-    rows = database.rows(
+    rows = ctx.database.rows(
         f"""
         SELECT app, environment, {sums} FROM (
             SELECT app, environment, size_s, toUnixTimestamp(start) AS at, scored,
                 {count_out_of_bounds(*bin_bounds(metric.scale, least, greatest))} AS wrong
             FROM windows FINAL
             WHERE run_id = 'live' AND metric = {sql.text(objective.metric)} AND segment = '' {app} AND (
-                (size_s = {windows.base_s} AND start >= toDateTime({min(recent, running)}, 'UTC')) OR
-                (size_s = {long_s} AND start >= toDateTime({until - period}, 'UTC'))
+                (size_s = {base_s} AND start >= toDateTime({min(recent, running)}, 'UTC')) OR
+                (size_s = {long_s} AND start >= toDateTime({until - _period_s(objective)}, 'UTC'))
             ) AND start < toDateTime({until}, 'UTC')
         ) GROUP BY app, environment ORDER BY app, environment"""
     )
@@ -221,23 +273,20 @@ def _budget_use(
     }
 
 
-def key_of_objective(objective: Objective, app: str, environment: str) -> ProblemKey:
-    """Where an application's problem with it is."""
+def _key(objective: Objective, app: str, environment: str) -> ProblemKey:
     return ProblemKey(app, environment, "", "level", objective.metric, "objective", objective.name)
 
 
-def detection_of(
-    database: Database,
+def _detection(
+    ctx: CheckContext,
     key: ProblemKey,
     objective: Objective,
-    metric: MetricRef,
     burn_window: BurnWindow,
     use: Mapping[int, BudgetUse],
-    rules: RuleSettings,
     until: int,
 ) -> Detection:
-    """What is said of a budget that burns, by what was spent of it `until` then."""
-    long, period = use[burn_window.long_s], use[objective.period_days * DAY_S]
+    long, period = use[burn_window.long_s], use[_period_s(objective)]
+    metric = ctx.metrics[objective.metric]
     least, greatest = objective.bounds(metric.metric)
     left = 1 - period.rate(objective)
     budget = f"{percent(left)} of the budget is left" if left > 0 else "the budget is spent"
@@ -260,25 +309,25 @@ def detection_of(
         "short_window_s": burn_window.short_s,
         "budget_left": left,
     }
-    since, end = (datetime.fromtimestamp(at, UTC) for at in (until - burn_window.long_s, until))
+    since, end = calendar.utc(until - burn_window.long_s), calendar.utc(until)
     details = build_details(
-        _KIND,
+        ErrorBudgets.kind,
         key,
         metric,
         message,
         attributes,
-        rules,
+        ctx.rules,
         severity=burn_window.severity,
-        examples=_examples(database, key, objective, metric, since, end),
+        examples=_examples(ctx.database, key, objective, metric, since, end),
         rule_id=f"objective:{objective.name}",
     )
     return Detection(key, details, since, end)
 
 
 def _length(seconds: int) -> str:
-    if seconds >= 2 * DAY_S:
-        return f"{seconds / DAY_S:.3g} days"
-    return f"{seconds / _HOUR_S:.3g} h" if seconds >= _HOUR_S else f"{seconds / 60:.3g} min"
+    if seconds >= 2 * calendar.DAY_S:
+        return f"{seconds / calendar.DAY_S:.3g} days"
+    return f"{seconds / calendar.HOUR_S:.3g} h" if seconds >= calendar.HOUR_S else f"{seconds / 60:.3g} min"
 
 
 def _examples(

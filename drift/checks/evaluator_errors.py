@@ -1,42 +1,53 @@
-"""An evaluator, judge or model that keeps failing is a problem of its own: what it says of the rest is little worth.
+"""Check evaluators, judges and models that keep failing: their other scores are worth little then.
 
-Told apart from coverage, which asks how many traces lack a score for whatever reason: there the limit is higher, and
-where this problem is open that one is expected (see `ragtide.drift.problems.inhibition`).
+Coverage asks how many traces lack a score for whatever reason, by a higher limit; an open problem of this kind inhibits
+it (see `ragtide.drift.problems.inhibition`).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
-from ragtide.drift.checks.hysteresis import WindowCount, k_of_m
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import Kind
-from ragtide.drift.problems.report import (
-    CheckResult,
-    Clear,
-    Detection,
-    ProblemKey,
-    bad_share_attributes,
-    build_details,
-    open_detections,
-    report,
-)
+from ragtide.drift.checks.engine import Check, CheckContext, Observation
+from ragtide.drift.checks.hysteresis import HysteresisState, WindowCount, k_of_m, k_of_m_history
+from ragtide.drift.problems.report import Detection, ProblemKey, bad_share_attributes, build_details
 from ragtide.drift.rules.resolve import limits_for
-from ragtide.drift.settings import RuleSettings
+from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, scope_label, timestamp
 from ragtide.drift.windows.metrics import MetricRef
 from ragtide.drift.windows.traffic import live_windows
-from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
-_KIND: Kind = "evaluator_error"
-LOOKBACK = timedelta(hours=6)
+_LOOKBACK = timedelta(hours=6)
 _REASONS = 5
 _EXAMPLES = 10
 
 
-class EvaluatorFailures(NamedTuple):
+class EvaluatorErrors(Check):
+    """An evaluator fails on too great a share of an application's traces, in k of m intervals."""
+
+    kind = "evaluator_error"
+    job = "errors"
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """Every evaluator that failed at all in closed windows of the last hours."""
+        until = int(now.timestamp())
+        for one in _load_failures(ctx, until - int(_LOOKBACK.total_seconds()), until):
+            found = k_of_m(one.windows, _limit(ctx, one), ctx.rules.of(one.app))
+            yield _observation(ctx, one, found)
+
+    def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
+        """At each end of a base window; windows before `first` are not known."""
+        instants = range(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
+        for one in _load_failures(ctx, first, until):
+            windows, own = {"": one.windows}, ctx.rules.of(one.app)
+            for at, found in k_of_m_history(windows, _limit(ctx, one), own, instants, _LOOKBACK):
+                yield at, _observation(ctx, one, found)
+
+
+class _Failures(NamedTuple):
     """One evaluator on one application's traces: its windows, those without a failure too."""
 
     app: str
@@ -47,46 +58,26 @@ class EvaluatorFailures(NamedTuple):
 
     @property
     def key(self) -> ProblemKey:
-        """Where its trouble is told."""
+        """The evaluator on this application."""
         return ProblemKey(self.app, self.environment, "", "error", self.evaluator)
 
 
-def check_evaluator_errors(
-    database: Database,
-    evaluators: Iterable[Evaluator],
-    rules: RuleSettings,
-    base_s: int,
-    term: Term,
-    now: datetime,
-) -> CheckResult:
-    """What closed windows of the last hours say is told when this returns; `now` is the server's time."""
-    known = {one.id: one for one in evaluators}
-    reports: dict[ProblemKey, Detection | Clear] = {
-        key: Clear(key, _KIND, now) for key in open_detections(database, _KIND)
-    }
-    until = int(now.timestamp())
-    read = 0
-    for one in load_failures(database, known.values(), base_s, until - int(LOOKBACK.total_seconds()), until):
-        read += len(one.windows)
-        limit = limits_for(one.app, one.evaluator, rules).error_limit
-        found = k_of_m(one.windows, limit, rules.of(one.app))
-        if found.breach is not None:
-            reports[one.key] = detection_of(database, one, known[one.evaluator], found.breach, limit, rules)
-        elif found.state == "unclear":
-            reports.pop(one.key, None)
-    return CheckResult(read, report(database, list(reports.values()), rules, term, now))
+def _limit(ctx: CheckContext, one: _Failures) -> float:
+    return limits_for(one.app, one.evaluator, ctx.rules).error_limit
 
 
-def load_failures(
-    database: Database, evaluators: Iterable[Evaluator], base_s: int, since: int, until: int
-) -> list[EvaluatorFailures]:
-    """Those that failed at all in that time (seconds since 1970), by one metric each: it is told of every trace."""
-    first = {
-        next(m for m in one.metrics if not m.per): one for one in evaluators if not all(m.per for m in one.metrics)
-    }
-    names = [MetricRef(one, metric).name for metric, one in first.items()]
+def _observation(ctx: CheckContext, one: _Failures, found: HysteresisState) -> Observation:
+    detection = None if found.breach is None else partial(_detection, ctx, one, found.breach)
+    return Observation(one.key, found.state, detection, len(one.windows))
+
+
+def _load_failures(ctx: CheckContext, since: int, until: int) -> list[_Failures]:
+    """Evaluators that failed at all in [since, until), seconds since 1970, by one metric each that every trace has."""
+    evaluators = [one for one in ctx.evaluators.values() if not all(metric.per for metric in one.metrics)]
+    names = [MetricRef(one, next(metric for metric in one.metrics if not metric.per)).name for one in evaluators]
+    base_s = ctx.windows.base_s
     windows = live_windows(base_s, names, since, until)
-    rows = database.rows(
+    rows = ctx.database.rows(
         f"""
         SELECT app, environment, evaluator, groupArray((at, n, wrong, why)) AS windows
         FROM (
@@ -97,7 +88,7 @@ def load_failures(
         GROUP BY app, environment, evaluator HAVING arraySum(windows.3) > 0 ORDER BY app, environment, evaluator"""
     )
     return [
-        EvaluatorFailures(
+        _Failures(
             row["app"],
             row["environment"],
             row["evaluator"],
@@ -108,41 +99,34 @@ def load_failures(
     ]
 
 
-def detection_of(
-    database: Database,
-    one: EvaluatorFailures,
-    evaluator: Evaluator,
-    breach: WindowCount,
-    limit: float,
-    rules: RuleSettings,
-) -> Detection:
-    """What is said of an evaluator that fails too often."""
-    since, until = (datetime.fromtimestamp(at, UTC) for at in (breach.start, breach.end))
+def _detection(ctx: CheckContext, one: _Failures, breach: WindowCount) -> Detection:
+    since, until = calendar.utc(breach.start), calendar.utc(breach.end)
     why = Counter[str]()
     for at, counts in one.reasons:
         if breach.start <= at < breach.end:
             why.update(counts)
     reasons = [f"{reason} {count}" for reason, count in sorted(why.items(), key=lambda r: (-r[1], r[0]))[:_REASONS]]
+    evaluator = ctx.evaluators[one.evaluator]
     message = (
         f"{scope_label(one.app, one.environment)}: {one.evaluator} failed on {breach.bad} of {breach.records} traces "
-        f"({percent(breach.share)}), above the limit of {percent(limit)}: {', '.join(reasons)}; "
+        f"({percent(breach.share)}), above the limit of {percent(_limit(ctx, one))}: {', '.join(reasons)}; "
         f"since {timestamp(since)}."
     )
     details = build_details(
-        _KIND,
+        EvaluatorErrors.kind,
         one.key,
         MetricRef(evaluator, evaluator.metrics[0]),
         message,
-        {**bad_share_attributes(breach.bad, breach.records, limit), "reasons": reasons},
-        rules,
+        {**bad_share_attributes(breach.bad, breach.records, _limit(ctx, one)), "reasons": reasons},
+        ctx.rules,
         bad=breach.bad,
         traffic=breach.records,
-        examples=_examples(database, one, since, until),
+        examples=_examples(ctx.database, one, since, until),
     )
     return Detection(one.key, details, since, until)
 
 
-def _examples(database: Database, one: EvaluatorFailures, since: datetime, until: datetime) -> list[str]:
+def _examples(database: Database, one: _Failures, since: datetime, until: datetime) -> list[str]:
     """Traces that it failed on, the latest first."""
     rows = database.rows(
         "SELECT trace_id FROM scores FINAL WHERE run_id = 'live' AND app = {app:String} "

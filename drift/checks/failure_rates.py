@@ -1,89 +1,94 @@
-"""Too great a share of the traces fails a metric though its mean looks well: a problem at the same place as the mean's.
+"""Check metrics whose mean looks well while too great a share of the traces fails them; the mean's problem is shared.
 
-The share beyond the threshold is exact, from the windows' bins. Of the failing traces it is told how many had bad
-contexts (see `ragtide.drift.rootcause.retrieval_or_generation`: the cause is retrieval), how many had good ones
-(generation), and of how many that is not known; and beside them how many traces the evaluator could not read (parse).
+The share beyond the threshold is exact, from the windows' bins. The detection says how many of the failing traces had
+bad contexts (see `ragtide.drift.rootcause.retrieval_or_generation`: the cause is retrieval), how many had good ones
+(generation), of how many that is unknown, and how many traces the evaluator could not read (parse).
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from ragtide.drift import sql
-from ragtide.drift.checks.hysteresis import WindowCount, k_of_m, pool_backward
-from ragtide.drift.leadership import Term
+from ragtide.drift.checks.engine import Check, CheckContext, Observation
+from ragtide.drift.checks.hysteresis import (
+    HysteresisState,
+    WindowCount,
+    k_of_m,
+    k_of_m_history,
+    windows_of_active_version,
+)
 from ragtide.drift.problems import evidence
 from ragtide.drift.problems.classification import type_of
-from ragtide.drift.problems.model import Kind
-from ragtide.drift.problems.report import (
-    CheckResult,
-    Clear,
-    Detection,
-    ProblemKey,
-    bad_share_attributes,
-    build_details,
-    open_detections,
-    report,
-)
+from ragtide.drift.problems.report import Detection, ProblemKey, bad_share_attributes, build_details
 from ragtide.drift.rootcause.retrieval_or_generation import ARE_BAD, context_metrics, select_context_results
-from ragtide.drift.rules.evaluator_versions import Interval, VersionStart, active_versions
 from ragtide.drift.rules.model import Rule, Series
 from ragtide.drift.rules.queries import bound_parameters, out_of_bounds, record_query
 from ragtide.drift.rules.resolve import rule_of_app
-from ragtide.drift.settings import RuleSettings
+from ragtide.drift.settings import JobSettings
+from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, timestamp
 from ragtide.drift.windows.histogram import bin_bounds, count_out_of_bounds
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.segments import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
-_KIND: Kind = "failure_rate"
-LOOKBACK = timedelta(hours=6)
+_LOOKBACK = timedelta(hours=6)
 _MAX_TRACES = 5_000  # failing traces whose contexts are looked at
 
 
-class SeriesFailures(NamedTuple):
-    """The windows of one series by fingerprint, each in order of time."""
+class FailureRates(Check):
+    """Too great a share of the traces fails a metric that is judged by its mean, in k of m intervals."""
+
+    kind = "failure_rate"
+    job = "failure_rates"
+
+    def interval_s(self, jobs: JobSettings) -> float:
+        """Seconds between two runs."""
+        return jobs.rates_every_s
+
+    @classmethod
+    def owns(cls, key: ProblemKey) -> bool:
+        """Jobs that fail have the same kind."""
+        return key.aspect == "level"
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """Every series with scores in windows of the last hours."""
+        live = _scored_windows(ctx.windows.base_s, int((now - _LOOKBACK).timestamp()))
+        for one, rule in _load_series(ctx, live):
+            own = ctx.rules.of(one.series.app)
+            found = k_of_m(windows_of_active_version(one.windows, own.min_sample), rule.failure_limit, own)
+            yield _observation(ctx, one, rule, found)
+
+    def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
+        """At each end of a base window; windows before `first` are not known."""
+        instants = range(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
+        for one, rule in _load_series(ctx, _scored_windows(ctx.windows.base_s, first, until)):
+            own = ctx.rules.of(one.series.app)
+            for at, found in k_of_m_history(one.windows, rule.failure_limit, own, instants, _LOOKBACK):
+                yield at, _observation(ctx, one, rule, found)
+
+
+class _SeriesFailures(NamedTuple):
+    """The windows of one series by evaluator version, each in order of time."""
 
     series: Series
     windows: Mapping[str, Sequence[WindowCount]]
 
 
-def check_failure_rates(
-    database: Database,
-    metrics: Mapping[str, MetricRef],
-    rules: RuleSettings,
-    base_s: int,
-    segments: SegmentValues,
-    term: Term,
-    now: datetime,
-) -> CheckResult:
-    """What closed windows of the last hours say of metrics judged by their mean is told when this returns.
-
-    `now` is the server's time.
-    """
-    reports: dict[ProblemKey, Detection | Clear] = {
-        key: Clear(key, _KIND, now) for key in open_detections(database, _KIND) if key.aspect == "level"
-    }
-    until = int(now.timestamp())
-    live = scored_windows(base_s, until - int(LOOKBACK.total_seconds()))
-    read = 0
-    for app in apps_in(database, live):
-        watched = mean_rules(app, metrics, rules)
-        own = rules.of(app)
-        for one in load_series_failures(database, app, watched, live, base_s):
-            read += sum(map(len, one.windows.values()))
-            rule = watched[one.series.metric]
-            key = ProblemKey(aspect="level", **one.series._asdict())
-            found = k_of_m(windows_of_active_version(one.windows, own.min_sample), rule.failure_limit, own)
-            if found.breach is not None:
-                reports[key] = detection_of(database, one.series, rule, found.breach, metrics, segments, rules)
-            elif found.state == "unclear":
-                reports.pop(key, None)
-    return CheckResult(read, report(database, list(reports.values()), rules, term, now))
+def _observation(ctx: CheckContext, one: _SeriesFailures, rule: Rule, found: HysteresisState) -> Observation:
+    key = ProblemKey(aspect="level", **one.series._asdict())
+    detection = None if found.breach is None else partial(_detection, ctx, one.series, rule, found.breach)
+    return Observation(key, found.state, detection, sum(map(len, one.windows.values())))
 
 
-def scored_windows(base_s: int, since: int, until: int | None = None) -> str:
+def _load_series(ctx: CheckContext, live: str) -> Iterator[tuple[_SeriesFailures, Rule]]:
+    for row in ctx.database.rows(f"SELECT DISTINCT app FROM windows WHERE {live} ORDER BY app"):
+        rules = _mean_rules(ctx, row["app"])
+        for one in _load_series_of_app(ctx.database, row["app"], rules, live, ctx.windows.base_s):
+            yield one, rules[one.series.metric]
+
+
+def _scored_windows(base_s: int, since: int, until: int | None = None) -> str:
     """Condition on live base windows with scores, uncut, that start since then and before `until`; seconds."""
     end = "" if until is None else f" AND start < toDateTime({until}, 'UTC')"
     return (
@@ -92,23 +97,18 @@ def scored_windows(base_s: int, since: int, until: int | None = None) -> str:
     )
 
 
-def apps_in(database: Database, live: str) -> list[str]:
-    """Applications with such windows."""
-    return [row["app"] for row in database.rows(f"SELECT DISTINCT app FROM windows WHERE {live} ORDER BY app")]
-
-
-def mean_rules(app: str, metrics: Mapping[str, MetricRef], rules: RuleSettings) -> dict[str, Rule]:
+def _mean_rules(ctx: CheckContext, app: str) -> dict[str, Rule]:
     """By metric the rules whose failures are counted: others than the mean look at single records already."""
-    found = {name: rule_of_app(app, metric, rules) for name, metric in metrics.items()}
+    found = {name: rule_of_app(app, metric, ctx.rules) for name, metric in ctx.metrics.items()}
     return {name: rule for name, rule in found.items() if rule is not None and rule.kind == "mean"}
 
 
-def load_series_failures(
-    database: Database, app: str, watched: Mapping[str, Rule], live: str, base_s: int
-) -> list[SeriesFailures]:
+def _load_series_of_app(
+    database: Database, app: str, rules: Mapping[str, Rule], live: str, base_s: int
+) -> list[_SeriesFailures]:
     """Of each metric and model the records of every window, and how many fail."""
-    names = sql.array(map(sql.text, watched), "String")
-    good = [bin_bounds(rule.metric_ref.scale, rule.min, rule.max) for rule in watched.values()]
+    names = sql.array(map(sql.text, rules), "String")
+    good = [bin_bounds(rule.metric_ref.scale, rule.min, rule.max) for rule in rules.values()]
     lowest, highest = ([str(one.min_bin) for one in good], [str(one.max_bin) for one in good])
     rows = database.rows(
         f"""
@@ -121,14 +121,14 @@ def load_series_failures(
                     sum({count_out_of_bounds("lowest[nth]", "highest[nth]")}) AS wrong
                 FROM (
                     SELECT *, indexOf(names, metric) AS nth FROM windows FINAL
-                    WHERE {live} AND app = {sql.text(app)} AND metric IN {sql.texts(watched)}
+                    WHERE {live} AND app = {sql.text(app)} AND metric IN {sql.texts(rules)}
                 )
                 GROUP BY environment, metric, model, fingerprint, at
             ) GROUP BY environment, metric, model, fingerprint
         ) GROUP BY environment, metric, model ORDER BY environment, metric, model"""
     )
     return [
-        SeriesFailures(
+        _SeriesFailures(
             Series(app, row["environment"], row["metric"], row["model"], "", ""),
             {
                 name: sorted(WindowCount(at, at + base_s, n, wrong) for at, n, wrong in some)
@@ -139,33 +139,10 @@ def load_series_failures(
     ]
 
 
-def windows_of_active_version(windows: Mapping[str, Sequence[WindowCount]], min_sample: int) -> tuple[WindowCount, ...]:
-    """Those of the newest fingerprint that scores now, with enough records for one stretch."""
-    spans: dict[VersionStart, list[Interval]] = {}
-    for name, some in windows.items():
-        judged = [Interval(one.start, one.end) for one in pool_backward(some, min_sample)]
-        if judged:
-            spans[VersionStart(min(one.start for one in some), name)] = judged[::-1]
-    scoring = active_versions(spans)
-    if not scoring:
-        return ()
-    newest = scoring[-1]
-    return tuple(one for one in windows[newest.version.fingerprint] if one.start >= newest.since)
-
-
-def detection_of(
-    database: Database,
-    series: Series,
-    rule: Rule,
-    breach: WindowCount,
-    metrics: Mapping[str, MetricRef],
-    segments: SegmentValues,
-    rules: RuleSettings,
-) -> Detection:
-    """What is said of a series whose records fail too often."""
+def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCount) -> Detection:
     key = ProblemKey(aspect="level", **series._asdict())
-    since, until = (datetime.fromtimestamp(at, UTC) for at in (breach.start, breach.end))
-    causes = _causes(database, series, rule, metrics, segments, breach)
+    since, until = calendar.utc(breach.start), calendar.utc(breach.end)
+    causes = _causes(ctx, series, rule, breach)
     known = ", ".join(f"{cause} {count}" for cause, count in causes.items() if count)
     message = (
         f"{series.label}: {breach.bad} of {breach.records} traces ({percent(breach.share)}) fail "
@@ -179,42 +156,35 @@ def detection_of(
         "causes": causes,
     }
     details = build_details(
-        _KIND,
+        FailureRates.kind,
         key,
         rule.metric_ref,
         message,
         attributes,
-        rules,
+        ctx.rules,
         bad=breach.bad,
-        traffic=evidence.traffic(database, series, since, until),
+        traffic=evidence.traffic(ctx.database, series, since, until),
         severity=rule.severity,
-        examples=evidence.examples(database, series, rule, segments, since, until),
+        examples=evidence.examples(ctx.database, series, rule, ctx.segments, since, until),
     )
     return Detection(key, details, since, until)
 
 
-def _causes(
-    database: Database,
-    series: Series,
-    rule: Rule,
-    metrics: Mapping[str, MetricRef],
-    segments: SegmentValues,
-    breach: WindowCount,
-) -> dict[str, int]:
+def _causes(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCount) -> dict[str, int]:
     """Traces by what they failed for; `unknown` where no retrieval metric looked at them, or it is not of answers."""
-    records = record_query(series, segments, breach.start, breach.end)
+    records = record_query(series, ctx.segments, breach.start, breach.end)
     where = (
         "run_id = 'live' AND app = {app:String} AND environment = {environment:String} "
         f"AND time >= toDateTime({breach.start}, 'UTC') AND time < toDateTime({breach.end}, 'UTC')"
     )
     parameters = records.parameters | bound_parameters(rule)
-    failed = database.rows(
+    failed = ctx.database.rows(
         f"SELECT count() AS n FROM scores FINAL WHERE {where} AND evaluator = {{evaluator:String}} "
         "AND model = {model:String} AND status = 'failed'",
         parameters,
     )
     parse = {"parse": int(failed[0]["n"])}
-    type_, judging = type_of(rule.metric_ref, _KIND), context_metrics(metrics)
+    type_, judging = type_of(rule.metric_ref, FailureRates.kind), context_metrics(ctx.metrics)
     if type_ == "retrieval":
         return {"retrieval": breach.bad, "generation": 0, "unknown": 0, **parse}
     if type_ != "accuracy" or not judging:
@@ -222,7 +192,7 @@ def _causes(
     failing = (
         f"SELECT trace_id FROM {records.rows} AND {out_of_bounds()} ORDER BY cityHash64(trace_id) LIMIT {_MAX_TRACES}"
     )
-    rows = database.rows(
+    rows = ctx.database.rows(
         f"""
         SELECT countIf(are_bad) AS retrieval, countIf(NOT are_bad) AS generation
         FROM (

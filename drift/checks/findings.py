@@ -1,43 +1,37 @@
-"""What evaluators report beside their scores is gathered into one problem per remark, or per kind of what leaks.
+"""Check what evaluators report beside their scores: one problem per remark, or per kind of what leaks.
 
-A remark (an answer too short to embed, an unsound artifact) is a problem where an hour has many of it, in number and
-as a share; a leaked kind (an address, a key) where many answers have it: that each single leak is one too, says the
-rule `any`, whose lines and allow-lists hold here too; where texts are allowed, nothing is said of kinds. It is over
-once an hour has half as many.
+A remark (an answer too short to embed, an unsound artifact) is a problem if an hour has many of it, in number and as a
+share; a leaked kind (an address, a key) if many answers have it. Every single leak is a problem by rule `any`, whose
+limits and allow-lists hold here too; where texts are allowed, kinds are not reported. A problem clears once an hour has
+half as many.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ragtide.drift import sql
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import Kind
-from ragtide.drift.problems.report import (
-    CheckResult,
-    Clear,
-    Detection,
-    ProblemKey,
-    bad_share_attributes,
-    build_details,
-    open_detections,
-    report,
-)
+from ragtide.drift.checks.engine import Check, CheckContext, CumulativeCounts, Observation
+from ragtide.drift.problems.report import Detection, ProblemKey, bad_share_attributes, build_details
 from ragtide.drift.rules.resolve import limits_for, rule_of_app, rule_of_every_app
 from ragtide.drift.settings import RuleSettings
+from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, scope_label, timestamp
 from ragtide.drift.windows.histogram import is_out_of_bounds
 from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.watermark import Watermark, lane_watermarks, read_stored
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
-_KIND: Kind = "finding"
-LOOKBACK = timedelta(hours=1)
+_LOOKBACK = timedelta(hours=1)
+_LOOKBACK_S = int(_LOOKBACK.total_seconds())
+_READ_S = 6 * 3600  # of a long time that are read by one statement
 _EXAMPLES = 10
-CLEAR_FRACTION = 0.5
+_CLEAR_FRACTION = 0.5
 _EVALUATOR_COLUMNS = "app, environment, evaluator"
-TimedCounts = Sequence[tuple[int, int]]  # starts of stretches of time, in order, and how many traces
 _FINDING_COLUMNS = f"{_EVALUATOR_COLUMNS}, finding, leaked"
 _LIVE = (
     "run_id = 'live' AND evaluator IN {evaluators} AND time >= {{since:DateTime64(3, 'UTC')}} "
@@ -45,7 +39,10 @@ _LIVE = (
 )
 
 
-class Finding(NamedTuple):
+_TimedCounts = list[tuple[int, int]]  # starts of intervals, in order, and how many traces
+
+
+class _Finding(NamedTuple):
     """A remark of an evaluator on an application's traces, or a kind of what it `leaked`."""
 
     app: str
@@ -56,47 +53,60 @@ class Finding(NamedTuple):
 
     @property
     def key(self) -> ProblemKey:
-        """Where its trouble is told."""
+        """The remark or kind on this application."""
         return ProblemKey(self.app, self.environment, "", "finding", self.evaluator, "finding", self.name)
 
 
-class FindingCount(NamedTuple):
-    """Of the evaluator's `traces` in an hour `marked` have it; `first` is the time of one."""
+class _FindingCount(NamedTuple):
+    """`affected` of the evaluator's `traces` in an hour have it, the earliest at `first`."""
 
-    finding: Finding
+    finding: _Finding
     affected: int
     traces: int
     first: datetime
     examples: tuple[str, ...]
 
 
-def check_findings(
-    database: Database, evaluators: Mapping[str, Evaluator], rules: RuleSettings, term: Term, now: datetime
-) -> CheckResult:
-    """What the last hour's closed windows hold is told when this returns, by the watermark of each lane.
+class Findings(Check):
+    """An hour has too many traces with a remark of an evaluator, or with a kind of what leaks."""
 
-    Lanes that have none say nothing. `now` is the server's time.
-    """
-    closed = lane_watermarks({key: Watermark(at, False) for key, at in read_stored(database).items()})
-    reports: list[Detection | Clear] = []
-    before, read = open_detections(database, _KIND), 0
-    for lane, watermark in sorted((lane, one.at) for lane, one in closed.items()):
-        known = {id_: one for id_, one in evaluators.items() if one.lane == lane}
-        if not known:
-            continue
-        clear_keys = {place for place in before if place.metric in known}
-        for one in load_findings(database, known, rules, watermark):
-            read += one.affected
-            if exceeds_limit(one.finding, one.affected, one.traces, rules, 1.0):
-                reports.append(detection_of(one, known[one.finding.evaluator], rules, watermark))
-            if exceeds_limit(one.finding, one.affected, one.traces, rules, CLEAR_FRACTION):
-                clear_keys.discard(one.finding.key)
-        reports += [Clear(place, _KIND, watermark) for place in sorted(clear_keys)]
-    reports += [Clear(place, _KIND, now) for place in before if place.metric not in evaluators]
-    return CheckResult(read, report(database, reports, rules, term, now))
+    kind = "finding"
+    job = "findings"
+
+    def judged_until(self, ctx: CheckContext, key: ProblemKey, now: datetime) -> datetime | None:
+        """The watermark of the evaluator's lane; now, where the evaluator is gone."""
+        evaluator = ctx.evaluators.get(key.metric)
+        return now if evaluator is None else ctx.watermarks.get(evaluator.lane)
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """What the last hour's closed windows hold, by the watermark of each lane."""
+        for lane, until in sorted(ctx.watermarks.items()):
+            known = {id_: one for id_, one in ctx.evaluators.items() if one.lane == lane}
+            for one in _load_findings(ctx, known, until) if known else ():
+                detection = partial(_detection, ctx, one, until)
+                yield _observation(ctx, one.finding, one.affected, one.traces, detection)
+
+    def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
+        """At each end of a base window, by the hour before; traces of the hour before `first` count."""
+        instants = np.arange(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
+        affected, evaluated = _counts_by_time(ctx, first, until)
+        for one, counts in sorted(affected.items()):
+            pairs = (
+                CumulativeCounts.of(some).within(instants - _LOOKBACK_S, instants).tolist()
+                for some in (counts, evaluated[one[:3]])
+            )
+            for at, n, of in zip(instants.tolist(), *pairs, strict=True):
+                yield at, _observation(ctx, one, n, of, partial(_past_detection, ctx, one, at))
 
 
-def exceeds_limit(one: Finding, affected: int, traces: int, rules: RuleSettings, fraction: float) -> bool:
+def _observation(
+    ctx: CheckContext, one: _Finding, affected: int, traces: int, detection: Callable[[], Detection]
+) -> Observation:
+    bad, uncleared = (_exceeds_limit(one, affected, traces, ctx.rules, part) for part in (1.0, _CLEAR_FRACTION))
+    return Observation.of(one.key, bad=bad, cleared=not uncleared, detection=detection, read=affected)
+
+
+def _exceeds_limit(one: _Finding, affected: int, traces: int, rules: RuleSettings, fraction: float) -> bool:
     """Whether an hour with it in so many of the traces has this part of the limits."""
     limits = limits_for(one.app, one.evaluator, rules)
     often = affected >= fraction * limits.finding_traces
@@ -105,8 +115,8 @@ def exceeds_limit(one: Finding, affected: int, traces: int, rules: RuleSettings,
     )
 
 
-def _is_allowed(one: Finding, evaluator: Evaluator, rules: RuleSettings) -> bool:
-    """Whether nothing is said of it: of what may leak."""
+def _is_allowed(one: _Finding, evaluator: Evaluator, rules: RuleSettings) -> bool:
+    """Whether what leaked may leak."""
     return one.leaked and all(
         rule is None or rule.kind != "any" or one.name in rule.allow_kinds or bool(rule.allow_texts)
         for rule in (
@@ -146,68 +156,63 @@ def _findings_query(known: Mapping[str, Evaluator], rules: RuleSettings) -> str:
         ) ARRAY JOIN pairs AS pair"""
 
 
-def load_findings(
-    database: Database, known: Mapping[str, Evaluator], rules: RuleSettings, until: datetime
-) -> list[FindingCount]:
+def _load_findings(ctx: CheckContext, known: Mapping[str, Evaluator], until: datetime) -> list[_FindingCount]:
     """Every remark and leaked kind of the hour before, but what is allowed; the examples with most of it first."""
-    parameters = {"since": until - LOOKBACK, "until": until}
-    rows = database.rows(
+    parameters = {"since": until - _LOOKBACK, "until": until}
+    rows = ctx.database.rows(
         f"""
         SELECT {_FINDING_COLUMNS}, count() AS n, min(time) AS first,
             arrayMap(one -> one.2, arraySlice(arraySort(groupArray((-times, trace_id))), 1, {_EXAMPLES})) AS examples
-        FROM ({_findings_query(known, rules)}) GROUP BY {_FINDING_COLUMNS} ORDER BY {_FINDING_COLUMNS}""",
+        FROM ({_findings_query(known, ctx.rules)}) GROUP BY {_FINDING_COLUMNS} ORDER BY {_FINDING_COLUMNS}""",
         parameters,
     )
     looked_at = _evaluated_traces({row["evaluator"] for row in rows})
     totals = {
         (row["app"], row["environment"], row["evaluator"]): row["n"]
-        for row in database.rows(
+        for row in ctx.database.rows(
             f"SELECT {_EVALUATOR_COLUMNS}, count() AS n {looked_at} GROUP BY {_EVALUATOR_COLUMNS}", parameters
         )
     }
     found = [
-        FindingCount(one, row["n"], totals[one[:3]], row["first"], tuple(row["examples"]))
+        _FindingCount(one, row["n"], totals[one[:3]], row["first"], tuple(row["examples"]))
         for row, one in ((row, _finding(row)) for row in rows)
     ]
-    return [one for one in found if not _is_allowed(one.finding, known[one.finding.evaluator], rules)]
+    return [one for one in found if not _is_allowed(one.finding, known[one.finding.evaluator], ctx.rules)]
 
 
-def findings_by_time(
-    database: Database, known: Mapping[str, Evaluator], rules: RuleSettings, first: int, until: int, every_s: int
-) -> dict[Finding, TimedCounts]:
-    """The same of [first, until), seconds since 1970: how many traces of each stretch of `every_s` have it."""
-    rows = database.rows(
-        _counts_query(_FINDING_COLUMNS, f"FROM ({_findings_query(known, rules)})", every_s),
-        _interval_parameters(first, until),
-    )
-    found = {_finding(row): row["counts"] for row in rows}
-    return {one: counts for one, counts in found.items() if not _is_allowed(one, known[one.evaluator], rules)}
+def _counts_by_time(
+    ctx: CheckContext, first: int, until: int
+) -> tuple[Mapping[_Finding, _TimedCounts], Mapping[tuple[str, str, str], _TimedCounts]]:
+    """Traces that have a finding, and those that its evaluator looked at; by start of intervals of [first, until)."""
+    every_s = math.gcd(ctx.windows.base_s, _LOOKBACK_S)
+    intervals = [(at, min(at + _READ_S, until)) for at in range(first - _LOOKBACK_S, until, _READ_S)]
+    found_query = f"FROM ({_findings_query(ctx.evaluators, ctx.rules)})"
+    affected: dict[_Finding, _TimedCounts] = {}
+    for row in _read_counts(ctx.database, _FINDING_COLUMNS, found_query, intervals, every_s):
+        one = _finding(row)
+        if not _is_allowed(one, ctx.evaluators[one.evaluator], ctx.rules):
+            affected.setdefault(one, []).extend(row["counts"])
+    evaluated: dict[tuple[str, str, str], _TimedCounts] = {}
+    traces_query = _evaluated_traces({one.evaluator for one in affected})
+    for row in _read_counts(ctx.database, _EVALUATOR_COLUMNS, traces_query, intervals if affected else [], every_s):
+        evaluated.setdefault((row["app"], row["environment"], row["evaluator"]), []).extend(row["counts"])
+    return affected, evaluated
 
 
-def evaluated_by_time(
-    database: Database, evaluators: Iterable[str], first: int, until: int, every_s: int
-) -> dict[tuple[str, str, str], TimedCounts]:
-    """How many traces these evaluators looked at, likewise; by application, environment and evaluator."""
-    rows = database.rows(
-        _counts_query(_EVALUATOR_COLUMNS, _evaluated_traces(evaluators), every_s), _interval_parameters(first, until)
-    )
-    return {(row["app"], row["environment"], row["evaluator"]): row["counts"] for row in rows}
+def _read_counts(
+    database: Database, columns: str, traces: str, intervals: Iterable[tuple[int, int]], every_s: int
+) -> Iterator[Mapping[str, Any]]:
+    query = f"""
+        SELECT {columns}, arraySort(groupArray((at, n))) AS counts FROM (
+            SELECT {columns}, toUInt32(intDiv(toUnixTimestamp(time), {every_s}) * {every_s}) AS at, count() AS n
+            {traces} GROUP BY {columns}, at
+        ) GROUP BY {columns} ORDER BY {columns}"""
+    for since, until in intervals:
+        yield from database.rows(query, {"since": calendar.utc(since), "until": calendar.utc(until)})
 
 
-def _counts_query(keys: str, traces: str, every_s: int) -> str:
-    return f"""
-        SELECT {keys}, arraySort(groupArray((at, n))) AS counts FROM (
-            SELECT {keys}, toUInt32(intDiv(toUnixTimestamp(time), {every_s}) * {every_s}) AS at, count() AS n
-            {traces} GROUP BY {keys}, at
-        ) GROUP BY {keys} ORDER BY {keys}"""
-
-
-def _interval_parameters(first: int, until: int) -> dict[str, datetime]:
-    return {"since": datetime.fromtimestamp(first, UTC), "until": datetime.fromtimestamp(until, UTC)}
-
-
-def _finding(row: Mapping[str, Any]) -> Finding:
-    return Finding(row["app"], row["environment"], row["evaluator"], row["finding"], bool(row["leaked"]))
+def _finding(row: Mapping[str, Any]) -> _Finding:
+    return _Finding(row["app"], row["environment"], row["evaluator"], row["finding"], bool(row["leaked"]))
 
 
 def _evaluated_traces(evaluators: Iterable[str]) -> str:
@@ -216,22 +221,29 @@ def _evaluated_traces(evaluators: Iterable[str]) -> str:
     return f"FROM scores FINAL WHERE {live} AND status != 'sampled_out'"
 
 
-def detection_of(found: FindingCount, evaluator: Evaluator, rules: RuleSettings, until: datetime) -> Detection:
-    """What is said of a remark or leaked kind that the hour before has too often."""
+def _past_detection(ctx: CheckContext, one: _Finding, at: int) -> Detection:
+    """Reads that hour again, as its run did."""
+    until = calendar.utc(at)
+    known = _load_findings(ctx, {one.evaluator: ctx.evaluators[one.evaluator]}, until)
+    return _detection(ctx, next(found for found in known if found.finding == one), until)
+
+
+def _detection(ctx: CheckContext, found: _FindingCount, until: datetime) -> Detection:
+    evaluator = ctx.evaluators[found.finding.evaluator]
     one, share = found.finding, percent(found.affected / found.traces)
     message = (
         f"{scope_label(one.app, one.environment)}: {one.evaluator} {'found' if one.leaked else 'reports'} "
         f"{one.name} in {found.affected} of {found.traces} traces ({share}) of the last hour, "
         f"since {timestamp(found.first)}."
     )
-    limit = None if one.leaked else limits_for(one.app, one.evaluator, rules).finding_limit
+    limit = None if one.leaked else limits_for(one.app, one.evaluator, ctx.rules).finding_limit
     details = build_details(
-        _KIND,
+        Findings.kind,
         one.key,
         MetricRef(evaluator, evaluator.metrics[0]),
         message,
         {**bad_share_attributes(found.affected, found.traces, limit), "finding": one.name},
-        rules,
+        ctx.rules,
         bad=found.affected,
         traffic=found.traces,
         severity="critical" if one.leaked else None,

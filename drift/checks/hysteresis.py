@@ -4,14 +4,19 @@ Stretches are pooled backwards from the newest window until each has enough reco
 follows from the windows alone, whoever asks and however often.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from itertools import islice
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
+from ragtide.drift.rules.evaluator_versions import Interval, VersionStart, active_versions
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.stats.significance import MAX_INTERVALS, Sample, within_binomial_noise
 
 CheckState = Literal["bad", "good", "unclear"]
+_start, _end = attrgetter("start"), attrgetter("end")
 
 
 class WindowCount(NamedTuple):
@@ -70,3 +75,46 @@ def pool_backward(windows: Iterable[WindowCount], min_sample: int) -> Iterator[W
         if sum(one.records for one in pending) >= min_sample:
             yield merge_counts(pending)
             pending = []
+
+
+def k_of_m_history(
+    windows: Mapping[str, Sequence[WindowCount]],
+    limit: float,
+    settings: RuleSettings,
+    instants: range,
+    lookback: timedelta,
+) -> Iterator[tuple[int, HysteresisState]]:
+    """The state at each instant, by the windows of one size that started and ended in the `lookback` before it.
+
+    `windows` by evaluator version, in order of time; those of the active one count. Without windows the state is good.
+    """
+    bad_ends = sorted(window.end for some in windows.values() for window in some if window.share > limit)
+    calm = HysteresisState("good", None)
+    state = calm
+    for at in instants:
+        since = at - int(lookback.total_seconds())
+        is_calm = bisect_left(bad_ends, since) == bisect_left(bad_ends, at + 1)  # no interval is worse than its windows
+        if not (is_calm and state.state == "good"):
+            recent = {name: _within(some, since, at) for name, some in windows.items()}
+            known = {name: some for name, some in recent.items() if some}
+            counted = windows_of_active_version(known, settings.min_sample)
+            state = k_of_m(counted, limit, settings) if known else calm
+        yield at, state
+
+
+def _within(windows: Sequence[WindowCount], since: int, until: int) -> Sequence[WindowCount]:
+    return windows[bisect_left(windows, since, key=_start) : bisect_left(windows, until + 1, key=_end)]
+
+
+def windows_of_active_version(windows: Mapping[str, Sequence[WindowCount]], min_sample: int) -> tuple[WindowCount, ...]:
+    """Those of the newest fingerprint that scores now, with enough records for one stretch."""
+    spans: dict[VersionStart, list[Interval]] = {}
+    for name, some in windows.items():
+        judged = [Interval(one.start, one.end) for one in pool_backward(some, min_sample)]
+        if judged:
+            spans[VersionStart(min(one.start for one in some), name)] = judged[::-1]
+    scoring = active_versions(spans)
+    if not scoring:
+        return ()
+    newest = scoring[-1]
+    return tuple(one for one in windows[newest.version.fingerprint] if one.start >= newest.since)

@@ -1,36 +1,25 @@
-"""A scheduled job that keeps failing, or falls behind its interval, is a problem of no application.
+"""Check the scheduled jobs: one that keeps failing, or falls behind its interval, is a problem of no application.
 
 Windows that the roll-up cannot store are a problem of their application: the job goes on with all others.
 
-Falling behind is judged over an hour, or ten intervals where those are longer: what is slow once a day, as learning
-baselines is, delays no more than some of its runs. A leader that has not led for so long says nothing of it.
+Falling behind is judged over an hour, or ten intervals where those are longer: a job that is slow once a day, as
+learning baselines is, delays no more than some of its runs. A leader that has not led for so long does not judge it.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from ragtide.drift import sql
+from ragtide.drift.checks.engine import Check, CheckContext, Observation
 from ragtide.drift.job_history import JobRun, load_runs
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import Kind
-from ragtide.drift.problems.report import (
-    CheckResult,
-    Clear,
-    Detection,
-    ProblemKey,
-    build_details,
-    key_of_system,
-    open_detections,
-    report,
-)
-from ragtide.drift.settings import JobSettings, RuleSettings
+from ragtide.drift.problems.report import Detection, ProblemKey, build_details, is_of_system, key_of_system
+from ragtide.drift.settings import RuleSettings
 from ragtide.drift.text import number, scope_label, timestamp
-from ragtide.drift.windows.backoff import Application, RollupBackoff
-from ragtide.sinks.clickhouse.database import Database
+from ragtide.drift.windows.backoff import Application, FailureState, RollupBackoff
 
-_FAILS: Kind = "failure_rate"
-_BEHIND: Kind = "threshold"
 _LOOKBACK = timedelta(hours=1)
 _INTERVALS = 10
 _CLEAR_FACTOR = 1.5  # times the share that is behind: from there on it keeps up again
@@ -40,112 +29,162 @@ _LONGEST_NAME = 128  # characters of an application's name in its problem
 _MAX_RUNS = 100_000  # more runs than there are in the time looked at
 
 
-def check_jobs(
-    database: Database,
-    every_s: Mapping[str, float],
-    settings: JobSettings,
-    rules: RuleSettings,
-    term: Term,
-    now: datetime,
-    pace: RollupBackoff | None = None,
-) -> CheckResult:
-    """Problems of the jobs that this leader runs, by name with their intervals, are told when this returns.
+@dataclass(frozen=True, slots=True)
+class JobFailures(Check):
+    """The last `jobs.failing_runs` runs of a job all failed; the problem clears once as many went well.
 
-    Those of jobs that are scheduled no more are over. `now` is the server's time, `pace` the roll-up's.
+    `every_s`: the intervals of the jobs that this leader runs, by name; problems of other jobs clear.
     """
-    lookbacks = {job: max(_LOOKBACK, timedelta(seconds=_INTERVALS * interval)) for job, interval in every_s.items()}
-    since = now - max(lookbacks.values(), default=_LOOKBACK)
-    known: dict[str, list[JobRun]] = {job: [] for job in every_s}
-    for run in load_runs(database, since, most=_MAX_RUNS):
-        known.setdefault(run.job, []).append(run)
-    told: list[Detection | Clear] = []
-    for job, interval in every_s.items():
-        told += _failing(job, known[job][: settings.failing_runs], settings, rules)
-        if term.elected_at <= now - lookbacks[job]:
-            told += _behind(job, known[job], interval, now - lookbacks[job], settings, rules, now)
-    open_keys = [
-        (key, kind) for kind in (_FAILS, _BEHIND) for key in open_detections(database, kind) if key.aspect == "jobs"
-    ]
-    told += [Clear(key, kind, now) for key, kind in open_keys if not key.app and key.segment_value not in every_s]
-    if pace is not None:
-        told += _applications(pace, [key for key, _ in open_keys if key.app], rules, now)
-    return CheckResult(sum(map(len, known.values())), report(database, told, rules, term, now))
 
+    every_s: Mapping[str, float] = field(default_factory=dict)
 
-def _applications(
-    pace: RollupBackoff, open_keys: Sequence[ProblemKey], rules: RuleSettings, now: datetime
-) -> Iterator[Detection | Clear]:
-    """Trouble of applications whose windows failed more than once, until none of them waits any more."""
-    failing = {_application_key(application): one for application, one in pace.failing().items()}
-    worked = {_application_key(application) for application in pace.succeeded.copy()}
-    for key, one in failing.items():
-        if one.attempts >= _ATTEMPTS:
-            message = (
-                f"Job {_ROLLUP_JOB} failed {one.attempts} times since {timestamp(one.since)} to store a window of "
-                f"{scope_label(key.app, key.environment)}, and retries. Latest error: {one.reason.rstrip('.')}."
+    kind = "failure_rate"
+    has_history = False
+
+    @classmethod
+    def owns(cls, key: ProblemKey) -> bool:
+        """Metrics of applications have the same kind."""
+        return is_of_system(key, "jobs", "job")
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """Every job; unclear where some of the newest runs failed and some did not, or where there are too few."""
+        for job, runs in _load_runs(ctx, self.every_s, now).items():
+            newest = runs[: ctx.jobs.failing_runs]
+            failed = sum(bool(run.failed) for run in newest)
+            yield Observation.of(
+                _job_key(job),
+                bad=failed == ctx.jobs.failing_runs,
+                cleared=not failed and len(newest) == ctx.jobs.failing_runs,
+                detection=partial(_failures, job, newest, ctx.rules),
+                read=len(runs),
             )
-            told = {"value": 1.0, "sample_size": one.attempts, "wrong": one.attempts, "reasons": [one.reason]}
-            details = build_details(_FAILS, key, None, message, told, rules, severity="critical")
-            yield Detection(key, details, one.since, now)
-    yield from (Clear(key, _FAILS, now) for key in open_keys if key in worked and key not in failing)
 
 
-def _failing(
-    job: str, newest: Sequence[JobRun], settings: JobSettings, rules: RuleSettings
-) -> Iterator[Detection | Clear]:
-    """Nothing where some of the newest runs failed and some did not, or where there are too few of them."""
-    if len(newest) < settings.failing_runs:
-        return
-    until, since = newest[0].finished_at, newest[-1].started_at
-    if not any(run.failed for run in newest):
-        yield Clear(_job_key(job), _FAILS, until)
-    elif all(run.failed for run in newest):
-        message = (
-            f"Job {job} of `ragtide jobs` fails: its last {len(newest)} runs did, since {timestamp(since)}; "
-            f"the newest of: {newest[0].failed.rstrip('.')}."
-        )
-        reasons = Counter(run.failed for run in newest)
-        told = {
-            "value": 1.0,
-            "sample_size": len(newest),
-            "wrong": len(newest),
-            "reasons": [f"{why} ({count} of them)" for why, count in reasons.most_common()],
-        }
-        details = build_details(_FAILS, _job_key(job), None, message, told, rules, severity="critical")
-        yield Detection(_job_key(job), details, since, until)
+@dataclass(frozen=True, slots=True)
+class JobsBehind(Check):
+    """Fewer runs of a job ended than its interval asks for; `every_s` as in `JobFailures`."""
+
+    every_s: Mapping[str, float] = field(default_factory=dict)
+
+    kind = "threshold"
+    has_history = False
+
+    @classmethod
+    def owns(cls, key: ProblemKey) -> bool:
+        """Rules have the same kind."""
+        return is_of_system(key, "jobs", "job")
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """Every job; unclear where this leader has not led for the whole time that is judged."""
+        assert ctx.term is not None
+        for job, runs in _load_runs(ctx, self.every_s, now).items():
+            since = now - _lookback(self.every_s[job])
+            ended = [run for run in runs if since < run.finished_at <= now]  # failed or not; one that hangs never ends
+            expected = (now - since).total_seconds() / self.every_s[job]
+            share, limit = len(ended) / expected, ctx.jobs.behind_share
+            if ctx.term.elected_at > since:
+                yield Observation(_job_key(job), "unclear")
+                continue
+            yield Observation.of(
+                _job_key(job),
+                bad=share < limit,
+                cleared=share >= min(limit * _CLEAR_FACTOR, 1 - 1 / expected),
+                detection=partial(_behind, job, ended, self.every_s[job], since, ctx, now),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RollupFailures(Check):
+    """Windows of an application cannot be stored; the problem clears once none of them waits any more."""
+
+    backoff: RollupBackoff = field(default_factory=RollupBackoff)
+
+    kind = "failure_rate"
+    has_history = False
+
+    @classmethod
+    def owns(cls, key: ProblemKey) -> bool:
+        """Jobs and metrics have the same kind."""
+        return key.aspect == "jobs" and bool(key.app)
+
+    def judged_until(self, ctx: CheckContext, key: ProblemKey, now: datetime) -> datetime | None:
+        """Now, for applications of which this leader stored windows."""
+        return now if key in map(_application_key, self.backoff.succeeded.copy()) else None
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """Every application with windows that failed."""
+        for application, failing in self.backoff.failing().items():
+            key, bad = _application_key(application), failing.attempts >= _ATTEMPTS
+            yield Observation.of(
+                key, bad=bad, cleared=False, detection=partial(_failing_windows, key, failing, ctx.rules, now)
+            )
+
+
+def _lookback(interval_s: float) -> timedelta:
+    return max(_LOOKBACK, timedelta(seconds=_INTERVALS * interval_s))
+
+
+def _load_runs(ctx: CheckContext, every_s: Mapping[str, float], now: datetime) -> dict[str, list[JobRun]]:
+    """By job, the newest run first."""
+    since = now - max(map(_lookback, every_s.values()), default=_LOOKBACK)
+    found: dict[str, list[JobRun]] = {job: [] for job in every_s}
+    for run in load_runs(ctx.database, since, most=_MAX_RUNS):
+        if run.job in found:
+            found[run.job].append(run)
+    return found
+
+
+def _failures(job: str, newest: Sequence[JobRun], rules: RuleSettings) -> Detection:
+    key, until, since = _job_key(job), newest[0].finished_at, newest[-1].started_at
+    message = (
+        f"Job {job} of `ragtide jobs` fails: its last {len(newest)} runs did, since {timestamp(since)}; "
+        f"the newest of: {newest[0].failed.rstrip('.')}."
+    )
+    reasons = Counter(run.failed for run in newest)
+    attributes = {
+        "value": 1.0,
+        "sample_size": len(newest),
+        "wrong": len(newest),
+        "reasons": [f"{why} ({count} of them)" for why, count in reasons.most_common()],
+    }
+    details = build_details(JobFailures.kind, key, None, message, attributes, rules, severity="critical")
+    return Detection(key, details, since, until)
 
 
 def _behind(
-    job: str,
-    known: Sequence[JobRun],
-    interval_s: float,
-    since: datetime,
-    settings: JobSettings,
-    rules: RuleSettings,
-    now: datetime,
-) -> Iterator[Detection | Clear]:
-    """Runs that ended, failed or not, against those that its interval asks for; one that hangs never ends."""
-    ended = [run for run in known if since < run.finished_at <= now]
-    expected = (now - since).total_seconds() / interval_s
-    share = len(ended) / expected
-    if share >= min(settings.behind_share * _CLEAR_FACTOR, 1 - 1 / expected):
-        yield Clear(_job_key(job), _BEHIND, now)
-    elif share < settings.behind_share:
-        took_s = max((run.took_s for run in ended), default=None)
-        longest = "" if took_s is None else f"; the longest took {number(took_s, 's')}"
-        message = (
-            f"Job {job} of `ragtide jobs` falls behind: only {len(ended)} of {expected:.0f} runs have ended since "
-            f"{timestamp(since)}, where one is due every {number(interval_s, 's')}{longest}."
-        )
-        told = {
-            "value": share,
-            "limit": settings.behind_share,
-            "sample_size": round(expected),
-            "wrong": max(round(expected) - len(ended), 0),
-            "longest_s": took_s,
-        }
-        details = build_details(_BEHIND, _job_key(job), None, message, told, rules, severity="warning")
-        yield Detection(_job_key(job), details, since, now)
+    job: str, ended: Sequence[JobRun], interval_s: float, since: datetime, ctx: CheckContext, now: datetime
+) -> Detection:
+    key, expected = _job_key(job), (now - since).total_seconds() / interval_s
+    took_s = max((run.took_s for run in ended), default=None)
+    longest = "" if took_s is None else f"; the longest took {number(took_s, 's')}"
+    message = (
+        f"Job {job} of `ragtide jobs` falls behind: only {len(ended)} of {expected:.0f} runs have ended since "
+        f"{timestamp(since)}, where one is due every {number(interval_s, 's')}{longest}."
+    )
+    attributes = {
+        "value": len(ended) / expected,
+        "limit": ctx.jobs.behind_share,
+        "sample_size": round(expected),
+        "wrong": max(round(expected) - len(ended), 0),
+        "longest_s": took_s,
+    }
+    details = build_details(JobsBehind.kind, key, None, message, attributes, ctx.rules, severity="warning")
+    return Detection(key, details, since, now)
+
+
+def _failing_windows(key: ProblemKey, failing: FailureState, rules: RuleSettings, now: datetime) -> Detection:
+    message = (
+        f"Job {_ROLLUP_JOB} failed {failing.attempts} times since {timestamp(failing.since)} to store a window of "
+        f"{scope_label(key.app, key.environment)}, and retries. Latest error: {failing.reason.rstrip('.')}."
+    )
+    attributes = {
+        "value": 1.0,
+        "sample_size": failing.attempts,
+        "wrong": failing.attempts,
+        "reasons": [failing.reason],
+    }
+    details = build_details(RollupFailures.kind, key, None, message, attributes, rules, severity="critical")
+    return Detection(key, details, failing.since, now)
 
 
 def _job_key(job: str) -> ProblemKey:

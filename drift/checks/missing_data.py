@@ -3,22 +3,24 @@
 The activity profile distinguishes weekdays from weekends and knows the pauses an application usually makes within its
 active hours."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import EventRow, Kind
-from ragtide.drift.problems.report import Clear, Detection, ProblemKey, build_details, open_detections, report
+from ragtide.drift.checks.engine import Check, CheckContext, Observation
+from ragtide.drift.problems.report import Detection, ProblemKey, build_details
 from ragtide.drift.settings import RuleSettings
+from ragtide.drift.stats import calendar
 from ragtide.drift.text import scope_label, timestamp
 from ragtide.drift.windows.traffic import apps_condition, live_windows, select_traffic, traffic_metrics
-from ragtide.evaluators.spec import Evaluator
+from ragtide.drift.windows.watermark import FAST
 from ragtide.sinks.clickhouse.database import Database
 
-HOUR_S = 3600
 _THURSDAY = 3  # 1 January 1970, days of the week from 0
 _WEEKEND = (5, 6)
 _MIN_DAY_SHARE = 0.75  # of the days in which it was known
@@ -26,6 +28,10 @@ _MIN_HOUR_SHARE = 0.5  # of the hours in which it sent
 _WIDTHS = (1, 4, 24)  # hours that are looked at together, more where it sends seldom
 _MIN_WINDOWS = 3  # with fewer windows of traffic there is no habit to break
 _PATIENCE = 2  # times the pause that it makes
+_HISTORY = timedelta(days=14)  # two weekends; an app that was silent for longer is stale
+_HISTORY_S = int(_HISTORY.total_seconds())
+_UPDATE_LOOKBACK = timedelta(days=1)  # in which windows close that the run before did not have
+_Traffic = Sequence[tuple[int, int]]  # start of a window with traffic and its traces, in order of time
 
 
 class _Slot(NamedTuple):
@@ -64,9 +70,9 @@ class ActiveHours:
 
     def seconds(self, since: float, until: float) -> float:
         """Of [since, until), seconds since 1970, how many lie in hours that count."""
-        first, last = int(since // HOUR_S), int(until // HOUR_S)
+        first, last = int(since // calendar.HOUR_S), int(until // calendar.HOUR_S)
         return sum(
-            min(until, (hour + 1) * HOUR_S) - max(since, hour * HOUR_S)
+            min(until, (hour + 1) * calendar.HOUR_S) - max(since, hour * calendar.HOUR_S)
             for hour in range(first, last + 1)
             if self._is_active(hour)
         )
@@ -108,12 +114,6 @@ def _slot(hour: int, width: int) -> _Slot:
     return _Slot((day + _THURSDAY) % 7 in _WEEKEND, of_day // width)
 
 
-_KIND: Kind = "missing_data"
-HISTORY = timedelta(days=14)  # two weekends; an app that was silent for longer has been given up
-_UPDATE_LOOKBACK = timedelta(days=1)  # in which windows close that the look before did not have
-DAY_S = 86400
-
-
 @dataclass(slots=True)
 class LastTraffic:
     """When each app last sent anything, and the habits of those that are silent; one per leader's term.
@@ -126,16 +126,16 @@ class LastTraffic:
     _profiles: dict[tuple[str, str], ActivityProfile] = field(default_factory=dict)
     _position: int = 0
 
-    def update(self, database: Database, evaluators: Iterable[Evaluator], base_s: int, closed_until: datetime) -> None:
+    def update(self, ctx: CheckContext, closed_until: datetime) -> None:
         """Know of every app that sent anything in that time; a window that lost its traces again does no harm."""
         until = int(closed_until.timestamp())
-        horizon = until - int(HISTORY.total_seconds())
+        horizon = until - _HISTORY_S
         since = until - int(_UPDATE_LOOKBACK.total_seconds()) if self.apps else horizon
-        for metrics in [self.metrics] if self.apps else traffic_metrics(evaluators):
-            rows = database.rows(
+        for metrics in [self.metrics] if self.apps else traffic_metrics(ctx.evaluators.values()):
+            rows = ctx.database.rows(
                 "SELECT app, environment, toUnixTimestamp(max(start)) AS at, max(version) AS newest FROM windows "
-                f"WHERE {live_windows(base_s, metrics, since, until)} AND seen > 0 AND version > {self._position} "
-                "GROUP BY app, environment"
+                f"WHERE {live_windows(ctx.windows.base_s, metrics, since, until)} AND seen > 0 "
+                f"AND version > {self._position} GROUP BY app, environment"
             )
             for row in rows:
                 key = (row["app"], row["environment"])
@@ -146,67 +146,109 @@ class LastTraffic:
                 break
         self.apps = {app: at for app, at in self.apps.items() if at >= horizon}
 
-    def profiles(self, database: Database, base_s: int, silent_before: float, after_s: float) -> list[ActivityProfile]:
+    def profiles(self, ctx: CheckContext, silent_before: float, after_s: float) -> list[ActivityProfile]:
         """Of the apps whose last window with traffic ended by then."""
+        base_s = ctx.windows.base_s
         silent = {app: at + base_s for app, at in self.apps.items() if at + base_s <= silent_before}
         self._profiles = {app: profile for app, profile in self._profiles.items() if silent.get(app) == profile.since}
         for profile in _load_profiles(
-            database, self.metrics, silent.keys() - self._profiles.keys(), silent, base_s, after_s
+            ctx.database, self.metrics, silent.keys() - self._profiles.keys(), silent, base_s, after_s
         ):
             self._profiles[profile.app, profile.environment] = profile
         return list(self._profiles.values())
 
 
-def check_missing_data(
-    database: Database,
-    last: LastTraffic,
-    evaluators: Iterable[Evaluator],
-    settings: RuleSettings,
-    base_s: int,
-    term: Term,
-    now: datetime,
-    closed_until: datetime,
-) -> list[EventRow]:
-    """Problems of apps that stopped are open, those of apps that came back or were given up are resolved, on return.
+@dataclass(slots=True)
+class MissingData(Check):
+    """An application is silent in hours in which it usually sends; remembers from run to run when each one sent."""
 
-    `closed_until` is the watermark: where workers stand still it does too, and nobody seems silent.
-    """
-    lengths = [one.missing_after_s for one in (settings, *map(settings.of, settings.apps))]
-    shortest_s = min((after_s for after_s in lengths if after_s is not None), default=None)
-    if shortest_s is None:
-        return []
-    until = closed_until.timestamp()
-    last.update(database, evaluators, base_s, closed_until)
-    overdue = {
-        key_of_app(profile.app, profile.environment): profile
-        for profile in last.profiles(database, base_s, until - shortest_s, shortest_s)
-        if _is_overdue(profile, settings, until) and not _has_traces_since(database, profile)
-    }
-    reports: list[Detection | Clear] = [
-        Clear(key, _KIND, now) for key in open_detections(database, _KIND) if key not in overdue
-    ]
-    reports += [detection_of(profile, settings, closed_until) for profile in overdue.values()]
-    return report(database, reports, settings, term, now)
+    last_traffic: LastTraffic = field(default_factory=LastTraffic)
+
+    kind = "missing_data"
+
+    def judged_until(self, ctx: CheckContext, key: ProblemKey, now: datetime) -> datetime | None:
+        """Now, if the settings ask for any application's silence and lane `fast` has a watermark."""
+        return now if _shortest_s(ctx.rules) is not None and FAST in ctx.watermarks else None
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """Silent applications, by lane `fast`'s watermark: while workers stand still nobody seems silent."""
+        shortest_s, closed_until = _shortest_s(ctx.rules), ctx.watermarks.get(FAST)
+        if shortest_s is None or closed_until is None:
+            return
+        until = closed_until.timestamp()
+        self.last_traffic.update(ctx, closed_until)
+        for profile in self.last_traffic.profiles(ctx, until - shortest_s, shortest_s):
+            after_s = ctx.rules.of(profile.app).missing_after_s
+            if after_s is not None and profile.is_overdue(until, after_s) and not _has_traces_since(ctx, profile):
+                yield _observation(ctx, profile, closed_until)
+
+    def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
+        """At each end of a base window in a silence; profiles are those of the two weeks before each silence."""
+        base_s = ctx.windows.base_s
+        for (app, environment), sent in _read_traffic(ctx, first - _HISTORY_S, until).items():
+            after_s = ctx.rules.of(app).missing_after_s
+            if after_s is None:
+                continue
+            for nth, (start, back) in enumerate(pairwise([*(at for at, _ in sent), until])):
+                silent = range(max(start + base_s, first) + base_s, min(back, start + _HISTORY_S) + 1, base_s)
+                if back - start - base_s < after_s or not silent:
+                    continue
+                known = sent[bisect_left(sent, (start - _HISTORY_S, 0)) : nth + 1]
+                profile = _activity_profile(app, environment, known, base_s, after_s)
+                overdue = silent[bisect_left(silent, True, key=partial(profile.is_overdue, after_s=after_s)) :]
+                for at in overdue:
+                    yield at, _observation(ctx, profile, calendar.utc(at))
+                end = min(back, start + _HISTORY_S) + base_s  # it is back, or stale
+                if overdue and end <= until:
+                    yield end, Observation(_key(app, environment), "good")
 
 
-def _is_overdue(profile: ActivityProfile, settings: RuleSettings, until: float) -> bool:
-    after_s = settings.of(profile.app).missing_after_s
-    return after_s is not None and profile.is_overdue(until, after_s)
+def _shortest_s(rules: RuleSettings) -> float | None:
+    lengths = [one.missing_after_s for one in (rules, *map(rules.of, rules.apps))]
+    return min((after_s for after_s in lengths if after_s is not None), default=None)
 
 
-def key_of_app(app: str, environment: str) -> ProblemKey:
-    """Where the silence of an application is told."""
+def _key(app: str, environment: str) -> ProblemKey:
     return ProblemKey(app, environment, "", "missing", "")
 
 
-def detection_of(profile: ActivityProfile, settings: RuleSettings, until: datetime) -> Detection:
-    """What is said of an application that broke its habit."""
-    key, since = key_of_app(profile.app, profile.environment), datetime.fromtimestamp(profile.since, UTC)
+def _observation(ctx: CheckContext, profile: ActivityProfile, until: datetime) -> Observation:
+    return Observation(_key(profile.app, profile.environment), "bad", partial(_detection, ctx.rules, profile, until))
+
+
+def _detection(rules: RuleSettings, profile: ActivityProfile, until: datetime) -> Detection:
+    key, since = _key(profile.app, profile.environment), calendar.utc(profile.since)
     label = scope_label(profile.app, profile.environment)
     message = f"{label}: no trace since {timestamp(since)}; {profile.traces} came in the day before."
     attributes = {"sample_size": profile.traces}
-    details = build_details(_KIND, key, None, message, attributes, settings, severity="critical", rule_id="silence")
+    details = build_details(
+        MissingData.kind, key, None, message, attributes, rules, severity="critical", rule_id="silence"
+    )
     return Detection(key, details, since, until)
+
+
+def _read_traffic(ctx: CheckContext, since: int, until: int) -> dict[tuple[str, str], _Traffic]:
+    for metrics in traffic_metrics(ctx.evaluators.values()):
+        rows = ctx.database.rows(
+            "SELECT app, environment, arraySort(groupArray((at, traces))) AS sent FROM ("
+            "SELECT app, environment, at, sum(n) AS traces "
+            f"FROM ({select_traffic(live_windows(ctx.windows.base_s, metrics, since, until))}) "
+            "GROUP BY app, environment, at) GROUP BY app, environment ORDER BY app, environment"
+        )
+        if rows:
+            return {(row["app"], row["environment"]): row["sent"] for row in rows}
+    return {}
+
+
+def _activity_profile(app: str, environment: str, sent: _Traffic, base_s: int, after_s: float) -> ActivityProfile:
+    """As `_load_profiles` makes it of the same windows."""
+    starts = [at for at, _ in sent]
+    hours = ActiveHours.of(sorted({at // calendar.HOUR_S for at in starts}))
+    pauses = [(one + base_s, other) for one, other in pairwise(starts) if other - one - base_s >= after_s / 2]
+    traces = sum(traces for at, traces in sent if at + calendar.DAY_S > starts[-1])
+    return ActivityProfile(
+        app, environment, starts[-1] + base_s, traces, len(sent), hours, typical_pause(hours, pauses)
+    )
 
 
 def _load_profiles(
@@ -221,12 +263,12 @@ def _load_profiles(
     if not apps:
         return
     ends = [since[app] for app in apps]
-    windows = live_windows(base_s, metrics, min(ends) - int(HISTORY.total_seconds()), max(ends))
+    windows = live_windows(base_s, metrics, min(ends) - _HISTORY_S, max(ends))
     rows = database.rows(
         f"""
         SELECT app, environment, length(starts) AS windows,
-            arraySum((at, n) -> if(at + {DAY_S} > starts[-1], n, 0), starts, counts) AS traces,
-            arrayDistinct(arrayMap(at -> intDiv(at, {HOUR_S}), starts)) AS hours,
+            arraySum((at, n) -> if(at + {calendar.DAY_S} > starts[-1], n, 0), starts, counts) AS traces,
+            arrayDistinct(arrayMap(at -> intDiv(at, {calendar.HOUR_S}), starts)) AS hours,
             arrayFilter(
                 pause -> pause.2 - pause.1 >= {after_s / 2},
                 arrayZip(arrayMap(at -> at + {base_s}, arrayPopBack(starts)), arrayPopFront(starts))
@@ -249,15 +291,15 @@ def _load_profiles(
         )
 
 
-def _has_traces_since(database: Database, profile: ActivityProfile) -> bool:
+def _has_traces_since(ctx: CheckContext, profile: ActivityProfile) -> bool:
     """Whether there are traces after all: in a window that is open, or such as no evaluator looked at."""
-    rows = database.rows(
+    rows = ctx.database.rows(
         "SELECT 1 FROM traces WHERE run_id = 'live' AND is_deleted = 0 AND app = {app:String} "
         "AND environment = {environment:String} AND time >= {since:DateTime64(3, 'UTC')} LIMIT 1",
         {
             "app": profile.app,
             "environment": profile.environment,
-            "since": datetime.fromtimestamp(profile.since, UTC),
+            "since": calendar.utc(profile.since),
         },
     )
     return bool(rows)

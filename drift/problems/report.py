@@ -36,6 +36,11 @@ def key_of_system(aspect: Aspect, segment: str, value: str) -> ProblemKey:
     return ProblemKey(app="", environment="", model="", aspect=aspect, metric="", segment=segment, segment_value=value)
 
 
+def is_of_system(key: ProblemKey, aspect: Aspect, segment: str) -> bool:
+    """Whether `key_of_system` makes such keys."""
+    return not key.app and key.aspect == aspect and key.segment == segment
+
+
 class Details(NamedTuple):
     """What is said of the problem from this event on."""
 

@@ -8,23 +8,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ragtide.drift import sql
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.report import CheckResult, Details, Detection, ProblemKey, build_details, open_detections
+from ragtide.drift.checks.engine import CheckContext, Observation
+from ragtide.drift.problems.report import Detection, ProblemKey, build_details
 from ragtide.drift.robustness.perturbation_links import STREAM, id_batches
-from ragtide.drift.robustness.repeated_questions import (
-    KIND,
-    AnswerPair,
-    ConsistencyObservation,
-    apps_with_repeats,
-    lookback_start,
-    store_and_report,
-)
+from ragtide.drift.robustness.repeated_questions import AnswerPair, Consistency, RepeatedQuestions
 from ragtide.drift.robustness.share_limit import above_limit, describe_share, share_attributes
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.stats.proportions import Share
@@ -262,38 +256,29 @@ class _ComparedQuestions:
         ]
 
 
-def check_answer_agreement(database: Database, rules: RuleSettings, term: Term, now: datetime) -> CheckResult:
-    """What answers to questions asked again in the last day or so say is told on return; `now` is the server's time."""
-    since = lookback_start(rules, now)
-    before = [key for key in open_detections(database, KIND) if key.metric == METRIC]
-    return store_and_report(
-        database,
-        observe(database, rules, apps_with_repeats(database, since, now), since, now),
-        before,
-        rules,
-        term,
-        now,
-    )
+class AnswerAgreement(RepeatedQuestions):
+    """Answers to the same question disagree in what they say."""
 
+    @classmethod
+    def owns(cls, key: ProblemKey) -> bool:
+        """Their scores are compared by `ScoreConsistency`."""
+        return key.metric == METRIC
 
-def observe(
-    database: Database, rules: RuleSettings, apps: Iterable[str], since: datetime, until: datetime
-) -> Iterator[ConsistencyObservation]:
-    """What these applications answered in that time."""
-    for app in apps:
-        own = rules.of(app)
-        compared = (
-            read_repeated_questions(database, app, own.inconsistency_askings, since, until)
-            if own.compare_answers
-            else ()
-        )
-        for one in _compare(app, compared):
-            state = above_limit(one.share, own.disagreement_limit) if one.answers >= own.min_sample else "unclear"
-            detection = Detection(one.key, _details(one, own), one.first, one.last) if state == "bad" else None
-            pairs = [AnswerPair(*conflict) for conflict in one.examples]
-            yield ConsistencyObservation(
-                one.key, one.answers, one.share, own.disagreement_limit, pairs, state, detection
-            )
+    def compare(
+        self, ctx: CheckContext, apps: Mapping[str, int], since: datetime, until: datetime
+    ) -> Iterator[Consistency]:
+        """By refusals, claims and vectors of the answers."""
+        for app in apps:
+            own = ctx.rules.of(app)
+            if not own.compare_answers:
+                continue
+            questions = read_repeated_questions(ctx.database, app, own.inconsistency_askings, since, until)
+            for one in _compare(app, questions):
+                state = above_limit(one.share, own.disagreement_limit) if one.answers >= own.min_sample else "unclear"
+                detection = partial(_detection, one, own) if state == "bad" else None
+                pairs = [AnswerPair(*conflict) for conflict in one.examples]
+                observation = Observation(one.key, state, detection, one.answers)
+                yield Consistency(observation, one.share, own.disagreement_limit, pairs)
 
 
 def _compare(app: str, questions: Iterable[RepeatedQuestion]) -> Iterable[_ComparedQuestions]:
@@ -314,7 +299,7 @@ def _min_cosine(encoder: str) -> float | None:
     return ENCODER_THRESHOLDS.get(encoder.rpartition("@")[0], EncoderThresholds()).same_answer
 
 
-def _details(one: _ComparedQuestions, rules: RuleSettings) -> Details:
+def _detection(one: _ComparedQuestions, rules: RuleSettings) -> Detection:
     key, share = one.key, one.share
     by = Counter(conflict.by for conflict in one.conflicts)
     message = (
@@ -330,8 +315,8 @@ def _details(one: _ComparedQuestions, rules: RuleSettings) -> Details:
         "by": dict(by),
         "pairs": [conflict._asdict() for conflict in one.examples],
     }
-    return build_details(
-        KIND,
+    details = build_details(
+        AnswerAgreement.kind,
         key,
         None,
         message,
@@ -342,3 +327,4 @@ def _details(one: _ComparedQuestions, rules: RuleSettings) -> Details:
         examples=[trace_id for conflict in one.examples for trace_id in (conflict.odd, conflict.other)],
         rule_id=RULE,
     )
+    return Detection(one.key, details, one.first, one.last)

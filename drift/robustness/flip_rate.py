@@ -4,28 +4,33 @@ A problem opens where the whole 95 % interval of the flip rate (Wilson) is above
 itself no longer is. With fewer pairs than `rules.flip_pairs` nothing changes."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
-from ragtide.drift.checks.hysteresis import CheckState
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import EventRow, Kind
-from ragtide.drift.problems.report import Clear, Detection, ProblemKey, build_details, open_detections, report
-from ragtide.drift.robustness.flip_pairs import FlipRow, store_pairs
-from ragtide.drift.robustness.perturbation_links import PerturbationLink, perturbation_links
+import numpy as np
+
+from ragtide.drift import sql
+from ragtide.drift.checks.engine import Check, CheckContext, Observation
+from ragtide.drift.detectors.arrays import Flags, Integers
+from ragtide.drift.problems.report import Detection, ProblemKey, build_details
+from ragtide.drift.robustness.flip_pairs import PAIRS_PER_BATCH, FlipRow, flip_rows, store_pairs
+from ragtide.drift.robustness.perturbation_links import NEWEST, STREAM, PerturbationLink, id_batches, perturbation_links
 from ragtide.drift.robustness.share_limit import above_limit, describe_share, share_attributes
-from ragtide.drift.settings import RuleSettings
+from ragtide.drift.settings import JobSettings
+from ragtide.drift.stats import calendar
 from ragtide.drift.stats.proportions import Share, wilson
 from ragtide.drift.text import percent, scope_label, timestamp
-from ragtide.drift.windows.metrics import MetricRef
 from ragtide.sinks.clickhouse.database import Database
 
 _EXAMPLES = 5  # pairs
+_MAX_TOPICS = 10
+_MINUTE = 60  # from which on the check takes traces
 
 
-class FlipExample(NamedTuple):
+class _FlipExample(NamedTuple):
     """A flip; the least one is the worst: a pass that became a fail by the furthest way."""
 
     is_better: bool
@@ -35,8 +40,8 @@ class FlipExample(NamedTuple):
 
 
 @dataclass(slots=True)
-class FlipRate:
-    """Pairs of one place. `unknown` are those of which one has no comparable score, `unpaired` have no original yet."""
+class _FlipCounts:
+    """Pairs of one key. `unknown` are those of which one has no comparable score, `unpaired` have no original yet."""
 
     key: ProblemKey
     first: datetime
@@ -46,7 +51,7 @@ class FlipRate:
     better: int = 0
     unknown: int = 0
     unpaired: int = 0
-    examples: list[FlipExample] = field(default_factory=list)
+    examples: list[_FlipExample] = field(default_factory=list)
     by_topic: dict[str, Share] = field(default_factory=dict)
 
     @property
@@ -55,13 +60,73 @@ class FlipRate:
         return Share(self.worse + self.better, self.pairs)
 
 
-def key_of_flips(app: str, environment: str, model: str, metric: str, techniques: str) -> ProblemKey:
+class _TimedRow(NamedTuple):
+    """A row and from when on it could be known: the later trace's time, seconds since 1970; `at` is the row's own."""
+
+    known: float
+    at: float
+    row: FlipRow
+
+
+class FlipRate(Check):
+    """A metric flips in too great a share of the pairs of perturbed questions and their originals."""
+
+    kind = "flip"
+    job = "flips"
+
+    def interval_s(self, jobs: JobSettings) -> float:
+        """Seconds between two runs."""
+        return jobs.rates_every_s
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """The perturbed traces of the last day or so; a live run brings table `flips` up to date first."""
+        since = _lookback_start(ctx, now)
+        links = perturbation_links(ctx.database, since, timedelta(seconds=ctx.rules.asked_within_s))
+        if ctx.term is not None:
+            store_pairs(ctx.database, links, ctx.metrics, ctx.rules, since, ctx.term, now)
+        for key, counts in _load_counts(ctx.database, links, since).items():
+            yield _observation(ctx, key, counts.share, partial(_detection, ctx, counts), counts.pairs + counts.unknown)
+
+    def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
+        """At each end of a base window; pairs of the time before `first` count."""
+        instants = np.arange(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
+        sinces = ((instants - ctx.rules.asked_within_s) // _MINUTE * _MINUTE).astype(np.int64)
+        for key, pairs in sorted(_timed_pairs(ctx, first, until).items()):
+            known, compared, flipped = (
+                _count_within(pairs, those, instants, sinces).tolist()
+                for those in (
+                    np.ones(len(pairs), bool),
+                    np.array([one.row.outcome != "unknown" for one in pairs]),
+                    np.array([one.row.outcome in ("worse", "better") for one in pairs]),
+                )
+            )
+            for nth, (since, at) in enumerate(zip(sinces.tolist(), instants.tolist(), strict=True)):
+                share = Share(flipped[nth], compared[nth])
+                detection = partial(_past_detection, ctx, key, pairs, since, at)
+                yield at, _observation(ctx, key, share, detection) if known[nth] else Observation(key, "good")
+
+
+def _observation(
+    ctx: CheckContext, key: ProblemKey, flipped: Share, detection: Callable[[], Detection], read: int = 0
+) -> Observation:
+    own = ctx.rules.of(key.app)
+    state = above_limit(flipped, own.flip_limit) if flipped.n >= own.flip_pairs else "unclear"
+    return Observation(key, state, detection if state == "bad" else None, read)
+
+
+def _lookback_start(ctx: CheckContext, now: datetime) -> datetime:
+    return (now - timedelta(seconds=ctx.rules.asked_within_s)).replace(second=0, microsecond=0)
+
+
+def _key(app: str, environment: str, model: str, metric: str, techniques: str) -> ProblemKey:
     """Techniques and intensities stand in the segment."""
     return ProblemKey(app, environment, model, "flip", metric, "techniques", techniques)
 
 
-def flip_rates(database: Database, found: Iterable[PerturbationLink], since: datetime) -> dict[ProblemKey, FlipRate]:
-    """Of the perturbed traces since then, `found` being all of them."""
+def _load_counts(
+    database: Database, links: Iterable[PerturbationLink], since: datetime
+) -> dict[ProblemKey, _FlipCounts]:
+    """By key, of the perturbed traces since then, `links` being all of them."""
     rows = database.rows(
         f"""
         SELECT app, environment, model, metric, techniques, topic, countIf(outcome != 'unknown') AS pairs,
@@ -75,22 +140,23 @@ def flip_rates(database: Database, found: Iterable[PerturbationLink], since: dat
         ORDER BY app, environment, model, metric, techniques, topic""",
         {"since": since},
     )
-    made: dict[ProblemKey, FlipRate] = {}
+    made: dict[ProblemKey, _FlipCounts] = {}
     for row in rows:
-        key = key_of_flips(row["app"], row["environment"], row["model"], row["metric"], row["techniques"])
-        _add(made.setdefault(key, FlipRate(key, row["first"], row["last"])), row)
+        key = _key(row["app"], row["environment"], row["model"], row["metric"], row["techniques"])
+        _add(made.setdefault(key, _FlipCounts(key, row["first"], row["last"])), row)
     for rate in made.values():
         rate.examples = sorted(rate.examples)[:_EXAMPLES]
     paired = _paired_ids(database, since)
-    unpaired = Counter(_group(link) for link in found if link.trace_id not in paired)
+    unpaired = Counter(_group(link) for link in links if link.trace_id not in paired)
     for key, rate in made.items():
         rate.unpaired = unpaired[key.app, key.environment, key.model, key.segment_value]
     return made
 
 
-def flip_rate(key: ProblemKey, rows: Sequence[FlipRow]) -> FlipRate:
-    """Of rows of one place, at least one, as `flip_rates` makes it of the table; unpaired traces are left out."""
-    made = FlipRate(key, rows[0].time, rows[0].time)
+def _past_counts(key: ProblemKey, pairs: Sequence[_TimedRow], since: int, until: int) -> _FlipCounts:
+    """As `_load_counts` makes it of the table at that time; unpaired traces are left out."""
+    rows = [one.row for one in pairs if one.known < until and one.at >= since]
+    made = _FlipCounts(key, rows[0].time, rows[0].time)
     for row in rows:
         is_flip = row.outcome in ("worse", "better")
         nearness = -abs((row.value or 0.0) - (row.original_value or 0.0))
@@ -102,13 +168,13 @@ def flip_rate(key: ProblemKey, rows: Sequence[FlipRow]) -> FlipRate:
     return made
 
 
-def _add(rate: FlipRate, row: Mapping[str, Any]) -> None:
+def _add(rate: _FlipCounts, row: Mapping[str, Any]) -> None:
     rate.first, rate.last = min(rate.first, row["first"]), max(rate.last, row["last"])
     rate.pairs += row["pairs"]
     rate.worse += row["n_worse"]
     rate.better += row["n_better"]
     rate.unknown += row["n_unknown"]
-    rate.examples += [FlipExample(*one) for one in row["worst"]]
+    rate.examples += [_FlipExample(*one) for one in row["worst"]]
     if row["topic"] and row["pairs"]:
         known = rate.by_topic.get(row["topic"], Share(0, 0))
         flipped = row["n_worse"] + row["n_better"]
@@ -126,49 +192,53 @@ def _group(link: PerturbationLink) -> tuple[str, str, str, str]:
     return link.app, link.environment, link.model, link.techniques
 
 
-_KIND: Kind = "flip"
-_MAX_TOPICS = 10
+def _count_within(pairs: Sequence[_TimedRow], those: Flags, moments: Integers, sinces: Integers) -> Integers:
+    """How many were known at each moment and not older than it allows; none is known only after it was too old."""
+    known, at = (np.sort(np.array([one[nth] for one in pairs])[those]) for nth in (0, 1))
+    found: Integers = np.searchsorted(known, moments) - np.searchsorted(at, sinces)
+    return found
 
 
-class FlipRateResult(NamedTuple):
-    """What one look did: pairs compared, and the events that follow."""
+def _timed_pairs(ctx: CheckContext, first: int, until: int) -> dict[ProblemKey, list[_TimedRow]]:
+    """Pairs of the traces up to then, as they and their scores are stored now."""
+    database, within_s = ctx.database, ctx.rules.asked_within_s
+    since = _lookback_start(ctx, calendar.utc(first))
+    links = perturbation_links(database, since, timedelta(seconds=within_s))
+    found = [one for one in links if one.time.timestamp() < until]
+    made: dict[ProblemKey, list[_TimedRow]] = {}
+    for start in range(0, len(found), PAIRS_PER_BATCH):
+        some = found[start : start + PAIRS_PER_BATCH]
+        times = _times(database, some)
+        for link, rows in flip_rows(database, some, ctx.metrics, ctx.rules, version=0):
+            at = link.time.timestamp()
+            known = max(at, times.get(link.original_id, at))
+            for row in rows if known - at < within_s else ():
+                key = _key(row.app, row.environment, row.model, row.metric, row.techniques)
+                made.setdefault(key, []).append(_TimedRow(known, at, row))
+    return made
 
-    pairs: int
-    events: list[EventRow]
 
-
-def check_flip_rate(
-    database: Database, metrics: Mapping[str, MetricRef], rules: RuleSettings, term: Term, now: datetime
-) -> FlipRateResult:
-    """Table `flips` is up to date, and what the perturbed traces of the last day or so say is told, on return.
-
-    `now` is the server's time.
-    """
-    period = timedelta(seconds=rules.asked_within_s)
-    since = (now - period).replace(second=0, microsecond=0)
-    found = perturbation_links(database, since, period)
-    pairs = store_pairs(database, found, metrics, rules, since, term, now)
-    reports: dict[ProblemKey, Detection | Clear] = {
-        key: Clear(key, _KIND, now) for key in open_detections(database, _KIND)
+def _times(database: Database, some: Sequence[PerturbationLink]) -> dict[str, float]:
+    """Of the originals, seconds since 1970."""
+    return {
+        row["trace_id"]: row["at"].timestamp()
+        for ids in id_batches(sorted({link.original_id for link in some if link.original_id}))
+        for row in database.rows(
+            f"SELECT trace_id, argMax(time, {NEWEST}) AS at FROM traces "
+            f"WHERE {STREAM} AND trace_id IN {sql.texts(ids)} GROUP BY trace_id"
+        )
     }
-    for key, rate in flip_rates(database, found, since).items():
-        own = rules.of(key.app)
-        state = rate_state(rate.share, own)
-        if state == "bad":
-            reports[key] = detection_of(rate, metrics[key.metric], own)
-        elif state == "unclear":
-            reports.pop(key, None)
-    return FlipRateResult(pairs, report(database, list(reports.values()), rules, term, now))
 
 
-def rate_state(flipped: Share, rules: RuleSettings) -> CheckState:
-    """Of pairs of which so many flipped."""
-    return above_limit(flipped, rules.flip_limit) if flipped.n >= rules.flip_pairs else "unclear"
+def _past_detection(
+    ctx: CheckContext, key: ProblemKey, pairs: Sequence[_TimedRow], since: int, until: int
+) -> Detection:
+    return _detection(ctx, _past_counts(key, pairs, since, until))
 
 
-def detection_of(rate: FlipRate, metric: MetricRef, rules: RuleSettings) -> Detection:
-    """What is said of a metric that flips too often."""
+def _detection(ctx: CheckContext, rate: _FlipCounts) -> Detection:
     key, share = rate.key, rate.share
+    metric, rules = ctx.metrics[key.metric], ctx.rules.of(key.app)
     message = (
         f"{scope_label(key.app, key.environment)}: {key.metric} flips in {share.hits} of {share.n} pairs "
         f"({describe_share(share)}) of questions perturbed by {key.segment_value} and their originals, above "
@@ -190,8 +260,8 @@ def detection_of(rate: FlipRate, metric: MetricRef, rules: RuleSettings) -> Dete
         ],
         "pairs": [{"original": one.original_id, "perturbed": one.trace_id} for one in rate.examples],
     }
-    account = build_details(
-        _KIND,
+    details = build_details(
+        FlipRate.kind,
         key,
         metric,
         message,
@@ -200,4 +270,4 @@ def detection_of(rate: FlipRate, metric: MetricRef, rules: RuleSettings) -> Dete
         severity="critical" if rate.worse else "warning",
         examples=[one for pair in rate.examples for one in (pair.original_id, pair.trace_id)],
     )
-    return Detection(key, account, rate.first, rate.last)
+    return Detection(key, details, rate.first, rate.last)

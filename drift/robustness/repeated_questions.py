@@ -1,19 +1,16 @@
-"""Questions that were asked again lately: who asks any, and what follows from what a look saw of their answers."""
+"""Check questions that were asked again lately: the base of the checks that compare their scores and their answers."""
 
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from ragtide.drift.checks.hysteresis import CheckState
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import Kind
-from ragtide.drift.problems.report import CheckResult, Clear, Detection, ProblemKey, report
+from ragtide.drift.checks.engine import Check, CheckContext, Observation
 from ragtide.drift.robustness.perturbation_links import STREAM
-from ragtide.drift.settings import RuleSettings
+from ragtide.drift.settings import JobSettings
+from ragtide.drift.stats import calendar
 from ragtide.drift.stats.proportions import Share
 from ragtide.sinks.clickhouse.database import Database
-
-KIND: Kind = "inconsistency"
 
 
 class AnswerPair(NamedTuple):
@@ -24,19 +21,16 @@ class AnswerPair(NamedTuple):
     other: str
 
 
-class ConsistencyObservation(NamedTuple):
-    """What a look says of one place, by so many answers; `detection` where it is bad.
+class Consistency(NamedTuple):
+    """The state of one key, by so many answers: `share` of the questions is inconsistent, above `limit` is too much.
 
-    `share` of the questions is inconsistent, more than `limit` are too many; `pairs` are of some of them.
+    `pairs` are of some of these questions.
     """
 
-    key: ProblemKey
-    answers: int
+    observation: Observation
     share: Share
     limit: float
     pairs: Sequence[AnswerPair]
-    state: CheckState
-    detection: Detection | None
 
 
 class AskedAgainRow(NamedTuple):
@@ -55,12 +49,45 @@ class AskedAgainRow(NamedTuple):
     version: int
 
 
-def lookback_start(rules: RuleSettings, now: datetime) -> datetime:
-    """From when on questions count at that moment; a whole minute."""
-    return (now - timedelta(seconds=rules.asked_within_s)).replace(second=0, microsecond=0)
+class RepeatedQuestions(Check):
+    """Too many questions that were asked again have inconsistent scores, or answers at odds."""
+
+    kind = "inconsistency"
+    job = "inconsistency"
+
+    def interval_s(self, jobs: JobSettings) -> float:
+        """Seconds between two runs."""
+        return jobs.repeats_every_s
+
+    @abstractmethod
+    def compare(
+        self, ctx: CheckContext, apps: Mapping[str, int], since: datetime, until: datetime
+    ) -> Iterator[Consistency]:
+        """What questions of [since, until) say of these applications, of which so many traces ask some."""
+
+    def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
+        """The questions of the last day or so; a live run stores what it found in table `asked_again`."""
+        since = _lookback_start(ctx, now)
+        found = list(self.compare(ctx, _apps_with_repeats(ctx.database, since, now), since, now))
+        if ctx.term is not None:
+            at, version = now.replace(second=0, microsecond=0), ctx.term.next_version
+            ctx.database.insert("asked_again", [_row(one, at, version()) for one in found])
+        yield from (one.observation for one in found)
+
+    def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
+        """What `observe` finds, if any application repeats a question often enough."""
+        min_repeats = min(ctx.rules.of(app).inconsistency_askings for app in (*ctx.rules.apps, ""))
+        since = _lookback_start(ctx, calendar.utc(first))
+        if _apps_with_repeats(ctx.database, since, calendar.utc(until), min_repeats):
+            yield from super().history(ctx, first, until)
 
 
-def apps_with_repeats(database: Database, since: datetime, until: datetime, min_repeats: int = 1) -> dict[str, int]:
+def _lookback_start(ctx: CheckContext, now: datetime) -> datetime:
+    """From when on questions count; a whole minute."""
+    return (now - timedelta(seconds=ctx.rules.asked_within_s)).replace(second=0, microsecond=0)
+
+
+def _apps_with_repeats(database: Database, since: datetime, until: datetime, min_repeats: int = 1) -> dict[str, int]:
     """Applications with questions of [since, until), one of them asked so often, and how many traces ask any."""
     rows = database.rows(
         "SELECT app, sum(n) AS traces FROM ("
@@ -72,28 +99,7 @@ def apps_with_repeats(database: Database, since: datetime, until: datetime, min_
     return {row["app"]: row["traces"] for row in rows}
 
 
-def store_and_report(
-    database: Database,
-    observations: Iterable[ConsistencyObservation],
-    open_keys: Iterable[ProblemKey],
-    rules: RuleSettings,
-    term: Term,
-    now: datetime,
-) -> CheckResult:
-    """What was seen is stored and told when this returns; trouble at the places `before` is over where it is gone."""
-    found: dict[ProblemKey, Detection | Clear] = {key: Clear(key, KIND, now) for key in open_keys}
-    rows = []
-    for one in observations:
-        rows.append(_row(one, now.replace(second=0, microsecond=0), term.next_version()))
-        if one.detection is not None:
-            found[one.key] = one.detection
-        elif one.state == "unclear":
-            found.pop(one.key, None)
-    database.insert("asked_again", rows)
-    return CheckResult(sum(row.answers for row in rows), report(database, list(found.values()), rules, term, now))
-
-
-def _row(one: ConsistencyObservation, at: datetime, version: int) -> AskedAgainRow:
-    key, share = one.key, one.share
+def _row(one: Consistency, at: datetime, version: int) -> AskedAgainRow:
+    key, answers = one.observation.key, one.observation.read
     where = (key.app, key.environment, key.model, key.metric)
-    return AskedAgainRow(*where, at, share.n, share.hits, one.answers, one.limit, one.pairs, version)
+    return AskedAgainRow(*where, at, one.share.n, one.share.hits, answers, one.limit, one.pairs, version)

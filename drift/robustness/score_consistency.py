@@ -8,22 +8,16 @@ not, under one version of the evaluator. What answers say is compared by `ragtid
 import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from ragtide.drift import sql
+from ragtide.drift.checks.engine import CheckContext, Observation
 from ragtide.drift.insights.failing_sample import with_bounds
-from ragtide.drift.leadership import Term
-from ragtide.drift.problems.report import CheckResult, Detection, ProblemKey, build_details, open_detections
+from ragtide.drift.problems.report import Detection, ProblemKey, build_details
 from ragtide.drift.robustness.answer_agreement import METRIC
 from ragtide.drift.robustness.perturbation_links import STREAM
-from ragtide.drift.robustness.repeated_questions import (
-    KIND,
-    AnswerPair,
-    ConsistencyObservation,
-    apps_with_repeats,
-    lookback_start,
-    store_and_report,
-)
+from ragtide.drift.robustness.repeated_questions import AnswerPair, Consistency, RepeatedQuestions
 from ragtide.drift.robustness.share_limit import above_limit, describe_share, share_attributes
 from ragtide.drift.rules.model import Rule
 from ragtide.drift.rules.resolve import rule_of_app
@@ -57,36 +51,26 @@ class _RepeatedQuestions(NamedTuple):
         return Share(self.inconsistent, self.questions)
 
 
-def check_score_consistency(
-    database: Database, metrics: Mapping[str, MetricRef], rules: RuleSettings, term: Term, now: datetime
-) -> CheckResult:
-    """What questions asked again in the last day or so say is told when this returns; `now` is the server's time."""
-    since = lookback_start(rules, now)
-    before = [key for key in open_detections(database, KIND) if key.metric != METRIC]
-    found = observe(database, metrics, rules, apps_with_repeats(database, since, now), since, now)
-    return store_and_report(database, found, before, rules, term, now)
+class ScoreConsistency(RepeatedQuestions):
+    """Scores of answers to the same question are inconsistent."""
 
+    @classmethod
+    def owns(cls, key: ProblemKey) -> bool:
+        """What answers say is compared by `AnswerAgreement`."""
+        return key.metric != METRIC
 
-def observe(
-    database: Database,
-    metrics: Mapping[str, MetricRef],
-    rules: RuleSettings,
-    apps: Mapping[str, int],
-    since: datetime,
-    until: datetime,
-) -> Iterator[ConsistencyObservation]:
-    """What questions of that time say of these applications, of which so many traces ask some."""
-    for app, traces in apps.items():
-        metric_rules, own = _rules(app, metrics, rules), rules.of(app)
-        for one in (
-            _read_repeated_questions(database, app, metric_rules, own, since, until, traces) if metric_rules else ()
-        ):
-            state = above_limit(one.share, own.inconsistency_limit) if one.answers >= own.min_sample else "unclear"
-            detection = _detection(one, metrics[one.key.metric], own) if state == "bad" else None
-            pairs = [AnswerPair("score", worst, best) for worst, best in one.examples]
-            yield ConsistencyObservation(
-                one.key, one.answers, one.share, own.inconsistency_limit, pairs, state, detection
-            )
+    def compare(
+        self, ctx: CheckContext, apps: Mapping[str, int], since: datetime, until: datetime
+    ) -> Iterator[Consistency]:
+        """By every metric that rules judge record by record."""
+        for app, traces in apps.items():
+            rules, own = _rules(app, ctx.metrics, ctx.rules), ctx.rules.of(app)
+            for one in _read_repeated_questions(ctx.database, app, rules, own, since, until, traces) if rules else ():
+                state = above_limit(one.share, own.inconsistency_limit) if one.answers >= own.min_sample else "unclear"
+                detection = partial(_detection, one, ctx.metrics[one.key.metric], own) if state == "bad" else None
+                pairs = [AnswerPair("score", worst, best) for worst, best in one.examples]
+                observation = Observation(one.key, state, detection, one.answers)
+                yield Consistency(observation, one.share, own.inconsistency_limit, pairs)
 
 
 def _rules(app: str, metrics: Mapping[str, MetricRef], settings: RuleSettings) -> dict[str, Rule]:
@@ -173,7 +157,7 @@ def _detection(one: _RepeatedQuestions, metric: MetricRef, rules: RuleSettings) 
         "pairs": [{"worst": worst, "best": best} for worst, best in one.examples],
     }
     account = build_details(
-        KIND,
+        RepeatedQuestions.kind,
         key,
         metric,
         message,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ragtide.drift.checks.job_health import check_jobs
-from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
+from ragtide.drift.checks.job_health import RollupFailures
+from ragtide.drift.settings import RuleSettings, WindowSettings
 from ragtide.drift.windows.backoff import Application, RollupBackoff
 from ragtide.drift.windows.rollup import Rollup
 from ragtide.drift.windows.scope import WindowKey, batch_scopes
@@ -130,7 +130,7 @@ def test_a_run_in_which_no_application_works_fails(database: Database) -> None:
 
 
 def told(world: World, second: float) -> list[str]:
-    watched = check_jobs(world.database, {}, JobSettings(), world.rules, world.term, world.at(second), world.jobs.pace)
+    watched = world.check(RollupFailures(world.jobs.pace), world.at(second))
     return [f"{event.event} {event.app} {event.segment_value}" for event in watched.events]
 
 

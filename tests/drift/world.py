@@ -3,15 +3,17 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
 
+from ragtide.drift.checks.engine import Check, run_check
 from ragtide.drift.jobs import CycleResult, JobContext
 from ragtide.drift.leadership import Term, elect
 from ragtide.drift.problems.model import Problem
+from ragtide.drift.problems.report import CheckResult
 from ragtide.drift.problems.store import load_problems
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
 from ragtide.evaluators.outcome import Outcome
@@ -275,6 +277,11 @@ class World:
         """Everything up to `second` is stored, says the worker of lane fast; then a round of the jobs."""
         self.progress(second)
         return self.watch(second)
+
+    def check(self, check: Check, now: datetime, rules: RuleSettings | None = None, **changed: Any) -> CheckResult:
+        """One run of a check, by these rules where others than the world's are given."""
+        ctx = replace(self.jobs.check_context(), rules=rules or self.rules, **changed)
+        return run_check(check, ctx, now)
 
     def problems(self) -> list[Problem]:
         return load_problems(self.database, states=("pending", "open", "resolved"), every_episode=True)

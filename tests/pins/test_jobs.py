@@ -7,20 +7,19 @@ from pathlib import Path
 import pytest
 
 from ragtide.drift.checks.consumer_lag import ConsumerLag, GroupLag
-from ragtide.drift.checks.error_budget import check_error_budgets
-from ragtide.drift.checks.evaluator_errors import check_evaluator_errors
-from ragtide.drift.checks.failure_rates import check_failure_rates
-from ragtide.drift.checks.job_health import check_jobs
-from ragtide.drift.checks.missing_data import LastTraffic, check_missing_data
-from ragtide.drift.checks.storage import check_disks
+from ragtide.drift.checks.disks import Disks
+from ragtide.drift.checks.error_budget import ErrorBudgets
+from ragtide.drift.checks.evaluator_errors import EvaluatorErrors
+from ragtide.drift.checks.failure_rates import FailureRates
+from ragtide.drift.checks.job_health import JobFailures, JobsBehind
+from ragtide.drift.checks.missing_data import MissingData
 from ragtide.drift.job_history import JobRun
 from ragtide.drift.leadership import Term
 from ragtide.drift.settings import JobSettings, WindowSettings
-from ragtide.drift.windows.segments import SegmentValues
 from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from tests.drift.backtest.test_jobs import ALL, LOOKS, METRICS, OVER, RULES, minute
+from tests.drift.backtest.test_jobs import ALL, LOOKS, OVER, RULES, minute
 from tests.drift.world import World
 from tests.pins import recorded
 from tests.pins.cli import backtest
@@ -35,17 +34,15 @@ HOUR = 3600
 
 @pytest.fixture(scope="module")
 def world(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
-    last, done = LastTraffic(), 0
+    missing, done = MissingData(), 0
     with pinned_database(clickhouse_server) as database:
         world = World(database, windows=WINDOWS, rules=RULES, evaluators=ALL, start=START)
         for number in (*LOOKS, OVER):
             database.insert("windows", [row for at in range(done, number) for row in minute(world, at)])
-            now, term, done = world.at(number * 60), world.term, number
-            database.insert("watermarks", [WatermarkRow("fast", "rag.traces", now)])
-            check_failure_rates(database, METRICS, RULES, 60, SegmentValues({}), term, now)
-            check_evaluator_errors(database, ALL.values(), RULES, 60, term, now)
-            check_error_budgets(database, METRICS, RULES, WINDOWS, term, now)
-            check_missing_data(database, last, ALL.values(), RULES, 60, term, now, now)
+            done = number
+            database.insert("watermarks", [WatermarkRow("fast", "rag.traces", world.at(number * 60))])
+            for check in (FailureRates(), EvaluatorErrors(), ErrorBudgets(), missing):
+                world.check(check, world.at(number * 60))
         yield world
 
 
@@ -53,17 +50,20 @@ def world(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
 def system(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
     """Records that wait too long, jobs that fail and jobs that fall behind."""
     with pinned_database(clickhouse_server) as database:
-        world, retention = World(database, start=START), ConsumerLag()
+        world = World(database, rules=RULES, start=START)
+        waits: list[GroupLag] = []
+        lag = ConsumerLag(lambda: waits)
         for number, age in enumerate((3600.0, 4500.0, 6600.0, 4000.0, 2800.0)):
-            waits = [GroupLag("ragtide-fast", "rag.traces", age, 7200.0)]
-            retention.check(database, waits, RULES, world.term, world.at(number * 60))
+            waits[:] = [GroupLag("ragtide-fast", "rag.traces", age, 7200.0)]
+            world.check(lag, world.at(number * 60))
         failing = [JobRun("watch", 1, world.at(second), 1.0, "no answer") for second in (300, 310, 320)]
         slow = [JobRun("drift", 1, world.at(second), 149.0, "") for second in range(0, HOUR, 150)]
         well = [JobRun("watch", 1, world.at(second), 1.0, "") for second in (330, 340, 350)]
         for runs, second, led_s in ((failing, 325, 60), (slow, HOUR, HOUR), (well, HOUR + 60, 60)):
             database.insert("job_history", runs)
             term = Term(1, world.at(second) - timedelta(seconds=led_s))
-            check_jobs(database, {"watch": 10.0, "drift": 60.0}, JOBS, RULES, term, world.at(second))
+            for check in (JobFailures, JobsBehind):
+                world.check(check({"watch": 10.0, "drift": 60.0}), world.at(second), term=term, jobs=JOBS)
         yield world
 
 
@@ -74,7 +74,7 @@ def disk(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
         world = World(database, start=START)
         for number, limit in enumerate((0.0, 1.0)):
             rules = RULES.model_copy(update={"disk_limit": limit})
-            check_disks(database, rules, world.term, world.at(number * 60))
+            world.check(Disks(), world.at(number * 60), rules)
         yield database
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ragtide.drift.checks.findings import check_findings
-from ragtide.drift.checks.storage import check_dead_letters
-from ragtide.drift.robustness.answer_agreement import check_answer_agreement
-from ragtide.drift.robustness.flip_rate import check_flip_rate
-from ragtide.drift.robustness.score_consistency import check_score_consistency
+from ragtide.drift.checks.dead_letters import DeadLetters
+from ragtide.drift.checks.findings import Findings
+from ragtide.drift.robustness.answer_agreement import AnswerAgreement
+from ragtide.drift.robustness.flip_rate import FlipRate
+from ragtide.drift.robustness.score_consistency import ScoreConsistency
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
 from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
@@ -47,14 +47,14 @@ def look_at_findings(world: World) -> None:
         world.database.insert("dead_letters", findings.letters(world, minute))
         now = world.at(MINUTE * (minute + 10))
         world.database.insert("watermarks", [WatermarkRow("fast", "rag.traces", now)])
-        check_findings(world.database, findings.ALL, findings.RULES, world.term, now)
-        check_dead_letters(world.database, findings.RULES, world.term, now)
+        world.check(Findings(), now)
+        world.check(DeadLetters(), now)
 
 
 def look_at_flips(world: World) -> None:
     for minute in (10, 30, 40, 70, 110):
         store(world, flips.traces(world, minute))
-        check_flip_rate(world.database, world.jobs.metrics, flips.RULES, world.term, world.at(MINUTE * (minute + 10)))
+        world.check(FlipRate(), world.at(MINUTE * (minute + 10)))
 
 
 def look_at_repeats(world: World) -> None:
@@ -65,8 +65,8 @@ def look_at_repeats(world: World) -> None:
         if minute == 50:
             scored(world, [GOOD] * 80, name="r", second=2400, app="shop")
         now = world.at(MINUTE * minute)
-        check_score_consistency(world.database, world.jobs.metrics, REPEATS, world.term, now)
-        check_answer_agreement(world.database, REPEATS, world.term, now)
+        world.check(ScoreConsistency(), now)
+        world.check(AnswerAgreement(), now)
 
 
 RULES = {"findings": findings.RULES, "flips": flips.RULES, "repeats": REPEATS}

@@ -9,8 +9,8 @@ import pytest
 
 from ragtide.drift.backtest.run import backtest, diff_with_raised
 from ragtide.drift.backtest.simulate import SimulatedProblem
-from ragtide.drift.checks.findings import check_findings
-from ragtide.drift.checks.storage import check_dead_letters
+from ragtide.drift.checks.dead_letters import DeadLetters
+from ragtide.drift.checks.findings import Findings
 from ragtide.drift.problems.report import Detection, build_details, key_of_system, report
 from ragtide.drift.settings import JobSettings, LimitOverride, RuleOverride, RuleSettings, WindowSettings
 from ragtide.drift.windows.watermark import WatermarkRow
@@ -74,8 +74,8 @@ def world(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
             database.insert("dead_letters", letters(world, minute))
             now = world.at(60 * (minute + 10))
             database.insert("watermarks", [WatermarkRow("fast", "rag.traces", now)])
-            check_findings(database, ALL, RULES, world.term, now)
-            check_dead_letters(database, RULES, world.term, now)
+            world.check(Findings(), now)
+            world.check(DeadLetters(), now)
         yield world
 
 

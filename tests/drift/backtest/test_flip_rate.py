@@ -6,7 +6,7 @@ import pytest
 
 from ragtide.drift.backtest.run import backtest, diff_with_raised
 from ragtide.drift.backtest.simulate import SimulatedProblem
-from ragtide.drift.robustness.flip_rate import check_flip_rate
+from ragtide.drift.robustness.flip_rate import FlipRate
 from ragtide.drift.settings import JobSettings, RuleOverride, RuleSettings, WindowSettings
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.drift.backtest.contract import counts, raised_summaries, simulated_summaries
@@ -46,7 +46,7 @@ def world(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
         world = World(database, windows=frames, rules=RULES, evaluators=ALL)
         for minute in range(0, OVER, 10):
             store(world, traces(world, minute))
-            check_flip_rate(database, world.jobs.metrics, RULES, world.term, world.at(60 * (minute + 10)))
+            world.check(FlipRate(), world.at(60 * (minute + 10)))
         yield world
 
 

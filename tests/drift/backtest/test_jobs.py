@@ -8,14 +8,13 @@ import pytest
 
 from ragtide.drift.backtest.run import NOT_COVERED, backtest, diff_with_raised, not_covered
 from ragtide.drift.backtest.simulate import SimulatedProblem
-from ragtide.drift.checks.error_budget import check_error_budgets
-from ragtide.drift.checks.evaluator_errors import check_evaluator_errors
-from ragtide.drift.checks.failure_rates import check_failure_rates
-from ragtide.drift.checks.missing_data import LastTraffic, check_missing_data
+from ragtide.drift.checks.error_budget import ErrorBudgets
+from ragtide.drift.checks.evaluator_errors import EvaluatorErrors
+from ragtide.drift.checks.failure_rates import FailureRates
+from ragtide.drift.checks.missing_data import MissingData
 from ragtide.drift.settings import JobSettings, Objective, RuleSettings, WindowSettings
 from ragtide.drift.windows.histogram import Scale
 from ragtide.drift.windows.metrics import metrics_by_name
-from ragtide.drift.windows.segments import SegmentValues
 from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.drift.world import CHECKED, QUALITY, SPEED, World
@@ -86,17 +85,15 @@ def minute(world: World, number: int) -> list[WindowRow]:
 @pytest.fixture(scope="module")
 def world(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
     """What the jobs raised."""
-    frames, last, done = WindowSettings(out_of_orderness_s=0, sizes_s=(3600,)), LastTraffic(), 0
+    frames, missing, done = WindowSettings(out_of_orderness_s=0, sizes_s=(3600,)), MissingData(), 0
     with fresh_database(clickhouse_server) as database:
         world = World(database, windows=frames, rules=RULES, evaluators=ALL)
         for number in (*LOOKS, OVER):
             database.insert("windows", [row for at in range(done, number) for row in minute(world, at)])
-            now, term, done = world.at(number * 60), world.term, number
-            database.insert("watermarks", [WatermarkRow("fast", "rag.traces", now)])
-            check_failure_rates(database, METRICS, RULES, 60, SegmentValues({}), term, now)
-            check_evaluator_errors(database, ALL.values(), RULES, 60, term, now)
-            check_error_budgets(database, METRICS, RULES, frames, term, now)
-            check_missing_data(database, last, ALL.values(), RULES, 60, term, now, now)
+            done = number
+            database.insert("watermarks", [WatermarkRow("fast", "rag.traces", world.at(number * 60))])
+            for check in (FailureRates(), EvaluatorErrors(), ErrorBudgets(), missing):
+                world.check(check, world.at(number * 60))
         yield world
 
 

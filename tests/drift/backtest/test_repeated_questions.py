@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from ragtide.drift.backtest.run import backtest, diff_with_raised, instants
+from ragtide.drift.backtest.run import backtest, diff_with_raised
 from ragtide.drift.backtest.simulate import SimulatedProblem
-from ragtide.drift.robustness.answer_agreement import check_answer_agreement
-from ragtide.drift.robustness.score_consistency import check_score_consistency
+from ragtide.drift.checks.engine import instants
+from ragtide.drift.robustness.answer_agreement import AnswerAgreement
+from ragtide.drift.robustness.score_consistency import ScoreConsistency
 from ragtide.drift.rule_settings import AppRules
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
@@ -40,8 +41,8 @@ def world(clickhouse_server: EmbeddedClickHouse) -> Iterator[World]:
             if minute == 40:
                 scored(world, [GOOD] * 80, name="r", second=2400, app="shop")
             now = world.at(60 * (minute + 10))
-            check_score_consistency(database, world.jobs.metrics, RULES, world.term, now)
-            check_answer_agreement(database, RULES, world.term, now)
+            world.check(ScoreConsistency(), now)
+            world.check(AnswerAgreement(), now)
         yield world
 
 

@@ -17,14 +17,15 @@ class CheckRuns:
 
     def __init__(self, database: Database) -> None:
         self.world = World(database, rules=RULES)
-        self.retention = ConsumerLag()
+        self.waits: list[GroupLag] = []
+        self.lag = ConsumerLag(lambda: self.waits)
         self.count = 0
 
     def look(self, *ages: float | None, group: str = "ragtide-fast") -> list[str]:
-        waits = [GroupLag(group, "rag.traces", age, RETENTION_S) for age in ages]
+        self.waits = [GroupLag(group, "rag.traces", age, RETENTION_S) for age in ages]
         self.count += 1
         now = self.world.at(60 * self.count)
-        events = self.retention.check(self.world.database, waits, RULES, self.world.term, now)
+        events = self.world.check(self.lag, now).events
         return [f"{event.event} {event.segment} {event.segment_value}" for event in events]
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import ValidationError
 
-from ragtide.drift.checks.error_budget import BudgetUse, BurnWindow, burn_windows, check_error_budgets, fastest_burn
+from ragtide.drift.checks.error_budget import BudgetUse, BurnWindow, ErrorBudgets, burn_windows, fastest_burn
 from ragtide.drift.rules.resolve import check_settings
 from ragtide.drift.settings import Objective, RuleSettings, WindowSettings
 from ragtide.drift.windows.watermark import WatermarkRow
@@ -49,9 +49,7 @@ def closed(world: World, second: float) -> None:
 
 def run_check(world: World, second: float, rules: RuleSettings = RULES) -> list[str]:
     closed(world, second)
-    now = world.at(second)
-    events = check_error_budgets(world.database, world.jobs.metrics, rules, world.windows, world.term, now).events
-    return [event.event for event in events]
+    return [event.event for event in world.check(ErrorBudgets(), world.at(second), rules).events]
 
 
 def budget_use(**wrong_of_1000: int) -> dict[int, BudgetUse]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragtide.drift.checks.evaluator_errors import check_evaluator_errors
+from ragtide.drift.checks.evaluator_errors import EvaluatorErrors
 from ragtide.drift.checks.hysteresis import WindowCount, k_of_m
 from ragtide.drift.settings import LimitOverride, RuleSettings
 from ragtide.sinks.clickhouse.database import Database
@@ -47,10 +47,7 @@ def minute(world: World, number: int, failed: int, of: int = 12, reason: str = "
 
 
 def run_check(world: World, second: float, rules: RuleSettings = RULES) -> list[str]:
-    known = world.evaluators.values()
-    return [
-        e.event for e in check_evaluator_errors(world.database, known, rules, 60, world.term, world.at(second)).events
-    ]
+    return [event.event for event in world.check(EvaluatorErrors(), world.at(second), rules).events]
 
 
 @pytest.mark.clickhouse

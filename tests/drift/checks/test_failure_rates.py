@@ -2,9 +2,8 @@
 
 import pytest
 
-from ragtide.drift.checks.failure_rates import check_failure_rates
+from ragtide.drift.checks.failure_rates import FailureRates
 from ragtide.drift.settings import RuleOverride, RuleSettings
-from ragtide.drift.windows.segments import update_segment_values
 from ragtide.evaluators.spec import Metric
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import EVALUATORS, World, made, score_row
@@ -32,10 +31,7 @@ def minute(world: World, number: int, values: list[float], contexts: list[float]
 
 
 def run_check(world: World, second: float, rules: RuleSettings = RULES) -> list[str]:
-    now = world.at(second)
-    segments = update_segment_values(world.database, world.windows, world.term, now)
-    metrics = world.jobs.metrics
-    events = check_failure_rates(world.database, metrics, rules, 60, segments, world.term, now).events
+    events = world.check(FailureRates(), world.at(second), rules).events
     return [f"{event.event} {event.metric}" for event in events]
 
 

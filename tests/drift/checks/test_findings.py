@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ragtide.drift.checks.findings import check_findings
+from ragtide.drift.checks.findings import Findings
 from ragtide.drift.settings import LimitOverride, RuleOverride, RuleSettings
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import ScoreRow
@@ -34,7 +34,7 @@ def leaks(world: World, second: float, *kinds: list[str], passes: float = 0.0) -
 
 def run_check(world: World, second: float, rules: RuleSettings = RULES) -> list[str]:
     world.advance(second)
-    events = check_findings(world.database, world.evaluators, rules, world.term, world.at(second)).events
+    events = world.check(Findings(), world.at(second), rules).events
     return [f"{event.event} {event.metric} {event.segment_value}" for event in events]
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from click.testing import CliRunner
 
-from ragtide.drift.checks.job_health import check_jobs
+from ragtide.drift.checks.job_health import JobFailures, JobsBehind
 from ragtide.drift.job_history import JobRun, load_runs
 from ragtide.drift.leadership import Term
 from ragtide.drift.settings import JobSettings
@@ -27,8 +27,9 @@ def record_runs(world: World, job: str, seconds: Sequence[float], *, why: str = 
 def run_check(world: World, second: float, *, led_s: float = 60, every_s: dict[str, float] | None = None) -> list[str]:
     term = Term(world.term.epoch, world.at(second) - timedelta(seconds=led_s))
     names = EVERY_S if every_s is None else every_s
-    events = check_jobs(world.database, names, JobSettings(failing_runs=3), world.rules, term, world.at(second)).events
-    return [f"{event.event} {event.segment_value}" for event in events]
+    now, settings = world.at(second), JobSettings(failing_runs=3)
+    found = [world.check(check, now, term=term, jobs=settings) for check in (JobFailures(names), JobsBehind(names))]
+    return [f"{event.event} {event.segment_value}" for one in found for event in one.events]
 
 
 def test_runs_in_a_row_that_failed_are_a_problem_until_as_many_went_well(database: Database) -> None:

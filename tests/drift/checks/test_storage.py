@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError
 
-from ragtide.drift.checks.storage import check_dead_letters, check_disks
+from ragtide.drift.checks.dead_letters import DeadLetters
+from ragtide.drift.checks.disks import Disks
 from ragtide.drift.settings import RuleSettings
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.clickhouse.database import Database
@@ -38,8 +39,7 @@ def letters(
 
 def run_check(world: World, second: float, rules: RuleSettings = ROOM) -> list[str]:
     now = world.at(second)
-    disks = check_disks(world.database, rules, world.term, now)
-    letters = check_dead_letters(world.database, rules, world.term, now)
+    disks, letters = (world.check(check, now, rules) for check in (Disks(), DeadLetters()))
     assert disks.read > 0
     return [f"{event.event} {event.segment} {event.segment_value}" for event in (*disks.events, *letters.events)]
 
@@ -80,8 +80,8 @@ def test_who_may_not_read_disks_is_told_of_dead_letters(database: Database) -> N
     letters(world, 0, 40, first=0)
     unprivileged = WithoutTheRight(database.settings)
     with pytest.raises(ConfigError, match=r"fills up until .*: GRANT SELECT ON system\.disks TO .*Not enough priv"):
-        check_disks(unprivileged, ROOM, world.term, world.at(0))
-    read, (event,) = check_dead_letters(unprivileged, ROOM, world.term, world.at(0))
+        world.check(Disks(), world.at(0), ROOM, database=unprivileged)
+    read, (event,) = world.check(DeadLetters(), world.at(0), ROOM, database=unprivileged)
     assert read == 40
     assert (event.event, event.segment) == ("opened", "dead_letters")
     unprivileged.close()

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from ragtide.drift.backtest.rules import simulate_rules
-from ragtide.drift.checks.failure_rates import check_failure_rates
+from ragtide.drift.checks.failure_rates import FailureRates
 from ragtide.drift.rules.evaluator_versions import ActiveVersion, Interval, VersionStart, active_versions
 from ragtide.drift.settings import RuleOverride
 from ragtide.drift.windows.metrics import metrics_by_name
-from ragtide.drift.windows.segments import update_segment_values
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.drift.world import EVALUATORS, World, score_row
 from tests.infra.fresh_database import fresh_database
@@ -114,8 +113,6 @@ def test_failing_traces_are_counted_under_the_version_that_came_back(
     rules = world.rules.model_copy(
         update={"failure_limit": 0.4, "overrides": (RuleOverride(metric="quality.good", min=0.8),)}
     )
-    now = world.at(60 * MINUTES + 1)
-    segments = update_segment_values(world.database, world.windows, world.term, now)
-    events = check_failure_rates(world.database, world.jobs.metrics, rules, 60, segments, world.term, now).events
+    events = world.check(FailureRates(), world.at(60 * MINUTES + 1), rules).events
     told = {event.app: (event.event, json.loads(event.attributes)["sample_size"]) for event in events}
     assert told == {"skewed": ("opened", 60), "returned": ("joined", 60)}  # the last three minutes each

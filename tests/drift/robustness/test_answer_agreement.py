@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragtide.drift.robustness.answer_agreement import check_answer_agreement
+from ragtide.drift.robustness.answer_agreement import AnswerAgreement
 from ragtide.drift.settings import RuleSettings
 from ragtide.evaluators import registry
 from ragtide.evaluators.encoder.hashing import HashingEncoder
@@ -50,7 +50,7 @@ def ask(
 
 
 def check(world: World, ahead: timedelta = timedelta(), rules: RuleSettings = RULES) -> list[str]:
-    events = check_answer_agreement(world.database, rules, world.term, datetime.now(UTC) + ahead).events
+    events = world.check(AnswerAgreement(), datetime.now(UTC) + ahead, rules).events
     return [f"{event.event} {event.model}" for event in events]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragtide.drift.robustness.score_consistency import check_score_consistency
+from ragtide.drift.robustness.score_consistency import ScoreConsistency
 from ragtide.drift.settings import RuleSettings
 from ragtide.evaluators.spec import Metric
 from ragtide.sinks.clickhouse.database import Database
@@ -34,8 +34,7 @@ def ask(world: World, questions: Iterable[Sequence[float]], name: str = "q", sec
 
 
 def check(world: World, ahead: timedelta = timedelta()) -> list[str]:
-    now = datetime.now(UTC) + ahead
-    events = check_score_consistency(world.database, world.jobs.metrics, RULES, world.term, now).events
+    events = world.check(ScoreConsistency(), datetime.now(UTC) + ahead, RULES).events
     return [f"{event.event} {event.metric}" for event in events]
 
 
