@@ -21,7 +21,8 @@ from ragtide.drift.anomalies.scanner import ScanResult
 from ragtide.drift.detectors import multiple_testing
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems import evidence
-from ragtide.drift.problems.model import EventRow, Kind, Problem
+from ragtide.drift.problems.kinds import Kind
+from ragtide.drift.problems.model import EventRow, Problem
 from ragtide.drift.problems.report import Clear, Details, Detection, ProblemKey, build_details, open_detections, report
 from ragtide.drift.problems.rule_lifecycle import VERDICT_HORIZON
 from ragtide.drift.rules.model import Series

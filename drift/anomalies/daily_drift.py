@@ -31,7 +31,8 @@ from ragtide.drift.detectors.arrays import Flags, Floats, Integers, level_values
 from ragtide.drift.detectors.outlier_hours import MAX_OUTLIERS
 from ragtide.drift.detectors.season import SATURDAY, SEASONAL_DAYS, weekday_of
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import EventRow, Kind
+from ragtide.drift.problems.kinds import Kind
+from ragtide.drift.problems.model import EventRow
 from ragtide.drift.problems.report import Clear, Details, Detection, ProblemKey, build_details, open_detections, report
 from ragtide.drift.rules.model import Series
 from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings

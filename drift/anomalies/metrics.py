@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ragtide.drift.problems.model import Aspect
+from ragtide.drift.problems.kinds import Aspect
 from ragtide.drift.windows.metrics import MetricRef
 from ragtide.evaluators.spec import Evaluator, Lane
 

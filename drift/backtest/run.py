@@ -11,6 +11,7 @@ from ragtide.drift.backtest.rules import simulate_rules
 from ragtide.drift.backtest.simulate import SimulatedProblem, simulate
 from ragtide.drift.check_registry import every_check
 from ragtide.drift.checks.engine import CheckContext
+from ragtide.drift.problems.kinds import REBASELINABLE
 from ragtide.drift.problems.model import KindState, Problem, State
 from ragtide.drift.problems.report import key_of
 from ragtide.drift.problems.store import load_problems
@@ -66,9 +67,6 @@ def backtest(
     return sorted(found, key=lambda one: (one.openings[0], one.problem_id, one.rule))
 
 
-_DETECTOR_KINDS = ("drift", "change_point", "input_drift")  # kinds
-
-
 class Diff(NamedTuple):
     """Problem ids that only the tried rules raise, that both do, and the problems that only the running ones raised."""
 
@@ -100,7 +98,7 @@ def _raised_problems(database: Database, first: datetime, until: datetime, detec
         key = key_of(problem)
         if any(check.owns(key) and check.kind in problem.kinds for check in every_check() if not check.has_history):
             continue
-        said = [voice for kind, voice in problem.voices.items() if detectors or kind not in _DETECTOR_KINDS]
+        said = [voice for kind, voice in problem.voices.items() if detectors or kind not in REBASELINABLE]
         if any(voice.begun and _overlaps(voice, first, until) for voice in said):
             found.setdefault(problem.problem_id, problem)
     return found

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from ragtide.drift.checks.engine import Check, CheckContext
-from ragtide.drift.problems.model import EventRow, Kind, Problem, State, problem_id
+from ragtide.drift.problems.kinds import Kind
+from ragtide.drift.problems.model import EventRow, Problem, State, problem_id
 from ragtide.drift.problems.report import Clear, Detection, ProblemKey, build_details, transitions_for
 from ragtide.drift.problems.rule_lifecycle import flap_timeout_event
 from ragtide.drift.problems.store import fold

@@ -16,7 +16,7 @@ import numpy as np
 from ragtide.drift.checks.hysteresis import CheckState
 from ragtide.drift.detectors.arrays import Integers
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import Kind
+from ragtide.drift.problems.kinds import Kind
 from ragtide.drift.problems.report import CheckResult, Clear, Detection, ProblemKey, open_detections, report
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
 from ragtide.drift.stats import calendar

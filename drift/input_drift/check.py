@@ -29,7 +29,8 @@ from ragtide.drift.input_drift.reference import (
 from ragtide.drift.input_drift.source import ClickHouseQuestionStore, QuestionSample, QuestionSource, active_sources
 from ragtide.drift.job_history import StopRequested
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.model import EventRow, Kind, Problem
+from ragtide.drift.problems.kinds import Kind
+from ragtide.drift.problems.model import EventRow, Problem
 from ragtide.drift.problems.report import Clear, Detection, ProblemKey, open_detections, report
 from ragtide.drift.rules.model import Series
 from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings

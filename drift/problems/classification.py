@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ragtide.drift.problems.model import Aspect, Kind
+from ragtide.drift.problems.kinds import KINDS, Aspect, Kind, KindInfo
 from ragtide.drift.rules import model
 from ragtide.drift.windows.metrics import MetricRef
 from ragtide.evaluators.standards import ACCOUNTABLE_AND_TRANSPARENT, ONGOING_MONITORING
@@ -18,15 +18,6 @@ _TYPE_OF_ASPECT: Mapping[Aspect, str] = {  # of level it is the kind or the metr
     "jobs": "runtime",
     "storage": "storage",
 }
-_TYPE_OF_KIND: Mapping[str, str] = {
-    "flip": "robustness",
-    "inconsistency": "stability",
-    "coverage": "data_quality",
-    "missing_data": "data_quality",
-    "finding": "data_quality",
-    "input_drift": "data_quality",
-    "evaluator_error": "runtime",
-}
 _TYPE_OF_METRIC = {
     "operations.latency_seconds": "efficiency",
     "operations.time_to_first_token_seconds": "efficiency",
@@ -39,11 +30,6 @@ _TYPE_OF_METRIC = {
 }
 _TYPE_OF_EVALUATOR = {"sensitive_data_leakage": "security", "encoding_guardrail": "security"}
 _TYPE_OF_DOMAIN = {"retrieval": "retrieval", "privacy": "privacy", "fairness": "fairness"}
-_CODE_OF_KIND: Mapping[str, str] = {
-    "input_drift": "P0101 Data drift",
-    "drift": "P0102 Concept drift",
-    "change_point": "P0102 Concept drift",
-}
 _CODE_OF_TYPE = {
     "security": "S0301 Information leak",
     "privacy": "P0300 Privacy",
@@ -60,24 +46,25 @@ _CODE_OF_TYPE = {
 }
 _SCALING = "P0203 Scaling"  # figures of operations that drift are no scores, and none of their codes is of concepts
 _MISINFORMATION = ("hallucination", "groundedness", "faithfulness", "fact_check")  # in names of evaluators
-_TRANSPARENCY_KINDS = ("coverage", "missing_data", "evaluator_error")
 
 
 def type_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind, aspect: Aspect = "level") -> str:
     """Of a problem; how it was found goes before what was measured. `metric` is None where it is of none."""
-    named = _TYPE_OF_ASPECT.get(aspect) or _TYPE_OF_KIND.get(kind)
+    info = KINDS.get(kind, KindInfo())
+    named = _TYPE_OF_ASPECT.get(aspect) or info.type
     if named is not None:
         return named
     if metric is None:
-        return "accuracy" if kind in _CODE_OF_KIND else "runtime"  # labels of answers that drift, or the system's own
+        return "accuracy" if info.code else "runtime"  # labels of answers that drift, or the system's own
     named = _TYPE_OF_METRIC.get(metric.name) or _TYPE_OF_EVALUATOR.get(metric.evaluator.id)
     return named or _TYPE_OF_DOMAIN.get(metric.evaluator.domain, "accuracy")
 
 
 def code_of(metric: MetricRef | None, type_: str, kind: Kind | model.WindowRuleKind = "threshold") -> str:
     """The code of the AVID taxonomy and its words."""
-    if kind in _CODE_OF_KIND and _CODE_OF_TYPE[type_] != _SCALING:
-        return _CODE_OF_KIND[kind]
+    code = KINDS.get(kind, KindInfo()).code
+    if code is not None and _CODE_OF_TYPE[type_] != _SCALING:
+        return code
     evaluator = "" if metric is None else metric.evaluator.id
     if type_ == "security" and evaluator == "encoding_guardrail":
         return "S0403 Adversarial example"
@@ -91,5 +78,5 @@ def code_of(metric: MetricRef | None, type_: str, kind: Kind | model.WindowRuleK
 def standards_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind) -> tuple[str, ...]:
     """What the evaluator serves, what every scheduled job serves, and what those serve that say a figure is missing."""
     served = () if metric is None else metric.evaluator.standards
-    found = (ACCOUNTABLE_AND_TRANSPARENT,) if kind in _TRANSPARENCY_KINDS else ()
+    found = (ACCOUNTABLE_AND_TRANSPARENT,) if KINDS.get(kind, KindInfo()).about_figures else ()
     return tuple(dict.fromkeys((*served, ONGOING_MONITORING, *found)))

@@ -7,26 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+from ragtide.drift.problems.kinds import Aspect
 from ragtide.drift.settings import Severity
 
 State = Literal["pending", "open", "resolved"]
-Aspect = Literal[
-    "level", "coverage", "flip", "inconsistency", "missing", "error", "inputs", "finding", "storage", "jobs"
-]
-Kind = Literal[  # how a problem was found
-    "threshold",
-    "drift",
-    "change_point",
-    "failure_rate",
-    "finding",
-    "flip",
-    "inconsistency",
-    "coverage",
-    "missing_data",
-    "evaluator_error",
-    "input_drift",
-    "slo_burn",
-]
 EVENTS = (
     "pending",  # a window is bad, not yet enough of them
     "withdrawn",  # it never opened
@@ -43,7 +27,6 @@ EVENTS = (
     "muted",
     "unmuted",
 )
-REBASELINABLE: tuple[Kind, ...] = ("drift", "change_point", "input_drift")  # what a person may call the new normal
 _WIDTH = 16
 
 

@@ -8,8 +8,9 @@ from typing import Any, get_args
 from ragtide.drift import sql
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems import evidence
+from ragtide.drift.problems.kinds import Aspect
 from ragtide.drift.problems.messages import Statistics
-from ragtide.drift.problems.model import Aspect, EventRow, Problem, State, problem_id
+from ragtide.drift.problems.model import EventRow, Problem, State, problem_id
 from ragtide.drift.problems.report import Details
 from ragtide.drift.problems.rule_lifecycle import (
     KIND_BY_ASPECT,

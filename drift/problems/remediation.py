@@ -1,5 +1,7 @@
 """What to do about a problem, in words: of its evaluator where we know better, else of its type."""
 
+from ragtide.drift.problems.kinds import KINDS, KindInfo
+
 _BY_EVALUATOR = {
     "groundedness": (
         "Compare the least grounded sentences of the examples with their chunks: which of the two is wrong?",
@@ -61,44 +63,6 @@ _BY_TYPE = {
     "cost": ("Look at tokens in and out of the examples: longer contexts, longer answers, or another model.",),
     "runtime": ("Read the errors of the examples, and the logs of the application at that time.",),
 }
-
-
-_BY_KIND = {
-    "coverage": (
-        "Look at why {evaluator} failed (reasons in the attributes), in the worker's logs and in table scores.",
-        "Check that workers of its lane run, and the model or endpoint that the evaluator needs.",
-    ),
-    "drift": (
-        "Look for what changed at the onset: prompt or model version, index, traffic; then read the examples.",
-        "Where the change is meant, accept it: ragtide problems accept ID --why … starts a new baseline.",
-    ),
-    "input_drift": (
-        "Look at what users ask now: new topics, languages or clients; check that the index covers them.",
-        "Where the traffic is meant to be so, accept it: ragtide problems accept ID --why … starts a new baseline.",
-    ),
-    "failure_rate": ("Read the examples by their cause (attributes): mend retrieval, generation or parsing first?",),
-    "finding": ("Open the examples and look at what the evaluator found, and since when; mend it at its source.",),
-    "flip": (
-        "Compare the answers to the question and to its perturbed form, the worst first.",
-        "Make the prompt and the retrieval less sensitive to the wording named in the segment.",
-    ),
-    "inconsistency": (
-        "Compare the answers to the same question: do contexts differ, or the model at the same contexts?",
-        "Lower the temperature, and check that the order of chunks and the index are stable.",
-    ),
-    "missing_data": (
-        "Ask whether the application runs and still sends its traces, and look at its producer's errors.",
-        "Look at the topic, and at the dead letters: traces that cannot be read are not counted.",
-    ),
-    "evaluator_error": (
-        "Look at the reasons in the attributes and at the worker's logs; run `ragtide check` where the workers run.",
-        "Check the model or endpoint of {evaluator}: files, memory, quota, time limits.",
-    ),
-    "slo_burn": (
-        "See how much of the error budget is left (attributes), and which of the app's metrics burns it.",
-        "Undo the newest change of the application until the rate is back.",
-    ),
-}
 _FOR_JOBS = (
     "See how its last runs went, and why some failed: ragtide jobs runs --failed; then the logs of those times.",
     "Check that ClickHouse, Kafka and Grafana can be reached from there: ragtide check.",
@@ -118,8 +82,6 @@ _BY_RESOURCE = {  # by what runs out
     ),
 }
 _KIND_OF_ASPECT = {"missing": "missing_data", "error": "evaluator_error", "inputs": "input_drift"}
-_SAME_AS = {"change_point": "drift"}
-_KIND_SUFFICES = ("coverage", "missing_data", "evaluator_error", "input_drift")  # no matter of what was answered
 
 
 def actions_for(type_: str, evaluator: str, aspect: str, kind: str = "threshold", segment: str = "") -> tuple[str, ...]:
@@ -131,11 +93,11 @@ def actions_for(type_: str, evaluator: str, aspect: str, kind: str = "threshold"
         return _BY_RESOURCE[segment]
     if aspect == "jobs":
         return _FOR_JOBS
-    named = _SAME_AS.get(kind, kind)
-    if named not in _BY_KIND:
-        named = _KIND_OF_ASPECT.get(aspect, aspect)
-    asked = tuple(one.replace("{evaluator}", evaluator or "the evaluator") for one in _BY_KIND.get(named, ()))
-    if named in _KIND_SUFFICES:
+    info = KINDS.get(kind, KindInfo())
+    if not info.actions:
+        info = KINDS.get(_KIND_OF_ASPECT.get(aspect, aspect), KindInfo())
+    asked = tuple(one.replace("{evaluator}", evaluator or "the evaluator") for one in info.actions)
+    if info.actions_suffice:
         return asked
     own: tuple[str, ...] = _BY_EVALUATOR.get(evaluator, ()) or _BY_TYPE.get(type_, ())
     return (*asked, *own)

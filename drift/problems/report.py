@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems.classification import code_of, standards_of, type_of
-from ragtide.drift.problems.model import Aspect, EventRow, Kind, Problem, problem_id
+from ragtide.drift.problems.kinds import Aspect, Kind
+from ragtide.drift.problems.model import EventRow, Problem, problem_id
 from ragtide.drift.problems.remediation import actions_for
 from ragtide.drift.problems.store import fold, load_events, load_problems
 from ragtide.drift.problems.transitions import Transition, cleared_by, opened_by, updated_by

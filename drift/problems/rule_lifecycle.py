@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from ragtide.drift.problems.kinds import Aspect, Kind
 from ragtide.drift.problems.messages import Statistics, describe
-from ragtide.drift.problems.model import Aspect, EventRow, Kind, KindState, Problem, problem_id
+from ragtide.drift.problems.model import EventRow, KindState, Problem, problem_id
 from ragtide.drift.problems.report import Details, ProblemKey, build_details, event_row, key_of, last_details
 from ragtide.drift.problems.transitions import (
     Transition,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from ragtide.drift.problems.model import Kind, Problem, event_id
+from ragtide.drift.problems.kinds import Kind
+from ragtide.drift.problems.model import Problem, event_id
 from ragtide.drift.settings import RuleSettings
 
 EVENT_SPACING = timedelta(milliseconds=1)  # as fine as the table's times

@@ -114,7 +114,7 @@ def accept_problem(problem_id: str, why: str, by: str | None, config: Path | Non
       ragtide problems accept 3f2a --why "the new model answers more briefly"
     """
     from ragtide.drift.jobs import server_time
-    from ragtide.drift.problems.model import REBASELINABLE
+    from ragtide.drift.problems.kinds import REBASELINABLE
     from ragtide.drift.problems.operator_actions import accept
 
     with open_database(config) as (_, database):

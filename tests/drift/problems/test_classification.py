@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from ragtide.drift.problems.classification import _TYPE_OF_METRIC, code_of, standards_of, type_of
-from ragtide.drift.problems.model import Aspect, Kind
+from ragtide.drift.problems.kinds import Aspect, Kind
 from ragtide.drift.problems.remediation import actions_for
 from ragtide.drift.windows.metrics import metrics_by_name
 from ragtide.evaluators.registry import load

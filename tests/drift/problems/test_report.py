@@ -5,7 +5,8 @@ from threading import Thread
 
 import pytest
 
-from ragtide.drift.problems.model import Kind, Problem
+from ragtide.drift.problems.kinds import Kind
+from ragtide.drift.problems.model import Problem
 from ragtide.drift.problems.operator_actions import accept, acceptances
 from ragtide.drift.problems.report import Clear, Detection, ProblemKey, build_details, open_detections, report
 from ragtide.drift.problems.store import load_events

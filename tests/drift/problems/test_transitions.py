@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragtide.drift.problems.model import EventRow, Kind, Problem, problem_id
+from ragtide.drift.problems.kinds import Kind
+from ragtide.drift.problems.model import EventRow, Problem, problem_id
 from ragtide.drift.problems.report import Details, ProblemKey, event_row, last_details
 from ragtide.drift.problems.store import fold
 from ragtide.drift.problems.transitions import cleared_by, flap_timeout, opened_by

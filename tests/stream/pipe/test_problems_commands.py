@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragtide.drift.problems.chart import onset_of
-from ragtide.drift.problems.model import Kind, Problem
+from ragtide.drift.problems.kinds import Kind
+from ragtide.drift.problems.model import Problem
 from ragtide.drift.problems.operator_actions import acceptances
 from ragtide.drift.problems.report import Detection, ProblemKey, build_details, report
 from ragtide.drift.problems.store import load_problems
