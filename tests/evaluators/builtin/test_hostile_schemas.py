@@ -1,7 +1,6 @@
 """Whatever JSON meets a JSON Schema of the settings, there is an outcome, in time that grows as the text does."""
 
-import gc
-import time
+from functools import partial
 
 import pytest
 
@@ -9,53 +8,42 @@ from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.trace import Artifact
 from tests.evaluators.builtin.hostile_schemas import SCHEMAS, TEXTS, params
 from tests.evaluators.builtin.scoring import outcomes, trace
-from tests.evaluators.builtin.test_hostile_texts import KB, LONGEST_S, MB, NOISE_S
+from tests.evaluators.builtin.test_hostile_texts import KB, LONGEST_S, MB
+from tests.infra.growth import growth_fault
 
 IDS = ("agent_sanity", "json_schema")
 UNTOLD = tuple(map(NotApplicable, ("artifacts_not_recorded", "too_deep", "too_long")))
-TIMES = 20  # the processor time of 1 MB in that of 100 KB, at most: 10 is linear, memory takes its part, 100 quadratic
 
 
-def asked(id: str, schema: str, text: str) -> tuple[Outcome, float]:
-    """What comes out, and the processor time that it took without the garbage collector, which workers run seldom."""
+def asked(id: str, schema: str, text: str) -> Outcome:
     of = trace(answer=text, artifacts=(Artifact("a.json", None, text),))
-    gc.disable()
-    try:
-        start = time.process_time()
-        [given] = outcomes(id, [of], params(id, SCHEMAS[schema]))
-        return given, time.process_time() - start
-    finally:
-        gc.enable()
+    [given] = outcomes(id, [of], params(id, SCHEMAS[schema]))
+    return given
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
 @pytest.mark.parametrize("id", IDS)
 def test_every_json_has_an_outcome(id: str, schema: str) -> None:
     for name, text in TEXTS.items():
-        given, _ = asked(id, schema, text(20 * KB))
+        given = asked(id, schema, text(20 * KB))
         assert isinstance(given, Scored) or given in UNTOLD, name
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_ten_times_the_json_takes_twenty_times_the_processor_at_most(schema: str) -> None:
+def test_time_grows_as_the_json_does(schema: str) -> None:
     asked("json_schema", schema, "[]")  # compiles
     for name, text in TEXTS.items():
-        tenth, whole = text(100 * KB), text(MB)
-        for _ in range(5):  # what else runs on the machine only ever adds
-            small = max(asked("json_schema", schema, tenth)[1] for _ in range(2))
-            _, large = asked("json_schema", schema, whole)
-            if large <= max(TIMES * small, NOISE_S):
-                break
-        assert large <= max(TIMES * small, NOISE_S), f"{name}: {large:.3f} s, and {small:.3f} s for a tenth of it"
-        assert large <= LONGEST_S, name
+        small, large = (partial(asked, "json_schema", schema, text(size)) for size in (100 * KB, MB))
+        fault = growth_fault(small, large, 10, most_s=LONGEST_S)
+        assert fault is None, f"{name}: {fault}"
 
 
 @pytest.mark.parametrize("id", IDS)
 @pytest.mark.parametrize("schema", ["many states", "states ten times", "states of names"])
 def test_what_regular_expressions_would_stall_on_is_too_long(id: str, schema: str) -> None:
     text = TEXTS["a string of two letters"]
-    assert isinstance(asked(id, schema, text(5 * KB))[0], Scored)
-    assert asked(id, schema, text(MB))[0] == NotApplicable("too_long")
+    assert isinstance(asked(id, schema, text(5 * KB)), Scored)
+    assert asked(id, schema, text(MB)) == NotApplicable("too_long")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Whatever stands in a text, every registered evaluator gives an outcome, in time that grows as the text does."""
 
-import time
-from math import inf
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -12,6 +12,7 @@ from ragtide.evaluators.spec import Need
 from ragtide.evaluators.trace import Artifact, Boxes
 from tests.evaluators.builtin.hostile import TEXTS, hostile, sound
 from tests.evaluators.builtin.scoring import chunks, outcomes, trace
+from tests.infra.growth import growth_fault
 
 KB = 1_000
 MB = 1_000 * KB
@@ -19,9 +20,7 @@ EVALUATORS = {id: each for id, each in load().items() if Need.JUDGE not in each.
 REGISTERED = sorted(EVALUATORS)
 OF_REGIONS = {id: each.budget.regions for id, each in EVALUATORS.items() if each.budget.regions is not None}
 LIMITED = {id: each.budget.characters for id, each in EVALUATORS.items() if each.budget.characters is not None}
-TIMES = 12  # the processor time of 1 MB in that of 100 KB, at most: 10 is linear, 100 quadratic
 LONGEST_S = 2.0  # of processor time
-NOISE_S = 0.05  # below, the ratio tells of the machine
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -35,40 +34,29 @@ def test_a_hostile_text_costs_no_more_than_its_outcome(id: str, name: str) -> No
         assert sound(outcome, of), outcome
 
 
-def cpu_s(id: str, text: str) -> float:
-    of = hostile(text)
-    start = time.process_time()
-    [given] = outcomes(id, [of], encoder=ConstantEncoder(), model=ConstantModel)
-    took = time.process_time() - start
+def score(id: str, text: str) -> None:
+    [given] = outcomes(id, [hostile(text)], encoder=ConstantEncoder(), model=ConstantModel)
     assert not isinstance(given, Failed), given
-    return took
 
 
 @pytest.mark.parametrize("id", REGISTERED)
-def test_ten_times_the_text_takes_twelve_times_the_processor_at_most(id: str) -> None:
-    cpu_s(id, "to load what is loaded once")
+def test_time_grows_as_the_text_does(id: str) -> None:
+    score(id, "to load what is loaded once")
     for name, text in TEXTS.items():
-        tenth, whole = text(100 * KB), text(MB)
-        small = large = inf
-        for _ in range(15):  # what else runs on the machine only ever adds: the best of several is what it costs
-            small = min(small, cpu_s(id, tenth), cpu_s(id, tenth))
-            large = min(large, cpu_s(id, whole))
-            if large <= max(TIMES * small, NOISE_S):
-                break
-        assert large <= max(TIMES * small, NOISE_S), f"{name}: {large:.3f} s, and {small:.3f} s for a tenth of it"
-        assert large <= LONGEST_S, name
+        tenth, whole = (partial(score, id, text(size)) for size in (100 * KB, MB))
+        fault = growth_fault(tenth, whole, 10, most_s=LONGEST_S)
+        assert fault is None, f"{name}: {fault}"
 
 
 def test_a_quadratic_step_is_seen() -> None:
-    """The bound between linear and quadratic, on work whose order is known."""
+    """The limit between linear and quadratic, on work whose order is known."""
 
-    def cost(steps: int) -> float:
-        start = time.process_time()
-        sum(range(steps))
-        return time.process_time() - start
+    def loop(steps: int) -> Callable[[], object]:
+        return lambda: sum(range(steps))
 
-    small = min(cost(100_000) for _ in range(5))
-    assert min(cost(1_000_000) for _ in range(5)) < 30 * small < min(cost(10_000_000) for _ in range(3))
+    assert growth_fault(loop(500_000), loop(5_000_000), 10) is None
+    assert growth_fault(loop(500_000), loop(50_000_000), 10) is not None
+    assert growth_fault(loop(500_000), loop(5_000_000), 10, most_s=0.001) is not None
 
 
 @pytest.mark.parametrize("id", REGISTERED)

@@ -1,8 +1,6 @@
 """Texts full of leaks, or of what nearly is one, take time that grows as they do."""
 
-import time
 from collections import defaultdict
-from math import inf
 
 import pytest
 
@@ -13,9 +11,8 @@ from ragtide.evaluators.leaks.folding import fold
 from ragtide.evaluators.leaks.label_lines import LONGEST, label_lines
 from tests.evaluators.builtin.test_encoding_guardrail import as_base64, as_codes, as_rot13
 from tests.evaluators.leaks.corpus import positives
+from tests.infra.growth import growth_fault
 
-TIMES = 12  # the processor time of ten times the text, at most: 10 is linear, 100 quadratic
-NOISE_S = 0.05
 TENTH = 40_000  # characters
 
 REPEATED = {
@@ -73,32 +70,21 @@ def lists(separator: str, length: int, *, equal: bool) -> str:
     return "\n\n".join(texts)
 
 
-def cpu_s(text: str) -> float:
-    start = time.process_time()
-    scanner()(text)
-    return time.process_time() - start
-
-
-def grows_linearly(tenth: str, whole: str) -> bool:
-    small = large = inf
-    for _ in range(5):  # what else runs on the machine only ever adds
-        small, large = min(small, cpu_s(tenth), cpu_s(tenth)), min(large, cpu_s(whole))
-        if large <= max(TIMES * small, NOISE_S):
-            return True
-    return False
+def fault(tenth: str, whole: str) -> str | None:
+    return growth_fault(lambda: scanner()(tenth), lambda: scanner()(whole), 10)
 
 
 @pytest.mark.parametrize("name", REPEATED)
 def test_a_text_full_of_leaks_takes_linear_time(name: str) -> None:
     piece = REPEATED[name]
-    assert grows_linearly(piece * (TENTH // len(piece)), piece * (10 * TENTH // len(piece)))
+    assert fault(piece * (TENTH // len(piece)), piece * (10 * TENTH // len(piece))) is None
 
 
 @pytest.mark.parametrize("equal", [True, False], ids=["equal values", "different values"])
 @pytest.mark.parametrize("separator", SEPARATORS)
 def test_lists_of_every_kind_take_linear_time(separator: str, equal: bool) -> None:
     tenth, whole = (lists(separator, length, equal=equal) for length in (LENGTH, 10 * LENGTH))
-    assert grows_linearly(tenth, whole)
+    assert fault(tenth, whole) is None
 
 
 @pytest.mark.parametrize(

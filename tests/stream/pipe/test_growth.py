@@ -1,10 +1,7 @@
 """What each record passes besides evaluators takes time that grows as the record does: the door, masking, rows."""
 
-import gc
-import time
 from collections import Counter
 from collections.abc import Callable
-from math import inf
 from typing import Any
 
 import msgspec
@@ -21,10 +18,9 @@ from ragtide.stream.ingest.masked_names import NameMasking
 from ragtide.stream.ingest.masking import CHARACTERS_PER_TEXT, MAX_CHARACTERS, WITHHELD, Masking, by_kind
 from ragtide.stream.ingest.stored_trace import rest_of
 from tests.evaluators.builtin.scoring import trace
+from tests.infra.growth import growth_fault
 
 SIZE = 20_000
-TIMES = 8  # the processor time of four times the record, at most: 4 is linear, 16 quadratic
-NOISE_S = 0.02
 SHAPES = dict(dense())
 MASKING = Masking(EvaluatorSettings(), by_kind)
 NAMES = NameMasking(MASKING, users=True)
@@ -60,29 +56,12 @@ def sentences(of: Trace) -> Callable[[], Any]:
     return lambda: split(of.answer or "")
 
 
-def cpu_s(work: Callable[[], Any]) -> float:
-    """Without the garbage collector, which walks through all that the process holds."""
-    gc.collect()
-    gc.disable()
-    try:
-        start = time.process_time()
-        work()
-        return time.process_time() - start
-    finally:
-        gc.enable()
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("path", [strictly, leniently, masked, named, stored, sentences])
-def test_four_times_the_record_takes_eight_times_the_processor_at_most(path: Callable[[Trace], Any]) -> None:
+def test_time_grows_as_the_record_does(path: Callable[[Trace], Callable[[], Any]]) -> None:
     for name, make in SHAPES.items():
-        quarter, whole = path(make(SIZE)), path(make(4 * SIZE))
-        small = large = inf
-        for _ in range(25):  # what else runs on the machine only ever adds
-            small, large = min(small, cpu_s(quarter)), min(large, cpu_s(whole))
-            if large <= max(TIMES * small, NOISE_S):
-                break
-        assert large <= max(TIMES * small, NOISE_S), f"{name}: {large:.3f} s, and {small:.3f} s for a quarter of it"
+        fault = growth_fault(path(make(SIZE)), path(make(4 * SIZE)), 4)
+        assert fault is None, f"{name}: {fault}"
 
 
 def test_so_many_texts_of_a_trace_are_looked_through_and_the_rest_is_withheld() -> None:
