@@ -1,0 +1,36 @@
+"""Whether work takes time that grows as its input does."""
+
+import gc
+import time
+from collections.abc import Callable
+from math import inf
+
+_TRIES = 12
+_NOISE_S = 0.05  # below, a ratio tells of the machine
+
+
+def processor_s(work: Callable[[], object]) -> float:
+    """Seconds of the processor that it takes, without the garbage collector, which walks through the whole process."""
+    gc.disable()
+    try:
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+    finally:
+        gc.enable()
+
+
+def growth_fault(
+    small: Callable[[], object], large: Callable[[], object], ratio: float, *, most_s: float = inf
+) -> str | None:
+    """What is wrong where `large`, whose input is `ratio` times that of `small`, takes too long; None: nothing.
+
+    The limit lies half-way between linear and quadratic time, on a scale of powers. The best of several tries counts:
+    what else runs on the machine only ever adds.
+    """
+    small_s = large_s = inf
+    for _ in range(_TRIES):
+        small_s, large_s = min(small_s, processor_s(small)), min(large_s, processor_s(large))
+        if large_s <= max(ratio**1.5 * small_s, _NOISE_S) and large_s <= most_s:
+            return None
+    return f"{large_s:.3f} s, and {small_s:.3f} s for 1/{ratio:g} of it"
