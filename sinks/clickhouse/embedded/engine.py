@@ -45,10 +45,11 @@ class Engine:
     def run(self, statement: Statement) -> bytes:
         """What the statement answers, in the statement's own FORMAT or else in `format`. Raises EngineError."""
         insert = _INSERT.match(statement.text)
-        if not insert and not _READS.match(statement.text):
+        reads = not insert and _READS.match(statement.text) is not None
+        if not insert and not reads:
             self._storage.probe()  # an insert's data is its own probe
         try:
-            with self._storage.connection() as connection:
+            with self._storage.connection(reads=reads) as connection:
                 text = (insert["target"] + (insert["settings"] or b"") if insert else statement.text).decode()
                 check(text, lambda said: _normalize(connection, said), read_only=statement.read_only)
                 _prepare(connection, statement)
@@ -84,10 +85,10 @@ def _prepare(connection: Any, statement: Statement) -> None:
     settings = dict(statement.settings)
     if statement.read_only:  # last: it forbids further changes. 1 is stricter than 2 and may be asked for.
         settings["readonly"] = "1" if settings.pop("readonly", "") == "1" else "2"
-    for name, value in settings.items():
-        if not _SETTING.fullmatch(name):
-            raise EngineError(f"Code: {UNKNOWN_SETTING}. DB::Exception: Unknown setting. (UNKNOWN_SETTING)")
-        connection.query(f"SET {name} = '{_escape(value)}'")
+    if not all(map(_SETTING.fullmatch, settings)):
+        raise EngineError(f"Code: {UNKNOWN_SETTING}. DB::Exception: Unknown setting. (UNKNOWN_SETTING)")
+    if settings:
+        connection.query("SET " + ", ".join(f"{name} = '{_escape(value)}'" for name, value in settings.items()))
 
 
 def _normalize(connection: Any, text: str) -> str:

@@ -11,6 +11,7 @@ import importlib
 import logging
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +21,7 @@ from ragtide.sinks.clickhouse.embedded.errors import EngineError
 
 _FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
 _PROBE_BYTES = 1 << 20  # what the engine itself wants free before it writes a part
+_LOOK_EVERY_S = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -37,6 +39,7 @@ class Storage:
         self._lock = threading.Lock()
         self._users = 0
         self._damaged = False
+        self._look_at = 0.0
         self._keeper: Any = None
         try:
             self._open()
@@ -44,8 +47,12 @@ class Storage:
             raise ConfigError(f"the embedded ClickHouse cannot open {data}: {error}") from None
 
     @contextlib.contextmanager
-    def connection(self) -> Iterator[Any]:
-        """A connection of one's own; raises EngineError as the engine does, and where the disk failed meanwhile."""
+    def connection(self, *, reads: bool) -> Iterator[Any]:
+        """A connection of one's own; raises EngineError as the engine does, and where the disk failed meanwhile.
+
+        Failed writes are counted after every statement, but only once a second after one that `reads`: to count them
+        costs more than most such statements.
+        """
         self._enter()
         try:
             try:
@@ -54,7 +61,8 @@ class Storage:
             except (self._chdb.ChdbError, RuntimeError) as error:
                 raise EngineError(str(error)) from None
             finally:
-                self._look()
+                if not reads or time.monotonic() >= self._look_at:
+                    self._look()
         finally:
             self._leave()
 
@@ -94,6 +102,7 @@ class Storage:
             self._users += 1
 
     def _look(self) -> None:
+        self._look_at = time.monotonic() + _LOOK_EVERY_S
         if self._failed_writes() == self._failed and _identity(self._data) == self._identity:
             return
         if not self._damaged:

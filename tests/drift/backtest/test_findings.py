@@ -87,7 +87,7 @@ def simulate(world: World, rules: RuleSettings = RULES) -> list[SimulatedProblem
 def test_the_same_settings_would_have_raised_what_jobs_raised_and_nothing_is_written(
     world: World, portion_s: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragtide.drift.backtest.findings._PORTION_S", portion_s)
+    monkeypatch.setattr("ragtide.drift.checks.findings._READ_S", portion_s)
     before = counts(world.database)
     found = simulate(world)
     assert simulated_summaries(found) == raised_summaries(world.database)
