@@ -105,5 +105,5 @@ def _raised_problems(database: Database, first: datetime, until: datetime, detec
 
 
 def _overlaps(voice: KindState, first: datetime, until: datetime) -> bool:
-    since, end = (datetime.fromisoformat(voice.attributes[name]) for name in ("since", "until"))
-    return since < until and end > first
+    since, end = voice.evidence.since, voice.evidence.until
+    return since is not None and end is not None and since < until and end > first

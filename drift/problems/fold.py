@@ -1,11 +1,11 @@
 """One episode of a problem, event by event, and what each kind says of it."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from ragtide.drift.problems.attributes import evidence_of, read_attributes
 from ragtide.drift.problems.model import EventRow, KindState, Problem, State
 from ragtide.drift.settings import SEVERITIES
 
@@ -14,9 +14,18 @@ _OPENING_EVENTS = ("opened", "reopened")
 _START_EVENTS = (*_OPENING_EVENTS, "joined")
 _END_EVENTS = ("eased", "resolved")
 JOB_EVENTS = (*_STATE_AFTER, "joined", "updated", "eased")  # events that an episode hears
-_OPENING = "opening"  # attribute of what explains: which one of the episode
 _KEY_FIELDS = ("problem_id", "episode", "app", "environment", "model", "aspect", "metric", "segment", "segment_value")
-_DETAIL_FIELDS = ("type", "severity", "code", "standards", "description", "attributes", "actions", "rule_id")
+_DETAIL_FIELDS = (
+    "type",
+    "severity",
+    "code",
+    "standards",
+    "description",
+    "attributes",
+    "evidence",
+    "actions",
+    "rule_id",
+)
 _STATE_FIELDS = (
     *("state", "openings", "openings_at", "opened_at", "resolved_at", "quiet_since"),
     *("last_seen_at", "last_event_at", "acked_by", "accepted_by"),
@@ -58,8 +67,10 @@ class _KindEvents:
 
     def state(self) -> KindState:
         """The whole."""
-        details = {name: getattr(self.last, name) for name in _DETAIL_FIELDS}
-        details |= {"attributes": json.loads(self.last.attributes or "{}"), "standards": tuple(self.last.standards)}
+        details = {name: getattr(self.last, name) for name in _DETAIL_FIELDS if name != "evidence"}
+        attributes = read_attributes(self.last.attributes)
+        details |= {"attributes": attributes, "evidence": evidence_of(attributes)}
+        details |= {"standards": tuple(self.last.standards)}
         details |= {"actions": tuple(self.last.actions), "examples": tuple(self.examples)}
         return KindState(kind=self.last.kind, at=self.last.at, holds=self.active, begun=self.openings, **details)
 
@@ -123,7 +134,7 @@ class Episode:
             case "accepted":
                 self.accepted_by, self.last_event_at = who, event.at
             case "explained":
-                self.explanations[json.loads(event.attributes).get(_OPENING, 0)] = event
+                self.explanations[evidence_of(event.attributes).opening] = event
 
     def problem(self, mute: Mute) -> Problem:
         """The whole."""
@@ -145,7 +156,7 @@ class Episode:
             muted_by=mute.by,
             muted_until=mute.until,
             explanation="" if why is None else why.description,
-            cause={} if why is None else json.loads(why.attributes),
+            cause={} if why is None else read_attributes(why.attributes),
         )
 
 

@@ -75,10 +75,8 @@ def inhibited_by(problems: Iterable[Problem]) -> dict[str, tuple[str, ...]]:
 
 def _direction(problem: Problem) -> bool | None:
     """Whether it rose; None where nothing is known of before."""
-    value, baseline = (problem.attributes.get(name) for name in ("value", "baseline"))
-    if not isinstance(value, int | float) or not isinstance(baseline, int | float):
-        return None
-    return value > baseline
+    value, baseline = problem.evidence.value, problem.evidence.baseline
+    return None if value is None or baseline is None else value > baseline
 
 
 def _evaluator(problem: Problem) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+from ragtide.drift.problems.attributes import Evidence
 from ragtide.drift.problems.kinds import Aspect
 from ragtide.drift.settings import Severity
 
@@ -63,8 +64,7 @@ class EventRow(NamedTuple):
 class KindState:
     """What one kind said last of an episode, at `at`, and whether it still sees it; `begun`: how often it began to.
 
-    `attributes` are numbers and texts that say how it was found: value, baseline, threshold, limit, sample_size, wrong,
-    since, until and the like.
+    `attributes` are for people: numbers and texts that say how it was found. `evidence` is what code reads of them.
     """
 
     kind: str
@@ -77,6 +77,7 @@ class KindState:
     standards: tuple[str, ...]
     description: str
     attributes: Mapping[str, Any]
+    evidence: Evidence
     examples: tuple[str, ...]
     actions: tuple[str, ...]
     rule_id: str
@@ -109,6 +110,7 @@ class Problem:
     standards: tuple[str, ...]
     description: str
     attributes: Mapping[str, Any]
+    evidence: Evidence
     examples: tuple[str, ...]
     actions: tuple[str, ...]
     rule_id: str

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, get_args
 
+from ragtide.drift.problems.attributes import evidence_of
 from ragtide.drift.problems.kinds import REBASELINABLE
 from ragtide.drift.problems.model import EventRow, Problem, event_id
 from ragtide.drift.problems.report import ProblemKey, event_row, key_of, last_details
@@ -82,10 +83,10 @@ def acceptances(database: Database) -> list[Acceptance]:
     )
     found = []
     for row in rows:
-        said = json.loads(row["attributes"])
+        accepted = evidence_of(row["attributes"])
         key = ProblemKey(**{name: row[name] for name in ProblemKey._fields})
-        since = datetime.fromisoformat(said["since"])
-        found.append(Acceptance(key, tuple(said["kinds"]), since, row["at"], row["actor"], said["why"]))
+        since = accepted.since or row["at"]
+        found.append(Acceptance(key, accepted.kinds, since, row["at"], row["actor"], accepted.why))
     return found
 
 
@@ -98,8 +99,7 @@ def history(database: Database, problem: Problem) -> Sequence[EventRow]:
 def _onset(problem: Problem, accepted: Sequence[str]) -> datetime:
     """When what these kinds see began. `drift` knows only on which day, so another's word comes before its."""
     exact = [kind for kind in accepted if kind != "drift"] or accepted
-    said = [problem.voices[kind].attributes.get("since") for kind in exact]
-    return min(datetime.fromisoformat(since) if since else problem.first_seen_at for since in said)
+    return min(problem.voices[kind].evidence.since or problem.first_seen_at for kind in exact)
 
 
 def _row(problem: Problem, action: OperatorAction, by: str, now: datetime, why: str, **attributes: Any) -> EventRow:

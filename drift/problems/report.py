@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ragtide.drift.leadership import Term
+from ragtide.drift.problems.attributes import evidence_of
 from ragtide.drift.problems.classification import code_of, standards_of, type_of
 from ragtide.drift.problems.kinds import Aspect, Kind
 from ragtide.drift.problems.model import EventRow, Problem, problem_id
@@ -169,8 +170,8 @@ def _detection_event(
 
 def _update(one: Detection, before: Problem, settings: RuleSettings, now: datetime) -> Transition | None:
     kind = one.details.kind
-    last_until = before.voices[kind].attributes.get("until", "")
-    is_news = one.until.isoformat() > last_until
+    last_until = before.voices[kind].evidence.until
+    is_news = last_until is None or one.until > last_until
     return updated_by(kind, before, settings, now, kind, one.until) if is_news else None
 
 
@@ -191,7 +192,7 @@ def _last_episode(rows: Sequence[EventRow]) -> Problem | None:
 def _is_accepted(one: Detection, rows: Sequence[EventRow]) -> bool:
     """Whether the evidence is from before a person said that this is the new normal."""
     return any(
-        row.event == "accepted" and one.details.kind in json.loads(row.attributes)["kinds"] and one.until <= row.at
+        row.event == "accepted" and one.details.kind in evidence_of(row.attributes).kinds and one.until <= row.at
         for row in rows
     )
 

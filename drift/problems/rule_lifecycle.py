@@ -94,7 +94,7 @@ def next_transition(
     kind_state = None if last is None else last.voices.get(kind)
     first = breaches.breaching[0].start if breaches.breaching else now
     if kind_state is not None and transition.event in ("updated", "eased", "resolved", "reopened"):
-        first = _time(kind_state.attributes, "since", first)
+        first = kind_state.evidence.since or first
     until = max((v.end for v in breaches.fresh), default=first)
     return RuleTransition(transition, first, until, tuple(breaches.breaching), breaches.newest)
 
@@ -112,11 +112,11 @@ def series_gone(
     transition = cleared_by(kind, problem, settings, now)
     if problem.state == "pending":
         transition = make_transition(
-            "withdrawn", problem.problem_id, problem.episode, problem, now, kind_state.attributes.get("since", "")
+            "withdrawn", problem.problem_id, problem.episode, problem, now, _since_text(kind_state)
         )
     if transition is None:
         return None
-    since = _time(kind_state.attributes, "since", problem.first_seen_at)
+    since = kind_state.evidence.since or problem.first_seen_at
     return RuleTransition(transition, since, max(until, reported_until(kind_state)), (), None)
 
 
@@ -163,10 +163,9 @@ def _update(
     """A bad stretch that the kind's words do not cover yet, and not too soon after the last ones."""
     if not breaching:
         return None
-    attributes = problem.voices[kind].attributes
-    reported = (attributes.get("until", ""), attributes.get("revision", 0))
-    newest = breaching[-1]
-    later = (newest.end.isoformat(), newest.revision) > reported and newest.end.isoformat() >= reported[0]
+    reported, newest = problem.voices[kind].evidence, breaching[-1]
+    until = reported.until or newest.start
+    later = newest.end >= until and (newest.end, newest.revision) > (until, reported.revision)
     return updated_by(kind, problem, settings, now, newest.start, newest.revision) if later else None
 
 
@@ -176,7 +175,7 @@ def _pending_or_withdrawn(
     """What follows from verdicts that are not enough for a problem."""
     newest = breaches.newest
     if last is not None and last.state == "pending":
-        since = last.attributes.get("since", "")
+        since = _since_text(last)
         return None if breaches.breaching else make_transition("withdrawn", problem_id, last.episode, last, now, since)
     if last is not None and (last.state == "open" or within_flap_interval(last, settings, now)):
         return None
@@ -194,12 +193,12 @@ def _is_clear(rule: Rule, verdicts: Sequence[Verdict], breaching: Sequence[Verdi
 
 def reported_until(kind_state: KindState) -> datetime:
     """The end of what the kind said last of."""
-    return _time(kind_state.attributes, "until", kind_state.at)
+    return kind_state.evidence.until or kind_state.at
 
 
-def _time(attributes: Mapping[str, object], name: str, otherwise: datetime) -> datetime:
-    at = attributes.get(name)
-    return datetime.fromisoformat(at) if isinstance(at, str) and at else otherwise
+def _since_text(one: KindState | Problem) -> str:
+    """As event ids have it."""
+    return one.evidence.since.isoformat() if one.evidence.since else ""
 
 
 KIND_BY_ASPECT: Mapping[str, Kind] = {"level": "threshold", "coverage": "coverage"}  # of rules, by aspect

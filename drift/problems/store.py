@@ -1,10 +1,10 @@
 """A problem is a fold over its events, so that a job and a person cannot overwrite each other."""
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from ragtide.drift import sql
+from ragtide.drift.problems.attributes import evidence_of
 from ragtide.drift.problems.fold import JOB_EVENTS, Episode, Mute
 from ragtide.drift.problems.model import EVENTS, EventRow, Problem, State
 from ragtide.sinks.clickhouse.database import Database
@@ -62,8 +62,7 @@ def fold(events: Iterable[EventRow]) -> list[Problem]:
 def _mute(event: EventRow) -> Mute:
     if event.event == "unmuted":
         return Mute()
-    until = json.loads(event.attributes or "{}").get("until")
-    return Mute(event.actor or "unknown", datetime.fromisoformat(until) if until else None)
+    return Mute(event.actor or "unknown", evidence_of(event.attributes).until)
 
 
 def latest_episodes(problems: Iterable[Problem]) -> dict[str, Problem]:

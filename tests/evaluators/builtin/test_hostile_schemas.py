@@ -58,7 +58,7 @@ def test_what_regular_expressions_would_stall_on_is_too_long(id: str, schema: st
     ],
 )
 def test_hostile_json_is_judged(schema: str, text: str, failure: str | None) -> None:
-    given, _ = asked("json_schema", schema, TEXTS[text](MB))
+    given = asked("json_schema", schema, TEXTS[text](MB))
     assert isinstance(given, Scored)
     assert given.categories == ({"failure": failure} if failure else {})
 
@@ -66,4 +66,4 @@ def test_hostile_json_is_judged(schema: str, text: str, failure: str | None) -> 
 @pytest.mark.parametrize("id", IDS)
 def test_lists_too_deep_to_be_compared_are_not_judged(id: str) -> None:
     reason = {"agent_sanity": "artifacts_not_recorded", "json_schema": "too_deep"}[id]
-    assert asked(id, "no two alike", TEXTS["many times 400 nested lists"](20 * KB))[0] == NotApplicable(reason)
+    assert asked(id, "no two alike", TEXTS["many times 400 nested lists"](20 * KB)) == NotApplicable(reason)

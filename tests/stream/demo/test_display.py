@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from ragtide.drift.problems.attributes import Evidence
 from ragtide.drift.problems.model import Problem
 from ragtide.drift.settings import RuleOverride, RuleSettings
 from ragtide.evaluators import registry
@@ -37,6 +38,7 @@ PROBLEM = Problem(
     standards=(),
     description="The chunks retrieved fit the questions less than they should.",
     attributes={"value": 0.171, "baseline": 0.776, "sample_size": 413},
+    evidence=Evidence(value=0.171, baseline=0.776),
     examples=("abc1", "abc2", "abc3"),
     actions=(),
     rule_id="r",

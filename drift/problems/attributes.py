@@ -1,0 +1,59 @@
+"""The attributes of an event that code decides by, typed; the others are for people, and no code reads them."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, get_type_hints
+
+import msgspec
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What a kind's life cycle, chart, inhibition, baseline and root cause follow from; None or empty: not known.
+
+    [since, until) is the interval in event time, `revision` that of the newest verdict. `channel`, `detector`, `rule`,
+    `level`, `min`, `max`, `threshold` and `limit` say which figure moved, and what it is compared with. Of operator
+    actions `kinds` and `why` are known, of an explanation the `opening` that it is about.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    revision: int = 0
+    value: float | None = None
+    baseline: float | None = None
+    channel: str = ""
+    detector: str = ""
+    rule: str = ""
+    level: float | None = None
+    min: float | None = None
+    max: float | None = None
+    threshold: float | None = None
+    limit: float | None = None
+    kinds: tuple[str, ...] = ()
+    why: str = ""
+    opening: int = 0
+
+
+_TYPES = get_type_hints(Evidence)
+
+
+def read_attributes(text: str) -> Mapping[str, Any]:
+    """The attributes column of an event."""
+    read: Mapping[str, Any] = json.loads(text or "{}")
+    return read
+
+
+def evidence_of(attributes: Mapping[str, Any] | str) -> Evidence:
+    """Of attributes, or of the column; one of another type, as another release may have written it, is left out."""
+    known = read_attributes(attributes) if isinstance(attributes, str) else attributes
+    try:
+        return msgspec.convert({name: known[name] for name in _TYPES if known.get(name) is not None}, Evidence)
+    except msgspec.ValidationError:
+        return Evidence(**{name: value for name in _TYPES if (value := _value(known, name)) is not None})
+
+
+def _value(known: Mapping[str, Any], name: str) -> Any:
+    try:
+        return msgspec.convert(known.get(name), _TYPES[name])
+    except msgspec.ValidationError:
+        return None
