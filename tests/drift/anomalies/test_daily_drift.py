@@ -68,9 +68,7 @@ def daily(
 
 def teller_of(planted: WindowFixture, daily: DailyDriftTest, term: Term) -> DailyDriftReporter:
     watched = monitored_metrics(EVALUATORS.values())
-    return DailyDriftReporter(
-        planted.database, daily, RuleSettings(), watched, SegmentValues({}), term, lateness_s=3600
-    )
+    return DailyDriftReporter(planted.database, RuleSettings(), watched, SegmentValues({}), term, daily)
 
 
 def test_a_day_unlike_the_others_is_found_by_how_much_days_differ(planted: tuple[WindowFixture, ScanResult]) -> None:

@@ -71,7 +71,7 @@ def switched(planted: WindowFixture) -> ScanResult:
 def told(planted: WindowFixture, looked: ScanResult) -> list[EventRow]:
     term = Term(1, datetime.now(UTC))
     teller = ChangePointReporter(
-        planted.database, RULES, planted.settings, monitored_metrics(EVALUATORS.values()), SegmentValues({}), term
+        planted.database, RULES, monitored_metrics(EVALUATORS.values()), SegmentValues({}), term, planted.settings
     )
     return teller.report(looked, datetime.now(UTC))
 
