@@ -123,7 +123,8 @@ def _view(
         source = describe_source(basis, is_used=True)
         return BaselineView(series, source, None, _OTHER_RELEASE, None, "", None, in_alarm, ())
     effective_from, baselines = versions[-1]
-    baseline = serialization.take(baselines.baselines_for(batch), np.array([place]))
+    found = baselines.aligned_to(batch)
+    baseline = serialization.take(found.baseline, np.array([place]))
     metric, tick_s = monitored[series.metric], calendar.tick_size(windows.base_s)
 
     def last_days(days: int) -> dispatch.Windows:
@@ -133,7 +134,7 @@ def _view(
 
     rollout = batch.rollout_of(int(batch.rows.ids[place]))
     if rollout is None:
-        source = describe_source(basis, is_used=baselines.baseline_sources_for(batch.rows)[place] == basis)
+        source = describe_source(basis, is_used=int(found.basis[place]) == basis)
     else:
         until = calendar.utc(rollout.since + COMPARED_S)
         source = f"what model {rollout.model or 'without a name'} did, with which it is compared until {until:%Y-%m-%d}"

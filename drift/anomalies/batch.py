@@ -103,27 +103,21 @@ class Fitted:
         """Baselines of these rows as they are now."""
         return cls(rows.ids.copy(), rows.fingerprint.copy(), basis, baseline)
 
-    def baselines_for(self, batch: "Batch") -> Baseline:
-        """Return the baselines of the batch's series; blank ones if none fits their version and source now."""
-        blank = dispatch.blank_baseline(batch.key.kind, self.baseline.size_s, 1)
-        if not len(self.ids):
-            return serialization.take(blank, np.zeros(len(batch.rows.ids), np.int64))
-        at, fits = self._lookup(batch.rows)
-        return serialization.take(serialization.join([self.baseline, blank]), np.where(fits, at, len(self.ids)))
+    def aligned_to(self, batch: "Batch") -> "Fitted":
+        """Return the baselines of the batch, row by row; blank ones if none fits a series' version and source now.
 
-    def baseline_sources_for(self, rows: Rows) -> Integers:
-        """Return the sources of these rows' baselines; a pinned series has history if its reference is too small."""
+        A pinned series may have a baseline from history, if its reference is too small.
+        """
+        rows, blank = batch.rows, dispatch.blank_baseline(batch.key.kind, self.baseline.size_s, 1)
         if not len(self.ids):
-            return rows.basis.copy()
-        at, fits = self._lookup(rows)
-        return np.where(fits, self.basis[at], rows.basis)
-
-    def _lookup(self, rows: Rows) -> tuple[Integers, Flags]:
-        """Return the position of each row's baseline, and whether there is one."""
+            return Fitted.of(rows, rows.basis.copy(), serialization.take(blank, np.zeros(len(rows.ids), np.int64)))
         at = _find(self.ids, rows.ids)
         basis = self.basis[at]
         same_source = (basis == rows.basis) | (basis == FROM_HISTORY) & (rows.basis < FROM_HISTORY)
-        return at, (self.ids[at] == rows.ids) & (self.fingerprint[at] == rows.fingerprint) & same_source
+        fits = (self.ids[at] == rows.ids) & (self.fingerprint[at] == rows.fingerprint) & same_source
+        places = np.where(fits, at, len(self.ids))
+        baseline = serialization.take(serialization.join([self.baseline, blank]), places)
+        return Fitted.of(rows, np.where(fits, basis, rows.basis), baseline)
 
     def encode(self) -> str:
         """Return the text for the database."""

@@ -87,7 +87,7 @@ class BaselineLearner:
 
         Those of rollouts had them when they were copied.
         """
-        found = fitted.baselines_for(batch)
+        found = fitted.aligned_to(batch).baseline
         factor = np.array([self.settings.of(series.app).margin for series in batch.series])
         if (factor == 1).all() or batch.key.is_rollout:
             return found
@@ -120,9 +120,9 @@ class BaselineLearner:
     ) -> Baseline:
         if before is None:
             return self.learn_from_pin(batch, places, pin, at)
-        found = serialization.take(before.baselines.baselines_for(batch), places)
-        same_source = before.baselines.baseline_sources_for(batch.rows)[places] == pin.baseline_source
-        known = (found.warming == WarmUp.READY) & same_source
+        last = before.baselines.aligned_to(batch)
+        found = serialization.take(last.baseline, places)
+        known = (found.warming == WarmUp.READY) & (last.basis[places] == pin.baseline_source)
         if before.effective_from < pin.complete_at.timestamp():
             fresh = self.learn_from_pin(batch, places, pin, at)
             rest = np.flatnonzero(~known | (fresh.warming == WarmUp.READY))

@@ -4,7 +4,7 @@ Deterministic: many small runs with restarts and late windows leave what one run
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,11 +48,12 @@ class BatchProcessor:
         if not versions:
             return
         last = versions[-1]
-        new_basis, fresh = self.learner.learn_series(batch, places, batch.processed_until, last)
-        mixed, basis = last.baselines.baselines_for(batch), last.baselines.baseline_sources_for(batch.rows)
-        mixed, basis[places] = dispatch.replace_rows(mixed, places, fresh), new_basis
-        batch.reset(places, mixed)
-        self.store.save_baseline(batch.key, last._replace(baselines=Fitted.of(batch.rows, basis, mixed)))
+        basis, fresh = self.learner.learn_series(batch, places, batch.processed_until, last)
+        before = last.baselines.aligned_to(batch)
+        before.basis[places] = basis
+        rebased = replace(before, baseline=dispatch.replace_rows(before.baseline, places, fresh))
+        batch.reset(places, rebased.baseline)
+        self.store.save_baseline(batch.key, last._replace(baselines=rebased))
 
     def awaiting_baseline(self, batch: Batch) -> Integers:
         """Find series without a baseline of a change that was accepted in the last days; at whole hours only."""
@@ -62,7 +63,7 @@ class BatchProcessor:
         versions = self._versions(batch) if due else []
         if not versions:
             return np.empty(0, np.int64)
-        return np.flatnonzero(young & (versions[-1].baselines.baselines_for(batch).warming != WarmUp.READY))
+        return np.flatnonzero(young & (versions[-1].baselines.aligned_to(batch).baseline.warming != WarmUp.READY))
 
     def _versions(self, batch: Batch) -> list[BaselineVersion]:
         return self.store.load_baselines(batch.key, batch.processed_until)
@@ -97,10 +98,10 @@ class BatchProcessor:
 
     def _reset_changed(self, batch: Batch, before: BaselineVersion | None, now: BaselineVersion) -> None:
         """Start series anew that were not ready before, or are not from now on; drop those without any history."""
-        after = now.baselines.baselines_for(batch)
+        after = now.baselines.aligned_to(batch).baseline
         anew = after.warming != WarmUp.READY
         if before is not None:
-            anew |= before.baselines.baselines_for(batch).warming != WarmUp.READY
+            anew |= before.baselines.aligned_to(batch).baseline.warming != WarmUp.READY
         batch.reset(np.flatnonzero(anew), after)
         if before is not None:
             batch.retain((after.warming != WarmUp.NO_RECORDS) | (batch.rows.basis != 0))
