@@ -94,7 +94,8 @@ class _DayCounts(NamedTuple):
 
     def same_kind(self, day: int) -> "_DayCounts":
         """Select weekdays or weekend days, whichever that day is."""
-        return self.select(_is_weekend(self.at) == _is_weekend(np.array([day])))
+        at, weekday = weekday_of(self.at // calendar.DAY_S), weekday_of(day // calendar.DAY_S)
+        return self.select((at >= SATURDAY) == (weekday >= SATURDAY))
 
     def above(self, levels: Integers) -> Floats:
         """Return each day's share of records above these bins."""
@@ -163,10 +164,6 @@ class DailyDriftTest:
 def _is_seasonal(pin: BaselinePin) -> bool:
     """Whether a reference has weekdays and weekends as they come."""
     return pin.run_id == LIVE and (pin.until - pin.since).days >= SEASONAL_DAYS
-
-
-def _is_weekend(days: Integers) -> Flags:
-    return weekday_of(days // calendar.DAY_S) >= SATURDAY
 
 
 def _compare_day(
