@@ -177,22 +177,22 @@ def channel_views(
     names: Sequence[str], baseline: Baseline, last_day: dispatch.Windows, metric: MonitoredMetric | None = None
 ) -> list[ChannelView]:
     """Show the first channels of one series, by their names; shares unless `metric` is a score."""
-    low, span = (0.0, 1.0) if metric is None else (metric.low, metric.span)
+    low, width = (0.0, 1.0) if metric is None else (metric.low, metric.width)
     hour = last_day.start // calendar.HOUR_S % HOURS
     records = np.bincount(hour, dispatch.record_counts(last_day)[0], HOURS)
     found = []
     for channel, (name, sums) in enumerate(zip(names, dispatch.channel_sums(last_day)[0], strict=False)):
         usual = float(baseline.level[0, channel].mean())
-        unit = span if metric is not None and metric.kind == "score" else np.sqrt(usual * (1 - usual))
+        unit = width if metric is not None and metric.kind == "score" else np.sqrt(usual * (1 - usual))
         variance = baseline.a[0, channel] / max(baseline.records[0, channel], 1.0) + baseline.b[0, channel]
         by_hour = zip(np.bincount(hour, sums, HOURS), records, strict=True)
         found.append(
             ChannelView(
                 name,
-                day_groups(low + span * baseline.level[0, channel]),
+                day_groups(low + width * baseline.level[0, channel]),
                 float(unit * np.sqrt(variance)),
-                tuple(float(low + span * total / n) if n else None for total, n in by_hour),
-                time_slots(baseline.recurring, channel, low, span),
+                tuple(float(low + width * total / n) if n else None for total, n in by_hour),
+                time_slots(baseline.recurring, channel, low, width),
             )
         )
     return found
@@ -208,11 +208,11 @@ def day_groups(level: Floats) -> tuple[DayProfile, ...]:
     )
 
 
-def time_slots(recurring: RecurringTicks, channel: int, low: float, span: float) -> tuple[TimeSlot, ...]:
+def time_slots(recurring: RecurringTicks, channel: int, low: float, width: float) -> tuple[TimeSlot, ...]:
     """Return the times of the first series' channel with a level of their own; adjacent ones are joined."""
     present = recurring.moment[0, channel] >= 0
     at = recurring.moment[0, channel][present].astype(np.int64)
-    level = low + span * recurring.level[0, channel][present].astype(np.float64)
+    level = low + width * recurring.level[0, channel][present].astype(np.float64)
     begins = np.flatnonzero((np.diff(at, prepend=-2) != 1) | (at % TICKS_PER_DAY == 0)).tolist()
     return tuple(
         TimeSlot(

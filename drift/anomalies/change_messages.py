@@ -87,15 +87,15 @@ def _mean_change(metric: MonitoredMetric, snapshot: BatchSnapshot, alarm: Series
     effect = min(abs(shift) / sd, _MAX_EFFECT) if sd else _MAX_EFFECT
     return Change(
         what=f"the mean of {metric.name}",
-        baseline=metric.low + metric.span * alarm.expected,
-        value=metric.low + metric.span * alarm.observed,
+        baseline=metric.low + metric.width * alarm.expected,
+        value=metric.low + metric.width * alarm.observed,
         effect_size=math.copysign(effect, shift),
         total_variation=math.erf(effect / 2 / math.sqrt(2)),
         channel="mean",
         examples_order="low" if down else "high",
         line=0.0,
         is_regression=metric.better is None or (metric.better == "higher") == down,
-        margin=metric.span * float(baseline.near[place, 0]),
+        margin=metric.width * float(baseline.near[place, 0]),
     )
 
 
@@ -104,13 +104,13 @@ def _spread_change(metric: MonitoredMetric, snapshot: BatchSnapshot, alarm: Seri
     before, now = (math.sqrt(max(value, 0.0)) for value in (alarm.expected, alarm.observed))
     return Change(
         what=f"the standard deviation of {metric.name}",
-        baseline=metric.span * before,
-        value=metric.span * now,
+        baseline=metric.width * before,
+        value=metric.width * now,
         effect_size=math.log(now / before) if before and now else 0.0,
         total_variation=_spread_total_variation(before, now),
         channel="spread",
         examples_order="far",
-        line=metric.low + metric.span * float(baseline.level[place, 0].mean()),
+        line=metric.low + metric.width * float(baseline.level[place, 0].mean()),
         is_regression=alarm.direction > 0,
         margin=float(baseline.near[place, 1]) / alarm.expected if alarm.expected else scores.SPREAD_MARGIN,
     )

@@ -22,7 +22,7 @@ class Scale:
     """Lowest value and range of the scores of each series [S]."""
 
     low: Floats
-    span: Floats
+    width: Floats
 
 
 def to_windows(
@@ -45,8 +45,8 @@ def to_windows(
         return Rates(start, n, x)
     if kind == "positive":
         return HeavyTailed(start, n, np.stack([x, y], axis=2))
-    low, span = scale.low[:, None], scale.span[:, None]
-    return Scores(start, n, (x - n * low) / span, (y - 2 * low * x + n * low**2) / span**2)
+    low, width = scale.low[:, None], scale.width[:, None]
+    return Scores(start, n, (x - n * low) / width, (y - 2 * low * x + n * low**2) / width**2)
 
 
 def exclude(some: Windows, excluded: Flags) -> Windows:

@@ -223,7 +223,7 @@ def load_windows(
 def scale_of(monitored: Mapping[str, MonitoredMetric], series: Sequence[Series]) -> Scale:
     """Return the lowest value and the range of each series."""
     metrics = [monitored[one.metric] for one in series]
-    return Scale(np.array([one.low for one in metrics]), np.array([one.span for one in metrics]))
+    return Scale(np.array([one.low for one in metrics]), np.array([one.width for one in metrics]))
 
 
 def _releveled(old: _TrainingResult, now: dispatch.Windows, too_short: WarmUp | None = None) -> Baseline:

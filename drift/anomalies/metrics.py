@@ -48,7 +48,7 @@ class MonitoredMetric:
         return self.ref.metric.low if self.ref is not None and self.kind == "score" else 0.0
 
     @property
-    def span(self) -> float:
+    def width(self) -> float:
         """Width of a score's range; 1 for shares."""
         return self.ref.metric.high - self.low if self.ref is not None and self.kind == "score" else 1.0
 
