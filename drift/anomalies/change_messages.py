@@ -13,7 +13,7 @@ from ragtide.drift.stats import calendar
 from ragtide.drift.text import number, percent
 
 _SIMULTANEOUS_S = calendar.HOUR_S  # after the start of a rollout: a change then is due to it
-_NO_MODEL = "traces that name no model"
+_NO_MODEL = "traces without a model"
 _MAX_EFFECT = 99.0
 
 
@@ -59,21 +59,25 @@ def describe(
 
     In a `rollout` the model took over from the other one, or runs beside it.
     """
-    moved = "fell" if change.value < change.baseline else "rose"
     before, after = (
         number(value, metric.unit) if metric.kind == "score" else percent(value)
         for value in (change.baseline, change.value)
     )
-    since, sample = f"since {_minute(alarm.onset)}", f"on {alarm.records:,} trace{'' if alarm.records == 1 else 's'}"
+    moved = "fell" if change.value < change.baseline else "rose"
+    what, onset = f"{series.label}: {change.what} {moved} from {before} to {after}", _minute(alarm.onset)
+    sample = f"Measured on {alarm.records:,} trace{'' if alarm.records == 1 else 's'}"
+    level = ""
+    if metric.kind == "positive":
+        quantile = "median" if LEVELS[alarm.channel] == 0.5 else "95th percentile"
+        level = f", {number(change.line, metric.unit)} is the usual {quantile}"
     if rollout is None:
-        what = f"{change.what} {moved} from {before} (usual at this hour) to {after}"
-        return f"{series.label}: {what} {since}, {sample}."
+        return f"{what} at {onset}. {sample}; {before} is usual at this hour{level}."
     model, other = series.model or _NO_MODEL, rollout.model or _NO_MODEL
-    came = f"{model} {'took over from' if took_over else 'came beside'} {other} on {_minute(rollout.since)}"
-    what = f"{change.what} {moved} from {before} (with {other} at this hour) to {after}"
+    came = f"{model} {'took over from' if took_over else 'started beside'} {other}"
+    sample = f"{sample}; {before} is usual with {other} at this hour{level}."
     if alarm.onset - rollout.since < _SIMULTANEOUS_S:
-        return f"{series.label}: since {came}, {what}, {sample}."
-    return f"{series.label}: {what} {since}, after {came}; {sample}."
+        return f"{what} when {came}. That was at {_minute(rollout.since)}. {sample}"
+    return f"{what} at {onset}. Before that, {came} at {_minute(rollout.since)}. {sample}"
 
 
 def _minute(at: int) -> str:
@@ -121,13 +125,12 @@ def _share_change(metric: MonitoredMetric, snapshot: BatchSnapshot, alarm: Serie
     up, line = alarm.direction > 0, 0.0
     order: Literal["high", "low", "label"]
     if metric.kind == "rate":
-        what, channel = f"the share of traces that did not pass {metric.name}", "rate"
+        what, channel = f"the share of traces that failed {metric.name}", "rate"
         order, is_regression = "low" if (metric.better == "higher") == up else "high", up
     elif metric.kind == "positive":
         line = float(level_values(snapshot.baseline.bins[alarm.place, alarm.channel]))
         channel = proportions.HEAVY_TAILED_CHANNELS[alarm.channel]
-        quantile = "median" if LEVELS[alarm.channel] == 0.5 else "95th percentile"
-        what = f"the share of traces with {metric.name} above {number(line, metric.unit)}, the usual {quantile},"
+        what = f"the share of traces with {metric.name} above {number(line, metric.unit)}"
         order = "high" if up else "low"
         is_regression = metric.aspect != "level" or (metric.better == "lower") == up
     else:

@@ -300,11 +300,11 @@ def _change(metric: MonitoredMetric, one: DriftResult) -> Change:
 
 def _describe(metric: MonitoredMetric, one: DriftResult, change: Change, day: datetime) -> str:
     if one.pinned:
-        before, usual = "what was pinned", f"{percent(one.usual)} were in what was pinned"
+        usual = f"{percent(one.usual)} in the pinned reference"
     else:
-        before = f"that of the {one.days} {'weekend days' if day.weekday() >= SATURDAY else 'weekdays'} before"
-        usual = f"{percent(one.usual)} are usual ({percent(one.low)} to {percent(one.high)})"
+        kind = "weekend days" if day.weekday() >= SATURDAY else "weekdays"
+        usual = f"{percent(one.usual)} ({percent(one.low)} to {percent(one.high)}) on the {one.days} {kind} before"
     return (
-        f"{one.series.label}: {change.what} on {day:%Y-%m-%d} was unlike {before}: {percent(one.share)} of the traces "
-        f"were above {number(change.line, metric.unit)}, {usual}; on {one.records:,} traces."
+        f"{one.series.label}: {change.what} changed on {day:%Y-%m-%d}. {percent(one.share)} of {one.records:,} traces "
+        f"were above {number(change.line, metric.unit)}, against {usual}."
     )

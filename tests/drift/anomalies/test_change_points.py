@@ -106,7 +106,11 @@ def test_a_fall_is_a_problem_that_says_what_moved(planted: WindowFixture, bad: S
     assert said["effect_size"] == pytest.approx(-1.5, abs=0.3)
     assert fall.severity == "critical"  # a shift by 1.5 deviations moves 55 % of the records
     usual, now = f"{said['baseline']:.3g}", f"{said['value']:.3g}"
-    assert f"the mean of {METRIC} fell from {usual} (usual at this hour) to {now}" in fall.description
+    at = f"{datetime.fromtimestamp(ONSET, UTC):%Y-%m-%d %H:%M} UTC"
+    assert fall.description == (
+        f"falls (prod, model m1): the mean of {METRIC} fell from {usual} to {now} at {at}. "
+        f"Measured on {said['sample_size']} traces; {usual} is usual at this hour."
+    )
 
 
 def test_a_shift_in_languages_is_drift_of_inputs(planted: WindowFixture, bad: ScanResult) -> None:
