@@ -78,13 +78,9 @@ class Rows:
     labels: Hashes
     state: State
 
-    def places_of(self, ids: Ids) -> Integers:
-        """Return the positions of these series, all of which must be there."""
-        return _find(self.ids, ids)
-
     def matching_version(self, cells: WindowCells) -> tuple[WindowCells, Integers]:
         """Return the cells of these series' own evaluator versions, and the position of each cell's series."""
-        place = self.places_of(cells["series"])
+        place = _find(self.ids, cells["series"])
         own = cells["fingerprint"] == self.fingerprint[place]
         return cells[own], place[own]
 
@@ -205,7 +201,7 @@ class Batch:
 
         A series switches after `_SWITCH_TICKS` ticks with records of other versions alone.
         """
-        rows, place = self.rows, self.rows.places_of(cells["series"])
+        rows, place = self.rows, _find(self.rows.ids, cells["series"])
         present, on_own_version = (np.zeros(len(rows.ids), bool) for _ in range(2))
         present[place] = True
         on_own_version[place[cells["fingerprint"] == rows.fingerprint[place]]] = True
