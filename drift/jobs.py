@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ragtide.drift.anomalies.change_points import ChangePointReporter
 from ragtide.drift.anomalies.daily_drift import DailyDriftReporter, DailyDriftTest
 from ragtide.drift.anomalies.references import load_overrides, problem_intervals
-from ragtide.drift.anomalies.scanner import LiveContext, Scanner, ScanResult
+from ragtide.drift.anomalies.scanner import Scanner, ScanResult, live_context
 from ragtide.drift.checks.engine import Check, CheckContext, run_check
 from ragtide.drift.checks.missing_data import MissingData
 from ragtide.drift.input_drift.check import InputDriftCheck
@@ -138,17 +138,15 @@ class JobContext:
 
         Raises `Stopped` soon after `stopped` says so; nothing is told then, and the next look goes on.
         """
-        context = LiveContext(self.database, self.windows, self.term.next_version)
+        context = live_context(self.database, self.windows, self.term.next_version)
         scanner = Scanner(self.database, self.evaluators, self.windows, self.drift, context)
         scan = scanner.run(now, stopped=stopped)
         segments = update_segment_values(self.database, self.windows, self.term, now)
-        reporter = ChangePointReporter(self.database, self.rules, self.drift, scanner.monitored, segments, self.term)
         excluded, overrides = problem_intervals(self.database), load_overrides(self.database)
-        daily = DailyDriftTest(self.database, excluded, overrides, self.windows, self.drift)
-        daily_reporter = DailyDriftReporter(
-            self.database, daily, self.rules, scanner.monitored, segments, self.term, scanner.checkpoint_interval_s
-        )
-        events = (*reporter.report(scan, now), *daily_reporter.report(scan, now))
+        test = DailyDriftTest(self.database, excluded, overrides, self.windows, self.drift)
+        shared = (self.database, self.rules, scanner.monitored, segments, self.term)
+        alarms, days = ChangePointReporter(*shared, self.drift), DailyDriftReporter(*shared, test)
+        events = (*alarms.report(scan, now), *days.report(scan, now))
         for event in events:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
         return AnomalyResult(scan, len(events))

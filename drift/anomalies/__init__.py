@@ -1,1 +1,1 @@
-"""Series watched for changes: what is read of them, what is kept between runs, baselines, and the problems told."""
+"""Monitor every series of windows for changes from its own baseline, and report them as problems."""

@@ -1,6 +1,4 @@
-"""A batch of series of one kind and lane: series, baseline sources, detector state; and its snapshot after a scan.
-
-Stored as two texts."""
+"""A batch of series of one kind and lane with their detector state, its baselines, and its snapshot after a tick."""
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,17 +22,17 @@ from ragtide.drift.detectors.run_state import State
 from ragtide.drift.rules.model import Series
 from ragtide.evaluators.spec import Lane
 
-MOST_SERIES = 250
-_FIRST_ROLLOUT_NUMBER = 1 << 20  # from this number on
+MAX_SERIES = 250
+_FIRST_ROLLOUT_NUMBER = 1 << 20
 _OWN_VERSION = 1
 _ROWS = 100 * _OWN_VERSION + run_state.VERSION
 _FITTED = 100 * _OWN_VERSION + fits.VERSION
-_SWITCH_TICKS = 3  # ticks with records of another fingerprint alone, until the series is taken to have changed
+_SWITCH_TICKS = 3
 Hashes = npt.NDArray[np.uint64]
 
 
 class BatchKey(NamedTuple):
-    """Which batch; a series stays in its batch."""
+    """Name of a batch. A series stays in its batch."""
 
     kind: SignalKind
     lane: Lane
@@ -42,18 +40,17 @@ class BatchKey(NamedTuple):
 
     @property
     def is_rollout(self) -> bool:
-        """Whether its series are judged by the days of other models; each is in a batch of its own days too."""
+        """Whether its series are compared with other models; each is also in a batch with a baseline of its own."""
         return self.number >= _FIRST_ROLLOUT_NUMBER
 
     def next_rollout_key(self, taken: Iterable["BatchKey"]) -> "BatchKey":
-        """The first free one of the same kind and lane."""
-        return self._replace(
-            number=max([_FIRST_ROLLOUT_NUMBER, *(key.number + 1 for key in taken if key[:2] == self[:2])])
-        )
+        """Return the first free key of the same kind and lane."""
+        numbers = (key.number + 1 for key in taken if key[:2] == self[:2])
+        return self._replace(number=max([_FIRST_ROLLOUT_NUMBER, *numbers]))
 
 
 class AlarmInterval(NamedTuple):
-    """A series was in alarm in [since, until), seconds since 1970; `until` 0: it still is."""
+    """A series in alarm in [since, until), seconds since 1970. `until` is 0 while it is."""
 
     series: int
     since: int
@@ -61,7 +58,7 @@ class AlarmInterval(NamedTuple):
 
 
 class RolloutPair(NamedTuple):
-    """A series is judged by the days of the same one of another `model`, which it came after or beside at `since`."""
+    """A series that is compared with the same one of another `model`, after or beside which it appeared at `since`."""
 
     series: int
     model: str
@@ -70,9 +67,8 @@ class RolloutPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Of each series [S]: its id, its fingerprint's hash (0: none yet), for how many ticks it had other ones alone,
-    what its baseline rests on (see `ragtide.drift.anomalies.references`), hashes of its labels [S, LABELS], and its
-    state.
+    """Of each series [S]: id, hash of its evaluator version (0: none yet), ticks in a row with other versions alone
+    (`away`), source of its baseline (`basis`, see `references`), hashes of its labels [S, LABELS], detector state.
     """
 
     ids: Ids
@@ -82,46 +78,50 @@ class Rows:
     labels: Hashes
     state: State
 
+    def matching_version(self, cells: WindowCells) -> tuple[WindowCells, Integers]:
+        """Return the cells of these series' own evaluator versions, and the position of each cell's series."""
+        place = _find(self.ids, cells["series"])
+        own = cells["fingerprint"] == self.fingerprint[place]
+        return cells[own], place[own]
+
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Baselines of series by id, and what each was fitted for; `basis` is what it rests on."""
+    """Baselines of series by id, and what each was fitted for: evaluator version and source (`basis`)."""
 
     ids: Ids
     fingerprint: Hashes
     basis: npt.NDArray[np.int64]
     baseline: Baseline
 
-    def baselines_for(self, rows: Rows, kind: SignalKind) -> Baseline:
-        """The baselines of these rows; blank where none was fitted for what the row rests on now."""
-        blank = dispatch.blank_baseline(kind, self.baseline.size_s, 1)
-        if not len(self.ids):
-            return serialization.take(blank, np.zeros(len(rows.ids), np.int64))
-        at, fits = self._lookup(rows)
-        return serialization.take(serialization.join([self.baseline, blank]), np.where(fits, at, len(self.ids)))
+    @classmethod
+    def of(cls, rows: Rows, basis: Integers, baseline: Baseline) -> "Fitted":
+        """Baselines of these rows as they are now."""
+        return cls(rows.ids.copy(), rows.fingerprint.copy(), basis, baseline)
 
-    def baseline_sources_for(self, rows: Rows) -> Integers:
-        """What the baselines of these rows rest on: history also of pinned ones, if the reference is not enough."""
-        if not len(self.ids):
-            return rows.basis.copy()
-        at, fits = self._lookup(rows)
-        return np.where(fits, self.basis[at], rows.basis)
+    def aligned_to(self, batch: "Batch") -> "Fitted":
+        """Return the baselines of the batch, row by row; blank ones if none fits a series' version and source now.
 
-    def _lookup(self, rows: Rows) -> tuple[Integers, Flags]:
-        """Where the baseline of each row stands, and whether it has one."""
-        order = np.argsort(self.ids)
-        at = order[np.minimum(np.searchsorted(self.ids, rows.ids, sorter=order), len(order) - 1)]
+        A pinned series may have a baseline from history, if its reference is too small.
+        """
+        rows, blank = batch.rows, dispatch.blank_baseline(batch.key.kind, self.baseline.size_s, 1)
+        if not len(self.ids):
+            return Fitted.of(rows, rows.basis.copy(), serialization.take(blank, np.zeros(len(rows.ids), np.int64)))
+        at = _find(self.ids, rows.ids)
         basis = self.basis[at]
-        rests = (basis == rows.basis) | (basis == FROM_HISTORY) & (rows.basis < FROM_HISTORY)
-        return at, (self.ids[at] == rows.ids) & (self.fingerprint[at] == rows.fingerprint) & rests
+        same_source = (basis == rows.basis) | (basis == FROM_HISTORY) & (rows.basis < FROM_HISTORY)
+        fits = (self.ids[at] == rows.ids) & (self.fingerprint[at] == rows.fingerprint) & same_source
+        places = np.where(fits, at, len(self.ids))
+        baseline = serialization.take(serialization.join([self.baseline, blank]), places)
+        return Fitted.of(rows, np.where(fits, basis, rows.basis), baseline)
 
     def encode(self) -> str:
-        """For the database."""
+        """Return the text for the database."""
         return _encode(self, _FITTED)
 
     @classmethod
     def decode(cls, text: str) -> "Fitted":
-        """What `text` says. Raises `ValueError` for that of another version."""
+        """Restore what `encode` returned. Raises `ValueError` for another version."""
         return serialization.from_bytes(cls, base64.b64decode(text), _FITTED)
 
 
@@ -134,7 +134,7 @@ class _BatchNames(msgspec.Struct):
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """`until`: up to where the state has looked; `windows_version`: the version of windows that it knows of."""
+    """`processed_until`: end of the last tick in the state. `windows_version`: newest version of windows in it."""
 
     key: BatchKey
     series: list[Series]
@@ -143,38 +143,38 @@ class Batch:
     rows: Rows
     processed_until: int
     windows_version: int
-    rollouts: list[RolloutPair] = field(default_factory=list)  # of each series, where the key says so
+    rollouts: list[RolloutPair] = field(default_factory=list)  # one per series of a rollout batch
 
     @classmethod
-    def empty(cls, key: BatchKey, tick_s: int, until: int, position: int) -> "Batch":
-        """Without series."""
+    def empty(cls, key: BatchKey, tick_s: int, until: int) -> "Batch":
+        """Make a batch without series."""
         nothing = np.empty(0, np.int64)
         marks = nothing.astype(np.uint64)
         state = run_state.start(dispatch.blank_baseline(key.kind, tick_s, 0))
         rows = Rows(marks, marks, nothing, nothing, np.empty((0, MAX_LABELS), np.uint64), state)
-        return cls(key, [], [], [], rows, until, position)
+        return cls(key, [], [], [], rows, until, 0)
 
     def rollout_of(self, series: int) -> RolloutPair | None:
-        """Whom the series of that id succeeds; None where it is judged by its own days."""
+        """Return what the series of that id is compared with; None if with its own baseline."""
         return next((one for one in self.rollouts if one.series == series), None)
 
     def encode_names(self) -> str:
-        """For the database: all but the arrays."""
+        """Return all but the arrays as text for the database."""
         return msgspec.json.encode(_BatchNames(self.series, self.labels, self.alarm_intervals, self.rollouts)).decode()
 
     def encode_arrays(self) -> str:
-        """For the database: the arrays."""
+        """Return the arrays as text for the database."""
         return _encode(self.rows, _ROWS)
 
     @classmethod
     def decode(cls, key: BatchKey, names: str, text: str, until: int, position: int) -> "Batch":
-        """What was stored. Raises `ValueError` for that of another version."""
+        """Restore a batch. Raises `ValueError` for another version."""
         named = msgspec.json.decode(names, type=_BatchNames)
         rows = serialization.from_bytes(Rows, base64.b64decode(text), _ROWS)
         return cls(key, named.series, named.labels, named.episodes, rows, until, position, named.successions)
 
     def add(self, new: Mapping[int, NewSeries], tick_s: int, *, known_before: bool) -> None:
-        """Series that are seen for the first time; `known_before`: their fingerprints are those of their past."""
+        """Add new series. With `known_before` they start with their last evaluator version, else with none."""
         count = len(new)
         state = run_state.start(dispatch.blank_baseline(self.key.kind, tick_s, count))
         state.until[:] = self.processed_until
@@ -187,7 +187,7 @@ class Batch:
         self.labels += [[] for _ in new]
 
     def retain(self, remaining: Flags) -> None:
-        """Only these series go on."""
+        """Drop all other series."""
         places = np.flatnonzero(remaining)
         self.rows = serialization.take(self.rows, places)
         self.series = [self.series[place] for place in places]
@@ -196,38 +196,31 @@ class Batch:
         self.alarm_intervals = [one for one in self.alarm_intervals if one.series in ids]
         self.rollouts = [one for one in self.rollouts if one.series in ids]
 
-    def places_of(self, ids: Ids) -> Integers:
-        """Where these series stand, all of which are in the batch."""
-        order = np.argsort(self.rows.ids)
-        found: Integers = order[np.searchsorted(self.rows.ids, ids, sorter=order)]
-        return found
+    def match_versions(self, cells: WindowCells) -> tuple[WindowCells, Integers, Integers]:
+        """Return a tick's cells of their series' own evaluator versions, their positions, and the switched series.
 
-    def match_versions(self, cells: WindowCells) -> tuple[Flags, Integers]:
-        """Which cells of one tick are of their series' fingerprint; series that have turned to another one.
-
-        A series keeps its fingerprint until it has had records of others alone for `_SWITCH_TICKS` ticks with records.
+        A series switches after `_SWITCH_TICKS` ticks with records of other versions alone.
         """
-        rows, place = self.rows, self.places_of(cells["series"])
-        own = cells["fingerprint"] == rows.fingerprint[place]
-        seen, on_own_version = (np.zeros(len(rows.ids), bool) for _ in range(2))
-        seen[place], on_own_version[place[own]] = True, True
+        rows, place = self.rows, _find(self.rows.ids, cells["series"])
+        present, on_own_version = (np.zeros(len(rows.ids), bool) for _ in range(2))
+        present[place] = True
+        on_own_version[place[cells["fingerprint"] == rows.fingerprint[place]]] = True
         rows.away[on_own_version] = 0
-        rows.away[seen & ~on_own_version] += 1
-        switched = seen & ~on_own_version & ((rows.fingerprint == 0) | (rows.away >= _SWITCH_TICKS))
-        if not switched.any():
-            return own, np.empty(0, np.int64)
-        order = np.lexsort((cells["fingerprint"], cells["n"]))
-        moving = order[switched[place[order]]]
-        rows.fingerprint[place[moving]] = cells["fingerprint"][moving]  # of several the one with most records
-        rows.away[switched] = 0
-        return cells["fingerprint"] == rows.fingerprint[place], np.flatnonzero(switched)
+        rows.away[present & ~on_own_version] += 1
+        switched = present & ~on_own_version & ((rows.fingerprint == 0) | (rows.away >= _SWITCH_TICKS))
+        if switched.any():
+            order = np.lexsort((cells["fingerprint"], cells["n"]))
+            moving = order[switched[place[order]]]
+            rows.fingerprint[place[moving]] = cells["fingerprint"][moving]  # the last one wins: that with most records
+            rows.away[switched] = 0
+        return *rows.matching_version(cells), np.flatnonzero(switched)
 
     def reset(self, places: Integers, baseline: Baseline) -> None:
-        """Nothing is known any more of these series."""
+        """Start these series anew."""
         self.rows = replace(self.rows, state=dispatch.reset_rows(self.rows.state, places, baseline))
 
     def record_alarms(self, before: Flags, tick: int, tick_s: int, oldest: int) -> None:
-        """Keep when alarms began and ended; those that ended before `oldest` are forgotten."""
+        """Record the alarms that a tick opened and closed; drop those that ended before `oldest`."""
         alarms = self.rows.state.alarms
         began, ended = np.flatnonzero(alarms.on & ~before), np.flatnonzero(before & ~alarms.on)
         over = set(self.rows.ids[ended].tolist())
@@ -240,14 +233,21 @@ class Batch:
         self.alarm_intervals = remaining
 
 
+def _find(ids: Ids, wanted: Ids) -> Integers:
+    """Return the position of each wanted id; of an absent one some other's."""
+    order = np.argsort(ids)
+    found: Integers = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(order) - 1)]
+    return found
+
+
 def _encode(rows: object, version: int) -> str:
     return base64.b64encode(serialization.to_bytes(rows, version)).decode()
 
 
 class SeriesAlarm(NamedTuple):
-    """A series in alarm: its place in the batch, channel, direction (1 up, -1 down), since when (seconds since 1970).
+    """A series in alarm: position in the batch, channel, direction (1 up, -1 down), onset (seconds since 1970).
 
-    `expected` and `observed` are means over the `records` since then, of scores within 0..1; `log_e`: natural.
+    `expected` and `observed` are means over the `records` since the onset, with scores scaled to 0..1.
     """
 
     place: int
@@ -263,32 +263,35 @@ class SeriesAlarm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchSnapshot:
-    """A batch at the end of a look, and the baselines that judge it then."""
+    """A batch after a tick, and its baselines at that tick."""
 
     batch: Batch
     baseline: Baseline
 
     def subset(self, places: Integers) -> "BatchSnapshot":
-        """Some of its series as they are now, whatever becomes of them."""
-        batch, rows = self.batch, serialization.take(self.batch.rows, places)
-        series, labels = [batch.series[at] for at in places], [batch.labels[at] for at in places]
-        named = Batch(
-            batch.key, series, labels, [], rows, batch.processed_until, batch.windows_version, list(batch.rollouts)
+        """Copy some of its series as they are now."""
+        batch = replace(
+            self.batch,
+            series=[self.batch.series[at] for at in places],
+            labels=[self.batch.labels[at] for at in places],
+            alarm_intervals=[],
+            rows=serialization.take(self.batch.rows, places),
+            rollouts=list(self.batch.rollouts),
         )
-        return BatchSnapshot(named, serialization.take(self.baseline, places))
+        return BatchSnapshot(batch, serialization.take(self.baseline, places))
 
     @property
     def log_e(self) -> Floats:
-        """The evidence of each series [S]."""
+        """Log e-value of each series [S]."""
         return run_state.status(self.baseline, self.batch.rows.state).evidence
 
     def alarms(self) -> Iterator[SeriesAlarm]:
-        """Those that are on."""
+        """Return the alarms that are on."""
         state = self.batch.rows.state
         status = run_state.status(self.baseline, state)
-        for place in np.flatnonzero(status.alarm):
+        for place in np.flatnonzero(status.alarm).tolist():
             yield SeriesAlarm(
-                place=int(place),
+                place=place,
                 series=self.batch.series[place],
                 channel=int(status.channel[place]),
                 direction=int(status.direction[place]),

@@ -2,17 +2,16 @@
 
 Compared are shares of records above the usual 10th, 50th and 90th percentile, day by day: weekdays with weekdays,
 Saturdays and Sundays with such. The variation between days decides, not the number of records. t = (share - mean) /
-(s sqrt(1 + 1 / days)) with days - 1 degrees of freedom, the least p of three times three (Bonferroni); over all series
-Benjamini and Hochberg. It is drift where that is significant and the share moved by a tenth of the records at least.
+(s sqrt(1 + 1 / days)) with days - 1 degrees of freedom; the lowest p counts three times (Bonferroni), and over all
+series Benjamini and Hochberg. It is drift if that is significant and the share moved by a tenth of the records.
 
-Where a reference is pinned, percentiles and mean are those of its days, however many they are; s is of the days before,
-or of the reference's own days where there are too few of these."""
+If a reference is pinned, percentiles and mean are those of its days, however many they are; s is of the days before,
+or of the reference's own days if there are too few of these."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,26 +19,23 @@ import numpy as np
 from ragtide.drift import cursors
 from ragtide.drift.anomalies import queries
 from ragtide.drift.anomalies.batch import Batch, BatchSnapshot
-from ragtide.drift.anomalies.change_messages import Change, examples
-from ragtide.drift.anomalies.change_points import change_severity
-from ragtide.drift.anomalies.learner import matching_version
+from ragtide.drift.anomalies.change_messages import Change
+from ragtide.drift.anomalies.exclusions import MAX_EXCLUDED
 from ragtide.drift.anomalies.metrics import MonitoredMetric
 from ragtide.drift.anomalies.queries import BIN_OFFSET, TickRange, WindowCells
-from ragtide.drift.anomalies.references import BaselinePin, ReferenceOverrides
+from ragtide.drift.anomalies.references import BaselinePin, ReferenceOverrides, series_of
+from ragtide.drift.anomalies.reporter import AnomalyReporter
 from ragtide.drift.anomalies.scanner import ScanResult
 from ragtide.drift.detectors.arrays import Flags, Floats, Integers, level_values
-from ragtide.drift.detectors.outlier_hours import MAX_OUTLIERS
 from ragtide.drift.detectors.season import SATURDAY, SEASONAL_DAYS, weekday_of
-from ragtide.drift.leadership import Term
 from ragtide.drift.problems.kinds import Kind
 from ragtide.drift.problems.model import EventRow
-from ragtide.drift.problems.report import Clear, Details, Detection, ProblemKey, build_details, open_detections, report
+from ragtide.drift.problems.report import Clear, Detection, ProblemKey, open_detections, report
 from ragtide.drift.rules.model import Series
-from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
+from ragtide.drift.settings import DriftSettings, WindowSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.stats.means import benjamini_hochberg
 from ragtide.drift.text import number, percent
-from ragtide.drift.windows.segments import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
@@ -48,17 +44,15 @@ MIN_EFFECT = 0.1  # of the records
 _QUANTILES = np.array([0.1, 0.5, 0.9])
 _MIN_DAYS = 4  # of its kind: the weekends of two weeks
 _MIN_RECORDS = 100  # of a day
-_MIN_SPREAD = 1e-3  # of a share: days that are all alike are not told apart by a rounding
-_MIN_EXCLUDED_S = MIN_EFFECT * calendar.DAY_S  # of a day: a shorter one moves no share of it by as much as is told
-_MAX_EXCLUDED = 1 - MAX_OUTLIERS  # of the days: then it is how the series is
-_NEARLY_ALL = 0.9  # of a pinned time: in whole windows of a size
+_MIN_SPREAD = 1e-3  # of a share: else a rounding error would tell days apart that are all alike
+_MIN_EXCLUDED_S = MIN_EFFECT * calendar.DAY_S  # of a day: a shorter anomaly moves no share by a reportable effect
+_NEARLY_ALL = 0.9  # of a pinned reference, in whole windows of a size
 
 
 class DriftResult(NamedTuple):
-    """A series whose last day is unlike those of its kind before, or what was pinned: `share` of the records above the
-    bin `level`, `usual` before.
+    """A series' day against the days of its kind before, or a pinned reference: `share` of records above bin `level`.
 
-    `p_adjusted` is over all series of the run.
+    `usual`, `low` and `high` are the mean, lowest and highest share before. `p_adjusted` is over all series of the run.
     """
 
     series: Series
@@ -71,39 +65,48 @@ class DriftResult(NamedTuple):
     pinned: bool
     records: int
     p: float
-    p_adjusted: float
+    p_adjusted: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class DriftResults:
-    """Series whose last day is unlike the others, and those whose day is like them. Of all others nobody can tell."""
+    """Series whose day differs, and series whose day does not. All others could not be tested."""
 
     drifted: tuple[DriftResult, ...]
     stable: frozenset[Series]
 
 
 class _DayCounts(NamedTuple):
-    """The starts of days, and how many records of each [D, B] lie in some bins."""
+    """Starts of days [D], and each day's records by bin [D, B]."""
 
     at: Integers
     counts: Floats
 
-    def select(self, kept: Flags) -> "_DayCounts":
-        return _DayCounts(self.at[kept], self.counts[kept])
+    @classmethod
+    def of(cls, cells: WindowCells, bins: Integers) -> "_DayCounts":
+        """Count the records of days with enough of them."""
+        days, at = np.unique(cells["at"].astype(np.int64), return_inverse=True)
+        counts = np.zeros((len(days), len(bins)))
+        np.add.at(counts, (at, np.searchsorted(bins, cells["label"].astype(np.int64))), cells["n"])
+        return cls(days, counts).select(counts.sum(axis=1) >= _MIN_RECORDS)
+
+    def select(self, chosen: Flags) -> "_DayCounts":
+        return _DayCounts(self.at[chosen], self.counts[chosen])
 
     def same_kind(self, day: int) -> "_DayCounts":
-        """Those of the same kind."""
-        return self.select(_is_weekend(self.at) == _is_weekend(np.array([day])))
+        """Select weekdays or weekend days, whichever that day is."""
+        at, weekday = weekday_of(self.at // calendar.DAY_S), weekday_of(day // calendar.DAY_S)
+        return self.select((at >= SATURDAY) == (weekday >= SATURDAY))
 
     def above(self, levels: Integers) -> Floats:
-        """Of each day, the share of its records above these of the bins."""
+        """Return each day's share of records above these bins."""
         shares: Floats = 1 - self.counts.cumsum(axis=1)[:, levels] / self.counts.sum(axis=1)[:, None]
         return shares
 
 
 @dataclass(frozen=True, slots=True)
 class DailyDriftTest:
-    """Compares days, made of the largest windows that there are. `left_out` as in `Fitter`."""
+    """Compares days, made of the largest windows. `excluded_intervals` as in `BaselineLearner`."""
 
     database: Database
     excluded_intervals: Mapping[Series, Sequence[tuple[int, int]]]
@@ -112,50 +115,38 @@ class DailyDriftTest:
     settings: DriftSettings
 
     def compare(self, snapshots: Sequence[BatchSnapshot], day: int) -> DriftResults:
-        """How the day that began then, seconds since 1970, was."""
-        found = [
-            one
-            for some in snapshots
-            if some.batch.key.kind != "category"
-            for one in self._compare_batch(some.batch, day)
-        ]
-        corrected = benjamini_hochberg([one.p for one in found])
-        judged = [one._replace(p_adjusted=p) for one, p in zip(found, corrected, strict=True)]
-        unlike = tuple(one for one in judged if self._is_drifted(one))
-        return DriftResults(unlike, frozenset(one.series for one in judged) - {one.series for one in unlike})
+        """Compare the day that starts then (seconds since 1970), for all series of numbers."""
+        batches = [one.batch for one in snapshots if one.batch.key.kind != "category"]
+        found = [one for batch in batches for one in self._compare_batch(batch, day)]
+        adjusted = benjamini_hochberg([one.p for one in found])
+        tested = [one._replace(p_adjusted=p) for one, p in zip(found, adjusted, strict=True)]
+        drifted = tuple(one for one in tested if self._is_drifted(one))
+        return DriftResults(drifted, frozenset(one.series for one in tested) - {one.series for one in drifted})
 
     def _is_drifted(self, one: DriftResult) -> bool:
-        least = MIN_EFFECT * self.settings.of(one.series.app).margin
-        return one.p_adjusted <= ALPHA and abs(one.share - one.usual) >= least
+        min_effect = MIN_EFFECT * self.settings.of(one.series.app).margin
+        return one.p_adjusted <= ALPHA and abs(one.share - one.usual) >= min_effect
 
     def _compare_batch(self, batch: Batch, day: int) -> Iterator[DriftResult]:
-        """Each series that can be compared."""
-        first = day - self.settings.history_days * calendar.DAY_S
-        live = self._daily_cells(
-            batch, TickRange(self.windows.all_sizes_s[-1], calendar.DAY_S, first, day + calendar.DAY_S)
-        )
-        pinned = self._pinned_cells(batch)
-        for at, series in enumerate(batch.series):
-            id_ = int(batch.rows.ids[at])
-            bad = [(one.since, one.until or day) for one in batch.alarm_intervals if one.series == id_]
-            bad += self.excluded_intervals.get(series, ())
-            pin, cells = pinned.get(at, (None, live[at][:0]))
-            seasonal = pin is not None and _is_seasonal(pin)
-            found = _compare_series(series, live[at], day, cells, seasonal, (bad, int(batch.rows.basis[at])))
-            if found is not None:
-                yield found
-
-    def _pinned_cells(self, batch: Batch) -> dict[int, tuple[BaselinePin, WindowCells]]:
-        """Of the series for which a pin holds, by their place, what it has of them."""
-        found: dict[int, tuple[BaselinePin, WindowCells]] = {}
-        for pin in {pin for series in batch.series if (pin := self.overrides.pin_of(series)) is not None}:
+        first, end = day - self.settings.history_days * calendar.DAY_S, day + calendar.DAY_S
+        live = self._daily_cells(batch, TickRange(self.windows.all_sizes_s[-1], calendar.DAY_S, first, end))
+        pinned: dict[int, tuple[WindowCells, bool]] = {}
+        for pin, places in self.overrides.places_by_pin(batch.series).items():
             cells = self._daily_cells(batch, self._tick_range(pin))
-            places = [at for at, series in enumerate(batch.series) if self.overrides.pin_of(series) == pin]
-            found |= {at: (pin, cells[at]) for at in places}
-        return found
+            pinned |= {place: (cells[place], _is_seasonal(pin)) for place in places.tolist()}
+        for place, series in enumerate(batch.series):
+            reference_cells, seasonal = pinned.get(place, (live[place][:0], False))
+            bins = np.unique(np.concatenate([live[place]["label"], reference_cells["label"]]).astype(np.int64))
+            days, reference = (_DayCounts.of(some, bins) for some in (live[place], reference_cells))
+            before, id_ = days.select(days.at < day).same_kind(day), int(batch.rows.ids[place])
+            anomalies = [(one.since, one.until or day) for one in batch.alarm_intervals if one.series == id_]
+            anomalies += self.excluded_intervals.get(series, ())
+            before = before.select(_included(before.at, anomalies, int(batch.rows.basis[place])))
+            reference = reference.same_kind(day) if seasonal else reference
+            yield from _compare_day(series, bins, days.select(days.at == day), before, reference)
 
     def _tick_range(self, pin: BaselinePin) -> TickRange:
-        """In the largest windows that make nearly all of the pinned time: they are kept for longest."""
+        """Return the largest windows that make up nearly all of the reference: they are stored for longest."""
         since, until = pin.since.timestamp(), pin.until.timestamp()
         for size_s in reversed(self.windows.all_sizes_s):
             first, end = calendar.ceil(int(since), size_s), calendar.floor(until, size_s)
@@ -163,49 +154,33 @@ class DailyDriftTest:
                 break
         return TickRange(size_s, calendar.DAY_S, first, end, pin.run_id)
 
-    def _daily_cells(self, batch: Batch, span: TickRange) -> list[WindowCells]:
-        """Histograms by day of each of the batch's series, of their own fingerprints."""
-        cells, place = matching_version(
-            queries.daily_bins(self.database, batch.series, batch.rows.ids, span), batch.rows
-        )
+    def _daily_cells(self, batch: Batch, ticks: TickRange) -> list[WindowCells]:
+        """Read the daily histograms of each series of the batch, of its own evaluator version."""
+        found = queries.histograms(self.database, batch.series, batch.rows.ids, ticks)
+        cells, place = batch.rows.matching_version(found)
         order = np.argsort(place, kind="stable")
-        borders = np.searchsorted(place[order], np.arange(len(batch.series) + 1))
-        return [cells[order[first:last]] for first, last in pairwise(borders)]
+        return np.split(cells[order], np.searchsorted(place[order], np.arange(1, len(batch.series))))
 
 
 def _is_seasonal(pin: BaselinePin) -> bool:
-    """Whether what is pinned has weekdays and weekends as they come."""
+    """Whether a reference has weekdays and weekends as they come."""
     return pin.run_id == LIVE and (pin.until - pin.since).days >= SEASONAL_DAYS
 
 
-def _is_weekend(days: Integers) -> Flags:
-    return weekday_of(days // calendar.DAY_S) >= SATURDAY
-
-
-def _compare_series(
-    series: Series,
-    live: WindowCells,
-    day: int,
-    pinned: WindowCells,
-    seasonal: bool,
-    trouble: tuple[Sequence[tuple[int, int]], int],
-) -> DriftResult | None:
-    """`pinned` may be empty; `trouble`: when there was some, and since when history counts."""
-    bins = np.unique(np.concatenate([live["label"], pinned["label"]]).astype(np.int64))
-    days = _day_counts(live, bins)
-    today, before = days.select(days.at == day), days.select(days.at < day).same_kind(day)
-    before = before.select(_included(before.at, *trouble))
-    reference = _day_counts(pinned, bins).same_kind(day) if seasonal else _day_counts(pinned, bins)
+def _compare_day(
+    series: Series, bins: Integers, today: _DayCounts, before: _DayCounts, reference: _DayCounts
+) -> Iterator[DriftResult]:
+    """Compare today with the reference, or with the days before if that is empty; nothing if days are too few."""
     usual = reference if len(reference.at) else before
     varied = before if len(before.at) >= _MIN_DAYS else reference
     if not len(today.at) or len(varied.at) < _MIN_DAYS:
-        return None
-    in_all = usual.counts.sum(axis=0).cumsum()
-    levels = np.searchsorted(in_all, _QUANTILES * in_all[-1])
+        return
+    cumulative = usual.counts.sum(axis=0).cumsum()
+    levels = np.searchsorted(cumulative, _QUANTILES * cumulative[-1])
     (share,), expected = today.above(levels), usual.above(levels)
     p = _p_values(share, expected, varied.above(levels))
     worst = int(p.argmin())
-    return DriftResult(
+    yield DriftResult(
         series=series,
         level=int(bins[levels[worst]]) - BIN_OFFSET,
         share=float(share[worst]),
@@ -216,35 +191,25 @@ def _compare_series(
         pinned=usual is reference,
         records=round(float(today.counts.sum())),
         p=min(1.0, float(p[worst]) * len(_QUANTILES)),
-        p_adjusted=math.nan,
     )
 
 
-def _day_counts(cells: WindowCells, bins: Integers) -> _DayCounts:
-    """Those with enough records."""
-    days, at = np.unique(cells["at"].astype(np.int64), return_inverse=True)
-    counts = np.zeros((len(days), len(bins)))
-    np.add.at(counts, (at, np.searchsorted(bins, cells["label"].astype(np.int64))), cells["n"])
-    return _DayCounts(days, counts).select(counts.sum(axis=1) >= _MIN_RECORDS)
+def _included(days: Integers, anomalies: Sequence[tuple[int, int]], since: int) -> Flags:
+    """Flag the days since an accepted change without long anomalies.
 
-
-def _included(days: Integers, bad: Sequence[tuple[int, int]], since: int) -> Flags:
-    """Neither before a change that was accepted nor in trouble for as long as matters.
-
-    Trouble on nearly all days since then is how the series is: nobody could tell of it otherwise.
+    Anomalies on nearly all of these days are how the series is: it could never be tested otherwise.
     """
-    ours = days >= since
-    excluded_s, told = np.zeros(len(days)), 0
-    for begin, end in sorted(one for one in bad if one[0] > since):  # what was accepted is an example again
-        begin, told = max(begin, told), max(end, told)  # several may tell of the same hours
+    history = days >= since
+    excluded_s, counted = np.zeros(len(days)), 0
+    for begin, end in sorted(one for one in anomalies if one[0] > since):  # an accepted one counts as normal
+        begin, counted = max(begin, counted), max(end, counted)  # several may cover the same hours
         excluded_s += np.maximum(np.minimum(days + calendar.DAY_S, end) - np.maximum(days, begin), 0)
-    excluded = ours & (excluded_s > _MIN_EXCLUDED_S)
-    stands = excluded.sum() > _MAX_EXCLUDED * ours.sum()
-    return ours if stands else ours & ~excluded
+    excluded = history & (excluded_s > _MIN_EXCLUDED_S)
+    return history if excluded.sum() > MAX_EXCLUDED * history.sum() else history & ~excluded
 
 
 def _p_values(share: Floats, expected: Floats, varied: Floats) -> Floats:
-    """Two-sided, of a day's shares [levels] among `expected` [days, levels], if days differ as in `varied`."""
+    """Return two-sided p-values of shares [levels] among `expected` [days, levels], if days differ as in `varied`."""
     from scipy.special import stdtr
 
     spread = np.maximum(varied.std(axis=0, ddof=1), _MIN_SPREAD)
@@ -259,19 +224,13 @@ _RULE = "daily"
 
 
 @dataclass(frozen=True, slots=True)
-class DailyDriftReporter:
-    """Tells for one leader's term. `lateness_s`: until a day's windows change no more (to speak of)."""
+class DailyDriftReporter(AnomalyReporter):
+    """Reports days that differ as kind `drift`."""
 
-    database: Database
     test: DailyDriftTest
-    rules: RuleSettings
-    monitored: Mapping[str, MonitoredMetric]
-    segments: SegmentValues
-    term: Term
-    lateness_s: int
 
     def report(self, scan: ScanResult, now: datetime) -> list[EventRow]:
-        """The events that follow from the last whole day, once a day; stored when this returns."""
+        """Store and return the events that follow from the last complete day, once a day."""
         day = self.last_complete_day(scan)
         if day <= cursors.load(self.database, _CURSOR):
             return []
@@ -282,75 +241,57 @@ class DailyDriftReporter:
             for key in open_detections(self.database, KIND)
             if key not in drifted and self.is_clear(key, scan, found)
         ]
-        detections = [self.detection(key, one, day) for key, one in drifted.items()]
+        detections = [self.detection(one, day) for one in drifted.values()]
         events = report(self.database, [*detections, *clears], self.rules, self.term, now)
         cursors.save(self.database, _CURSOR, day)
         return events
 
     def last_complete_day(self, scan: ScanResult) -> int:
-        """The start of the last whole day of everything that was looked at; before 1970 where nothing was."""
-        closed = min((one.batch.processed_until for one in scan.snapshots), default=0) - self.lateness_s
+        """Return the start of the last day that all scanned series have completed; before 1970 without any."""
+        lateness_s = calendar.checkpoint_interval(self.test.windows.allowed_lateness_s)
+        closed = min((one.batch.processed_until for one in scan.snapshots), default=0) - lateness_s
         return calendar.floor(closed, calendar.DAY_S) - calendar.DAY_S
 
     def drifted_by_key(self, found: DriftResults) -> dict[ProblemKey, DriftResult]:
-        """Where a day is told that is unlike the others: what users ask is watched window by window, labels and all."""
-        return {
-            ProblemKey(aspect="level", **one.series._asdict()): one
-            for one in found.drifted
-            if self.monitored[one.series.metric].aspect == "level"
-        }
-
-    def detection(self, key: ProblemKey, one: DriftResult, day: int) -> Detection:
-        """What is said of that day."""
-        details = self._details(key, self.monitored[one.series.metric], one, day)
-        return Detection(key, details, calendar.utc(day), calendar.utc(day + calendar.DAY_S))
+        """Select drifted series to report. Inputs are left to detectors, which test every window, labels too."""
+        keys = ((self.key_of(one.series), one) for one in found.drifted)
+        return {key: one for key, one in keys if key.aspect == "level"}
 
     def is_clear(self, key: ProblemKey, scan: ScanResult, found: DriftResults) -> bool:
-        """Whether its day is like the others again, or nobody watches it any more; not where nobody can tell."""
-        series = Series(*(getattr(key, name) for name in Series._fields))
+        """Whether the series' day is stable again, or the series is no longer monitored; not if the test cannot say."""
+        series = series_of(key)
         if series in found.stable or key.metric not in self.monitored:
             return True
         lane = self.monitored[key.metric].lane
-        mine = [one for one in scan.snapshots if one.batch.key.lane == lane]
-        return bool(mine) and all(series not in one.batch.series for one in mine)
+        own = [one for one in scan.snapshots if one.batch.key.lane == lane]
+        return bool(own) and all(series not in one.batch.series for one in own)
 
-    def _details(self, key: ProblemKey, metric: MonitoredMetric, one: DriftResult, day: int) -> Details:
-        found, span = _change(metric, one), (calendar.utc(day), calendar.utc(day + calendar.DAY_S))
-        return build_details(
-            KIND,
-            key,
-            metric.ref,
-            _describe(metric, one, found, span[0]),
-            {
-                "level": found.line,
-                "value": one.share,
-                "baseline": one.usual,
-                "usual_low": one.low,
-                "usual_high": one.high,
-                "days": one.days,
-                "effect_size": one.share - one.usual,
-                "p_value": one.p,
-                "p_adjusted": one.p_adjusted,
-                "sample_size": one.records,
-            },
-            self.rules,
-            severity=change_severity(self.database, self.rules, one.series, one.records, found, span),
-            examples=examples(self.database, metric, one.series, found, self.segments, *span),
-            rule_id=_RULE,
-        )
+    def detection(self, one: DriftResult, day: int) -> Detection:
+        """Build the detection of a day that differs."""
+        metric, change = self.monitored[one.series.metric], _change(self.monitored[one.series.metric], one)
+        interval = calendar.utc(day), calendar.utc(day + calendar.DAY_S)
+        attributes = {
+            "level": change.line,
+            "usual_low": one.low,
+            "usual_high": one.high,
+            "days": one.days,
+            "p_value": one.p,
+            "p_adjusted": one.p_adjusted,
+        }
+        message = _describe(metric, one, change, interval[0])
+        return self.build(KIND, one.series, change, one.records, interval, message, attributes, _RULE)
 
 
-def _change(watch: MonitoredMetric, one: DriftResult) -> Change:
-    assert watch.ref is not None
-    metric, scale, up = watch.ref.metric, watch.ref.scale, one.share > one.usual
+def _change(metric: MonitoredMetric, one: DriftResult) -> Change:
+    assert metric.ref is not None
+    scale, up = metric.ref.scale, one.share > one.usual
     edge = min(one.level + (metric.better == "higher"), 100)
     return Change(
-        what=f"the distribution of {watch.name}",
+        what=f"the distribution of {metric.name}",
         baseline=one.usual,
         value=one.share,
         effect_size=one.share - one.usual,
         total_variation=abs(one.share - one.usual),
-        margin=0.0,
         channel="distribution",
         examples_order="high" if up else "low",
         line=scale.edge(edge) if scale.bounded else float(level_values(np.array(one.level))),
@@ -358,15 +299,13 @@ def _change(watch: MonitoredMetric, one: DriftResult) -> Change:
     )
 
 
-def _describe(metric: MonitoredMetric, one: DriftResult, found: Change, day: datetime) -> str:
-    assert metric.ref is not None
-    unit = metric.ref.metric.unit or ""
-    kind = "weekend days" if day.weekday() >= SATURDAY else "weekdays"
-    before = "what was pinned" if one.pinned else f"that of the {one.days} {kind} before"
-    usual = f"{percent(one.usual)} were in what was pinned"
-    if not one.pinned:
-        usual = f"{percent(one.usual)} are usual ({percent(one.low)} to {percent(one.high)})"
+def _describe(metric: MonitoredMetric, one: DriftResult, change: Change, day: datetime) -> str:
+    if one.pinned:
+        usual = f"{percent(one.usual)} in the pinned reference"
+    else:
+        kind = "weekend days" if day.weekday() >= SATURDAY else "weekdays"
+        usual = f"{percent(one.usual)} ({percent(one.low)} to {percent(one.high)}) on the {one.days} {kind} before"
     return (
-        f"{one.series.label}: {found.what} on {day:%Y-%m-%d} was unlike {before}: "
-        f"{percent(one.share)} of the traces were above {number(found.line, unit)}, {usual}; on {one.records:,} traces."
+        f"{one.series.label}: {change.what} changed on {day:%Y-%m-%d}. {percent(one.share)} of {one.records:,} traces "
+        f"were above {number(change.line, metric.unit)}, against {usual}."
     )

@@ -1,4 +1,4 @@
-"""Which metrics are watched for changes, and which detector fits them."""
+"""Which metrics are monitored for changes, and with which kind of detector."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from ragtide.evaluators.spec import Evaluator, Lane
 SignalKind = Literal["score", "rate", "positive", "category"]
 _OPERATIONS, _INPUTS = "operations", "inputs"
 _BOOLEAN_METRICS = frozenset({"operations.error", "operations.empty_answer", "operations.empty_contexts"})
-_QUESTION_METRICS = frozenset(
-    {"question_words", "contexts", "context_words", "question_language"}
-)  # the others are of answers
-_LABELS = ("question_language", "answer_language")
+_QUESTION_METRICS = frozenset(  # all other metrics of inputs are about answers
+    {"inputs.question_words", "inputs.contexts", "inputs.context_words", "inputs.question_language"}
+)
+_LABELS = ("inputs.question_language", "inputs.answer_language")
 
 
 @dataclass(frozen=True, slots=True)
 class MonitoredMetric:
-    """One metric or category, under its name `evaluator.metric`, and the detector's kind; `metric` None: labels."""
+    """A metric under its name `evaluator.metric`, with its detector's kind. `ref` is None for labels."""
 
     name: str
     kind: SignalKind
@@ -29,31 +29,40 @@ class MonitoredMetric:
 
     @property
     def aspect(self) -> Aspect:
-        """`inputs` where it is of what users ask and what was retrieved for it."""
-        asked = self.evaluator.id == _INPUTS and self.name.partition(".")[2] in _QUESTION_METRICS
-        return "inputs" if asked else "level"
+        """`inputs` for metrics of questions and retrieved contexts, else `level`."""
+        return "inputs" if self.name in _QUESTION_METRICS else "level"
+
+    @property
+    def better(self) -> str | None:
+        """`higher` or `lower`; None for labels."""
+        return None if self.ref is None else self.ref.metric.better
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values; empty without one."""
+        return "" if self.ref is None else self.ref.metric.unit or ""
 
     @property
     def low(self) -> float:
-        """The least value of a score."""
+        """Lowest value of a score; 0 for shares."""
         return self.ref.metric.low if self.ref is not None and self.kind == "score" else 0.0
 
     @property
-    def span(self) -> float:
-        """What a score's range spans; 1 of shares."""
+    def width(self) -> float:
+        """Width of a score's range; 1 for shares."""
         return self.ref.metric.high - self.low if self.ref is not None and self.kind == "score" else 1.0
 
 
 def monitored_metrics(evaluators: Iterable[Evaluator], ignored: Iterable[str] = ()) -> dict[str, MonitoredMetric]:
-    """Primary metrics, latency and cost, and what users ask; by name. Numbers that are no mean of records are none."""
+    """Select primary metrics, latency, cost and inputs, by name. Metrics that are no mean over records are left out."""
     found = [metric for evaluator in evaluators for metric in _monitored(evaluator)]
     return {metric.name: metric for metric in found if metric.name not in set(ignored)}
 
 
-def group_by_lane(ref: Mapping[str, MonitoredMetric]) -> dict[tuple[SignalKind, Lane], list[str]]:
-    """Names by kind and lane."""
+def group_by_lane(monitored: Mapping[str, MonitoredMetric]) -> dict[tuple[SignalKind, Lane], list[str]]:
+    """Group names by kind and lane, in order."""
     found: dict[tuple[SignalKind, Lane], list[str]] = {}
-    for metric in ref.values():
+    for metric in monitored.values():
         found.setdefault((metric.kind, metric.lane), []).append(metric.name)
     return {group: sorted(names) for group, names in sorted(found.items())}
 
@@ -66,11 +75,11 @@ def _monitored(evaluator: Evaluator) -> Iterable[MonitoredMetric]:
             yield MonitoredMetric(ref.name, _signal_kind(ref), evaluator.lane, evaluator, ref)
     if evaluator.id == _INPUTS:
         for label in _LABELS:
-            yield MonitoredMetric(f"{_INPUTS}.{label}", "category", evaluator.lane, evaluator, None)
+            yield MonitoredMetric(label, "category", evaluator.lane, evaluator, None)
 
 
 def _signal_kind(ref: MetricRef) -> SignalKind:
-    """A share of records beyond the threshold, where that is how the metric is judged; else by its range."""
+    """`rate` if the metric's rule judges the share of records beyond a threshold, else by the metric's range."""
     if not ref.metric.bounded:
         return "positive"
     shares = ref.evaluator.rule_of(ref.metric) in ("share", "any") or ref.name in _BOOLEAN_METRICS

@@ -1,4 +1,4 @@
-"""What people pin and unpin. Each word is kept, with who and why; of an app and metric the last one holds."""
+"""Pin and unpin references of baselines. Every action is stored with actor and reason; the last one counts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from ragtide.drift.anomalies import queries, state_store
+import numpy as np
+
+from ragtide.drift.anomalies import queries
 from ragtide.drift.anomalies.learner import BaselineLearner
 from ragtide.drift.anomalies.metrics import MonitoredMetric
 from ragtide.drift.anomalies.references import BaselinePin, ReferenceOverrides, load_pins
-from ragtide.drift.detectors import serialization
+from ragtide.drift.anomalies.state_store import ClickHouseStateStore
 from ragtide.drift.detectors.baseline import WarmUp
-from ragtide.drift.stats import calendar
+from ragtide.drift.settings import DriftSettings, WindowSettings
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
@@ -26,7 +28,7 @@ SHORTFALLS = {
 
 
 class _Row(NamedTuple):
-    """A row of `baseline_pins`; `said_at` is `at` once more, in the table's key."""
+    """A row of `baseline_pins`; `said_at` repeats `at` in the table's key."""
 
     app: str
     metric: str
@@ -42,36 +44,43 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PinCoverage:
-    """Of how many watched series a pin is the reference, and what it has of others, with of how many of them."""
+    """How many monitored series a pin is the reference of, and how many others by what it lacks for them."""
 
     used_by: int
     others: Mapping[str, int]
 
+    @classmethod
+    def of(cls, shortfalls: Counter[str]) -> "PinCoverage":
+        """From the number of series by shortfall; '' is none."""
+        others = {what: count for what, count in shortfalls.most_common() if what}
+        return cls(shortfalls[""], others)
+
     @property
     def series(self) -> int:
-        """All of them."""
+        """All monitored series of the pin."""
         return self.used_by + sum(self.others.values())
 
     @property
     def shortfall(self) -> str:
-        """What the reference has of the others."""
+        """Shortfalls in words."""
         return ", ".join(f"{what} of {count}" for what, count in self.others.items())
 
 
 def pin(
     database: Database,
     monitored: Mapping[str, MonitoredMetric],
-    base_s: int,
-    history_days: int,
+    windows: WindowSettings,
+    settings: DriftSettings,
     new: Sequence[BaselinePin],
 ) -> list[PinCoverage]:
-    """They hold from the next look on; how far each reaches. Series beyond that are judged by their history.
+    """Pin references from the next scan on, and return how many series each covers.
 
-    Raises `ConfigError`, and pins nothing, where one has no windows or is enough for no series that is watched.
+    Raises `ConfigError`, and pins nothing, if one has no windows or covers no monitored series.
     """
     for one in new:
         _validate(database, monitored, one)
-    found = _coverages(database, monitored, base_s, history_days, new)
+    overrides = ReferenceOverrides({**load_pins(database), **{(one.app, one.metric): one for one in new}}, {})
+    found = _coverages(BaselineLearner(database, monitored, overrides, {}, windows, settings), new)
     for one, reach in zip(new, found, strict=True):
         if reach.series and not reach.used_by:
             raise ConfigError(
@@ -85,7 +94,7 @@ def pin(
 def unpin(
     database: Database, app: str, metrics: Sequence[str], actor: str, why: str, at: datetime
 ) -> list[BaselinePin]:
-    """These pins hold no more; raises `ConfigError` where one is none, and names those that are."""
+    """Remove pins. Raises `ConfigError`, which names the pins in force, if one of them is not."""
     overrides = load_pins(database)
     if absent := [metric for metric in metrics if (app, metric) not in overrides]:
         known = ", ".join(metric or "all metrics" for of_app, metric in overrides if of_app == app) or "nothing"
@@ -96,17 +105,17 @@ def unpin(
 
 
 def pin_history(database: Database, app: str) -> list[BaselinePin]:
-    """All that people ever pinned of an app ('': of every one), and took out, the last word first."""
+    """Return all pins of an app ('': of every app) and their removals, newest first."""
     rows = database.rows(
         f"SELECT {', '.join(BaselinePin._fields)} FROM baseline_pins FINAL "
         "WHERE {app:String} = '' OR app = {app:String} ORDER BY at DESC, app, metric",
         {"app": app},
     )
-    return [BaselinePin(*(row[name] for name in BaselinePin._fields)) for row in rows]
+    return [BaselinePin(**row) for row in rows]
 
 
 def replay_interval(database: Database, run_id: str, app: str) -> tuple[datetime, datetime]:
-    """From when to when a replay has windows of an app; raises `ConfigError` where it has none."""
+    """Return since and until when a replay has windows of an app. Raises `ConfigError` if it has none."""
     rows = database.rows(
         "SELECT min(start) AS since, max(start) + 86400 AS until, count() AS n FROM windows "
         "WHERE run_id = {run:String} AND app = {app:String}",
@@ -131,39 +140,29 @@ def _validate(database: Database, monitored: Mapping[str, MonitoredMetric], one:
         raise ConfigError(f"{describe_pin(one)} has no closed window of {what} of {one.app}")
 
 
-def _coverages(
-    database: Database,
-    monitored: Mapping[str, MonitoredMetric],
-    base_s: int,
-    history_days: int,
-    new: Sequence[BaselinePin],
-) -> list[PinCoverage]:
-    """As the next look will find it, by its own code."""
-    overrides = ReferenceOverrides({**load_pins(database), **{(one.app, one.metric): one for one in new}}, {})
-    learner = BaselineLearner(
-        database, monitored, overrides, {}, base_s, history_s=history_days * calendar.DAY_S, lateness_s=calendar.HOUR_S
-    )
+def _coverages(learner: BaselineLearner, new: Sequence[BaselinePin]) -> list[PinCoverage]:
+    """Learn from the pins as the next scan will."""
     found: dict[BaselinePin, Counter[str]] = {one: Counter() for one in new}
-    for batch in state_store.load_batches(database, monitored):
-        if batch.key.is_rollout:
-            continue
-        for one, places in learner.series_by_pin(batch).items():
-            if one not in found:
+    for batch in ClickHouseStateStore(learner.database).load_batches(learner.monitored):
+        for one, places in learner.overrides.places_by_pin(batch.series).items():
+            if batch.key.is_rollout or one not in found:
                 continue
-            warming = learner.learn_from_pin(batch, places, one, batch.processed_until).warming.tolist()
-            present = set(queries.series_ids(database, learner.tick_range(one), monitored).tolist())
-            for id_, number in zip(serialization.take(batch.rows, places).ids.tolist(), warming, strict=True):
-                is_there = number == WarmUp.NO_RECORDS and id_ in present
-                found[one][_OTHER_VERSION if is_there else SHORTFALLS.get(WarmUp(number), "")] += 1
-    return [PinCoverage(counts.pop("", 0), dict(counts.most_common())) for counts in found.values()]
+            warming = learner.learn_from_pin(batch, places, one, batch.processed_until).warming
+            present = queries.series_ids(learner.database, learner.tick_range(one), learner.monitored)
+            other_version = (warming == WarmUp.NO_RECORDS) & np.isin(batch.rows.ids[places], present)
+            found[one].update(
+                _OTHER_VERSION if other else SHORTFALLS.get(WarmUp(number), "")
+                for number, other in zip(warming.tolist(), other_version.tolist(), strict=True)
+            )
+    return [PinCoverage.of(counts) for counts in found.values()]
 
 
 def save_pins(database: Database, pins: Sequence[BaselinePin]) -> None:
-    """Kept, each beside those of before, when this returns."""
+    """Store pins beside earlier ones."""
     database.insert("baseline_pins", [_Row(*one, one.at) for one in pins])
 
 
 def describe_pin(one: BaselinePin) -> str:
-    """What is pinned."""
+    """Name the reference in a message."""
     since, until = (f"{at:%Y-%m-%d %H:%M}" for at in (one.since, one.until))
     return f"{one.run_id} from {since} to {until} UTC"

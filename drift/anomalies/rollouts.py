@@ -1,9 +1,8 @@
-"""Models that came after or beside another one: their series are judged by the other one's days as well, for a week.
+"""Rollouts: compare the series of a new model for a week with the baseline of the model before or beside it.
 
-A newcomer's own baseline warms up, and then takes what the newcomer does for usual, also where that is worse than what
-was there before. So it is watched a second time, by the baseline that the model before had when the newcomer came: the
-same season, margin and noise, the same detector, and so the same run length to a false alarm where the newcomer does as
-the one before did. What is better is no trouble: only a worsening is evidence.
+The new model's own baseline warms up first, and then takes its level as normal, even if that is worse than before. So
+it is monitored a second time against a copy of the other model's baseline: same season, tolerance, noise and detector,
+hence the same run length to a false alarm if both models behave alike. Only a worsening is evidence.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ragtide.drift.anomalies import queries
-from ragtide.drift.anomalies.batch import MOST_SERIES, Batch, BatchKey, BatchSnapshot, Fitted, RolloutPair
+from ragtide.drift.anomalies.batch import MAX_SERIES, Batch, BatchKey, BatchSnapshot, Fitted, RolloutPair
+from ragtide.drift.anomalies.learner import BaselineLearner
 from ragtide.drift.anomalies.metrics import MonitoredMetric
 from ragtide.drift.anomalies.queries import NewSeries, TickRange, WindowCells
 from ragtide.drift.anomalies.references import FROM_HISTORY
@@ -22,40 +22,27 @@ from ragtide.drift.detectors import scores, serialization
 from ragtide.drift.detectors.baseline import Baseline, WarmUp
 from ragtide.drift.rules.model import Series
 from ragtide.drift.stats import calendar
-from ragtide.sinks.clickhouse.database import Database
 
 COMPARED_S = 7 * calendar.DAY_S
-_MIN_HISTORY_S = calendar.DAY_S  # for so long the other model has to be known when the newcomer comes
+_MIN_HISTORY_S = calendar.DAY_S  # of the other model, before the new one starts
 _TOO_YOUNG = (WarmUp.NO_RECORDS, WarmUp.LESS_THAN_A_DAY)
-_ALWAYS = 0  # of baselines: they are learned once
-_NEVER_EXCEEDED = 50.0  # as a margin: no mean of scores within 0..1 and no log odds go so far
+_ALWAYS = 0  # effective from: these baselines are copied once
+_NEVER_EXCEEDED = 50.0  # as a margin: means of scores in 0..1 and log odds stay below
 
 
 class _SeriesRow(NamedTuple):
-    """A series of its own batch."""
+    """A series of a batch with a baseline of its own."""
 
     snapshot: BatchSnapshot
     place: int
-
-    @property
-    def series(self) -> Series:
-        return self.snapshot.batch.series[self.place]
-
-    @property
-    def id(self) -> int:
-        return int(self.snapshot.batch.rows.ids[self.place])
-
-    @property
-    def fingerprint(self) -> int:
-        return int(self.snapshot.batch.rows.fingerprint[self.place])
-
-    @property
-    def warming(self) -> int:
-        return int(self.snapshot.baseline.warming[self.place])
+    series: Series
+    id: int
+    fingerprint: int
+    warming: int
 
 
 class _Candidate(NamedTuple):
-    """A newcomer that came at `since`, and the series of the model that it is compared with."""
+    """A new series, since when it has records, and the series of the model that it is compared with."""
 
     new: _SeriesRow
     previous: _SeriesRow
@@ -64,20 +51,16 @@ class _Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RolloutMonitor:
-    """Keeps the batches of successors. `accepted_changes`: series that people accepted."""
+    """Maintains the batches of rollouts."""
 
-    database: Database
-    monitored: Mapping[str, MonitoredMetric]
-    accepted_changes: Collection[Series]
-    base_s: int
-    history_s: int
+    learner: BaselineLearner
     store: StateStore
 
     def drop_finished(self, batch: Batch) -> bool:
-        """Series whose comparison is over are in the batch no more; whether there was one."""
+        """Drop series whose comparison is over or was accepted; return whether there was one."""
         since = {one.series: one.since for one in batch.rollouts}
         lasts = [
-            id_ in since and batch.processed_until - since[id_] < COMPARED_S and series not in self.accepted_changes
+            id_ in since and batch.processed_until - since[id_] < COMPARED_S and not self._is_accepted(series)
             for id_, series in zip(batch.rows.ids.tolist(), batch.series, strict=True)
         ]
         batch.retain(np.array(lasts, bool))
@@ -90,33 +73,33 @@ class RolloutMonitor:
         first_seen: Collection[BatchKey],
         taken: set[BatchKey],
     ) -> list[Batch]:
-        """The batches of successors, and those of newcomers, whose baselines are stored when this returns.
+        """Return the batches of rollouts with those that are new, and store the baselines of these.
 
-        Newcomers are series that are too young for baselines of their own; of the batches `first_seen` all can be.
+        New are series that are too young for a baseline of their own; in a batch of `first_seen`, any.
         """
         found = list(batches)
         known = {id_ for batch in batches for id_ in batch.rows.ids.tolist()}
         groups: dict[tuple[str, str], list[BatchSnapshot]] = {}
         for one in snapshots:
             groups.setdefault(one.batch.key[:2], []).append(one)
-        for some in groups.values():
-            pairs = list(self._candidates(some, first_seen, known))
-            for first in range(0, len(pairs), MOST_SERIES):
-                batch = self._add_to_batch(pairs[first : first + MOST_SERIES], found, taken)
+        for group in groups.values():
+            candidates = list(self._candidates(group, first_seen, known))
+            for first in range(0, len(candidates), MAX_SERIES):
+                batch = self._add_to_batch(candidates[first : first + MAX_SERIES], found, taken)
                 taken.add(batch.key)
                 found += [] if batch in found else [batch]
         return found
 
+    def _is_accepted(self, series: Series) -> bool:
+        return series in self.learner.overrides.accepted_changes
+
     def _candidates(
         self, snapshots: Sequence[BatchSnapshot], first_seen: Collection[BatchKey], known: Collection[int]
     ) -> Iterator[_Candidate]:
-        """Newcomers of one kind and lane whom a model was there before with a baseline, under the same fingerprint.
-
-        Of several models the one with most records counts.
-        """
-        wanted = list(self._possible_candidates(snapshots, first_seen, known))
-        days = self._record_days([row for new, others in wanted for row in (new, *others)])
-        for new, others in wanted:
+        """Find new series of one kind and lane, each with the earlier model that had most records until then."""
+        possible = list(self._possible_candidates(snapshots, first_seen, known))
+        days = self._record_days([row for new, others in possible for row in (new, *others)])
+        for new, others in possible:
             since = int(days[new.id]["first"].min()) if new.id in days else 0
             if since < new.snapshot.batch.processed_until - COMPARED_S:
                 continue
@@ -131,94 +114,94 @@ class RolloutMonitor:
     def _possible_candidates(
         self, snapshots: Sequence[BatchSnapshot], first_seen: Collection[BatchKey], known: Collection[int]
     ) -> Iterator[tuple[_SeriesRow, list[_SeriesRow]]]:
-        """Series that may be newcomers, each with those of other models at its place."""
-        places: dict[Series, list[_SeriesRow]] = {}
+        """Pair series that may be new with those of other models, of the same evaluator version, with a baseline."""
+        by_place: dict[Series, list[_SeriesRow]] = {}
         for one in snapshots:
-            for place, series in enumerate(one.batch.series):
-                if _has_direction(self.monitored[series.metric]):
-                    places.setdefault(series._replace(model=""), []).append(_SeriesRow(one, place))
-        for rows in places.values():
-            before = [row for row in rows if row.warming == WarmUp.READY] if len(rows) > 1 else []
-            for new in rows if before else ():
+            rows = one.batch.rows
+            arrays = (rows.ids.tolist(), rows.fingerprint.tolist(), one.baseline.warming.tolist())
+            for place, (series, *values) in enumerate(zip(one.batch.series, *arrays, strict=True)):
+                if _has_direction(self.learner.monitored[series.metric]):
+                    row = _SeriesRow(one, place, series, *values)
+                    by_place.setdefault(series._replace(model=""), []).append(row)
+        for models in by_place.values():
+            ready = [row for row in models if row.warming == WarmUp.READY]
+            for new in models:
                 is_new = new.warming in _TOO_YOUNG or new.snapshot.batch.key in first_seen
-                others = [row for row in before if row.id != new.id and row.fingerprint == new.fingerprint]
-                if is_new and others and new.id not in known and new.series not in self.accepted_changes:
+                others = [row for row in ready if row.id != new.id and row.fingerprint == new.fingerprint]
+                if is_new and others and new.id not in known and not self._is_accepted(new.series):
                     yield new, others
 
     def _record_days(self, rows: Sequence[_SeriesRow]) -> dict[int, WindowCells]:
-        """Days with records of each of these series."""
+        """Read the days with records of each of these series."""
         known = {row.id: row for row in rows}
         if not known:
             return {}
-        end = max(row.snapshot.batch.processed_until for row in rows)
-        span = TickRange(self.base_s, self.base_s, end - self.history_s, end)
+        end, base_s = max(row.snapshot.batch.processed_until for row in rows), self.learner.windows.base_s
+        ticks = TickRange(base_s, base_s, end - self.learner.history_s, end)
         ids = np.array(list(known), np.uint64)
-        cells = queries.record_days(self.database, [row.series for row in known.values()], ids, span)
+        cells = queries.record_days(self.learner.database, [row.series for row in known.values()], ids, ticks)
         order = np.argsort(cells["series"], kind="stable")
         found, first = np.unique(cells["series"][order], return_index=True)
         return dict(zip(found.tolist(), np.split(cells[order], first[1:]), strict=True))
 
     def _add_to_batch(
-        self, pairs: Sequence[_Candidate], batches: Sequence[Batch], taken: Collection[BatchKey]
+        self, candidates: Sequence[_Candidate], batches: Sequence[Batch], taken: Collection[BatchKey]
     ) -> Batch:
-        """The batch that has these newcomers now: one with room that has not looked further, or else a new one."""
-        key, tick_s = pairs[0].new.snapshot.batch.key, calendar.tick_size(self.base_s)
-        begin = calendar.floor(min(one.since for one in pairs), tick_s)
+        """Add new series to a batch with room that is no further than their start, or else to a new one."""
+        key, tick_s = candidates[0].new.snapshot.batch.key, self.learner.tick_s
+        begin = calendar.floor(min(one.since for one in candidates), tick_s)
         fits = (
             one
             for one in batches
-            if one.key[:2] == key[:2] and one.processed_until <= begin and len(one.series) + len(pairs) <= MOST_SERIES
+            if one.key[:2] == key[:2]
+            and one.processed_until <= begin
+            and len(one.series) + len(candidates) <= MAX_SERIES
         )
-        batch = next(fits, None) or Batch.empty(key.next_rollout_key(taken), tick_s, begin, 0)
-        made = _baselines_of(pairs, self.monitored)
-        for held in self.store.load_baselines(batch.key, batch.processed_until) if batch.series else ():
-            made = serialization.join([held.baselines, made])
-        new = {one.new.id: NewSeries(one.new.series, one.new.fingerprint) for one in pairs}
+        batch = next(fits, None) or Batch.empty(key.next_rollout_key(taken), tick_s, begin)
+        baselines = _baselines_of(candidates, self.learner.monitored)
+        for version in self.store.load_baselines(batch.key, batch.processed_until) if batch.series else ():
+            baselines = serialization.join([version.baselines, baselines])
+        new = {one.new.id: NewSeries(one.new.series, one.new.fingerprint) for one in candidates}
         batch.add(new, tick_s, known_before=True)
         batch.rollouts = [
             *batch.rollouts,
-            *(RolloutPair(one.new.id, one.previous.series.model, one.since) for one in pairs),
+            *(RolloutPair(one.new.id, one.previous.series.model, one.since) for one in candidates),
         ]
-        self.store.save_baseline(batch.key, BaselineVersion(_ALWAYS, made))
+        self.store.save_baseline(batch.key, BaselineVersion(_ALWAYS, baselines))
         return batch
 
 
 def re_add_after_rewind(past: Batch, newest: Batch, tick_s: int) -> None:
-    """A batch as it was before has the newcomers that joined it since, of whom nothing was looked at then."""
-    there = set(past.rows.ids.tolist())
-    new = {
-        id_: NewSeries(series, fingerprint)
-        for id_, fingerprint, series in zip(
-            newest.rows.ids.tolist(), newest.rows.fingerprint.tolist(), newest.series, strict=True
-        )
-        if id_ not in there
-    }
+    """Add to a rewound batch the series that joined it since; they had no ticks then."""
+    known = set(past.rows.ids.tolist())
+    rows = zip(newest.rows.ids.tolist(), newest.rows.fingerprint.tolist(), newest.series, strict=True)
+    new = {id_: NewSeries(series, fingerprint) for id_, fingerprint, series in rows if id_ not in known}
     past.add(new, tick_s, known_before=True)
     past.rollouts = newest.rollouts
 
 
 def _has_direction(metric: MonitoredMetric) -> bool:
-    """Whether one end of the metric is better; what users ask, and how long answers are, has none."""
+    """Whether the metric can become worse; inputs and answer lengths cannot."""
     return metric.ref is not None and metric.evaluator.id != "inputs"
 
 
-def _baselines_of(pairs: Sequence[_Candidate], monitored: Mapping[str, MonitoredMetric]) -> Fitted:
-    rows = [serialization.take(one.previous.snapshot.baseline, np.array([one.previous.place])) for one in pairs]
+def _baselines_of(candidates: Sequence[_Candidate], monitored: Mapping[str, MonitoredMetric]) -> Fitted:
+    rows = [serialization.take(one.previous.snapshot.baseline, np.array([one.previous.place])) for one in candidates]
     return Fitted(
-        ids=np.array([one.new.id for one in pairs], np.uint64),
-        fingerprint=np.array([one.previous.fingerprint for one in pairs], np.uint64),
-        basis=np.full(len(pairs), FROM_HISTORY, np.int64),
-        baseline=_one_sided(serialization.join(rows), [monitored[one.new.series.metric] for one in pairs]),
+        ids=np.array([one.new.id for one in candidates], np.uint64),
+        fingerprint=np.array([one.previous.fingerprint for one in candidates], np.uint64),
+        basis=np.full(len(candidates), FROM_HISTORY, np.int64),
+        baseline=_one_sided(serialization.join(rows), [monitored[one.new.series.metric] for one in candidates]),
     )
 
 
-def _one_sided(baseline: Baseline, watches: Sequence[MonitoredMetric]) -> Baseline:
-    """The same with no evidence in what becomes better: up [S, C, 0] or down [S, C, 1] no margin is left behind."""
+def _one_sided(baseline: Baseline, metrics: Sequence[MonitoredMetric]) -> Baseline:
+    """Return the baseline with a margin that improvements, up [S, C, 0] or down [S, C, 1], never exceed."""
     margin = baseline.margin.copy()
-    for place, metric in enumerate(watches):
-        higher = metric.kind != "rate" and metric.ref is not None and metric.ref.metric.better == "higher"
+    for place, metric in enumerate(metrics):
+        higher = metric.kind != "rate" and metric.better == "higher"
         margin[place, :, 0 if higher else 1] = _NEVER_EXCEEDED
-        if metric.kind == "score" and higher:  # of its spread less is better
+        if metric.kind == "score" and higher:  # a smaller spread is better all the same
             spread = scores.CHANNELS.index("spread")
             margin[place, spread] = [baseline.margin[place, spread, 0], _NEVER_EXCEEDED]
     return replace(baseline, margin=margin)

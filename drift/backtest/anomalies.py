@@ -5,17 +5,15 @@ hour; problems are simulated after each tick and each day."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from ragtide.drift.anomalies.batch import BatchSnapshot
-from ragtide.drift.anomalies.change_points import KINDS, ChangePointReporter
+from ragtide.drift.anomalies.change_points import ChangePointReporter, kind_of
 from ragtide.drift.anomalies.daily_drift import KIND, DailyDriftReporter, DailyDriftTest
-from ragtide.drift.anomalies.references import ReferenceOverrides, load_overrides, problem_intervals
-from ragtide.drift.anomalies.scanner import Progress, Scanner, ScanResult
+from ragtide.drift.anomalies.references import load_overrides, problem_intervals
+from ragtide.drift.anomalies.scanner import Progress, ScanContext, Scanner, ScanResult
 from ragtide.drift.anomalies.state_store import InMemoryStateStore
 from ragtide.drift.backtest.simulate import ProblemSimulation, SimulatedProblem
 from ragtide.drift.leadership import Term
@@ -36,15 +34,12 @@ class ChangePointSimulation:
 
     def observe(self, result: ScanResult, at: int) -> None:
         """Of the series in alarm at the end of a tick, seconds since 1970, and of those that others are believed by."""
-        known = {
-            kind: {key for key, one in self._simulations.items() if one.kind == kind and one.is_active}
-            for kind in KINDS
-        }
+        known = {key for key, one in self._simulations.items() if one.is_active}
         found = self.reporter.alarms(result, known)
         for key, alarm in found.items():
             own = self.reporter.rules.of(key.app)
             detection = partial(self.reporter.detection, *alarm)
-            simulation = ProblemSimulation(key, self.reporter.kind_of(key), own)
+            simulation = ProblemSimulation(key, kind_of(key), own)
             self._simulations.setdefault(key, simulation).detect(at, detection)
         for key in self._simulations.keys() - found.keys():
             self._simulations[key].clear(at)
@@ -77,7 +72,7 @@ class DailyDriftSimulation:
         drifted = reporter.drifted_by_key(found)
         for key, one in drifted.items():
             own = reporter.rules.of(key.app)
-            detection = partial(reporter.detection, key, one, day)
+            detection = partial(reporter.detection, one, day)
             self._simulations.setdefault(key, ProblemSimulation(key, KIND, own)).detect(at, detection)
         for key in self._simulations.keys() - drifted.keys():
             if reporter.is_clear(key, result, found):
@@ -95,25 +90,14 @@ NO_TERM = Term(0, calendar.utc(0))  # nothing that is told here is stored
 
 
 @dataclass(frozen=True, slots=True)
-class BacktestContext:
-    """Bearings at a moment that is over: all lanes are closed up to it. Of each tick it keeps what matters to alarms.
+class TickRecorder:
+    """Of each tick it keeps what matters to alarms.
 
-    `whole`: where alarms are believed by all series together, of those that are in none too.
+    `keep_all_series`: where alarms are believed by all series together, of those that are in none too.
     """
 
-    database: Database
-    lanes: frozenset[str]
     keep_all_series: bool
-    store: InMemoryStateStore = field(default_factory=InMemoryStateStore)
     ticks: dict[int, list[BatchSnapshot]] = field(default_factory=dict)
-
-    def closed_until(self, now: datetime) -> Mapping[str, datetime]:
-        """Up to then."""
-        return dict.fromkeys(self.lanes, now)
-
-    def overrides(self, now: datetime) -> ReferenceOverrides:
-        """What people had said by then."""
-        return load_overrides(self.database, now)
 
     def on_tick(self, seen: BatchSnapshot) -> None:
         """Copied are series in alarm, or all of the batch where others count too."""
@@ -151,23 +135,26 @@ def simulate_anomalies(
     Of problems by which a history is no example those that were raised count, of people's words what was said by then.
     """
     lanes = frozenset(one.lane for one in evaluators.values())
-    past = BacktestContext(database, lanes, settings.fleet_run_days is not None)
-    scanner = Scanner(database, evaluators, windows, settings, past)
-    reporter = ChangePointReporter(database, rules, settings, scanner.monitored, segments, NO_TERM)
+    recorder = TickRecorder(settings.fleet_run_days is not None)
+    context = ScanContext(
+        store=InMemoryStateStore(),
+        closed_until=lambda now: dict.fromkeys(lanes, now),
+        overrides=lambda now: load_overrides(database, now),
+        on_tick=recorder.on_tick,
+    )
+    scanner = Scanner(database, evaluators, windows, settings, context)
+    reporter = ChangePointReporter(database, rules, scanner.monitored, segments, NO_TERM, settings)
     alarms, days = ChangePointSimulation(reporter), DailyDriftSimulation()
 
     def daily(at: int) -> DailyDriftReporter:
-        known = DailyDriftTest(
-            database, problem_intervals(database), past.overrides(calendar.utc(at)), windows, settings
-        )
-        return DailyDriftReporter(
-            database, known, rules, scanner.monitored, segments, NO_TERM, scanner.checkpoint_interval_s
-        )
+        overrides = load_overrides(database, calendar.utc(at))
+        test = DailyDriftTest(database, problem_intervals(database), overrides, windows, settings)
+        return DailyDriftReporter(database, rules, scanner.monitored, segments, NO_TERM, test)
 
     stops = hourly_stops(first, until, scanner.tick_s)
     for done, (before, stop) in enumerate(pairwise(stops)):
         result = scanner.run(calendar.utc(stop))
-        results = past.pop_results(before, stop)
+        results = recorder.pop_results(before, stop)
         for at in range(before + scanner.tick_s, stop + 1, scanner.tick_s):
             alarms.observe(results.get(at, ScanResult((), 0, 0)), at)
         days.observe(daily(stop), result, stop)

@@ -72,7 +72,7 @@ def pin_coverage(database: Database, questions: QuestionStore, pin: BaselinePin)
             reference = learner.learn(source, memory.until, pin, pin.baseline_source, np.empty(0, np.int64))
             warming = WarmUp.NO_RECORDS if reference is None else WarmUp(int(reference.baseline.warming[0]))
             found[SHORTFALLS.get(warming, "")] += 1
-    coverage = PinCoverage(found.pop("", 0), dict(found.most_common()))
+    coverage = PinCoverage.of(found)
     if coverage.series and not coverage.used_by:
         raise ConfigError(
             f"{describe_pin(pin)} is enough for nothing that is watched of {pin.app}: {coverage.shortfall}"

@@ -47,7 +47,7 @@ def learn(config: Path | None) -> None:
       ragtide baseline learn
     """
     settings = settings_from(config).settings
-    from ragtide.drift.anomalies.scanner import LiveContext, Scanner
+    from ragtide.drift.anomalies.scanner import Scanner, live_context
     from ragtide.drift.jobs import server_time
     from ragtide.drift.leadership import min_version
     from ragtide.evaluators import registry
@@ -58,7 +58,7 @@ def learn(config: Path | None) -> None:
         epoch = int(database.rows("SELECT max(epoch) AS epoch FROM leaders")[0]["epoch"])
         # Whatever the leader of this epoch wrote, or writes, wins.
         evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
-        context = LiveContext(database, settings.windows, lambda: min_version(epoch))
+        context = live_context(database, settings.windows, lambda: min_version(epoch))
         scanner = Scanner(database, evaluators, settings.windows, settings.drift, context)
         result = scanner.run(server_time(database), partial(progress, "baselines"))
     say(f"{result.series} series, {result.warming_up} of them with too little history, {result.alarms} in alarm")

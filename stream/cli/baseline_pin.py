@@ -85,7 +85,7 @@ def pin(
         of_questions = [one for one in new if one.metric == METRIC]
         others = [one for one in new if one.metric != METRIC]
         coverage = [pin_coverage(database, ClickHouseQuestionStore(database), one) for one in of_questions]
-        coverage += pinning.pin(database, watched, settings.windows.base_s, settings.drift.history_days, others)
+        coverage += pinning.pin(database, watched, settings.windows, settings.drift, others)
         pinning.save_pins(database, of_questions)
     for one, found in zip([*of_questions, *others], coverage, strict=True):
         say(f"{app}: {_what(one)} judged by {_reference(one)}")

@@ -51,7 +51,7 @@ def test_minutes_of_their_own_are_drawn_beneath_the_hours(capsys: pytest.Capture
         ((DAY_GROUPS - 1) * TICKS_PER_DAY + TICKS_PER_DAY - 1, 0.5),
     ):
         clear[0, 0, moment], level[0, 0, moment] = 9, is_usual
-    found = time_slots(RecurringTicks.from_clarity(clear, level, clear), 0, low=1.0, span=4.0)
+    found = time_slots(RecurringTicks.from_clarity(clear, level, clear), 0, low=1.0, width=4.0)
     assert found == (TimeSlot("Mon-Fri", "02:05", "02:20", 3.0), TimeSlot("Sun", "23:55", "24:00", 3.0))
     channel = ChannelView("mean", day_groups(np.full(7 * 24, 1.0)), 0.01, tuple([1.0] * 24), found)
     series = Series("docs-bot", "prod", "quality.good", "m1", "", "")
@@ -62,7 +62,7 @@ def test_minutes_of_their_own_are_drawn_beneath_the_hours(capsys: pytest.Capture
         ["Mon-Fri", "02:05-02:20", "3"],
         ["Sun", "23:55-24:00", "3"],
     ]
-    nothing = time_slots(RecurringTicks.none(1, 1), 0, low=0.0, span=1.0)
+    nothing = time_slots(RecurringTicks.none(1, 1), 0, low=0.0, width=1.0)
     assert nothing == ()
 
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ragtide.drift.anomalies import state_store
 from ragtide.drift.anomalies.change_points import ChangePointReporter
 from ragtide.drift.anomalies.metrics import monitored_metrics
 from ragtide.drift.anomalies.scanner import Scanner, ScanResult
+from ragtide.drift.anomalies.state_store import ClickHouseStateStore
 from ragtide.drift.job_history import StopRequested
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems.chart import chart_points, chart_series
@@ -71,7 +71,7 @@ def told(planted: WindowFixture, looked: ScanResult) -> list[EventRow]:
     rules = RuleSettings(update_every_s=0)
     term = Term(1, datetime.now(UTC))
     teller = ChangePointReporter(
-        planted.database, rules, planted.settings, monitored_metrics(EVALUATORS.values()), SegmentValues({}), term
+        planted.database, rules, monitored_metrics(EVALUATORS.values()), SegmentValues({}), term, planted.settings
     )
     return teller.report(looked, datetime.now(UTC))
 
@@ -106,7 +106,11 @@ def test_a_fall_is_a_problem_that_says_what_moved(planted: WindowFixture, bad: S
     assert said["effect_size"] == pytest.approx(-1.5, abs=0.3)
     assert fall.severity == "critical"  # a shift by 1.5 deviations moves 55 % of the records
     usual, now = f"{said['baseline']:.3g}", f"{said['value']:.3g}"
-    assert f"the mean of {METRIC} fell from {usual} (usual at this hour) to {now}" in fall.description
+    at = f"{datetime.fromtimestamp(ONSET, UTC):%Y-%m-%d %H:%M} UTC"
+    assert fall.description == (
+        f"falls (prod, model m1): the mean of {METRIC} fell from {usual} to {now} at {at}. "
+        f"Measured on {said['sample_size']} traces; {usual} is usual at this hour."
+    )
 
 
 def test_a_shift_in_languages_is_drift_of_inputs(planted: WindowFixture, bad: ScanResult) -> None:
@@ -156,7 +160,7 @@ def test_what_comes_too_late_is_counted_and_left(planted: WindowFixture, bad: Sc
 def test_a_first_look_that_was_cut_short_goes_on(
     clickhouse_server: EmbeddedClickHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragtide.drift.anomalies.scanner.MOST_SERIES", 1)
+    monkeypatch.setattr("ragtide.drift.anomalies.scanner.MAX_SERIES", 1)
     with fresh_database(clickhouse_server) as database:
         again = WindowFixture(database)
         again.store(windows(START + DAY // 2, FIRST + BASE))
@@ -179,7 +183,7 @@ def test_a_first_look_that_is_asked_to_stop_keeps_what_it_has_and_the_next_one_g
     clickhouse_server: EmbeddedClickHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Asked as it is between the two hours of the first of three batches."""
-    monkeypatch.setattr("ragtide.drift.anomalies.scanner.MOST_SERIES", 2)
+    monkeypatch.setattr("ragtide.drift.anomalies.scanner.MAX_SERIES", 2)
     with fresh_database(clickhouse_server) as database:
         again, asked = WindowFixture(database), itertools.count(1)
         again.windows = again.windows.model_copy(update={"allowed_lateness_s": 7200})
@@ -188,16 +192,13 @@ def test_a_first_look_that_is_asked_to_stop_keeps_what_it_has_and_the_next_one_g
         look = Scanner(database, EVALUATORS, again.windows, again.settings, again.context)
         with pytest.raises(StopRequested, match="1 of 3 batches"):
             look.run(datetime.now(UTC), stopped=lambda: next(asked) >= 2)
-        (batch,) = state_store.load_batches(database, monitored_metrics(EVALUATORS.values()))
+        stored = ClickHouseStateStore(database)
+        (batch,) = stored.load_batches(monitored_metrics(EVALUATORS.values()))
         assert batch.processed_until == FIRST - 3600
-        learnt = [
-            held.effective_from for held in state_store.load_baselines(database, batch.key, batch.processed_until)
-        ]
+        learnt = [held.effective_from for held in stored.load_baselines(batch.key, batch.processed_until)]
         assert learnt == [FIRST - 7200]
         looked = again.scan(FIRST + BASE)
-        assert [
-            held.effective_from for held in state_store.load_baselines(database, batch.key, batch.processed_until)
-        ] == learnt
+        assert [held.effective_from for held in stored.load_baselines(batch.key, batch.processed_until)] == learnt
     assert {one.batch.processed_until for one in looked.snapshots} == {FIRST + BASE}
     assert looked.series == 5
     assert {series.app for series in warming(looked)} == {"young"}

@@ -10,6 +10,7 @@ from ragtide.drift.anomalies.exclusions import without_recurring
 from ragtide.drift.anomalies.learner import BaselineLearner
 from ragtide.drift.anomalies.metrics import monitored_metrics
 from ragtide.drift.anomalies.references import load_overrides
+from ragtide.drift.settings import DriftSettings
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.drift.anomalies.window_fixture import BASE, DAY, EVALUATORS, START, WindowFixture, window
 from tests.infra.fresh_database import fresh_database
@@ -66,8 +67,9 @@ def test_a_job_that_alarmed_on_four_days_is_learned(clickhouse_server: EmbeddedC
         ids = dict(zip((one.app for one in seen.batch.series), seen.batch.rows.ids.tolist(), strict=True))
         begins = [(ids[app], end - day * DAY + JOB.start) for app, days in jobs.items() for day in range(days, 0, -1)]
         batch = replace(seen.batch, alarm_intervals=[AlarmInterval(id_, begin, begin + HOUR) for id_, begin in begins])
+        watched = monitored_metrics(EVALUATORS.values())
         fitter = BaselineLearner(
-            database, monitored_metrics(EVALUATORS.values()), load_overrides(database), {}, BASE, 14 * DAY, HOUR
+            database, watched, load_overrides(database), {}, planted.windows, DriftSettings(history_days=14)
         )
         fitted = fitter.learn(batch, end, None)
         week = [fitted.baseline.expected(end + day * DAY + JOB.start + 2 * BASE).level[:, 0] for day in range(7)]

@@ -26,7 +26,7 @@ TICK_S = 300
 
 def looked(log_e: float) -> ScanResult:
     """One of many series in alarm, with that evidence."""
-    batch = Batch.empty(BatchKey("score", LANE, 0), TICK_S, START, 0)
+    batch = Batch.empty(BatchKey("score", LANE, 0), TICK_S, START)
     new = {i + 1: NewSeries(Series(f"app{i}", "prod", "quality.good", "m1", "", ""), 1) for i in range(SERIES)}
     batch.add(new, TICK_S, known_before=True)
     blank = dispatch.blank_baseline("score", TICK_S, SERIES)
@@ -44,7 +44,7 @@ def looked(log_e: float) -> ScanResult:
 def opened(database: Database, found: ScanResult, days: float | None) -> list[str]:
     settings, term = DriftSettings(fleet_run_days=days), Term(1, datetime.now(UTC))
     teller = ChangePointReporter(
-        database, RuleSettings(), settings, monitored_metrics(EVALUATORS.values()), SegmentValues({}), term
+        database, RuleSettings(), monitored_metrics(EVALUATORS.values()), SegmentValues({}), term, settings
     )
     return [event.app for event in teller.report(found, datetime.now(UTC))]
 

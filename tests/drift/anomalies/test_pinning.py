@@ -58,7 +58,7 @@ def test_half_a_day_of_live_windows_is_a_reference(database: Database) -> None:
     planted.store(failing(START, half, 0.02))
     planted.store(failing(START + DAY, NOW, 0.1))
     assert levels(planted.scan(NOW)) == {"m1": pytest.approx(0.1, abs=0.01)}
-    reached = pinning.pin(database, WATCHED, BASE, 2, [pin_of("live", START, half)])
+    reached = pinning.pin(database, WATCHED, planted.windows, planted.settings, [pin_of("live", START, half)])
     assert reached == [PinCoverage(1, {})]
     planted.store(failing(NOW, NOW + 3600, 0.1))
     looked = planted.scan(NOW + 3600)
@@ -73,10 +73,10 @@ def test_a_reference_of_another_fingerprint_is_none(database: Database) -> None:
     planted.store(failing(START, START + DAY // 4, 0.2, "release", fingerprint="f2"))
     planted.scan(NOW)
     with pytest.raises(ConfigError, match=r"for none of the 1 series .* records of another fingerprint alone of 1"):
-        pinning.pin(database, WATCHED, BASE, 2, [pin_of("release", START, START + DAY)])
+        pinning.pin(database, WATCHED, planted.windows, planted.settings, [pin_of("release", START, START + DAY)])
     wrong = pin_of("release", START, START + DAY)._replace(metric="checked.fails")
     with pytest.raises(ConfigError, match=r"checked\.fails is not watched .* checked\.passes"):
-        pinning.pin(database, WATCHED, BASE, 2, [wrong])
+        pinning.pin(database, WATCHED, planted.windows, planted.settings, [wrong])
     assert pinning.pin_history(database, "shop") == []
 
 
@@ -88,7 +88,9 @@ def test_a_reference_stays_and_where_it_is_not_enough_history_counts(database: D
         planted.store(failing(START + DAY, MIDNIGHT, 0.02, model=model))
     planted.store(failing(START, START + DAY // 2, 0.2, "release"))
     planted.scan(NOW)
-    assert pinning.pin(database, WATCHED, BASE, 2, [new]) == [PinCoverage(1, {"no records": 1})]
+    assert pinning.pin(database, WATCHED, planted.windows, planted.settings, [new]) == [
+        PinCoverage(1, {"no records": 1})
+    ]
     both = {"m1": pytest.approx(0.2, abs=0.03), "m2": pytest.approx(0.02, abs=0.01)}
     assert levels(planted.scan(NOW)) == both
     database.command("DELETE FROM windows WHERE run_id = 'release'")

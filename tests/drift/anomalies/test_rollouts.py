@@ -71,7 +71,7 @@ def switched(planted: WindowFixture) -> ScanResult:
 def told(planted: WindowFixture, looked: ScanResult) -> list[EventRow]:
     term = Term(1, datetime.now(UTC))
     teller = ChangePointReporter(
-        planted.database, RULES, planted.settings, monitored_metrics(EVALUATORS.values()), SegmentValues({}), term
+        planted.database, RULES, monitored_metrics(EVALUATORS.values()), SegmentValues({}), term, planted.settings
     )
     return teller.report(looked, datetime.now(UTC))
 
@@ -97,10 +97,11 @@ def test_a_regression_that_came_with_a_model_is_told_under_it(planted: WindowFix
     assert (said["baseline"], said["value"]) == (pytest.approx(0.8, abs=0.01), pytest.approx(0.7, abs=0.01))
     at = f"{datetime.fromtimestamp(SWITCH, UTC):%Y-%m-%d %H:%M} UTC"
     assert fall.description == (
-        f"worse (prod, model m2): since m2 took over from m1 on {at}, the mean of {SCORE} "
-        f"fell from {said['baseline']:.3g} (with m1 at this hour) to {said['value']:.3g}, on 480 traces."
+        f"worse (prod, model m2): the mean of {SCORE} fell from {said['baseline']:.3g} to {said['value']:.3g} "
+        f"when m2 took over from m1. That was at {at}. "
+        f"Measured on 480 traces; {said['baseline']:.3g} is usual with m1 at this hour."
     )
-    assert f"since m2 came beside m1 on {at}" in problems(planted)["canary", SCORE].description
+    assert f"when m2 started beside m1. That was at {at}." in problems(planted)["canary", SCORE].description
 
 
 def test_its_cause_is_the_model_that_came(planted: WindowFixture, switched: ScanResult) -> None:

@@ -42,7 +42,8 @@ def test_states_are_as_they_were_kept_and_can_be_gone_back_to(
     database: Database, made: Callable[[Database], StateStore]
 ) -> None:
     kept = made(database)
-    batch = Batch.empty(KEY, BASE, START, 7)
+    batch = Batch.empty(KEY, BASE, START)
+    batch.windows_version = 7
     names = {1: "quality.good", 2: "gone.metric"}
     new = {id_: NewSeries(Series("shop", "prod", name, "m1", "", ""), 1) for id_, name in names.items()}
     batch.add(new, BASE, known_before=True)
@@ -50,7 +51,7 @@ def test_states_are_as_they_were_kept_and_can_be_gone_back_to(
         batch.processed_until += HOUR
         kept.save(batch, checkpoint_slot(batch.processed_until, HOUR))
         kept.save(batch, NEWEST)
-    kept.save(Batch.empty(OTHER, BASE, START, 0), NEWEST)
+    kept.save(Batch.empty(OTHER, BASE, START), NEWEST)
     batch.processed_until += BASE
     batch.rows.away[:] = 2  # what goes on is no part of what was kept
     first, second = kept.load_batches(WATCHED)

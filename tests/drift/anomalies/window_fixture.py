@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragtide.drift.anomalies.scanner import LiveContext, Scanner, ScanResult
+from ragtide.drift.anomalies.scanner import ScanContext, Scanner, ScanResult, live_context
 from ragtide.drift.detectors.season import weekday_of
 from ragtide.drift.problems.model import EventRow, problem_id
 from ragtide.drift.problems.report import ProblemKey
@@ -145,8 +145,8 @@ class WindowFixture:
         return self.epoch << 32 | next(self._versions)
 
     @property
-    def context(self) -> LiveContext:
-        return LiveContext(self.database, self.windows, self.version)
+    def context(self) -> ScanContext:
+        return live_context(self.database, self.windows, self.version)
 
     def store(self, rows: Iterable[WindowRow]) -> None:
         version = self.version()
