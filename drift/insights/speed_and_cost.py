@@ -1,24 +1,25 @@
 """Find the model and the application that are fastest, slowest, cheapest and most expensive.
 
-By successful answer: the application did not fail and the answer is not blank. The costs of the others are part of what
-an answer costs; how long they took is not counted. Each interval holds with all the others at 95 % together
-(`confidence_of_each`), so the ratio of the ends of the two extremes is an interval of their ratio."""
+By successful answer: the application did not fail and the answer is not blank. What the others cost is part of the cost
+of an answer; how long they took is not counted. All intervals hold together at 95 % (`confidence_of_each`), so the
+ratio of the ends of the two extremes is an interval of their ratio."""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from operator import add
 from typing import Any, NamedTuple
 
-from ragtide.drift.insights.model import Insight, Period
+from ragtide.drift.insights.data import PeriodData
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, estimate
+from ragtide.drift.insights.registry import insight
 from ragtide.drift.stats.proportions import CONFIDENCE, Interval, z_score
 from ragtide.drift.stats.sampling import in_sample
-from ragtide.drift.text import number, scope_label
+from ragtide.drift.text import number
 from ragtide.drift.windows.histogram import LOG_ORIGIN, LOG_STEP
-from ragtide.sinks.clickhouse.database import Database
 
-MIN_RATIO = 1.1  # times as great: what is nobody's business
+MIN_RATIO = 1.1  # a smaller ratio does not matter
 
 
 class Estimate(NamedTuple):
@@ -29,10 +30,14 @@ class Estimate(NamedTuple):
     value: float
     interval: Interval
 
+    @property
+    def figures(self) -> dict[str, Any]:
+        """All of it."""
+        return {"name": self.name, "answers": self.n, "value": self.value, "interval": self.interval}
 
-@dataclass(frozen=True, slots=True)
-class ExtremePair:
-    """`ratio` is the greatest over the least."""
+
+class ExtremePair(NamedTuple):
+    """The extremes of `compared` estimates; `ratio` is the highest over the lowest."""
 
     lowest: Estimate
     highest: Estimate
@@ -40,9 +45,8 @@ class ExtremePair:
     compared: int
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """Sums over `n` records with a cost, of which `good` came to something: costs, squares, and costs of the good."""
+class Costs(NamedTuple):
+    """Sums over `n` records with a cost, `good` of them successful: costs, their squares, and costs of the good."""
 
     n: int
     good: int
@@ -118,36 +122,70 @@ def _value_in_bin(index: int, part: float) -> float:
 EVALUATOR = "operations"
 MIN_ANSWERS = 100  # answers of each
 MAX_ROWS = 1_000_000
-_QUANTILES = {0.5: "median", 0.95: "95th percentile"}
-_LIVE = (
-    "run_id = 'live' AND evaluator = {evaluator:String} AND time >= {start:DateTime64(3, 'UTC')} "
-    "AND time < {end:DateTime64(3, 'UTC')}"
-)
+_LIVE = f"run_id = 'live' AND evaluator = '{EVALUATOR}' AND {IN_PERIOD}"
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerTotals:
-    """Of one model, or of all: seconds of the good ones, in logarithmic bins, and costs of all."""
+class AnswerTotals(NamedTuple):
+    """Of one model, or of all: seconds of the good answers, in logarithmic bins, and costs of all."""
 
     seconds: Mapping[int, int]
     costs: Costs
 
-    def __add__(self, other: "AnswerTotals") -> "AnswerTotals":
-        a, b = self.costs, other.costs
-        return AnswerTotals(
-            Counter(self.seconds) + Counter(other.seconds),
-            Costs(a.n + b.n, a.good + b.good, a.total + b.total, a.squares + b.squares, a.total_good + b.total_good),
-        )
+    @property
+    def timed(self) -> int:
+        """How many good answers have a latency."""
+        return sum(self.seconds.values())
 
 
-TotalsByGroup = Mapping[tuple[str, str, str], AnswerTotals]  # by application, environment and model
+class Figure(NamedTuple):
+    """What answers are compared in: its estimate for a confidence, and how many answers that rests on."""
+
+    type: str
+    name: str
+    unit: str
+    count: Callable[[AnswerTotals], int]
+    estimate: Callable[[AnswerTotals, float], tuple[float, Interval] | None]
 
 
-def read_answer_totals(database: Database, period: Period) -> dict[tuple[str, str, str], AnswerTotals]:
-    """Of the period's live traces by application, environment and model, of a million at most, by lot."""
-    within: dict[str, Any] = {"evaluator": EVALUATOR, "start": period.start, "end": period.end}
-    (count,) = database.rows(f"SELECT count() AS n FROM scores WHERE {_LIVE}", within)
-    rows = database.rows(
+def _latency(share: float, one: AnswerTotals, confidence: float) -> tuple[float, Interval] | None:
+    return quantile(one.seconds, share, confidence)
+
+
+_FIGURES = (
+    Figure("speed", "median latency", "s", lambda one: one.timed, partial(_latency, 0.5)),
+    Figure("speed", "95th percentile latency", "s", lambda one: one.timed, partial(_latency, 0.95)),
+    Figure(
+        "cost", "cost per answer", "usd", lambda one: one.costs.good, lambda one, sure: cost_per_good(one.costs, sure)
+    ),
+)
+
+
+@insight(reads=PeriodData)
+def speed_and_cost(data: PeriodData) -> Iterator[Insight]:
+    """Compare the models of each application, and the applications of each environment."""
+    if EVALUATOR not in data.evaluators:
+        return
+    models: dict[AppEnvironment, dict[str, AnswerTotals]] = {}
+    apps: dict[str, dict[str, AnswerTotals]] = {}
+    for (app, environment, model), own in _read_totals(data).items():
+        models.setdefault(AppEnvironment(app, environment), {})[model or "(none named)"] = own
+        totals = apps.setdefault(environment, {})
+        totals[app] = _sum(totals[app], own) if app in totals else own
+    for where, groups in models.items():
+        yield from _compare("model", groups, where)
+    for environment, groups in apps.items():
+        yield from _compare("application", groups, AppEnvironment("", environment))
+
+
+def _sum(a: AnswerTotals, b: AnswerTotals) -> AnswerTotals:
+    return AnswerTotals(Counter(a.seconds) + Counter(b.seconds), Costs(*map(add, a.costs, b.costs)))
+
+
+def _read_totals(data: PeriodData) -> dict[tuple[str, str, str], AnswerTotals]:
+    """Totals of the period's live traces by application, environment and model; of a random million at most."""
+    bound = data.period.bound
+    (count,) = data.database.rows(f"SELECT count() AS n FROM scores WHERE {_LIVE}", bound)
+    rows = data.database.rows(
         f"""
         SELECT app, environment, model, sumMap(map(bin, timed)) AS seconds, sum(priced) AS n, sum(bought) AS good,
             sum(spent) AS total, sum(squared) AS squares, sum(spent_well) AS total_good
@@ -166,92 +204,54 @@ def read_answer_totals(database: Database, period: Period) -> dict[tuple[str, st
             GROUP BY app, environment, model, bin
         )
         GROUP BY app, environment, model ORDER BY app, environment, model""",
-        within,
+        bound,
     )
     return {
         (row["app"], row["environment"], row["model"]): AnswerTotals(
-            {bin_: n for bin_, n in row["seconds"].items() if n},
-            Costs(row["n"], row["good"], row["total"], row["squares"], row["total_good"]),
+            {bin_: n for bin_, n in row["seconds"].items() if n}, Costs(*(row[name] for name in Costs._fields))
         )
         for row in rows
     }
 
 
-def speed_and_cost(found: TotalsByGroup) -> list[Insight]:
-    """Of the models of each application, and of the applications of each environment; those that are sure."""
-    models: dict[tuple[str, str], dict[str, AnswerTotals]] = {}
-    apps: dict[str, dict[str, AnswerTotals]] = {}
-    for (app, environment, model), own in sorted(found.items()):
-        models.setdefault((app, environment), {})[model or "(none named)"] = own
-        there = apps.setdefault(environment, {})
-        there[app] = there[app] + own if app in there else own
-    told = [one for (app, environment), of in models.items() for one in _compare("model", of, environment, app)]
-    return told + [one for environment, of in apps.items() for one in _compare("application", of, environment)]
+def _compare(by: str, groups: Mapping[str, AnswerTotals], where: AppEnvironment) -> Iterator[Insight]:
+    for figure in _FIGURES:
+        enough = {name: one for name, one in groups.items() if figure.count(one) >= MIN_ANSWERS}
+        sure = confidence_of_each(max(1, len(enough)))
+        found = ((name, figure.count(one), figure.estimate(one, sure)) for name, one in enough.items())
+        if pair := find_extremes([Estimate(name, n, *one) for name, n, one in found if one is not None]):
+            yield _insight(figure, by, pair, where)
 
 
-def _compare(by: str, groups: Mapping[str, AnswerTotals], environment: str, app: str = "") -> Iterator[Insight]:
-    """`app` is empty where applications are compared."""
-    for share, name in _QUANTILES.items():
-        timed = {name: one for name, one in groups.items() if _timed_count(one) >= MIN_ANSWERS}
-        if told := _extremes(timed, partial(_latency, share), _timed_count):
-            yield _insight("speed", by, f"{name} latency", "s", told, environment, app)
-    priced = {name: one for name, one in groups.items() if one.costs.good >= MIN_ANSWERS}
-    if told := _extremes(priced, lambda one, sure: cost_per_good(one.costs, sure), lambda one: one.costs.good):
-        yield _insight("cost", by, "cost per answer", "usd", told, environment, app)
-
-
-def _timed_count(one: AnswerTotals) -> int:
-    return sum(one.seconds.values())
-
-
-def _latency(share: float, one: AnswerTotals, confidence: float) -> tuple[float, Interval] | None:
-    return quantile(one.seconds, share, confidence)
-
-
-def _extremes(
-    groups: Mapping[str, AnswerTotals],
-    estimate: Callable[[AnswerTotals, float], tuple[float, Interval] | None],
-    count: Callable[[AnswerTotals], int],
-) -> ExtremePair | None:
-    sure = confidence_of_each(max(1, len(groups)))
-    told = {name: estimate(one, sure) for name, one in groups.items()}
-    return find_extremes([Estimate(name, count(groups[name]), *one) for name, one in told.items() if one is not None])
-
-
-def _insight(type_: str, by: str, figure: str, unit: str, told: ExtremePair, environment: str, app: str) -> Insight:
-    """About applications it is told to those who run the one that is slowest, or most expensive."""
-    best, worst = ("fastest", "slowest") if type_ == "speed" else ("cheapest", "most expensive")
-    lowest, highest = told.lowest, told.highest
-    where = scope_label(app, environment) if app else f"all applications{f' ({environment})' if environment else ''}"
+def _insight(figure: Figure, by: str, pair: ExtremePair, where: AppEnvironment) -> Insight:
+    """Of applications it belongs to the one that is slowest, or most expensive."""
+    best, worst = ("fastest", "slowest") if figure.type == "speed" else ("cheapest", "most expensive")
+    lowest, highest = pair.lowest, pair.highest
+    everywhere = f"all applications{f' ({where.environment})' if where.environment else ''}"
     return Insight(
-        type=type_,
-        app=app or highest.name,
-        environment=environment,
-        identity=("per_answer", by, figure),
-        description=(
-            f"{where}: of {told.compared} {by}s {lowest.name} is {best} and {highest.name} {worst}: {figure} "
-            f"{number(lowest.value, unit)} on {lowest.n} successful answers against {number(highest.value, unit)} on "
-            f"{highest.n}, {told.ratio.low:.3g} to {told.ratio.high:.3g} times as much."
+        type=figure.type,
+        where=where if where.app else AppEnvironment(highest.name, where.environment),
+        identity=("per_answer", by, figure.name),
+        label="" if where.app else everywhere,
+        sentence=(
+            f"of {pair.compared} {by}s {lowest.name} is {best} and {highest.name} {worst}: {figure.name} "
+            f"{number(lowest.value, figure.unit)} on {lowest.n} successful answers against "
+            f"{number(highest.value, figure.unit)} on {highest.n}, "
+            f"{pair.ratio.low:.3g} to {pair.ratio.high:.3g} times as much"
         ),
-        attributes={
+        figures={
             "kind": "per_answer",
             "by": by,
-            "figure": figure,
-            "unit": unit,
-            "least": _attributes(lowest),
-            "greatest": _attributes(highest),
-            "ratio": highest.value / lowest.value,
-            "ratio_interval": list(told.ratio),
-            "compared": told.compared,
+            "figure": figure.name,
+            "unit": figure.unit,
+            "least": lowest.figures,
+            "greatest": highest.figures,
+            **estimate("ratio", highest.value / lowest.value, pair.ratio),
+            "compared": pair.compared,
         },
-        examples=(),
         actions=(
             f"Compare the quality of {lowest.name} with that of {highest.name} before any traffic moves: "
             "ragtide replay, ragtide compare.",
             "Look whether their questions, contexts and answers are of like length: tokens take time and money.",
         ),
     )
-
-
-def _attributes(one: Estimate) -> dict[str, Any]:
-    return {"name": one.name, "answers": one.n, "value": one.value, "interval": list(one.interval)}
