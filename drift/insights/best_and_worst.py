@@ -102,19 +102,20 @@ def _difference(low: MetricTotals, high: MetricTotals, pairs: int) -> Difference
 
 
 def _insight(where: AppEnvironment, one: Extremes, p: float, interval: Interval) -> Insight:
-    noun, metric, best, worst = _NOUNS[one.by], one.metric_ref.name, one.best, one.worst
+    metric, best, worst = one.metric_ref.name, one.best, one.worst
     model = one.among.model if one.by == "prompt_version" else ""
     are_shares = best.totals.share is not None and worst.totals.share is not None
+    figure = "share" if are_shares else "mean"
     assert one.difference.value is not None
     return Insight(
         type=_TYPES.get(type_of(one.metric_ref, "mean"), "performance_comparison"),
         where=where,
         identity=("best_and_worst", one.by, metric, model),
-        sentence=(
-            f"of {one.compared} {noun}s{f' of model {model}' if model else ''}, {best.name} does best in {metric} "
-            f"and {worst.name} worst: {'share' if are_shares else 'mean'} {number(best.totals.mean)} on "
-            f"{best.totals.n} traces against {number(worst.totals.mean)} on {worst.totals.n}; "
-            f"{interval.low:.3g} to {interval.high:.3g} apart"
+        message=(
+            f"{best.name} is the best of {one.compared} {_NOUNS[one.by]}s{f' of model {model}' if model else ''} in "
+            f"{metric}, {worst.name} the worst: {figure} {number(best.totals.mean)} on {best.totals.n:,} traces, "
+            f"{number(worst.totals.mean)} on {worst.totals.n:,}. "
+            f"The {figure}s differ by {interval.low:.3g} to {interval.high:.3g}"
         ),
         figures={
             "kind": "best_and_worst",
@@ -132,6 +133,6 @@ def _insight(where: AppEnvironment, one: Extremes, p: float, interval: Interval)
         actions=(
             f"Did both get the same questions? If not, replay those of {worst.name} with {best.name} and compare the "
             "runs: ragtide replay, ragtide compare.",
-            f"Where they did, give {best.name} more of the traffic, unless it is slower or dearer than it is worth.",
+            f"If they did, move traffic to {best.name}, unless its quality is not worth its latency or cost.",
         ),
     )

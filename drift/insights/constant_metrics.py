@@ -6,8 +6,8 @@ from ragtide.drift.insights.data import PeriodData, merge
 from ragtide.drift.insights.model import AppEnvironment, Insight, share_estimate
 from ragtide.drift.insights.registry import insight
 from ragtide.drift.problems.classification import type_of
-from ragtide.drift.stats.proportions import Share, wilson
-from ragtide.drift.text import number, percent
+from ragtide.drift.stats.proportions import Share
+from ragtide.drift.text import number
 from ragtide.drift.windows.metrics import MetricRef
 
 MIN_RECORDS = 100
@@ -20,25 +20,21 @@ def constant_metrics(data: PeriodData) -> Iterator[Insight]:
     for group, own in merge(data.totals, model="", prompt_version="").items():
         if own.n < MIN_RECORDS or own.min != own.max or _is_guard_at_best(data.primary[group.metric], own.min):
             continue
-        others = Share(0, own.n)
         yield Insight(
             type="data",
             where=AppEnvironment(group.app, group.environment),
             identity=("constant", group.metric),
-            sentence=(
-                f"{group.metric} was {number(own.min)} on all of {own.n} traces, so it "
-                f"does not tell them apart; at most {percent(wilson(others).high)} of answers would have another value"
-            ),
+            message=f"{group.metric} was {number(own.min)} on all {own.n:,} traces: it carries no information here",
             figures={
                 "kind": "constant",
                 "metric": group.metric,
                 "value": own.min,
                 "samples": own.n,
-                **share_estimate("others_share", others),
+                **share_estimate("others_share", Share(0, own.n)),
             },
             actions=(
-                "Look at a few traces: does the evaluator get what it needs (contexts, references, classes)?",
-                "Where it does and nothing can be told by it here, switch it off: evaluators.enabled.",
+                "Look at a few traces. Does the evaluator get what it needs (contexts, references, classes)?",
+                "If it does, disable the evaluator for this traffic: evaluators.enabled.",
             ),
         )
 

@@ -98,8 +98,8 @@ def _insight(sample: TraceSample, group: FailingGroup, rank: int) -> Insight:
         type=TYPE,
         where=sample.where,
         identity=("group", rank),
-        sentence=(
-            f"questions of one meaning{f' (topic {topic})' if topic else ''} "
+        message=(
+            f"a group of similar questions{f' (topic {topic})' if topic else ''} "
             f"{group.part.message()}{trait_message(group.traits)}"
         ),
         figures={

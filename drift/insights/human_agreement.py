@@ -38,7 +38,7 @@ class LabelledAnswer(NamedTuple):
 
 @insight(reads=PeriodData)
 def human_agreement(data: PeriodData) -> Iterator[Insight]:
-    """Bounded primary metrics that tell little of what people think, or the opposite of it.
+    """Bounded primary metrics that hardly predict people's labels, or contradict them.
 
     By labels and traces of the seven days before the period's end.
     """
@@ -113,14 +113,14 @@ def _insight(
 ) -> Insight:
     name, chance = ("AUC", 0.5) if labels == "thumbs" else ("rank correlation", 0.0)
     low, high = found.interval
-    how = "says the opposite of what people say" if high < chance else "tells little of what people say"
+    how = "contradicts" if high < chance else "hardly predicts"
     return Insight(
         type="calibration",
         where=where,
         identity=("against_people", metric, labels),
-        sentence=(
-            f"{metric} {how} ({labels}): {name} {found.value:.2f} ({low:.2f} to {high:.2f}) "
-            f"on {labelled} labelled answers of seven days"
+        message=(
+            f"{metric} {how} people's {labels}: {name} {found.value:.2f} (95 % interval {low:.2f} to {high:.2f}) on "
+            f"{labelled:,} labelled answers in seven days"
         ),
         figures={
             "kind": "against_people",
@@ -132,8 +132,8 @@ def _insight(
         },
         examples=[one.trace_id for one in examples],
         actions=(
-            "Read the example traces: do people judge what the metric measures (wording, speed) or something else?",
-            "Until that is clear raise no alarms on this metric alone; where its threshold is wrong, set it in "
+            "Read the example traces. Do people judge what the metric measures, or something else (wording, speed)?",
+            "Until that is clear, do not alert on this metric alone. If its threshold is wrong, set it in "
             "rules.overrides.",
         ),
     )

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragtide.drift.insights.data import AppData
-from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, share_estimate
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, percent_estimate, share_estimate
 from ragtide.drift.insights.registry import insight
 from ragtide.drift.rules.queries import bound_parameters
-from ragtide.drift.stats.proportions import Share, wilson
-from ragtide.drift.text import percent
+from ragtide.drift.stats.proportions import Share
 
 EVALUATOR, KEY = "groundedness", "groundedness"
 METRIC = f"{EVALUATOR}.{KEY}"
@@ -68,15 +67,13 @@ def _insight(
     traces: list[str],
     positions: Mapping[str, Mapping[str, Any]],
 ) -> Insight:
-    reach = wilson(below)
     return Insight(
         type="accuracy",
         where=where,
         identity=("least_grounded",),
-        sentence=(
-            f"{below.hits} of {below.n} answers have a sentence whose support in the "
-            f"contexts is below {min_value:.3g} ({percent(reach.low)} to {percent(reach.high)} of answers); the "
-            f"attributes say where the {len(traces)} least grounded sentences stand"
+        message=(
+            f"{below.hits:,} of {below.n:,} answers ({percent_estimate(below)}) contain a sentence with support below "
+            f"{min_value:.3g} in the contexts. The attributes locate the {len(traces)} least grounded sentences"
         ),
         figures={
             "kind": "least_grounded",
@@ -91,8 +88,8 @@ def _insight(
         },
         examples=traces,
         actions=(
-            "Read the sentences beside their contexts: is what they say in the index, and was it retrieved?",
-            "Where it was not retrieved, look at retrieval; where it was never there, have the prompt demand that the "
-            "application says so.",
+            "Read the sentences next to their contexts. Is the fact in the index, and was it retrieved?",
+            "If it was not retrieved, check retrieval. If it is not in the index, make the prompt require the "
+            "application to say so.",
         ),
     )

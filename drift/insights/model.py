@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from ragtide.drift.leadership import Term
 from ragtide.drift.stats.proportions import Interval, Share, wilson
-from ragtide.drift.text import scope_label
+from ragtide.drift.text import percent, scope_label
 from ragtide.sinks.clickhouse.database import Database
 
 IN_PERIOD = "time >= {start:DateTime64(3, 'UTC')} AND time < {end:DateTime64(3, 'UTC')}"  # with `Period.bound`
@@ -71,11 +71,11 @@ class Insight:
     type: str
     where: AppEnvironment
     identity: tuple[str | int, ...]
-    sentence: str  # without a full stop
+    message: str  # sentences, the last without its full stop
     figures: Mapping[str, Any]
     actions: Sequence[str]
     examples: Sequence[str] = ()
-    label: str = ""  # starts the sentence; empty: application and environment
+    label: str = ""  # starts the description; empty: application and environment
     at: datetime | None = None  # belongs to the period of this instant; None: to the running one
 
 
@@ -89,6 +89,12 @@ def share_estimate(name: str, share: Share) -> dict[str, Any]:
     return estimate(name, share.value, wilson(share))
 
 
+def percent_estimate(share: Share) -> str:
+    """A share and its Wilson interval, in words."""
+    low, high = wilson(share)
+    return f"{percent(share.value)}, 95 % interval {low * 100:.3g} to {percent(high)}"
+
+
 def insight_row(found: Insight, period: Period, term: Term) -> InsightRow:
     """The row to store; it replaces the one of the same identity in the period."""
     app, environment = found.where
@@ -98,7 +104,7 @@ def insight_row(found: Insight, period: Period, term: Term) -> InsightRow:
         type=found.type,
         app=app,
         environment=environment,
-        description=f"{found.label or scope_label(app, environment)}: {found.sentence}.",
+        description=f"{found.label or scope_label(app, environment)}: {found.message}.",
         attributes=json.dumps({"app": app, "environment": environment, **found.figures}, sort_keys=True),
         examples=found.examples,
         actions=found.actions,

@@ -47,14 +47,14 @@ def _insight(where: AppEnvironment, evaluator: str, before: str, fingerprint: st
         type="data",
         where=where,
         identity=("fingerprint", evaluator, fingerprint),
-        sentence=(
-            f"{evaluator} has another version, model or parameters "
-            f"since the hour of {first:%Y-%m-%d %H:%M} UTC; its scores begin a new baseline"
+        message=(
+            f"{evaluator} has a new version, model or parameters since {first:%Y-%m-%d %H:%M} UTC. "
+            "Its scores start a new baseline"
         ),
         figures={"evaluator": evaluator, "fingerprint": fingerprint, "before": before, "since": first.isoformat()},
         actions=(
-            "Where nobody changed the evaluator, compare versions and models of the workers: do all run the same?",
-            "Compare scores before and after only where the traces of before are replayed: ragtide replay.",
+            "If nobody changed the evaluator, compare versions and models of the workers. Do all run the same?",
+            "Replay the earlier traces before you compare scores before and after: ragtide replay.",
         ),
         at=first,
     )

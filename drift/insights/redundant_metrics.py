@@ -64,18 +64,17 @@ def _varying_count(values: Floats) -> int:
 
 def _insight(where: AppEnvironment, one: RedundantPair) -> Insight:
     if one.copies:
-        how = f"had the same value on all of {one.traces} traces; at most {percent(one.interval.high)} would differ"
+        how = f"equal on all {one.traces:,} traces. At most {percent(one.interval.high)} of traces would differ"
     else:
-        way = "alike" if one.correlation > 0 else "the opposite way"
         how = (
-            f"rank {one.traces} traces {way}: correlation of ranks {one.correlation:.3f} "
-            f"({one.interval.low:.3f} to {one.interval.high:.3f})"
+            f"they rank {one.traces:,} traces {'alike' if one.correlation > 0 else 'in opposite order'}. "
+            f"Rank correlation: {one.correlation:.3f}, 95 % interval {one.interval.low:.3f} to {one.interval.high:.3f}"
         )
     return Insight(
         type="data",
         where=where,
         identity=("same", one.a, one.b),
-        sentence=f"{one.a} and {one.b} tell the same: they {how}",
+        message=f"{one.a} and {one.b} are redundant: {how}",
         figures={
             "kind": "copies" if one.copies else "same",
             "metrics": [one.a, one.b],
@@ -84,7 +83,7 @@ def _insight(where: AppEnvironment, one: RedundantPair) -> Insight:
             "differing_share_interval" if one.copies else "rank_correlation_interval": one.interval,
         },
         actions=(
-            "Raise alarms on one of the two: two alarms of one trouble tell nothing more.",
-            "Where one costs more to compute, a model or a judge, switch it off for this traffic: evaluators.enabled.",
+            "Alert on one of the two: a second alert for the same cause adds nothing.",
+            "If one costs more to compute (a model or a judge), disable it for this traffic: evaluators.enabled.",
         ),
     )

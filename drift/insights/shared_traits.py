@@ -56,13 +56,14 @@ def shared_traits(failing: Sequence[SampledTrace], others: Sequence[SampledTrace
 
 
 def trait_message(traits: Sequence[Trait]) -> str:
-    """A clause on the first of them; empty if there is none."""
+    """A sentence on the first of them, after another one; empty if there is none."""
     if not traits:
         return ""
     trait = traits[0]
     return (
-        f"; {percent(trait.failing.value)} of those that failed have {trait.name} {trait.value}, "
-        f"{trait.lift.value:.1f} times ({trait.lift.low:.1f} to {trait.lift.high:.1f}) as common as elsewhere"
+        f". Among failures, {trait.name.replace('_', ' ')} {trait.value} is {trait.lift.value:.1f} times "
+        f"(95 % interval {trait.lift.low:.1f} to {trait.lift.high:.1f}) as common as elsewhere: "
+        f"{percent(trait.failing.value)} against {percent(trait.others.value)}"
     )
 
 
@@ -83,7 +84,7 @@ def failures(app: AppData) -> Iterator[Insight]:
             type=TYPE,
             where=sample.where,
             identity=("failures",),
-            sentence=f"{failed.hits} of {failed.n} answers failed{trait_message(traits)}",
+            message=f"{failed.hits:,} of {failed.n:,} answers failed{trait_message(traits)}",
             figures={
                 "kind": "failures",
                 "asked": failed.n,
@@ -92,6 +93,6 @@ def failures(app: AppData) -> Iterator[Insight]:
             },
             examples=sample.examples({traits[0].name: traits[0].value}),
             actions=(
-                "Compare the example traces with good ones that lack what they share: a setting, a source or a prompt.",
+                "Compare the examples with good traces that lack what they share: a setting, a source or a prompt.",
             ),
         )

@@ -5,9 +5,10 @@ of an answer; how long they took is not counted. All intervals hold together at 
 ratio of the ends of the two extremes is an interval of their ratio."""
 
 import math
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
 
@@ -56,12 +57,12 @@ class Costs(NamedTuple):
 
 
 def confidence_of_each(count: int) -> float:
-    """Of one of so many intervals (Bonferroni)."""
+    """The confidence of each of so many intervals (Bonferroni)."""
     return 1 - (1 - CONFIDENCE) / count
 
 
 def find_extremes(estimates: Sequence[Estimate]) -> ExtremePair | None:
-    """None where there are not two, or where their ratio may be below the margin, or without end."""
+    """The extremes; None if there are not two, or if their ratio may be below `MIN_RATIO` or has no upper limit."""
     if len(estimates) < 2:
         return None
     ranked = sorted(estimates, key=lambda one: (one.value, one.name))
@@ -73,10 +74,10 @@ def find_extremes(estimates: Sequence[Estimate]) -> ExtremePair | None:
 
 
 def quantile(bins: Mapping[int, int], share: float, confidence: float) -> tuple[float, Interval] | None:
-    """The quantile of values in logarithmic bins, all at least 0, with the interval between two of them that holds it.
+    """A quantile of values >= 0 in logarithmic bins of 1 %, and its interval; None for too few values.
 
-    Of n values so many lie below the quantile as of n throws hit with that share: their ranks are the binomial's own
-    quantiles, and no shape is assumed (David and Nagaraja 2003, 7.1). None for too few values. Bins are of 1 %.
+    How many of n values lie below the quantile is binomial, so the ends are the values at the ranks of its quantiles;
+    no distribution is assumed (David and Nagaraja 2003, 7.1).
     """
     from scipy.stats import binom
 
@@ -84,16 +85,21 @@ def quantile(bins: Mapping[int, int], share: float, confidence: float) -> tuple[
     low, high = int(binom.ppf((1 - confidence) / 2, n, share)), int(binom.isf((1 - confidence) / 2, n, share)) + 1
     if low < 1 or high > n:
         return None
-    middle = _bin_of_rank(bins, max(1, math.ceil(share * n)))
-    return _value_in_bin(middle, 0.5), Interval(
-        _value_in_bin(_bin_of_rank(bins, low), 0), _value_in_bin(_bin_of_rank(bins, high), 1)
-    )
+    indices = sorted(bins)
+    ranks = list(accumulate(bins[index] for index in indices))
+
+    def value(rank: int, part: float) -> float:
+        """The value at a rank: the lower edge of its bin at part 0, the upper edge at 1."""
+        index = indices[bisect_left(ranks, rank)]
+        return 0.0 if index <= 0 else math.exp((index - LOG_ORIGIN + part) * LOG_STEP)
+
+    return value(max(1, math.ceil(share * n)), 0.5), Interval(value(low, 0), value(high, 1))
 
 
 def cost_per_good(costs: Costs, confidence: float) -> tuple[float, Interval] | None:
-    """What one good record costs, the costs of bad ones with it; None where it cannot be told, as where all is free.
+    """The cost of all records per good one, and its interval; None if there is no estimate, as when all are free.
 
-    The ratio of two sums, the error of its logarithm by the delta method.
+    A ratio of two sums; the error of its logarithm is by the delta method.
     """
     if costs.n < 2 or not costs.good or costs.total <= 0 or not math.isfinite(costs.squares):
         return None
@@ -102,21 +108,6 @@ def cost_per_good(costs: Costs, confidence: float) -> tuple[float, Interval] | N
     error = math.sqrt(max(0.0, residuals) * costs.n / (costs.n - 1)) / costs.total
     reach = math.exp(z_score(confidence) * error)
     return ratio, Interval(ratio / reach, ratio * reach)
-
-
-def _bin_of_rank(bins: Mapping[int, int], rank: int) -> int:
-    """The bin of the value with that rank, from 1."""
-    passed = 0
-    for index in sorted(bins):
-        passed += bins[index]
-        if passed >= rank:
-            return index
-    raise ValueError(f"rank {rank} of {passed} values")
-
-
-def _value_in_bin(index: int, part: float) -> float:
-    """A place in a bin: its lower edge at 0, its upper at 1."""
-    return 0.0 if index <= 0 else math.exp((index - LOG_ORIGIN + part) * LOG_STEP)
 
 
 EVALUATOR = "operations"
@@ -131,32 +122,30 @@ class AnswerTotals(NamedTuple):
     seconds: Mapping[int, int]
     costs: Costs
 
-    @property
-    def timed(self) -> int:
-        """How many good answers have a latency."""
-        return sum(self.seconds.values())
-
 
 class Figure(NamedTuple):
-    """What answers are compared in: its estimate for a confidence, and how many answers that rests on."""
+    """What answers are compared in: a quantile of latencies, or the cost of an answer if that is None."""
 
     type: str
     name: str
     unit: str
-    count: Callable[[AnswerTotals], int]
-    estimate: Callable[[AnswerTotals, float], tuple[float, Interval] | None]
+    quantile: float | None
 
+    def count(self, one: AnswerTotals) -> int:
+        """How many good answers have it."""
+        return one.costs.good if self.quantile is None else sum(one.seconds.values())
 
-def _latency(share: float, one: AnswerTotals, confidence: float) -> tuple[float, Interval] | None:
-    return quantile(one.seconds, share, confidence)
+    def estimate(self, one: AnswerTotals, confidence: float) -> tuple[float, Interval] | None:
+        """The figure and its interval."""
+        if self.quantile is None:
+            return cost_per_good(one.costs, confidence)
+        return quantile(one.seconds, self.quantile, confidence)
 
 
 _FIGURES = (
-    Figure("speed", "median latency", "s", lambda one: one.timed, partial(_latency, 0.5)),
-    Figure("speed", "95th percentile latency", "s", lambda one: one.timed, partial(_latency, 0.95)),
-    Figure(
-        "cost", "cost per answer", "usd", lambda one: one.costs.good, lambda one, sure: cost_per_good(one.costs, sure)
-    ),
+    Figure("speed", "median latency", "s", 0.5),
+    Figure("speed", "95th percentile latency", "s", 0.95),
+    Figure("cost", "cost per answer", "usd", None),
 )
 
 
@@ -233,11 +222,11 @@ def _insight(figure: Figure, by: str, pair: ExtremePair, where: AppEnvironment) 
         where=where if where.app else AppEnvironment(highest.name, where.environment),
         identity=("per_answer", by, figure.name),
         label="" if where.app else everywhere,
-        sentence=(
-            f"of {pair.compared} {by}s {lowest.name} is {best} and {highest.name} {worst}: {figure.name} "
-            f"{number(lowest.value, figure.unit)} on {lowest.n} successful answers against "
-            f"{number(highest.value, figure.unit)} on {highest.n}, "
-            f"{pair.ratio.low:.3g} to {pair.ratio.high:.3g} times as much"
+        message=(
+            f"{highest.name} is the {worst} of {pair.compared} {by}s, {lowest.name} the {best}. "
+            f"{figure.name.capitalize()}: {number(highest.value, figure.unit)} ({highest.n:,} successful answers) "
+            f"against {number(lowest.value, figure.unit)} ({lowest.n:,}), {pair.ratio.low:.3g} to "
+            f"{pair.ratio.high:.3g} times as much"
         ),
         figures={
             "kind": "per_answer",
@@ -250,8 +239,8 @@ def _insight(figure: Figure, by: str, pair: ExtremePair, where: AppEnvironment) 
             "compared": pair.compared,
         },
         actions=(
-            f"Compare the quality of {lowest.name} with that of {highest.name} before any traffic moves: "
+            f"Before you move traffic, compare the quality of {lowest.name} and {highest.name}: "
             "ragtide replay, ragtide compare.",
-            "Look whether their questions, contexts and answers are of like length: tokens take time and money.",
+            "Check that their questions, contexts and answers have similar lengths: tokens take time and money.",
         ),
     )

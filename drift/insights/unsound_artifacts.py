@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ragtide.drift.insights.data import AppData
-from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, share_estimate
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, percent_estimate, share_estimate
 from ragtide.drift.insights.registry import insight
-from ragtide.drift.stats.proportions import Share, wilson
-from ragtide.drift.text import percent
+from ragtide.drift.stats.proportions import Share
 
 EVALUATOR, KEY = "agent_sanity", "agent_sanity"
 METRIC = f"{EVALUATOR}.{KEY}"
@@ -37,15 +36,14 @@ def unsound_artifacts(app: AppData) -> Iterator[Insight]:
     for row in rows:
         faults = Counter({name: int(n) for name, n in row["counted"].items() if name != _TOTAL_PART and n})
         artifacts, traces = int(row["counted"].get(_TOTAL_PART, 0)), Share(row["unsound"], row["n"])
-        reach = wilson(traces)
-        most = ", ".join(f"{name} {n} times" for name, n in faults.most_common(3))
+        most = ", ".join(f"{name}: {n:,}" for name, n in faults.most_common(3))
         yield Insight(
             type="data",
             where=AppEnvironment(app.app, row["environment"]),
             identity=("unsound_artifacts",),
-            sentence=(
-                f"{faults.total()} of {artifacts} artifacts are unsound ({most}), in "
-                f"{traces.hits} of {traces.n} traces ({percent(reach.low)} to {percent(reach.high)} of them)"
+            message=(
+                f"{faults.total():,} of {artifacts:,} artifacts are unsound ({most}), in {traces.hits:,} of "
+                f"{traces.n:,} traces ({percent_estimate(traces)})"
             ),
             figures={
                 "kind": "unsound_artifacts",
@@ -58,7 +56,7 @@ def unsound_artifacts(app: AppData) -> Iterator[Insight]:
             },
             examples=row["worst"],
             actions=(
-                "Open the artifacts of the example traces; the evidence of their scores names each with its fault.",
-                "Have the agent check what it wrote before it ends: that it parses, that files it declares are there.",
+                "Open the artifacts of the example traces. The evidence of their scores names the fault of each.",
+                "Make the agent check its artifacts before it ends: each must parse, and declared files must exist.",
             ),
         )

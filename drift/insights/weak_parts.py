@@ -12,7 +12,7 @@ from ragtide.drift.text import percent
 
 TYPE = "weak_point"
 ALPHA = 0.05
-READ = "Read the example traces: is the answer in the index at all, and is it retrieved?"
+READ = "Read the example traces. Is the answer in the index, and is it retrieved?"
 WRITE = "Add or rewrite the documents that should answer them, then replay the examples."
 
 Name = TypeVar("Name")
@@ -34,11 +34,9 @@ class WeakPart(Generic[Name]):
 
     def message(self, others: str = "all others") -> str:
         """Both rates and their difference."""
-        share, rest, excess = self.share, self.rest, self.excess
-        return (
-            f"failed {share.hits} of {share.n} times ({percent(share.value)}), {others} {rest.hits} of {rest.n} "
-            f"({percent(rest.value)}): {excess.low * 100:.0f} to {excess.high * 100:.0f} points more"
-        )
+        low, high = self.excess
+        more = f"{low * 100:.0f} to {high * 100:.0f} percentage points more"
+        return f"{rates_message(self.share, self.rest, others)}: {more}"
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -52,6 +50,14 @@ class WeakPart(Generic[Name]):
             **estimate("more_than_rest", self.share.value - self.rest.value, self.excess),
             "p": self.p,
         }
+
+
+def rates_message(share: Share, rest: Share, others: str = "all others") -> str:
+    """How often a part and the rest failed."""
+    return (
+        f"failed {share.hits:,} of {share.n:,} times ({percent(share.value)}), "
+        f"{others} {rest.hits:,} of {rest.n:,} ({percent(rest.value)})"
+    )
 
 
 def without(whole: Share, part: Share) -> Share:

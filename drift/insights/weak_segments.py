@@ -76,11 +76,11 @@ def _insight(sample: TraceSample, part: WeakPart[Cell]) -> Insight:
         type=TYPE,
         where=sample.where,
         identity=("segment", *(text for value in part.name for text in value)),
-        sentence=f"answers of {named} {part.message('all others' if single else 'either without the other')}",
+        message=f"answers with {named} {part.message('all others' if single else 'with only one of them')}",
         figures={"kind": "segment" if single else "segments", "segments": dict(part.name), **part.figures},
         examples=sample.examples(dict(part.name)),
         actions=(
-            f"Compare the example traces with good ones that are not of {named}: questions, contexts, language.",
-            f"Watch it by itself: name the segment in windows.segments, so that rules judge {named} alone.",
+            f"Compare the examples with good traces without {named}: questions, contexts, language.",
+            f"Monitor it separately: with the segment in windows.segments, rules evaluate {named} alone.",
         ),
     )

@@ -50,7 +50,7 @@ def weak_topics(app: AppData) -> Iterator[Insight]:
                 type=TYPE,
                 where=sample.where,
                 identity=("topic", *part.name),
-                sentence=f"{asked} of topic {topic} {part.message()}",
+                message=f"{asked} on topic {topic} {part.message()}",
                 figures={"kind": "topic", **part.name._asdict(), **part.figures},
                 examples=sample.examples(traits),
                 actions=(READ, WRITE),

@@ -11,7 +11,7 @@ from ragtide.drift.insights.data import AppData
 from ragtide.drift.insights.failing_sample import select_failed_metrics, with_bounds
 from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, share_estimate
 from ragtide.drift.insights.registry import insight
-from ragtide.drift.insights.weak_parts import ALPHA, READ, TYPE, without
+from ragtide.drift.insights.weak_parts import ALPHA, READ, TYPE, rates_message, without
 from ragtide.drift.stats.proportions import CONFIDENCE, Share, fisher_p, z_score
 
 _EXAMPLES = 10
@@ -79,11 +79,10 @@ def _insight(app: str, row: Mapping[str, Any], rank: int, share: Share, rest: Sh
         type=TYPE,
         where=AppEnvironment(app, row["environment"]),
         identity=(rank,),
-        sentence=(
-            f"a question that was asked {share.n} times failed "
-            f"{share.hits} times, all others {rest.hits} of {rest.n}; on {row['failing_models']} of {row['models']} "
-            f"models and in {row['failing_hours']} of {row['hours']} hours, most often in "
-            f"{', '.join(name for name, _ in by_metric[:3])} (rank {rank} of the weakest questions)"
+        message=(
+            f"number {rank} of the weakest questions {rates_message(share, rest)}. "
+            f"It failed on {row['failing_models']} of {row['models']} models and in {row['failing_hours']} of "
+            f"{row['hours']} hours, mostly in {', '.join(name for name, _ in by_metric[:3])}"
         ),
         figures={
             "kind": "question",

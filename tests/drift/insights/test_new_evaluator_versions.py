@@ -37,4 +37,4 @@ def test_a_new_version_is_stated_once_where_there_was_another_before(database: D
     assert said["since"] == world.at(60).isoformat()
     assert row["period_start"] == Period.of(world.at(60), DAY).start
     assert row["period_end"] - row["period_start"] == timedelta(days=1)
-    assert "quality has another version, model or parameters since" in row["description"]
+    assert "quality has a new version, model or parameters since" in row["description"]
