@@ -14,14 +14,13 @@ from ragtide.drift.insights.failing_sample import TraceSample, read_samples
 from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Period
 from ragtide.drift.rules.model import Rule
 from ragtide.drift.settings import JobSettings, WindowSettings
+from ragtide.drift.stats.calendar import HOUR_S
 from ragtide.drift.stats.means import Sample
 from ragtide.drift.stats.proportions import Share
 from ragtide.drift.stats.sampling import in_sample
 from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
-
-HOUR_S = 3600
 
 Columns = Mapping[str, Mapping[str, float]]  # values by metric and trace id
 
@@ -103,13 +102,9 @@ def sample_columns(
 
 
 def metric_columns(
-    database: Database,
-    metrics: Iterable[MetricRef],
-    where: str,
-    interval: Period,
-    bound: Mapping[str, Any] | None = None,
+    database: Database, metrics: Iterable[MetricRef], where: str, interval: Period
 ) -> Mapping[AppEnvironment, Columns]:
-    """Values of live scored rows for which `where` holds; `bound` are its parameters.
+    """Values of live scored rows for which `where` holds; its parameters are those of the interval.
 
     Of each metric those of the evaluator version that has most: versions are never mixed.
     """
@@ -129,7 +124,7 @@ def metric_columns(
         WHERE metric IN {sql.texts(names)}
         GROUP BY app, environment, metric, mark
         ORDER BY app, environment, metric, length(values) DESC, mark LIMIT 1 BY app, environment, metric""",
-        {**(bound or {}), **interval.bound},
+        interval.bound,
     )
     found: dict[AppEnvironment, dict[str, dict[str, float]]] = {}
     for row in rows:
@@ -234,12 +229,12 @@ def _windows_condition(database: Database, settings: WindowSettings, period: Per
         f"run_id = 'live' AND segment = '' AND start >= toDateTime({first}, 'UTC') AND start < toDateTime({end}, 'UTC')"
     )
     base = f"size_s = {settings.base_s}"
-    if settings.base_s == HOUR_S or HOUR_S not in settings.all_sizes_s or first % HOUR_S or end % HOUR_S:
-        return f"{within} AND {base}"
-    rows = database.rows(
-        f"SELECT evaluator, toUnixTimestamp(max(start)) + {HOUR_S} AS until FROM windows "
-        f"WHERE {within} AND size_s = {HOUR_S} GROUP BY evaluator ORDER BY evaluator"
-    )
+    rows: list[dict[str, Any]] = []
+    if settings.base_s != HOUR_S and HOUR_S in settings.all_sizes_s and not first % HOUR_S and not end % HOUR_S:
+        rows = database.rows(
+            f"SELECT evaluator, toUnixTimestamp(max(start)) + {HOUR_S} AS until FROM windows "
+            f"WHERE {within} AND size_s = {HOUR_S} GROUP BY evaluator ORDER BY evaluator"
+        )
     if not rows:
         return f"{within} AND {base}"
     # An hour closes for all evaluators of a lane at once, and lanes at times of their own.

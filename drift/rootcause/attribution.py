@@ -7,14 +7,14 @@ one mean, so all of its effect is mix.
 
 A group is a contributor only if two tests say so. The permutation test asks whether the group shifted apart from all
 others: deviations of records are taken from the mean of all times and from what all groups together shifted by then.
-The statistic is the change of a group's deviations per record of the whole, in the direction of the shift, over its
-standard deviation under permutation. p is adjusted for all groups of all dimensions by the largest statistic of each
-permutation (Westfall and Young 1993). Neighbouring times resemble each other, so labels are permuted by blocks of a
-time line that is closed to a ring and turned at random.
+The statistic is the change of a group's deviations per record of the whole in the direction of the shift. It is divided
+by its standard deviation under permutation. p is adjusted for all groups of all dimensions by the largest statistic of
+each permutation (Westfall and Young 1993). Neighbouring times resemble each other, so labels are permuted by blocks of
+a time line that is closed to a ring and turned at random.
 
-The sampling test compares a group with all others by the variance of the records themselves, since the records of a
-rate that rose vary more than they did: its mix effect and how much further its mean went than theirs, over the standard
-error of both (normal). p is Bonferroni's over the groups that were tested."""
+The sampling test compares a group with all others by the variance of the records themselves: those of a rate that rose
+vary more than they did. The statistic is the group's mix effect and how much further its mean went than theirs, over
+the standard error of both (normal). p is Bonferroni's over the groups that were tested."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

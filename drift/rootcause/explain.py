@@ -45,7 +45,7 @@ def attribute(
     windows: Mapping[str, Split],
     shift: Shift,
     *,
-    by_rows: bool = True,
+    by_rows: bool,
 ) -> Attribution:
     """Find the main contributor, and the one within it; `windows` are the splits that windows give.
 

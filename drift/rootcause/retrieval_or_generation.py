@@ -1,8 +1,8 @@
 """Tell retrieval from generation: whether failing traces have bad contexts too.
 
-The contexts of a trace are bad where at least half of its retrieval metrics failed. The share of failing traces with
-bad contexts is compared, by its interval, with that of traces that passed before: contexts that are no better where
-answers are good do not explain answers that are bad."""
+The contexts of a trace are bad if at least half of its retrieval metrics failed. The share of failing traces with bad
+contexts is compared, by its interval, with that of traces that passed before the onset. If good answers have contexts
+as bad, contexts do not explain bad answers."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
