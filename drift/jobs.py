@@ -13,9 +13,7 @@ from ragtide.drift.anomalies.scanner import Scanner, ScanResult, live_context
 from ragtide.drift.checks.engine import Check, CheckContext, run_check
 from ragtide.drift.checks.missing_data import MissingData
 from ragtide.drift.input_drift.check import InputDriftCheck
-from ragtide.drift.insights.job import run_comparison_insights, run_failure_insights
-from ragtide.drift.insights.model import Period, retract
-from ragtide.drift.insights.new_evaluator_versions import run_new_version_insights
+from ragtide.drift.insights.job import run_insights
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems.raise_from_rules import Raiser
@@ -122,16 +120,13 @@ class JobContext:
         )
 
     def run_insights(self, now: datetime) -> RunResult:
-        """The insights of the running period are as this look finds them where it is time for one."""
+        """Update the insights of the running period, unless the last update was less than `insights_every_s` ago."""
         last = self._insights_at
         if last is not None and (now - last).total_seconds() < self.settings.insights_every_s:
             return RunResult(read=0, raised=0)
-        read, found = run_failure_insights(self.database, self.metrics, self.rules, self.settings, self.term, now)
-        found += run_comparison_insights(self.database, self.metrics, self.windows, self.settings, self.term, now)
-        found += run_new_version_insights(self.database, self.evaluators, self.windows, self.settings, self.term, now)
-        retract(self.database, found, Period.of(now, self.settings.insights_period_s), self.term)
+        result = run_insights(self.database, self.evaluators, self.rules, self.windows, self.settings, self.term, now)
         self._insights_at = now
-        return RunResult(read=read, raised=len(found))
+        return result
 
     def scan_for_changes(self, now: datetime, stopped: Callable[[], bool] = lambda: False) -> AnomalyResult:
         """Every series was looked at up to its lane's watermark, and what follows is recorded, when this returns.

@@ -1,6 +1,6 @@
-"""Open problems of a metric get a cause, once an opening: by a job of its own, so that raising never waits for it.
+"""Find the root cause of each open problem of a metric, once per opening, in a job of its own: raising never waits.
 
-Where too few windows have traffic to tell one, that is said, and it is asked again once there may be enough.
+If too few windows have traffic, the explanation says so, and the job tries again once there may be enough.
 """
 
 import json
@@ -31,14 +31,14 @@ from ragtide.evaluators.errors import Transient
 logger = logging.getLogger(__name__)
 
 MAX_TRIES = 3
-MAX_ATTEMPTS = 4  # times of one opening, as long as too few windows tell nothing
+MAX_ATTEMPTS = 4  # explanations per opening, as long as too few windows have traffic
 _ASPECTS = ("level", "coverage")
 _RETRY_AT = "again_at"  # attribute of a cause that is not known yet
-_SPREAD = "spread"  # causes are of means and shares
+_SPREAD = "spread"  # a channel; causes are of means and shares
 
 
 class RootCauseResult(NamedTuple):
-    """How many problems have a cause since this run, and of how many finding it failed."""
+    """How many problems this run explained, and for how many it failed."""
 
     explained: int
     failed: int
@@ -46,22 +46,22 @@ class RootCauseResult(NamedTuple):
 
 @dataclass(slots=True)
 class RootCauseJob:
-    """Holds what one process tried in vain, by the id of the event that would have come of it."""
+    """Holds the failed tries of one process, by the id of the event that would have been stored."""
 
     failures: Counter[str] = field(default_factory=Counter)
 
     def run(self, context: JobContext, now: datetime) -> RootCauseResult:
-        """Causes of some open problems that are due are stored on return, those of the newest problems first.
+        """Explain the newest open problems that have no cause and store their events.
 
-        At most `explain_problems`, and none is begun after `explain_s`. One whose explanation fails is tried
-        `MAX_TRIES` times; where the database goes away meanwhile, raises `Transient`. `now` is the server's time.
+        At most `explain_problems`, and none is started after `explain_s`. A problem whose explanation fails is tried
+        `MAX_TRIES` times; if the database goes away meanwhile, raises `Transient`. `now` is the server's time.
         """
-        asked = list(_pending(context, now))
-        self.failures = Counter({one.event_id: self.failures[one.event_id] for one in asked})
-        due = [one for one in asked if self.failures[one.event_id] < MAX_TRIES]
-        began, explained, failed = time.monotonic(), 0, 0
+        pending = list(_pending(context, now))
+        self.failures = Counter({one.event_id: self.failures[one.event_id] for one in pending})
+        due = [one for one in pending if self.failures[one.event_id] < MAX_TRIES]
+        started, explained, failed = time.monotonic(), 0, 0
         for one in due[: context.settings.explain_problems]:
-            if time.monotonic() - began > context.settings.explain_s:
+            if time.monotonic() - started > context.settings.explain_s:
                 break
             try:
                 event = _explanation_event(context, one, now)
@@ -80,7 +80,7 @@ class RootCauseJob:
 
 
 class _Pending(NamedTuple):
-    """A problem that has no cause yet, the `attempt` to find one, from 1 on, and the event that tells it."""
+    """A problem without a cause, the number of the attempt to find one, from 1 on, and the id of its event."""
 
     problem: Problem
     query: RcaQuery
@@ -89,18 +89,18 @@ class _Pending(NamedTuple):
 
 
 def _pending(context: JobContext, now: datetime) -> Iterator[_Pending]:
-    """The newest first."""
+    """Open problems to explain, the newest first."""
     for problem in load_problems(context.database, states=("open",)):
         attempt = _attempt(problem, now) if problem.aspect in _ASPECTS else None
-        question = query_for(problem, context.metrics, context.rules) if attempt is not None else None
-        if attempt is not None and question is not None:
+        query = query_for(problem, context.metrics, context.rules) if attempt is not None else None
+        if attempt is not None and query is not None:
             again = (attempt,) if attempt > 1 else ()
             id_ = event_id(problem.problem_id, problem.episode, "explained", problem.openings, *again)
-            yield _Pending(problem, question, attempt, id_)
+            yield _Pending(problem, query, attempt, id_)
 
 
 def _attempt(problem: Problem, now: datetime) -> int | None:
-    """None where the cause is known, or nothing more can be known of it yet."""
+    """The number of the next attempt; None if the cause is known, or the retry is not due."""
     if not problem.explanation:
         return 1
     retry_at = _time(problem.cause.get(_RETRY_AT))
@@ -108,17 +108,17 @@ def _attempt(problem: Problem, now: datetime) -> int | None:
 
 
 def _retry_at(cause: RootCause, attempt: int, base_s: int, now: datetime) -> datetime | None:
-    """When enough windows may have closed, each time twice as late: not every one has traffic."""
+    """When enough windows may have closed, twice as late at each attempt: not every window has traffic."""
     if not cause.too_few or attempt >= MAX_ATTEMPTS:
         return None
     return now + timedelta(seconds=base_s * (MIN_TIMES - cause.times) * 2 ** (attempt - 1))
 
 
 def query_for(problem: Problem, metrics: Mapping[str, MetricRef], rules: RuleSettings) -> RcaQuery | None:
-    """What to ask about a problem; None where nobody has the metric, or what moved is how far its values spread.
+    """The query for a problem; None if no evaluator has the metric, or only the spread of its values shifted.
 
-    A rule says what counts where it found the problem or judges by records. Detectors see every move of a metric
-    without bounds, also of values that no line parts.
+    A rule's bounds apply if the rule found the problem or the metric is bounded: detectors see every shift of an
+    unbounded metric, also of values that no bound divides.
     """
     metric = metrics.get(problem.metric)
     kind = "coverage" if problem.aspect == "coverage" else "threshold"
@@ -128,17 +128,15 @@ def query_for(problem: Problem, metrics: Mapping[str, MetricRef], rules: RuleSet
         return None
     series = Series(**{name: getattr(problem, name) for name in Series._fields})
     rule = (coverage_rule_for if kind == "coverage" else rule_for)(series, metric, rules)
+    if kind == "coverage" and rule is None:
+        return None
+    if kind != "coverage" and voice is None and not metric.scale.bounded:
+        rule = None
     since = _time(attributes.get("since")) or onset_of(problem)
     until = _time(attributes.get("until")) or problem.last_seen_at
-    if rule is not None and (voice is not None or kind == "coverage" or metric.scale.bounded):
-        asked = rca_query(series, rule, since, until, problem.problem_id)
-    elif kind == "coverage":
-        return None
-    else:
-        where = {name: getattr(series, name) for name in Series._fields if name != "metric"}
-        asked = RcaQuery(metric_ref=metric, since=since, until=until, problem_id=problem.problem_id, **where)
-    has_come = any("model_before" in one.attributes for one in problem.voices.values())
-    return replace(asked, model=None) if has_come else asked  # of the model alone nothing is known before
+    query = rca_query(series, metric, rule, since, until, problem.problem_id)
+    is_rollout = any("model_before" in one.attributes for one in problem.voices.values())
+    return replace(query, model=None) if is_rollout else query  # of the model alone nothing is known before
 
 
 def _time(value: object) -> datetime | None:
@@ -146,7 +144,7 @@ def _time(value: object) -> datetime | None:
 
 
 def _explanation_event(context: JobContext, pending: _Pending, now: datetime) -> EventRow:
-    """The event; it says nothing of how the problem was found, and so no kind's words change."""
+    """The event to store; it changes no kind's message."""
     problem = pending.problem
     segments = update_segment_values(context.database, context.windows, context.term, now)
     cause = explain(context.database, context.metrics, pending.query, segments, context.windows.base_s)

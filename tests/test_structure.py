@@ -14,7 +14,8 @@ PACKAGES = ("stream", "evaluators", "sinks", "drift", "dashboards")
 TOP_LEVEL = {
     *PACKAGES,
     *("src", "tests", "deploy", "docs", "benchmarks", "examples", ".ci"),
-    *("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "Makefile", "constraints.txt", ".gitignore"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
+    *("pyproject.toml", "Makefile", "constraints.txt", ".gitignore"),
 }
 
 # Who may look at the environment: whoever hands it to our own reader or to a child, takes secrets out of it, and who

@@ -1,1 +1,1 @@
-"""What is worth knowing of a period and never pages: one kind a file."""
+"""Findings of a period that never page: one kind a file, found by `registry`."""

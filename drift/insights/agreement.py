@@ -1,9 +1,9 @@
-"""How well a number tells what people said of the same answers. Pure; intervals are of 95 %, by a seeded bootstrap.
+"""Measure how well a number predicts people's labels of the same answers. Pure; 95 % intervals by a seeded bootstrap.
 
-Area under the ROC curve: how often an answer that people liked has the better number than one that they did not, ties
-half (Hanley and McNeil 1982). Brier's score: the mean square of number less 1 or 0. Expected calibration error: the
-mean distance, over ten equal bins, between number and share of liked answers (Naeini and others 2015). Of liked answers
-and of others as many are drawn again as there are (Efron and Tibshirani 1993, 8.3).
+Area under the ROC curve: how often a liked answer has the better number than another one, ties half (Hanley and McNeil
+1982). Brier score: the mean square of the number less 1 or 0. Expected calibration error: the mean distance, over ten
+equal bins, between the number and the share of liked answers (Naeini and others 2015). The bootstrap resamples liked
+and other answers separately (Efron and Tibshirani 1993, 8.3).
 """
 
 import math
@@ -32,7 +32,7 @@ class IntervalEstimate(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """Of numbers from 0 to 1, the greater the better."""
+    """Estimates for numbers from 0 to 1, higher is better."""
 
     auc: IntervalEstimate
     brier: IntervalEstimate
@@ -40,7 +40,7 @@ class Agreement(NamedTuple):
 
 
 def measure_agreement(numbers: Floats, liked: Flags) -> Agreement:
-    """Of `numbers` [n] from 0 to 1, the greater the better; some are `liked` [n], some not."""
+    """Compare `numbers` [n] from 0 to 1, higher is better, with `liked` [n]; some are liked, some not."""
     order = np.argsort(numbers, kind="stable")
     numbers, liked = numbers[order], liked[order]
     weights = np.vstack([np.ones(len(numbers)), _resample(liked)])
@@ -64,7 +64,7 @@ def rank_correlation(a: Floats, b: Floats) -> IntervalEstimate:
 
 
 def _resample(liked: Flags) -> Floats:
-    """How often each is drawn, [draws, n]."""
+    """How often each answer is in each sample, [samples, n]."""
     rng = np.random.default_rng(_SEED)
     found = np.zeros((_RESAMPLES, len(liked)))
     for those in (liked, ~liked):
@@ -74,7 +74,7 @@ def _resample(liked: Flags) -> Floats:
 
 
 def _auc(numbers: Floats, liked: Flags, weights: Floats) -> Floats:
-    """For each row of weights; numbers ascend, and equal ones are one step."""
+    """The area for each row of weights; numbers ascend, and equal ones are one step."""
     steps = np.flatnonzero(np.diff(numbers, prepend=-np.inf))
     good = np.add.reduceat(weights * liked, steps, axis=1)
     bad = np.add.reduceat(weights * ~liked, steps, axis=1)
@@ -84,6 +84,6 @@ def _auc(numbers: Floats, liked: Flags, weights: Floats) -> Floats:
 
 
 def _estimate(found: Floats) -> IntervalEstimate:
-    """The first is of all as they are, the others of what was drawn."""
+    """The first value is that of all answers, the others are those of the samples."""
     low, high = np.percentile(found[1:], _PERCENTILES)
     return IntervalEstimate(float(found[0]), Interval(float(low), float(high)))

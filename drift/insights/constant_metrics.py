@@ -1,63 +1,46 @@
-"""Metrics that tell nothing, since every record of a period had the same value. Pure."""
+"""Find metrics that had the same value on every record of a period."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
-from ragtide.drift.insights.data import Group, MetricTotals
-from ragtide.drift.insights.model import Insight
+from ragtide.drift.insights.data import PeriodData, merge
+from ragtide.drift.insights.model import AppEnvironment, Insight, share_estimate
+from ragtide.drift.insights.registry import insight
 from ragtide.drift.problems.classification import type_of
-from ragtide.drift.stats.proportions import Share, wilson
-from ragtide.drift.text import number, percent, scope_label
+from ragtide.drift.stats.proportions import Share
+from ragtide.drift.text import number
 from ragtide.drift.windows.metrics import MetricRef
 
-MIN_RECORDS = 100  # records
+MIN_RECORDS = 100
 _SCORES = ("accuracy", "retrieval")
 
 
-def constant_metrics(found: Mapping[Group, MetricTotals], metrics: Mapping[str, MetricRef]) -> list[Insight]:
-    """Of the primary metrics of an application, whatever model it had; guards at their best are left out."""
-    whole: dict[tuple[str, str, str], MetricTotals] = {}
-    for group, own in sorted(found.items()):
-        key = (group.app, group.environment, group.metric)
-        whole[key] = whole[key] + own if key in whole else own
-    return [
-        _insight(app, environment, metrics[name], own)
-        for (app, environment, name), own in whole.items()
-        if metrics[name].metric.primary
-        and own.n >= MIN_RECORDS
-        and own.min == own.max
-        and not _is_guard_at_best(metrics[name], own.min)
-    ]
+@insight(reads=PeriodData)
+def constant_metrics(data: PeriodData) -> Iterator[Insight]:
+    """One insight for each constant primary metric of an application, over all models; not of guards at their best."""
+    for group, own in merge(data.totals, model="", prompt_version="").items():
+        if own.n < MIN_RECORDS or own.min != own.max or _is_guard_at_best(data.primary[group.metric], own.min):
+            continue
+        yield Insight(
+            type="data",
+            where=AppEnvironment(group.app, group.environment),
+            identity=("constant", group.metric),
+            message=f"{group.metric} was {number(own.min)} on all {own.n:,} traces: it carries no information here",
+            figures={
+                "kind": "constant",
+                "metric": group.metric,
+                "value": own.min,
+                "samples": own.n,
+                **share_estimate("others_share", Share(0, own.n)),
+            },
+            actions=(
+                "Look at a few traces. Does the evaluator get what it needs (contexts, references, classes)?",
+                "If it does, disable the evaluator for this traffic: evaluators.enabled.",
+            ),
+        )
 
 
 def _is_guard_at_best(metric_ref: MetricRef, value: float) -> bool:
-    """Whether it is there to find what is rare, and found nothing: that nothing leaked is what one wants to hear."""
+    """Whether it looks for something rare and found nothing: a good result is no constant metric."""
     best = metric_ref.metric.high if metric_ref.metric.better == "higher" else metric_ref.metric.low
     rule = metric_ref.evaluator.rule_of(metric_ref.metric)
     return value == best and (rule != "mean" or type_of(metric_ref, rule) not in _SCORES)
-
-
-def _insight(app: str, environment: str, metric_ref: MetricRef, own: MetricTotals) -> Insight:
-    others = wilson(Share(0, own.n))
-    return Insight(
-        type="data",
-        app=app,
-        environment=environment,
-        identity=("constant", metric_ref.name),
-        description=(
-            f"{scope_label(app, environment)}: {metric_ref.name} was {number(own.min)} on all of {own.n} traces, so it "
-            f"does not tell them apart; at most {percent(others.high)} of answers would have another value."
-        ),
-        attributes={
-            "kind": "constant",
-            "metric": metric_ref.name,
-            "value": own.min,
-            "samples": own.n,
-            "others_share": 0.0,
-            "others_share_interval": list(others),
-        },
-        examples=(),
-        actions=(
-            "Look at a few traces: does the evaluator get what it needs (contexts, references, classes)?",
-            "Where it does and nothing can be told by it here, switch it off: evaluators.enabled.",
-        ),
-    )

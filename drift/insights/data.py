@@ -1,70 +1,112 @@
-"""Read what insights compare: metrics of the same traces as columns, and totals of windows by version."""
+"""What insights read: the metrics of a period, as columns and as totals of windows, and an application's samples."""
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ragtide.drift import sql
-from ragtide.drift.insights.agreement import Floats
-from ragtide.drift.insights.model import Period
-from ragtide.drift.settings import WindowSettings
+from ragtide.drift.insights.failing_sample import TraceSample, read_samples
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Period
+from ragtide.drift.rules.model import Rule
+from ragtide.drift.settings import JobSettings, WindowSettings
+from ragtide.drift.stats.calendar import HOUR_S
 from ragtide.drift.stats.means import Sample
 from ragtide.drift.stats.proportions import Share
 from ragtide.drift.stats.sampling import in_sample
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
+from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
-_TIMES = "time >= {start:DateTime64(3, 'UTC')} AND time < {end:DateTime64(3, 'UTC')}"
+Columns = Mapping[str, Mapping[str, float]]  # values by metric and trace id
 
 
-class AppEnvironment(NamedTuple):
-    """Whose traces they are."""
+@dataclass(frozen=True)
+class PeriodData:
+    """The period that contains `now`: all applications and metrics. Totals are read once."""
 
+    database: Database
+    evaluators: Mapping[str, Evaluator]
+    windows: WindowSettings
+    settings: JobSettings
+    now: datetime
+
+    @property
+    def period(self) -> Period:
+        """The running one."""
+        return Period.of(self.now, self.settings.insights_period_s)
+
+    @cached_property
+    def metrics(self) -> Mapping[str, MetricRef]:
+        """Every metric, by name."""
+        return metrics_by_name(self.evaluators)
+
+    @cached_property
+    def primary(self) -> Mapping[str, MetricRef]:
+        """The primary metrics that records have; those of windows have no record's value."""
+        return {name: one for name, one in self.metrics.items() if one.metric.primary and one.evaluator.combine is None}
+
+    @cached_property
+    def totals(self) -> "Mapping[Group, MetricTotals]":
+        """Of the primary metrics."""
+        return metric_totals(self.database, self.primary.values(), self.windows, self.period)
+
+
+@dataclass(frozen=True)
+class AppData:
+    """One application in the period: a trace failed if a metric is out of the bounds of its rule in `rules`."""
+
+    database: Database
     app: str
-    environment: str
+    rules: Mapping[str, Rule]
+    period: Period
+    settings: JobSettings
+
+    @cached_property
+    def samples(self) -> list[TraceSample]:
+        """Sampled traces, by environment; read once."""
+        return read_samples(self.database, self.app, self.rules, self.period, self.settings.insights_traces)
 
 
 def sample_columns(
     database: Database, metrics: Iterable[MetricRef], period: Period, max_traces: int
-) -> dict[AppEnvironment, dict[str, dict[str, float]]]:
-    """Of each application about `most` live traces of the period at most, in minutes drawn by lot: rows are sorted by
-    minutes, so that no others are read.
+) -> dict[AppEnvironment, Columns]:
+    """Values of about `max_traces` live traces of each application, in randomly sampled minutes.
+
+    Rows are sorted by minutes, so no others are read.
     """
     rows = database.rows(
         "SELECT app, environment, toUnixTimestamp(toStartOfMinute(time)) AS minute, count() AS n FROM traces "
-        f"WHERE run_id = 'live' AND {_TIMES} GROUP BY app, environment, minute "
+        f"WHERE run_id = 'live' AND {IN_PERIOD} GROUP BY app, environment, minute "
         "ORDER BY app, environment, cityHash64(minute)",
-        {"start": period.start, "end": period.end},
+        period.bound,
     )
     minutes_by_app: dict[AppEnvironment, list[tuple[int, int]]] = {}
     for row in rows:
         minutes_by_app.setdefault(AppEnvironment(row["app"], row["environment"]), []).append((row["minute"], row["n"]))
-    names = list(metrics)
-    found: dict[AppEnvironment, dict[str, dict[str, float]]] = {}
-    for app_environment, minutes in minutes_by_app.items():
-        sampled, traces = _sample_minutes(minutes, max_traces)
-        times = ", ".join(f"toDateTime({one}, 'UTC')" for one in sampled)
-        where = f"app = {sql.text(app_environment.app)} AND environment = {sql.text(app_environment.environment)}"
+    metrics = list(metrics)
+    found: dict[AppEnvironment, Columns] = {}
+    for (app, environment), minutes in minutes_by_app.items():
+        needed = bisect_left(list(accumulate(n for _, n in minutes)), max_traces) + 1
+        traces = sum(n for _, n in minutes[:needed])
+        times = ", ".join(f"toDateTime({minute}, 'UTC')" for minute, _ in minutes[:needed])
+        where = f"app = {sql.text(app)} AND environment = {sql.text(environment)}"
         where += f" AND toStartOfMinute(time) IN ({times})"
         where += f" AND {in_sample(min(1.0, max_traces / traces))}"
-        found |= metric_columns(database, names, where, period.start, period.end)
+        found |= metric_columns(database, metrics, where, period)
     return found
 
 
 def metric_columns(
-    database: Database,
-    metrics: Iterable[MetricRef],
-    where: str,
-    start: datetime,
-    end: datetime,
-    bound: Mapping[str, Any] | None = None,
-) -> dict[AppEnvironment, dict[str, dict[str, float]]]:
-    """Of live scored rows in [start, end) for which `where` holds, `bound` its parameters; of each metric the values
-    under the fingerprint that most have: others never mix.
+    database: Database, metrics: Iterable[MetricRef], where: str, interval: Period
+) -> Mapping[AppEnvironment, Columns]:
+    """Values of live scored rows for which `where` holds; its parameters are those of the interval.
+
+    Of each metric those of the evaluator version that has most: versions are never mixed.
     """
     names = sorted(one.name for one in metrics)
     rows = database.rows(
@@ -75,45 +117,25 @@ def metric_columns(
             SELECT app, environment, fingerprint, trace_id, concat(evaluator, '.', key) AS metric, value
             FROM (
                 SELECT app, environment, evaluator, fingerprint, trace_id, metrics FROM scores FINAL
-                WHERE run_id = 'live' AND status = 'scored' AND {_TIMES} AND {where}
+                WHERE run_id = 'live' AND status = 'scored' AND {IN_PERIOD} AND {where}
                     AND evaluator IN {sql.texts(sorted({name.partition(".")[0] for name in names}))}
             ) ARRAY JOIN mapKeys(metrics) AS key, mapValues(metrics) AS value
         )
         WHERE metric IN {sql.texts(names)}
         GROUP BY app, environment, metric, mark
         ORDER BY app, environment, metric, length(values) DESC, mark LIMIT 1 BY app, environment, metric""",
-        {**(bound or {}), "start": start, "end": end},
+        interval.bound,
     )
     found: dict[AppEnvironment, dict[str, dict[str, float]]] = {}
     for row in rows:
-        of_app = found.setdefault(AppEnvironment(row["app"], row["environment"]), {})
-        of_app[row["metric"]] = dict(zip(row["traces"], row["values"], strict=True))
+        columns = found.setdefault(AppEnvironment(row["app"], row["environment"]), {})
+        columns[row["metric"]] = dict(zip(row["traces"], row["values"], strict=True))
     return found
-
-
-def align(a: Mapping[str, float], b: Mapping[str, float]) -> tuple[Floats, Floats]:
-    """The values of the traces that have both, in one order."""
-    both = [trace_id for trace_id in a if trace_id in b]
-    return np.array([a[one] for one in both], np.float64), np.array([b[one] for one in both], np.float64)
-
-
-def _sample_minutes(minutes: Sequence[tuple[int, int]], max_traces: int) -> tuple[list[int], int]:
-    """As many minutes as it takes, the first first, and how many traces they have."""
-    found, traces = [], 0
-    for minute, n in minutes:
-        found.append(minute)
-        traces += n
-        if traces >= max_traces:
-            break
-    return found, traces
-
-
-_HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class MetricTotals:
-    """Values of one metric under one fingerprint: `n` > 0 of them, their sum and the sum of their squares."""
+    """Values of one metric of one evaluator version: `n` > 0 of them, their sum and the sum of their squares."""
 
     n: int
     total: float
@@ -143,14 +165,14 @@ class MetricTotals:
 
     @property
     def share(self) -> Share | None:
-        """The ones, where every value is 0 or 1: of values from 0 to 1 no others add up as their squares do."""
+        """The share of ones if every value is 0 or 1: only then do values from 0 to 1 add up as their squares do."""
         if self.min < 0 or self.max > 1 or self.squares != self.total:
             return None
         return Share(round(self.total), self.n)
 
 
 class Group(NamedTuple):
-    """Whose values they are."""
+    """Whose values they are; a total over models or prompt versions has the empty one."""
 
     app: str
     environment: str
@@ -159,10 +181,19 @@ class Group(NamedTuple):
     prompt_version: str
 
 
+def merge(totals: Mapping[Group, MetricTotals], **empty: str) -> dict[Group, MetricTotals]:
+    """Add up the totals of groups that are the same with these fields replaced, in order of the groups."""
+    merged: dict[Group, MetricTotals] = {}
+    for group, own in sorted(totals.items()):
+        key = group._replace(**empty)
+        merged[key] = merged[key] + own if key in merged else own
+    return merged
+
+
 def metric_totals(
     database: Database, metrics: Iterable[MetricRef], settings: WindowSettings, period: Period
 ) -> dict[Group, MetricTotals]:
-    """Of live records, uncut; where an evaluator's fingerprint changed, of the one with most: others never mix."""
+    """Totals of live, unsegmented windows; of each evaluator those of the version with most records."""
     names = sorted(one.name for one in metrics)
     rows = database.rows(
         f"""
@@ -170,51 +201,44 @@ def metric_totals(
             sum(scored) AS n, sum(windows.sum) AS total, sum(sum_squares) AS squares,
             min(windows.min) AS least, max(windows.max) AS greatest
         FROM windows FINAL
-        WHERE {windows_condition(database, settings, period)} AND metric IN {sql.texts(names)} AND scored > 0
+        WHERE {_windows_condition(database, settings, period)} AND metric IN {sql.texts(names)} AND scored > 0
         GROUP BY app, environment, evaluator, metric, mark, model, prompt_version
         HAVING least IS NOT NULL ORDER BY ALL"""
     )
-    records_by_version: dict[tuple[str, str, str], Counter[str]] = {}
+    records: dict[tuple[str, ...], Counter[str]] = {}
     for row in rows:
-        records_by_version.setdefault((row["app"], row["environment"], row["evaluator"]), Counter())[row["mark"]] += (
-            row["n"]
-        )
-    most = {place: counts.most_common(1)[0][0] for place, counts in records_by_version.items()}
+        records.setdefault(_evaluator(row), Counter())[row["mark"]] += row["n"]
+    version = {evaluator: counts.most_common(1)[0][0] for evaluator, counts in records.items()}
     return {
         Group(*(row[name] for name in Group._fields)): MetricTotals(
             row["n"], row["total"], row["squares"], row["least"], row["greatest"]
         )
         for row in rows
-        if row["mark"] == most[row["app"], row["environment"], row["evaluator"]]
+        if row["mark"] == version[_evaluator(row)]
     }
 
 
-def windows_condition(database: Database, settings: WindowSettings, period: Period) -> str:
-    """Condition on live windows of the period, uncut: hours as far as there are any, base windows after them."""
+def _evaluator(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return row["app"], row["environment"], row["evaluator"]
+
+
+def _windows_condition(database: Database, settings: WindowSettings, period: Period) -> str:
+    """Condition on live, unsegmented windows of the period: hours as far as there are any, base windows after them."""
     first, end = int(period.start.timestamp()), int(period.end.timestamp())
     within = (
         f"run_id = 'live' AND segment = '' AND start >= toDateTime({first}, 'UTC') AND start < toDateTime({end}, 'UTC')"
     )
     base = f"size_s = {settings.base_s}"
-    if settings.base_s == _HOUR_S or _HOUR_S not in settings.all_sizes_s or first % _HOUR_S or end % _HOUR_S:
-        return f"{within} AND {base}"
-    rows = database.rows(
-        f"SELECT evaluator, toUnixTimestamp(max(start)) + {_HOUR_S} AS until FROM windows "
-        f"WHERE {within} AND size_s = {_HOUR_S} GROUP BY evaluator ORDER BY evaluator"
-    )
+    rows: list[dict[str, Any]] = []
+    if settings.base_s != HOUR_S and HOUR_S in settings.all_sizes_s and not first % HOUR_S and not end % HOUR_S:
+        rows = database.rows(
+            f"SELECT evaluator, toUnixTimestamp(max(start)) + {HOUR_S} AS until FROM windows "
+            f"WHERE {within} AND size_s = {HOUR_S} GROUP BY evaluator ORDER BY evaluator"
+        )
     if not rows:
         return f"{within} AND {base}"
     # An hour closes for all evaluators of a lane at once, and lanes at times of their own.
     names = sql.array((sql.text(row["evaluator"]) for row in rows), "String")
     untils = sql.array((str(row["until"]) for row in rows), "UInt32")
     after = f"toUnixTimestamp(start) >= transform(toString(evaluator), {names}, {untils}, toUInt32({first}))"
-    return f"{within} AND (size_s = {_HOUR_S} OR ({base} AND {after}))"
-
-
-def merge_prompt_versions(found: Mapping[Group, MetricTotals]) -> dict[Group, MetricTotals]:
-    """All prompt versions of a model as one, whose version is empty."""
-    models: dict[Group, MetricTotals] = {}
-    for group, own in found.items():
-        model = group._replace(prompt_version="")
-        models[model] = models[model] + own if model in models else own
-    return models
+    return f"{within} AND (size_s = {HOUR_S} OR ({base} AND {after}))"

@@ -1,19 +1,20 @@
 """Read a random sample of a period's traces: failed metrics, vectors and traits of each.
 
-The question type is told by the first words of a question, in English, German, French and Spanish."""
+The first words of a question tell its type, in English, German, French and Spanish."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ragtide.drift import sql
-from ragtide.drift.insights.model import Period
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Period
 from ragtide.drift.rules.model import Rule
 from ragtide.drift.rules.queries import bound_parameters
-from ragtide.drift.text import scope_label
+from ragtide.drift.stats.proportions import Share
 from ragtide.drift.topics.model import SEGMENT
 from ragtide.drift.topics.source import ENCODED, decode_vectors
 from ragtide.evaluators.spec import Vectors
@@ -76,7 +77,7 @@ TYPES = (*_WORDS, OTHER)
 
 
 def question_type(question: str) -> str:
-    """One of `TYPES`; `other` where the first words tell none."""
+    """One of `TYPES`; `other` if the first words tell none."""
     head = _PLEASE.sub(" ", question[:_HEAD].casefold())
     words = [word for word in _WORD.findall(head)[:_MAX_WORDS] if word not in _SKIPPED]
     if not words:
@@ -94,24 +95,24 @@ def question_type(question: str) -> str:
     return "yes_no" if question.lstrip().startswith("¿") else OTHER
 
 
-_PERIOD = "time >= {start:DateTime64(3, 'UTC')} AND time < {end:DateTime64(3, 'UTC')}"
-_APP_PERIOD = f"run_id = 'live' AND app = {{app:String}} AND {_PERIOD}"
+_APP_PERIOD = f"run_id = 'live' AND app = {{app:String}} AND {IN_PERIOD}"
+_MAX_EXAMPLES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class SampledTrace:
-    """One trace. `failed`: its quality metrics beyond their lines; `lot`: a number that has nothing to do with it."""
+    """One trace; `failed_metrics` are quality metrics out of bounds, `sample_key` is a random number."""
 
     trace_id: str
     sample_key: int
     failed_metrics: tuple[str, ...]
     traits: Mapping[str, str]  # topic, question type, model, prompt version and segments, where known
-    vector_row: int | None = None  # of the vectors
+    vector_row: int | None = None  # of `TraceSample.vectors`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TraceSample:
-    """What was answered in one environment; `vectors` (float32 [n, dimension]) are of one encoder."""
+    """Traces of one environment; `vectors` (float32 [n, dimension]) are of one encoder."""
 
     app: str
     environment: str
@@ -119,15 +120,35 @@ class TraceSample:
     vectors: Vectors
 
     @property
-    def label(self) -> str:
-        """Application and environment, in words."""
-        return scope_label(self.app, self.environment)
+    def where(self) -> AppEnvironment:
+        """Whose traces they are."""
+        return AppEnvironment(self.app, self.environment)
+
+    def examples(self, traits: Mapping[str, str]) -> list[str]:
+        """Ids of the worst failing traces with these traits."""
+        return example_ids(one for one in self.traces if traits.items() <= one.traits.items())
+
+
+def failing(traces: Iterable[SampledTrace]) -> list[SampledTrace]:
+    """Those that failed, in most metrics first."""
+    found = (one for one in traces if one.failed_metrics)
+    return sorted(found, key=lambda one: (-len(one.failed_metrics), one.sample_key))
+
+
+def example_ids(traces: Iterable[SampledTrace]) -> list[str]:
+    """Ids of the worst failing traces, ten at most."""
+    return [one.trace_id for one in failing(traces)[:_MAX_EXAMPLES]]
+
+
+def failure_share(traces: Sequence[SampledTrace]) -> Share:
+    """How many of the traces failed."""
+    return Share(sum(bool(one.failed_metrics) for one in traces), len(traces))
 
 
 def select_failed_metrics(rules: Mapping[str, Rule]) -> str:
-    """SELECT of environment, trace_id and `bad`, the metrics beyond the rules' lines, of live traces of a period.
+    """SELECT of environment, trace_id and `bad` (metrics out of the bounds of rules), of live traces of a period.
 
-    It stands where `with_bounds` is said before; parameters are app, start and end.
+    Needs `with_bounds` before it, and parameters app, start and end.
     """
     return f"""
         SELECT environment, trace_id, any(model) AS some_model, any(prompt_version) AS some_prompt,
@@ -144,7 +165,7 @@ def select_failed_metrics(rules: Mapping[str, Rule]) -> str:
 
 
 def with_bounds(rules: Mapping[str, Rule]) -> str:
-    """WITH that `select_failed_metrics` reads."""
+    """WITH clause that `select_failed_metrics` reads."""
     names = sorted(rules)
     least, greatest = ([repr(bound_parameters(rules[name])[side]) for name in names] for side in ("least", "greatest"))
     return (
@@ -156,65 +177,63 @@ def with_bounds(rules: Mapping[str, Rule]) -> str:
 def read_samples(
     database: Database, app: str, rules: Mapping[str, Rule], period: Period, max_traces: int
 ) -> list[TraceSample]:
-    """At most `most` scored traces of the app with their questions' vectors, by environment; the same each time."""
-    within: dict[str, Any] = {"app": app, "start": period.start, "end": period.end}
+    """Scored traces of the app with their questions' vectors, by environment; repeated reads give the same traces."""
+    bound: dict[str, Any] = {"app": app, **period.bound}
     rows = database.rows(
         f"{with_bounds(rules)} SELECT *, cityHash64(trace_id) AS lot FROM ({select_failed_metrics(rules)}) "
         "ORDER BY lot, environment, trace_id LIMIT {most:UInt64}",
-        {**within, "most": max_traces},
+        {**bound, "most": max_traces},
     )
     if not rows:
         return []
-    # Of other tables those with a lot as low: no list of ids goes back, and no join holds their vectors in memory.
+    # Of other tables those with a hash as low: no list of ids goes back, and no join holds their vectors in memory.
     in_sample = f"{_APP_PERIOD} AND cityHash64(trace_id) <= {{lot:UInt64}}"
-    within["lot"] = rows[-1]["lot"]
+    bound["lot"] = rows[-1]["lot"]
     embedded = database.rows(
         f"SELECT environment, trace_id, topic, model, {ENCODED} AS encoded FROM embeddings FINAL WHERE {in_sample}",
-        within,
+        bound,
     )
     questions = database.rows(
         f"SELECT environment, trace_id, substringUTF8(ifNull(question, ''), 1, {_HEAD}) AS head "
         f"FROM trace_texts FINAL WHERE {in_sample}",
-        within,
+        bound,
     )
-    vectors = {(row["environment"], row["trace_id"]): row for row in embedded}
-    types = {
-        (row["environment"], row["trace_id"]): question_type(row["head"]) for row in questions if row["head"].strip()
-    }
     found = []
     for environment in sorted({row["environment"] for row in rows}):
-        here = [row for row in rows if row["environment"] == environment]
-        found.append(_sample(app, environment, here, vectors, types))
+        here, vectors, heads = (
+            {row["trace_id"]: row for row in table if row["environment"] == environment}
+            for table in (rows, embedded, questions)
+        )
+        types = {trace_id: question_type(row["head"]) for trace_id, row in heads.items() if row["head"].strip()}
+        found.append(_sample(AppEnvironment(app, environment), here, vectors, types))
     return found
 
 
 def _sample(
-    app: str,
-    environment: str,
-    rows: Sequence[Mapping[str, Any]],
-    vectors: Mapping[tuple[str, str], Mapping[str, Any]],
-    types: Mapping[tuple[str, str], str],
+    where: AppEnvironment,
+    rows: Mapping[str, Mapping[str, Any]],
+    vectors: Mapping[str, Mapping[str, Any]],
+    types: Mapping[str, str],
 ) -> TraceSample:
-    encoders = [
-        vectors[environment, row["trace_id"]]["model"] for row in rows if (environment, row["trace_id"]) in vectors
-    ]
-    encoder = max(sorted(set(encoders)), key=encoders.count, default="")
-    answered: list[SampledTrace] = []
+    """All by trace id; the vectors of the encoder that most of the traces have."""
+    encoders = Counter(vectors[trace_id]["model"] for trace_id in rows if trace_id in vectors)
+    encoder = min(encoders, key=lambda name: (-encoders[name], name), default="")
+    traces: list[SampledTrace] = []
     encoded: list[str] = []
-    for row in rows:
-        at = (environment, row["trace_id"])
-        own = vectors.get(at)
+    for trace_id, row in rows.items():
+        own = vectors.get(trace_id)
         traits = {
-            **{name: value for name, value in row["some_segments"].items() if name != SEGMENT},
+            **row["some_segments"],
             "model": row["some_model"],
             "prompt_version": row["some_prompt"],
-            "question_type": types.get(at, ""),
-            SEGMENT: own["topic"] if own else row["some_segments"].get(SEGMENT, ""),
+            "question_type": types.get(trace_id, ""),
         }
+        if own:
+            traits[SEGMENT] = own["topic"]
         vector_row = None
         if own and own["model"] == encoder:
             vector_row = len(encoded)
             encoded.append(own["encoded"])
         known = {name: value for name, value in traits.items() if value}
-        answered.append(SampledTrace(row["trace_id"], row["lot"], tuple(sorted(row["bad"])), known, vector_row))
-    return TraceSample(app, environment, answered, decode_vectors(encoded) if encoded else np.zeros((0, 0), np.float32))
+        traces.append(SampledTrace(trace_id, row["lot"], tuple(sorted(row["bad"])), known, vector_row))
+    return TraceSample(*where, traces, decode_vectors(encoded) if encoded else np.zeros((0, 0), np.float32))

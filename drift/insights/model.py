@@ -1,6 +1,6 @@
-"""Types of insights, their storage, and the insights that are current.
+"""Insights, their storage, and the insights that are current.
 
-An insight points at traces, belongs to one period and has the same id whenever it is found again."""
+An insight points at traces, belongs to one period and keeps its id when a later run of that period finds it again."""
 
 import hashlib
 import json
@@ -10,7 +10,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from ragtide.drift.leadership import Term
+from ragtide.drift.stats.proportions import Interval, Share, wilson
+from ragtide.drift.text import percent, scope_label
 from ragtide.sinks.clickhouse.database import Database
+
+IN_PERIOD = "time >= {start:DateTime64(3, 'UTC')} AND time < {end:DateTime64(3, 'UTC')}"  # with `Period.bound`
 
 
 class InsightRow(NamedTuple):
@@ -32,43 +36,76 @@ class InsightRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What an insight speaks of: from `start` on and before `end`."""
+    """[start, end)."""
 
     start: datetime
     end: datetime
 
     @classmethod
     def of(cls, now: datetime, length_s: float) -> Self:
-        """The period that `now` lies in; periods follow one another from 1970 on."""
+        """The period that contains `now`; periods follow one another from 1970 on."""
         length = int(length_s)
         first = int(now.timestamp()) // length * length
         return cls(datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(first + length, UTC))
 
+    @property
+    def bound(self) -> dict[str, Any]:
+        """Parameters of `IN_PERIOD`."""
+        return {"start": self.start, "end": self.end}
+
+
+class AppEnvironment(NamedTuple):
+    """Whose traces they are."""
+
+    app: str
+    environment: str
+
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """What an insight says. `identity` tells it from others of its type, app, environment and period."""
+    """One finding; `identity` distinguishes it from others of its type, app, environment and period.
+
+    `figures` become JSON: an `Interval` is stored as [low, high], a `Share` as [hits, n].
+    """
 
     type: str
-    app: str
-    environment: str
+    where: AppEnvironment
     identity: tuple[str | int, ...]
-    description: str
-    attributes: Mapping[str, Any]
-    examples: Sequence[str]
+    message: str  # sentences, the last without its full stop
+    figures: Mapping[str, Any]
     actions: Sequence[str]
+    examples: Sequence[str] = ()
+    label: str = ""  # starts the description; empty: application and environment
+    at: datetime | None = None  # belongs to the period of this instant; None: to the running one
+
+
+def estimate(name: str, value: float, interval: Interval) -> dict[str, Any]:
+    """The figures NAME and NAME_interval."""
+    return {name: value, f"{name}_interval": interval}
+
+
+def share_estimate(name: str, share: Share) -> dict[str, Any]:
+    """The figures of a share and its Wilson interval."""
+    return estimate(name, share.value, wilson(share))
+
+
+def percent_estimate(share: Share) -> str:
+    """A share and its Wilson interval, in words."""
+    low, high = wilson(share)
+    return f"{percent(share.value)}, 95 % interval {low * 100:.3g} to {percent(high)}"
 
 
 def insight_row(found: Insight, period: Period, term: Term) -> InsightRow:
-    """Stated again within its period, it takes the place of what was said before."""
-    identity = [found.type, found.app, found.environment, period.start.isoformat(), period.end.isoformat()]
+    """The row to store; it replaces the one of the same identity in the period."""
+    app, environment = found.where
+    identity = [found.type, app, environment, period.start.isoformat(), period.end.isoformat()]
     return InsightRow(
         insight_id=hashlib.sha256(json.dumps([*identity, *found.identity]).encode()).hexdigest()[:16],
         type=found.type,
-        app=found.app,
-        environment=found.environment,
-        description=found.description,
-        attributes=json.dumps({"app": found.app, "environment": found.environment, **found.attributes}, sort_keys=True),
+        app=app,
+        environment=environment,
+        description=f"{found.label or scope_label(app, environment)}: {found.message}.",
+        attributes=json.dumps({"app": app, "environment": environment, **found.figures}, sort_keys=True),
         examples=found.examples,
         actions=found.actions,
         period_start=period.start,
@@ -80,7 +117,7 @@ def insight_row(found: Insight, period: Period, term: Term) -> InsightRow:
 def current_insights(
     database: Database, since: datetime, app: str | None = None, type_: str | None = None
 ) -> list[InsightRow]:
-    """Those of periods that end after `since`, the newest period first; all where app and type are None."""
+    """Insights of periods that end after `since`, the newest period first; None: of any app or type."""
     conditions = ["NOT withdrawn", "period_end > {since:DateTime64(3, 'UTC')}"]
     bound: dict[str, Any] = {"since": since}
     if app is not None:
@@ -93,15 +130,15 @@ def current_insights(
 
 
 def retract(database: Database, found: Collection[InsightRow], period: Period, term: Term) -> None:
-    """Of the period nothing is stated but what was `found` when this returns; what is found again is stated again."""
-    still = {one.insight_id for one in found}
+    """Withdraw the period's insights that are not in `found`."""
+    ids = {one.insight_id for one in found}
     conditions = [
         "NOT withdrawn",
         "period_start = {start:DateTime('UTC')}",
         "period_end = {end:DateTime('UTC')}",
     ]
-    stated_before = _rows(database, conditions, {"start": period.start, "end": period.end})
-    gone = [one for one in stated_before if one.insight_id not in still]
+    current = _rows(database, conditions, period.bound)
+    gone = [one for one in current if one.insight_id not in ids]
     database.insert("insights", [one._replace(epoch=term.epoch, withdrawn=1) for one in gone])
 
 

@@ -1,62 +1,30 @@
-"""A new version, model or parameter of an evaluator is stated once: from then on its scores have another baseline."""
+"""State a new version, model or parameter of an evaluator once: from then on its scores have another baseline."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import NamedTuple
 
 from ragtide.drift import sql
-from ragtide.drift.insights.model import Insight, InsightRow, Period, insight_row
-from ragtide.drift.leadership import Term
-from ragtide.drift.settings import JobSettings, WindowSettings
-from ragtide.drift.text import scope_label
+from ragtide.drift.insights.data import PeriodData
+from ragtide.drift.insights.model import AppEnvironment, Insight
+from ragtide.drift.insights.registry import insight
+from ragtide.drift.stats.calendar import HOUR_S
 from ragtide.drift.windows.metrics import MetricRef
-from ragtide.evaluators.spec import Evaluator
-from ragtide.sinks.clickhouse.database import Database
 
 _HISTORY = timedelta(days=30)
-_HOUR_S = 3600
 
 
-class NewVersion(NamedTuple):
-    """An evaluator's rows of an application have this fingerprint from a window on, and had another before."""
+@insight(reads=PeriodData)
+def new_evaluator_versions(data: PeriodData) -> Iterator[Insight]:
+    """Versions that began less than one period ago, each in the period in which it began.
 
-    app: str
-    environment: str
-    evaluator: str
-    fingerprint: str
-    before: str
-    first: datetime
-
-
-def run_new_version_insights(
-    database: Database,
-    evaluators: Mapping[str, Evaluator],
-    windows: WindowSettings,
-    settings: JobSettings,
-    term: Term,
-    now: datetime,
-) -> list[InsightRow]:
-    """Those that began within the last period, stored; each in the period that it began in, whenever it is stated."""
-    since = now - timedelta(seconds=settings.insights_period_s)
-    rows = [
-        insight_row(_insight(one), Period.of(one.first, settings.insights_period_s), term)
-        for one in _new_versions(database, evaluators.values(), windows, now)
-        if one.first >= since
-    ]
-    database.insert("insights", rows)
-    return rows
-
-
-def _new_versions(
-    database: Database, evaluators: Iterable[Evaluator], windows: WindowSettings, now: datetime
-) -> Iterator[NewVersion]:
-    """In order of time; an evaluator's first fingerprint of the days looked at is not new."""
-    size_s = _HOUR_S if _HOUR_S in windows.all_sizes_s else windows.base_s
-    names = [MetricRef(one, one.metrics[0]).name for one in evaluators]
-    rows = database.rows(
+    A version is a fingerprint; the first of an evaluator and application in 30 days is not new.
+    """
+    size_s = HOUR_S if HOUR_S in data.windows.all_sizes_s else data.windows.base_s
+    names = [MetricRef(one, one.metrics[0]).name for one in data.evaluators.values()]
+    rows = data.database.rows(
         f"""
-        SELECT app, environment, evaluator, groupArray((first, fingerprint)) AS fingerprints
+        SELECT app, environment, evaluator, arraySort(groupArray((first, fingerprint))) AS fingerprints
         FROM (
             SELECT app, environment, evaluator, toString(fingerprint) AS fingerprint, min(start) AS first
             FROM windows FINAL
@@ -65,33 +33,29 @@ def _new_versions(
             GROUP BY app, environment, evaluator, fingerprint
         )
         GROUP BY app, environment, evaluator HAVING count() > 1 ORDER BY app, environment, evaluator""",
-        {"since": now - _HISTORY},
+        {"since": data.now - _HISTORY},
     )
+    since = data.now - timedelta(seconds=data.settings.insights_period_s)
     for row in rows:
-        known: Sequence[tuple[datetime, str]] = sorted(row["fingerprints"])
-        for (_, before), (first, fingerprint) in pairwise(known):
-            yield NewVersion(row["app"], row["environment"], row["evaluator"], fingerprint, before, first)
+        where = AppEnvironment(row["app"], row["environment"])
+        for (_, before), (first, fingerprint) in pairwise(row["fingerprints"]):
+            if first >= since:
+                yield _insight(where, row["evaluator"], before, fingerprint, first)
 
 
-def _insight(one: NewVersion) -> Insight:
+def _insight(where: AppEnvironment, evaluator: str, before: str, fingerprint: str, first: datetime) -> Insight:
     return Insight(
         type="data",
-        app=one.app,
-        environment=one.environment,
-        identity=("fingerprint", one.evaluator, one.fingerprint),
-        description=(
-            f"{scope_label(one.app, one.environment)}: {one.evaluator} has another version, model or parameters "
-            f"since the hour of {one.first:%Y-%m-%d %H:%M} UTC; its scores begin a new baseline."
+        where=where,
+        identity=("fingerprint", evaluator, fingerprint),
+        message=(
+            f"{evaluator} has a new version, model or parameters since {first:%Y-%m-%d %H:%M} UTC. "
+            "Its scores start a new baseline"
         ),
-        attributes={
-            "evaluator": one.evaluator,
-            "fingerprint": one.fingerprint,
-            "before": one.before,
-            "since": one.first.isoformat(),
-        },
-        examples=(),
+        figures={"evaluator": evaluator, "fingerprint": fingerprint, "before": before, "since": first.isoformat()},
         actions=(
-            "Where nobody changed the evaluator, compare versions and models of the workers: do all run the same?",
-            "Compare scores before and after only where the traces of before are replayed: ragtide replay.",
+            "If nobody changed the evaluator, compare versions and models of the workers. Do all run the same?",
+            "Replay the earlier traces before you compare scores before and after: ragtide replay.",
         ),
+        at=first,
     )

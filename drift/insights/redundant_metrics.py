@@ -1,25 +1,23 @@
-"""Pairs of metrics that tell the same of the same traces: exact copies, and those that rank them alike. Pure."""
+"""Find pairs of metrics that agree on the same traces: exact copies, and those that rank them alike."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from ragtide.drift.insights.agreement import Floats, rank_correlation
-from ragtide.drift.insights.data import AppEnvironment, align
-from ragtide.drift.insights.model import Insight
+from ragtide.drift.insights.data import Columns, PeriodData, sample_columns
+from ragtide.drift.insights.model import AppEnvironment, Insight
+from ragtide.drift.insights.registry import insight
 from ragtide.drift.stats.proportions import Interval, Share, wilson
-from ragtide.drift.text import percent, scope_label
+from ragtide.drift.text import percent
 
 MIN_TRACES = 100  # traces that have both
-MIN_CORRELATION = 0.95  # the correlation of ranks, either way, that its interval must not go below
+MAX_TRACES = 2_000  # of an application
+MIN_CORRELATION = 0.95  # lower end of the interval of the rank correlation, either way
 _MIN_VARYING = 30  # traces of each metric that differ from its most common value: constants agree with everything
 _MAX_PAIRS = 20  # pairs of an application
-_ACTIONS: Sequence[str] = (
-    "Raise alarms on one of the two: two alarms of one trouble tell nothing more.",
-    "Where one costs more to compute, a model or a judge, switch it off for this traffic: evaluators.enabled.",
-)
 
 
 class RedundantPair(NamedTuple):
@@ -33,18 +31,22 @@ class RedundantPair(NamedTuple):
     interval: Interval
 
 
-def redundant_metrics(app_environment: AppEnvironment, found: Mapping[str, Mapping[str, float]]) -> list[Insight]:
-    """Of the place's metrics by trace; metrics of one evaluator are made to go together and are left out."""
-    pairs = sorted(_redundant_pairs(found), key=lambda one: (not one.copies, -abs(one.correlation), one.a, one.b))
-    return [_insight(app_environment, one) for one in pairs[:_MAX_PAIRS]]
+@insight(reads=PeriodData)
+def redundant_metrics(data: PeriodData) -> Iterator[Insight]:
+    """The most similar pairs of primary metrics of each application; an evaluator's own metrics are not compared."""
+    columns_by_app = sample_columns(data.database, data.primary.values(), data.period, MAX_TRACES)
+    for where, columns in sorted(columns_by_app.items()):
+        pairs = sorted(_redundant_pairs(columns), key=lambda one: (not one.copies, -abs(one.correlation), one.a, one.b))
+        yield from (_insight(where, one) for one in pairs[:_MAX_PAIRS])
 
 
-def _redundant_pairs(found: Mapping[str, Mapping[str, float]]) -> Iterator[RedundantPair]:
-    for one, other in combinations(sorted(found), 2):
+def _redundant_pairs(columns: Columns) -> Iterator[RedundantPair]:
+    for one, other in combinations(sorted(columns), 2):
         if one.partition(".")[0] == other.partition(".")[0]:
             continue
-        a, b = align(found[one], found[other])
-        if len(a) < MIN_TRACES or min(_varying_count(a), _varying_count(b)) < _MIN_VARYING:
+        both = [trace_id for trace_id in columns[one] if trace_id in columns[other]]
+        a, b = (np.array([columns[name][trace_id] for trace_id in both], np.float64) for name in (one, other))
+        if len(both) < MIN_TRACES or min(_varying_count(a), _varying_count(b)) < _MIN_VARYING:
             continue
         if np.array_equal(a, b):
             yield RedundantPair(one, other, len(a), 1.0, True, wilson(Share(0, len(a))))
@@ -56,32 +58,32 @@ def _redundant_pairs(found: Mapping[str, Mapping[str, float]]) -> Iterator[Redun
 
 
 def _varying_count(values: Floats) -> int:
-    """How many are not the most common one."""
+    """How many differ from the most common one."""
     return len(values) - int(np.unique(values, return_counts=True)[1].max())
 
 
-def _insight(app_environment: AppEnvironment, one: RedundantPair) -> Insight:
+def _insight(where: AppEnvironment, one: RedundantPair) -> Insight:
     if one.copies:
-        how = f"had the same value on all of {one.traces} traces; at most {percent(one.interval.high)} would differ"
+        how = f"equal on all {one.traces:,} traces. At most {percent(one.interval.high)} of traces would differ"
     else:
-        way = "alike" if one.correlation > 0 else "the opposite way"
         how = (
-            f"rank {one.traces} traces {way}: correlation of ranks {one.correlation:.3f} "
-            f"({one.interval.low:.3f} to {one.interval.high:.3f})"
+            f"they rank {one.traces:,} traces {'alike' if one.correlation > 0 else 'in opposite order'}. "
+            f"Rank correlation: {one.correlation:.3f}, 95 % interval {one.interval.low:.3f} to {one.interval.high:.3f}"
         )
     return Insight(
         type="data",
-        app=app_environment.app,
-        environment=app_environment.environment,
+        where=where,
         identity=("same", one.a, one.b),
-        description=f"{scope_label(*app_environment)}: {one.a} and {one.b} tell the same: they {how}.",
-        attributes={
+        message=f"{one.a} and {one.b} are redundant: {how}",
+        figures={
             "kind": "copies" if one.copies else "same",
             "metrics": [one.a, one.b],
             "traces": one.traces,
             "rank_correlation": one.correlation,
-            "differing_share_interval" if one.copies else "rank_correlation_interval": list(one.interval),
+            "differing_share_interval" if one.copies else "rank_correlation_interval": one.interval,
         },
-        examples=(),
-        actions=_ACTIONS,
+        actions=(
+            "Alert on one of the two: a second alert for the same cause adds nothing.",
+            "If one costs more to compute (a model or a judge), disable it for this traffic: evaluators.enabled.",
+        ),
     )

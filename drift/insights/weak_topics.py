@@ -1,57 +1,57 @@
-"""Topics that fail more often than the rest, alone and by the kind of question. Pure."""
+"""Find topics that fail more often than the rest, alone and by type of question."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ragtide.drift.insights.failing_sample import SampledTrace
-from ragtide.drift.stats.means import benjamini_hochberg
-from ragtide.drift.stats.proportions import Interval, Share, difference, fisher_p, wilson
+from ragtide.drift.insights.data import AppData
+from ragtide.drift.insights.failing_sample import SampledTrace, failure_share
+from ragtide.drift.insights.model import Insight
+from ragtide.drift.insights.registry import insight
+from ragtide.drift.insights.weak_parts import READ, TYPE, WRITE, WeakPart, weak_parts, without
 from ragtide.drift.topics.model import SEGMENT
 
-MIN_QUESTIONS = 20  # questions of a cell, and beside it
-_ALPHA = 0.05
+MIN_QUESTIONS = 20  # questions of a topic, and others
 
 
-class WeakTopic(NamedTuple):
-    """A topic, or one kind of question about it (`question_type` not empty)."""
+class Topic(NamedTuple):
+    """A topic, or one type of question on it if `question_type` is not empty."""
 
     topic: str
     question_type: str
-    share: Share
-    rest: Share  # of all other questions that have a topic
-    interval: Interval  # of the share
-    excess: Interval  # share less rest
-    p: float  # adjusted for all cells that were looked at
-    examples: Sequence[str]
 
 
-def weak_topics(answered: Sequence[SampledTrace]) -> list[WeakTopic]:
-    """Those that fail more often for sure, the greatest difference (its lower end) first."""
-    known = [one for one in answered if SEGMENT in one.traits]
-    cells: dict[tuple[str, str], list[SampledTrace]] = {}
+def find_weak_topics(traces: Sequence[SampledTrace]) -> list[WeakPart[Topic]]:
+    """The topics that fail more often than all other questions with a topic."""
+    known = [one for one in traces if SEGMENT in one.traits]
+    by_topic: dict[Topic, list[SampledTrace]] = {}
     for one in known:
-        topic, kind = one.traits[SEGMENT], one.traits.get("question_type", "")
-        cells.setdefault((topic, ""), []).append(one)
-        if kind:
-            cells.setdefault((topic, kind), []).append(one)
-    everything = Share(sum(bool(one.failed_metrics) for one in known), len(known)) if known else Share(0, 1)
-    tried = []
-    for cell, inside in sorted(cells.items()):
-        here = Share(sum(bool(one.failed_metrics) for one in inside), len(inside))
-        there = Share(everything.hits - here.hits, everything.n - here.n)
-        if min(here.n, there.n) >= MIN_QUESTIONS:
-            tried.append((cell, here, there))
-    chances = benjamini_hochberg([fisher_p(here, there) for _, here, there in tried])
-    found = [
-        WeakTopic(*cell, here, there, wilson(here), difference(here, there), p, _worst(cells[cell]))
-        for (cell, here, there), p in zip(tried, chances, strict=True)
-    ]
-    sure = [one for one in found if one.p <= _ALPHA and one.excess.low > 0]
-    return sorted(sure, key=lambda one: (-one.excess.low, one.topic, one.question_type))
-
-
-def _worst(answered: Sequence[SampledTrace]) -> list[str]:
-    failing = sorted(
-        (one for one in answered if one.failed_metrics), key=lambda one: (-len(one.failed_metrics), one.sample_key)
+        for question_type in dict.fromkeys(("", one.traits.get("question_type", ""))):
+            by_topic.setdefault(Topic(one.traits[SEGMENT], question_type), []).append(one)
+    whole = failure_share(known)
+    shares = {topic: failure_share(inside) for topic, inside in sorted(by_topic.items())}
+    return weak_parts(
+        [
+            (topic, share, [without(whole, share)])
+            for topic, share in shares.items()
+            if min(share.n, whole.n - share.n) >= MIN_QUESTIONS
+        ]
     )
-    return [one.trace_id for one in failing[:10]]
+
+
+@insight(reads=AppData)
+def weak_topics(app: AppData) -> Iterator[Insight]:
+    """The weakest topics of each environment."""
+    for sample in app.samples:
+        for part in find_weak_topics(sample.traces)[: app.settings.insights_questions]:
+            topic, question_type = part.name
+            asked = f"{question_type.replace('_', ' ')} questions" if question_type else "questions"
+            traits = {SEGMENT: topic} | ({"question_type": question_type} if question_type else {})
+            yield Insight(
+                type=TYPE,
+                where=sample.where,
+                identity=("topic", *part.name),
+                message=f"{asked} on topic {topic} {part.message()}",
+                figures={"kind": "topic", **part.name._asdict(), **part.figures},
+                examples=sample.examples(traits),
+                actions=(READ, WRITE),
+            )

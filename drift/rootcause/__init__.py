@@ -1,1 +1,1 @@
-"""Why a metric moved: where, since which version, at which stage, and whether it is the questions or the answers."""
+"""Explain a shift of a metric: where, since which version, at which stage, and by questions or by answers."""

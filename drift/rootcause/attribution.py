@@ -7,25 +7,25 @@ one mean, so all of its effect is mix.
 
 A group is a contributor only if two tests say so. The permutation test asks whether the group shifted apart from all
 others: deviations of records are taken from the mean of all times and from what all groups together shifted by then.
-The statistic is the change of a group's deviations per record of the whole, in the direction of the shift, over its
-standard deviation under permutation. p is adjusted for all groups of all dimensions by the largest statistic of each
-permutation (Westfall and Young 1993). Neighbouring times resemble each other, so labels are permuted by blocks of a
-time line that is closed to a ring and turned at random.
+The statistic is the change of a group's deviations per record of the whole in the direction of the shift. It is divided
+by its standard deviation under permutation. p is adjusted for all groups of all dimensions by the largest statistic of
+each permutation (Westfall and Young 1993). Neighbouring times resemble each other, so labels are permuted by blocks of
+a time line that is closed to a ring and turned at random.
 
-The sampling test compares a group with all others by the variance of the records themselves, since the records of a
-rate that rose vary more than they did: its mix effect and how much further its mean went than theirs, over the standard
-error of both (normal). p is Bonferroni's over the groups that were tested."""
+The sampling test compares a group with all others by the variance of the records themselves: those of a rate that rose
+vary more than they did. The statistic is the group's mix effect and how much further its mean went than theirs, over
+the standard error of both (normal). p is Bonferroni's over the groups that were tested."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ragtide.drift.rootcause.slices import Flags, Numbers, Split, with_traffic
+from ragtide.drift.rootcause.slices import Flags, Numbers, Split, Sums, with_traffic
 
 
 class Effects(NamedTuple):
-    """Arrays [..., groups], in the unit of the mean; summed over the groups and both of them they are the move."""
+    """Arrays [..., groups], in the unit of the mean; summed over groups and effects they are the shift."""
 
     mix: Numbers
     rate: Numbers
@@ -41,14 +41,14 @@ class Shift(NamedTuple):
 
     @property
     def size(self) -> float:
-        """In the unit of the mean; negative where it fell."""
+        """In the unit of the mean; negative if it fell."""
         return self.after - self.before
 
 
 class Contribution(NamedTuple):
-    """One group's part in a move. `share` is of the whole move; `p` is adjusted for all groups that were tried.
+    """One group's part in a shift: `share` of the whole shift; `p` is adjusted for all groups that were tested.
 
-    Traffic is the group's share of the records; a mean is None where the group has none.
+    Traffic is the group's share of the records; a mean is None if the group has none.
     """
 
     dimension: str
@@ -74,7 +74,7 @@ class Contribution(NamedTuple):
 
 
 def effects(n: Numbers, total: Numbers, n_after: Numbers, total_after: Numbers) -> Effects:
-    """Of counts and totals [..., groups]; a stretch without records has the means of the other."""
+    """Mix and rate effects of counts and totals [..., groups]; a side without records has the means of the other."""
     all_before, all_after = (np.maximum(one.sum(axis=-1, keepdims=True), 1.0) for one in (n, n_after))
     level = (total.sum(axis=-1, keepdims=True) / all_before + total_after.sum(axis=-1, keepdims=True) / all_after) / 2
     before, after = _means(n, total), _means(n_after, total_after)
@@ -85,18 +85,14 @@ def effects(n: Numbers, total: Numbers, n_after: Numbers, total_after: Numbers) 
 
 
 def shift_of(split: Split) -> Shift | None:
-    """The move of all groups together; None where there are no records before or after."""
-    n, n_after = split.n[~split.after].sum(), split.n[split.after].sum()
-    if not n or not n_after:
-        return None
-    total, total_after = split.total[~split.after].sum(), split.total[split.after].sum()
-    return Shift(float(total / n), float(total_after / n_after), float(n), float(n_after))
+    """The shift of all groups together; None if there are no records before or after."""
+    (n, total, _), (n_after, total_after, _) = (tuple(float(one.sum()) for one in side) for side in split.sides)
+    return Shift(total / n, total_after / n_after, n, n_after) if n and n_after else None
 
 
 def contributions(split: Split, shift: Shift) -> list[Contribution]:
-    """Of each named group to a move that is not 0."""
-    n, n_after = split.n[~split.after].sum(axis=0), split.n[split.after].sum(axis=0)
-    total, total_after = split.total[~split.after].sum(axis=0), split.total[split.after].sum(axis=0)
+    """The contribution of each named group to a shift that is not 0."""
+    (n, total, _), (n_after, total_after, _) = split.sides
     mix, rate = effects(n, total, n_after, total_after)
     return [
         Contribution(
@@ -124,7 +120,7 @@ _ROUNDING = 1e-12
 
 
 def permuted_labels(after: Flags, seed: int, permutations: int = PERMUTATIONS) -> Numbers:
-    """Permuted marks of the times after the onset, 0 or 1 [permutations, times]; as many of each as in `after`."""
+    """Permute the marks of the times since the onset: 0 or 1 [permutations, times], as many of each as in `after`."""
     times, marked = len(after), int(after.sum())
     random = np.random.default_rng(seed)
     block = max(1, min(marked, -(-times // _BLOCKS)))
@@ -138,7 +134,7 @@ def permuted_labels(after: Flags, seed: int, permutations: int = PERMUTATIONS) -
 
 
 def permutation_p_values(splits: Sequence[Split], shifts: Sequence[float], permuted: Numbers) -> list[Numbers]:
-    """Adjusted p per named group of each split, all of one time line; of each move only the sign counts."""
+    """Adjusted p per named group of each split, all of the same times; of each shift only the sign counts."""
     observed, largest = [], np.full(len(permuted), -np.inf)
     for split, shift in zip(splits, shifts, strict=True):
         by_chance = _deviation_change(split, permuted) * np.sign(shift)
@@ -167,32 +163,30 @@ def _deviation_change(split: Split, marks: Numbers) -> Numbers:
     return np.asarray(change)
 
 
-def sampling_p_values(split: Split, shift: float, tried: int) -> Numbers:
-    """Adjusted p per named group; of the move only the sign counts."""
+def sampling_p_values(split: Split, shift: float, tested: int) -> Numbers:
+    """Adjusted p per named group; of the shift only the sign counts."""
     from scipy.special import ndtr
 
-    before, after = _Side(split, ~split.after), _Side(split, split.after)
+    before, after = (_Side(sums) for sums in split.sides)
     weight = (before.n / before.records + after.n / after.records) / 2
-    own = [_mean_or_other(before.mean, before.n, after.mean), _mean_or_other(after.mean, after.n, before.mean)]
-    rest = [
-        _mean_or_other(before.rest_mean, before.rest_n, after.rest_mean),
-        _mean_or_other(after.rest_mean, after.rest_n, before.rest_mean),
-    ]
-    divergence = weight * (1 - weight) * ((own[1] - own[0]) - (rest[1] - rest[0]))
-    distance = (own[0] + own[1]) / 2 - (before.level + after.level) / 2
+    own, own_after = _filled(before.mean, before.n, after.mean), _filled(after.mean, after.n, before.mean)
+    rest = _filled(before.rest_mean, before.rest_n, after.rest_mean)
+    rest_after = _filled(after.rest_mean, after.rest_n, before.rest_mean)
+    divergence = weight * (1 - weight) * ((own_after - own) - (rest_after - rest))
+    distance = (own + own_after) / 2 - (before.level + after.level) / 2
     mix = (after.n / after.records - before.n / before.records) * distance
     of_rate = (weight * (1 - weight)) ** 2 * (before.error + after.error)
     of_mix = distance**2 * weight * (1 - weight) * (1 / before.records + 1 / after.records)
     error = np.sqrt(of_rate + of_mix)
     statistic = np.divide((mix + divergence) * np.sign(shift), error, out=np.zeros_like(error), where=error > 0)
-    return np.asarray(np.minimum(1.0, tried * ndtr(-statistic)))
+    return np.asarray(np.minimum(1.0, tested * ndtr(-statistic)))
 
 
 class _Side:
-    """One stretch of time: each named group and, beside it, all others. Some records are in it."""
+    """Before or after, with some records: each named group and, beside it, all others."""
 
-    def __init__(self, split: Split, times: Flags) -> None:
-        n, total, squares = (one[times].sum(axis=0) for one in (split.n, split.total, split.squares))
+    def __init__(self, sums: Sums) -> None:
+        n, total, squares = sums
         self.records, self.level = n.sum(), total.sum() / n.sum()
         self.n, self.rest_n = n[:-1], n.sum() - n[:-1]
         self.mean, variance = _moments(self.n, total[:-1], squares[:-1])
@@ -205,47 +199,45 @@ def _moments(n: Numbers, total: Numbers, squares: Numbers) -> tuple[Numbers, Num
     return mean, np.maximum(squares - n * mean**2, 0.0) / np.maximum(n - 1, 1.0)
 
 
-def _mean_or_other(mean: Numbers, n: Numbers, other: Numbers) -> Numbers:
-    """A group that is not there has the mean that it has elsewhere."""
+def _filled(mean: Numbers, n: Numbers, other: Numbers) -> Numbers:
+    """The mean of a group on one side; a group without records there has that of the other side."""
     return np.where(n > 0, mean, other)
 
 
 ALPHA = 0.02
-MIN_SHARE = 0.2  # of the move: a group that explains less is no answer
+MIN_SHARE = 0.2  # of the shift: a group that explains less is no answer
 MIN_TRAFFIC = 0.01  # of the records, before or after
 MIN_RECORDS = 20
-MIN_TIMES = 50  # a short stretch has as many places as there are times: with fewer none can be surprising
-_INTENSITY = 1.5  # a record of the group adds so many times as much to the move as one of the rest
+MIN_TIMES = 50  # a short interval has as many places as there are times: with fewer none can be surprising
+_INTENSITY = 1.5  # a record of the group adds so many times as much to the shift as one of the rest
 
 
 def main_contributor(splits: Sequence[Split], seed: int) -> Contribution | None:
-    """Of all groups of the dimensions the one that explains most beyond its share of the traffic; None where none does.
+    """The group that explains most beyond its share of the traffic; None if none is significant.
 
     The splits are of the same records and times.
     """
-    moved = [
+    shifts = [
         (split, shift) for split in with_traffic(splits) if split.values and (shift := shift_of(split)) and shift.size
     ]
-    if not moved or len(moved[0][0].after) < MIN_TIMES:
+    if not shifts or len(shifts[0][0].after) < MIN_TIMES:
         return None
-    permuted = permuted_labels(moved[0][0].after, seed)
-    by_times = permutation_p_values([one for one, _ in moved], [shift.size for _, shift in moved], permuted)
-    tried = sum(len(split.values) for split, _ in moved)
+    permuted = permuted_labels(shifts[0][0].after, seed)
+    by_times = permutation_p_values([split for split, _ in shifts], [shift.size for _, shift in shifts], permuted)
+    tested = sum(len(split.values) for split, _ in shifts)
     found = []
-    for (split, shift), p_by_times in zip(moved, by_times, strict=True):
-        p = np.maximum(p_by_times, sampling_p_values(split, shift.size, tried))
+    for (split, shift), p_by_times in zip(shifts, by_times, strict=True):
+        p = np.maximum(p_by_times, sampling_p_values(split, shift.size, tested))
         enough = split.n[:, :-1].sum(axis=0) >= MIN_RECORDS
         groups = zip(contributions(split, shift), p, enough, strict=True)
         found += [one._replace(p=float(own)) for one, own, is_enough in groups if is_enough]
-    return max(_significant(found), key=lambda one: one.share - one.traffic, default=None)
+    return max(filter(_is_significant, found), key=lambda one: one.share - one.traffic, default=None)
 
 
-def _significant(found: Iterable[Contribution]) -> list[Contribution]:
-    return [
-        one
-        for one in found
-        if one.p <= ALPHA
+def _is_significant(one: Contribution) -> bool:
+    return (
+        one.p <= ALPHA
         and one.share >= MIN_SHARE
         and max(one.traffic_before, one.traffic_after) >= MIN_TRAFFIC
         and one.share * (1 - one.traffic) >= _INTENSITY * (1 - one.share) * one.traffic
-    ]
+    )

@@ -11,13 +11,7 @@ from ragtide.drift.rootcause.measure import MeasuredQuantity, share_out_of_bound
 from ragtide.drift.rootcause.query import RcaQuery, RcaScope, rca_scope
 from ragtide.drift.rootcause.question_mix import QuestionMix, find_question_mix
 from ragtide.drift.rootcause.retrieval_or_generation import Stage, find_stage
-from ragtide.drift.rootcause.slice_queries import (
-    WHOLE,
-    bins_before,
-    series_condition,
-    splits_of_rows,
-    splits_of_windows,
-)
+from ragtide.drift.rootcause.slice_queries import WHOLE, bins_before, splits_of_rows, splits_of_windows
 from ragtide.drift.rootcause.slices import Split, with_traffic
 from ragtide.drift.rootcause.versions import VersionChange, version_changes
 from ragtide.drift.windows.contents import OTHER
@@ -29,8 +23,9 @@ _MAX_DEPTH = 3
 
 
 class Attribution(NamedTuple):
-    """Each culprit is within the one before; `dimensions` are the dimensions of the whole, `sample_share` the least
-    share of the rows that was read on the way.
+    """Each contributor is within the one before it; none of `dimensions` explains the shift if there is none.
+
+    `sample_share` is the smallest share of rows that was read on the way.
     """
 
     contributors: tuple[Contribution, ...]
@@ -39,7 +34,7 @@ class Attribution(NamedTuple):
 
     @property
     def within(self) -> dict[str, str]:
-        """By dimension the values of those that changed themselves."""
+        """The values by dimension of the groups that changed themselves."""
         return {one.dimension: one.value for one in self.contributors if one.is_rate_effect}
 
 
@@ -50,20 +45,20 @@ def attribute(
     windows: Mapping[str, Split],
     shift: Shift,
     *,
-    by_rows: bool = True,
+    by_rows: bool,
 ) -> Attribution:
-    """`windows` are the splits of the whole that windows tell; what they lack is read from rows.
+    """Find the main contributor, and the one within it; `windows` are the splits that windows give.
 
-    Windows are cut by one segment at a time, so that within a group rows are read. A group whose share of the traffic
-    changed, and not itself, is not looked into; nor is any unless `by_rows`.
+    Windows are cut by one segment at a time, so other dimensions, and what is within a group, are read from rows. A
+    group whose share of the traffic changed, and not itself, is not looked into; nor is any unless `by_rows`.
     """
     dimensions = _dimensions(scope)
     splits = {name: split for name, split in windows.items() if name in dimensions}
     records = shift.n_before + shift.n_after
-    lacking = [name for name in dimensions if name not in splits]
-    if by_rows and lacking:
-        splits |= _row_splits(database, scope, quantity, {}, lacking, records)
-    tried = tuple(sorted(name for name, split in splits.items() if split.has_groups))
+    if by_rows:
+        missing = [name for name in dimensions if name not in splits]
+        splits |= splits_of_rows(database, scope, quantity, {}, missing, records)
+    tested = tuple(sorted(name for name, split in splits.items() if split.has_groups))
     within, sample_share = dict[str, str](), float(by_rows)
     found: list[Contribution] = []
     while splits:
@@ -78,35 +73,21 @@ def attribute(
         # What windows know as one may be many: its rows have their own values.
         dimensions = [name for name in dimensions if name != one.dimension or one.value == OTHER]
         records *= one.traffic
-        splits = _row_splits(database, scope, quantity, within, dimensions, records)
-    return Attribution(tuple(found), tried, sample_share)
+        splits = splits_of_rows(database, scope, quantity, within, dimensions, records)
+    return Attribution(tuple(found), tested, sample_share)
 
 
 def _dimensions(scope: RcaScope) -> list[str]:
-    """Those that the question leaves open; values that windows know as one leave theirs."""
+    """The dimensions that the query leaves open; values that windows know as one leave theirs."""
     fixed = scope.query.segment if scope.query.segment_value != OTHER else ""
     return [*scope.columns, *(name for name in scope.stable_segments() if name != fixed)]
-
-
-def _row_splits(
-    database: Database,
-    scope: RcaScope,
-    quantity: MeasuredQuantity,
-    within: Mapping[str, str],
-    dimensions: list[str],
-    expected: float,
-) -> dict[str, Split]:
-    if not dimensions:
-        return {}
-    found = splits_of_rows(database, scope, quantity, within, dimensions, expected)
-    return {name: split for name, split in found.items() if name != WHOLE}
 
 
 _MAX_REASONS = 5
 
 
 class FailureReason(NamedTuple):
-    """A kind of failure: its share of the records to be scored before and after, and of the move."""
+    """A kind of failure: its share of the records to be scored before and after, and of the shift."""
 
     kind: str
     before: float
@@ -115,12 +96,12 @@ class FailureReason(NamedTuple):
 
 
 def failure_reasons(database: Database, scope: RcaScope, shift: Shift) -> list[FailureReason]:
-    """The greatest parts first, five at most."""
+    """The kinds that explain most of the shift, five at most."""
     totals = database.rows(
         f"""
         SELECT kind, toFloat64(sumIf(n, at < 0)) AS before, toFloat64(sumIf(n, at >= 0)) AS after FROM (
-            SELECT {scope.timeline.step_of("toInt64(toUnixTimestamp(start))")} AS at, failures
-            FROM windows FINAL WHERE {series_condition(scope)} AND {scope.step_condition("at")}
+            SELECT {scope.timeline.step_of_window} AS at, failures
+            FROM windows FINAL WHERE {scope.series_condition} AND {scope.step_condition("at")}
         ) ARRAY JOIN mapKeys(failures) AS kind, mapValues(failures) AS n
         GROUP BY kind"""
     )
@@ -131,11 +112,10 @@ def failure_reasons(database: Database, scope: RcaScope, shift: Shift) -> list[F
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """What was found. `move` is None where there is nothing before the onset or after, and then nothing else is told.
+    """What was found; if `shift` is None, there is nothing before the onset or after it, and nothing else is known.
 
-    `culprits` explain the move, each within the one before; none of the dimensions `dimensions` does where there is
-    none, unless there are `too_few` times to tell: of `times` that have records, more are needed. `sample_share` is the
-    share of the rows that was read, 1 where all were, 0 where none was.
+    `contributors`, `dimensions` and `sample_share` are those of `Attribution`; a `sample_share` of 0 means that no rows
+    were read. With `too_few` of the `times` that have records, no contributor can be found yet.
     """
 
     quantity: MeasuredQuantity | None
@@ -153,7 +133,7 @@ class RootCause:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """All of it for JSON; no text of users is in it."""
+        """All of it for JSON, without any text of users."""
         return {
             "measure": self.quantity.kind if self.quantity else None,
             "least": self.quantity.min if self.quantity else None,
@@ -161,11 +141,11 @@ class RootCause:
             "move": self.shift._asdict() if self.shift else None,
             "compared_from": self.compared_from.isoformat(),
             "culprits": [one._asdict() for one in self.contributors],
-            "tried": list(self.dimensions),
+            "tried": self.dimensions,
             "too_few": self.too_few,
             "times": self.times,
             "versions": [one._asdict() | {"at": one.at.isoformat()} for one in self.versions],
-            "stage": self.stage._asdict() | {"metrics": list(self.stage.metrics)} if self.stage else None,
+            "stage": self.stage._asdict() if self.stage else None,
             "traffic": self.question_mix._asdict() if self.question_mix else None,
             "reasons": [one._asdict() for one in self.failure_reasons],
             "sampled": self.sample_share,
@@ -179,14 +159,14 @@ def explain(
     segments: SegmentValues,
     base_s: int,
 ) -> RootCause:
-    """Asks windows first; then rows within what they point at, and of traces that failed.
+    """Find the root cause by windows first, then by rows within the contributors and by traces that failed.
 
-    Where there are millions of rows it looks at a shorter time around the onset; where that has too many too, rows are
-    not read: one culprit at most is told, and nothing of stage and traffic.
-    `metrics` are all that are watched, `segments` the values that windows of `base_s` seconds are cut by.
+    If there are millions of rows, a shorter time around the onset is read. If that still has too many, no rows are
+    read: there is at most one contributor, and no stage or question mix. `segments` are the values by which windows of
+    `base_s` seconds are cut.
     """
     evidence = _read_windows(database, query, segments, base_s)
-    if evidence.shift and evidence.records > slice_queries.MOST_SCANNED:
+    if evidence.records > slice_queries.MOST_SCANNED:
         base = timedelta(seconds=base_s)
         windows = (query.until - query.since) * (slice_queries.MOST_SCANNED / evidence.records) // base
         shorter = _read_windows(database, replace(query, until=query.since + windows * base), segments, base_s)
@@ -198,14 +178,15 @@ def explain(
         return RootCause(quantity, shift, compared_from, versions=versions)
     by_rows = evidence.records <= slice_queries.MOST_SCANNED
     path = attribute(database, scope, quantity, evidence.splits, shift, by_rows=by_rows)
+    times = len(with_traffic([evidence.splits[WHOLE]])[0].after)
     return RootCause(
         quantity,
         shift,
         compared_from,
         contributors=path.contributors,
         dimensions=path.dimensions,
-        too_few=evidence.times < MIN_TIMES,
-        times=evidence.times,
+        too_few=times < MIN_TIMES,
+        times=times,
         versions=versions,
         stage=find_stage(database, scope, quantity, metrics, path.within) if by_rows else None,
         question_mix=find_question_mix(database, scope, quantity, evidence.records) if by_rows else None,
@@ -215,7 +196,7 @@ def explain(
 
 
 class _WindowEvidence(NamedTuple):
-    """What windows tell of a question."""
+    """What windows give on a query."""
 
     scope: RcaScope
     quantity: MeasuredQuantity | None
@@ -227,11 +208,6 @@ class _WindowEvidence(NamedTuple):
         """How many there are, about as many as rows."""
         return self.shift.n_before + self.shift.n_after if self.shift else 0.0
 
-    @property
-    def times(self) -> int:
-        """How many have records."""
-        return sum(len(one.after) for one in with_traffic([self.splits[WHOLE]])) if self.shift else 0
-
 
 def _read_windows(database: Database, query: RcaQuery, segments: SegmentValues, base_s: int) -> _WindowEvidence:
     scope = rca_scope(database, query, segments, base_s)
@@ -241,18 +217,17 @@ def _read_windows(database: Database, query: RcaQuery, segments: SegmentValues, 
 
 
 def _choose_quantity(database: Database, scope: RcaScope) -> MeasuredQuantity | None:
-    """As the rule judges, or by the metric's own threshold; None where windows have no records before the onset."""
+    """What the rule judges, or by the metric's own threshold; None if windows have no records before the onset."""
     metric_ref, rule = scope.query.metric_ref, scope.query.rule
+    if rule is not None:
+        bounds = rule.min, rule.max
+    else:
+        threshold = metric_ref.metric.threshold
+        bounds = (threshold, None) if metric_ref.metric.better == "higher" else (None, threshold)
     if rule is not None and rule.kind == "coverage":
         return MeasuredQuantity("coverage", metric_ref)
-    threshold, higher = metric_ref.metric.threshold, metric_ref.metric.better == "higher"
-    min_value, max_value = (threshold, None) if higher else (None, threshold)
+    if metric_ref.scale.bounded and (rule is None or rule.kind not in ("share", "any", "value")):
+        return MeasuredQuantity("mean", metric_ref, *bounds)
     if rule is not None:
-        min_value, max_value = rule.min, rule.max
-    if rule is not None and rule.kind in ("share", "any", "value"):
-        return share_out_of_bounds(metric_ref, min_value, max_value)
-    if metric_ref.scale.bounded:
-        return MeasuredQuantity("mean", metric_ref, min_value, max_value)
-    if rule is not None:
-        return share_out_of_bounds(metric_ref, min_value, max_value)
+        return share_out_of_bounds(metric_ref, *bounds)
     return tail_share(metric_ref, bins_before(database, scope))

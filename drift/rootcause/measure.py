@@ -1,7 +1,7 @@
-"""What is decomposed of a metric: a number of each record whose mean moved, read alike from windows and from rows.
+"""Choose what is attributed: a number of each record whose mean shifted, read alike from windows and from rows.
 
-Means of bounded scores as they are. Of a metric without bounds (latency, cost) the share of records beyond a line: its
-mean is made by a few. Of coverage the share of the records to be scored that were not.
+Of a bounded score it is the score; of a metric without bounds (latency, cost) whether it is out of bounds, since a few
+records make its mean; of coverage whether a record that should have been scored was not.
 """
 
 import math
@@ -12,13 +12,13 @@ from typing import Literal
 from ragtide.drift.windows.histogram import LOG_ORIGIN, LOG_STEP, bin_bounds, count_out_of_bounds, is_out_of_bounds
 from ragtide.drift.windows.metrics import MetricRef
 
-_TAIL = 0.1  # share of the records before the onset beyond a line of our own choosing
+_TAIL = 0.1  # share of the records before the onset beyond a bound of our own choosing
 _MAX_EXPONENT = 709.7  # exp of more is no double
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredQuantity:
-    """`least` and `greatest` part good from bad records, where that is known; of a share, those beyond count 1."""
+    """Records out of [min, max] are bad, if bounds are known; of a share they count 1."""
 
     kind: Literal["mean", "share", "coverage"]
     metric_ref: MetricRef
@@ -27,7 +27,7 @@ class MeasuredQuantity:
 
     @property
     def windows(self) -> tuple[str, str, str]:
-        """Expressions on rows of `windows`: how many records, what they add up to, and what their squares do."""
+        """Expressions on rows of `windows`: the number of records, their sum and the sum of their squares."""
         if self.kind == "mean":
             return "scored", "windows.sum", "sum_squares"
         if self.kind == "coverage":
@@ -37,44 +37,42 @@ class MeasuredQuantity:
 
     @property
     def rows(self) -> tuple[str, str]:
-        """Expressions on rows of `scores`, bound by `parameters`: whether it is one of the records, and its number."""
+        """Expressions on rows of `scores` with `parameters`: whether it is one of the records, and its number."""
         if self.kind == "coverage":
             return "status IN ('scored', 'failed')", "toFloat64(status = 'failed')"
         value = "metrics[{key:String}]"
-        number = value if self.kind == "mean" else f"toFloat64({self.is_bad(value)})"
-        return "status = 'scored' AND mapContains(metrics, {key:String})", number
+        scored = "status = 'scored' AND mapContains(metrics, {key:String})"
+        if self.kind == "mean":
+            return scored, value
+        return scored, f"toFloat64({is_out_of_bounds(value, self.metric_ref.scale, self.min, self.max)})"
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """Of the expressions on `scores`."""
+        """Parameters of the expressions on `scores`."""
         return {"evaluator": self.metric_ref.evaluator.id, "key": self.metric_ref.metric.key}
-
-    def is_bad(self, value: str) -> str:
-        """Expression: that value is on the wrong side."""
-        return is_out_of_bounds(value, self.metric_ref.scale, self.min, self.max)
 
 
 def share_out_of_bounds(metric_ref: MetricRef, min_value: float | None, max_value: float | None) -> MeasuredQuantity:
-    """The share of records beyond lines, at least one."""
-    lines = [None if line is None else metric_ref.scale.snap(line) for line in (min_value, max_value)]
-    return MeasuredQuantity("share", metric_ref, *lines)
+    """The share of records out of bounds, at least one of which is set."""
+    bounds = [None if bound is None else metric_ref.scale.snap(bound) for bound in (min_value, max_value)]
+    return MeasuredQuantity("share", metric_ref, *bounds)
 
 
 def bad_share(quantity: MeasuredQuantity) -> MeasuredQuantity | None:
-    """The share of records on the wrong side of its lines; None where it has none."""
+    """The share of records out of its bounds; None if it has none."""
     if quantity.min is None and quantity.max is None:
         return None
     return share_out_of_bounds(quantity.metric_ref, quantity.min, quantity.max)
 
 
 def tail_share(metric_ref: MetricRef, bins: Mapping[int, int]) -> MeasuredQuantity | None:
-    """The share beyond a line that about a tenth of the records in logarithmic bins is beyond; None for no records."""
+    """The share beyond the bound that about a tenth of the records in logarithmic bins exceed; None for no records."""
     lower, enough, beyond = metric_ref.metric.better == "lower", _TAIL * sum(bins.values()), 0
     for index in sorted(bins, reverse=lower):
         beyond += bins[index]
         if beyond >= enough:
-            line = _bin_middle(index)
-            return share_out_of_bounds(metric_ref, None if lower else line, line if lower else None)
+            bound = _bin_middle(index)
+            return share_out_of_bounds(metric_ref, None if lower else bound, bound if lower else None)
     return None
 
 

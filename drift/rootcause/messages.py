@@ -1,4 +1,6 @@
-"""Says a cause in one sentence that an operator understands."""
+"""State a root cause in sentences for operators."""
+
+from collections.abc import Iterator, Sequence
 
 from ragtide.drift.rootcause.attribution import Contribution
 from ragtide.drift.rootcause.explain import RootCause
@@ -12,69 +14,64 @@ _FULL_TAKEOVER = 0.95  # of the traffic
 
 
 def root_cause_message(cause: RootCause) -> str:
-    """The sentence; it quotes no trace."""
+    """The sentences; they quote no trace."""
+    sentences = list(_sentences(cause)) or ["there are no models, prompt versions or segments to compare"]
+    return " ".join(f"{one[0].upper()}{one[1:]}." for one in sentences)
+
+
+def _sentences(cause: RootCause) -> Iterator[str]:
     if cause.shift is None:
-        clauses = [*map(_version, cause.versions), "there is nothing to compare with before the onset"]
-    else:
-        clauses = [*_where(cause), *map(_version, cause.versions)]
-        clauses += (
-            [f"{_percent(cause.failure_reasons[0].share)} of it is {cause.failure_reasons[0].kind}"]
-            if cause.failure_reasons
-            else []
-        )
-        clauses += [_stage(cause.stage)] if cause.stage and (cause.stage.failing or not cause.stage.too_few) else []
-        clauses += (
-            [_question_mix(cause.question_mix)]
-            if cause.question_mix and cause.question_mix.verdict != "unclear"
-            else []
-        )
-    text = "; ".join(clauses) or "nothing is known that parts the traffic"
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _where(cause: RootCause) -> list[str]:
-    assert cause.shift is not None
-    went = "fall" if cause.shift.size < 0 else "rise"
+        yield from map(_version, cause.versions)
+        yield "there is no data from before and after the onset to compare"
+        return
+    direction = "drop" if cause.shift.size < 0 else "rise"
     if cause.too_few:
-        return ["too few windows have traffic to tell where it comes from"]
-    if not cause.contributors:
-        # Where one took the place of another wholly, no share of the traffic parts them: the change itself is told.
+        yield f"too few windows have traffic to attribute the {direction}"
+    elif cause.contributors:
+        yield from _contributors(cause, direction)
+    else:
+        # A version that took over all traffic divides none of it: the change itself is stated.
         whole = {one.what for one in cause.versions if one.share_after - one.share_before > _FULL_TAKEOVER}
-        tried = [_plain(name) for name in cause.dimensions if name not in whole]
-        listed = " and ".join(filter(None, [", ".join(tried[:-1]), *tried[-1:]]))
-        return [f"{'none of' if len(tried) > 1 else 'no'} {listed} explains the {went}"] if tried else []
-    clauses = []
+        if tested := [_plain(name) for name in cause.dimensions if name not in whole]:
+            yield f"no single {_any_of(tested)} explains the {direction}"
+    yield from map(_version, cause.versions)
+    if cause.failure_reasons:
+        reason = cause.failure_reasons[0]
+        yield f"failure reason {reason.kind} explains {_percent(reason.share)} of the {direction}"
+    if cause.stage and (cause.stage.failing or not cause.stage.too_few):
+        yield _stage(cause.stage)
+    if cause.question_mix and cause.question_mix.verdict != "unclear":
+        yield _question_mix(cause.question_mix, direction)
+
+
+def _contributors(cause: RootCause, direction: str) -> Iterator[str]:
     for depth, one in enumerate(cause.contributors):
-        comes = f"of the {went} comes from" if not depth else "from"
-        clauses.append(
-            f"{'within it ' * bool(depth)}{_percent(one.share)} {comes} {_group(one)} ({_change(cause, one)})"
-        )
-    clauses[-1] += f", by {_percent(cause.sample_share)} of the traces" if 0 < cause.sample_share < 1 else ""
-    return clauses
+        of_what = f"of the {direction} " if not depth else ""
+        verb = "explains" if one.value and one.value != OTHER else "explain"
+        group = f"{'within that, ' if depth else ''}{_group(one)}"
+        yield f"{group} {verb} {_percent(one.share)} {of_what}({_change(cause, one)})"
+    if 0 < cause.sample_share < 1:
+        yield f"this is estimated from {_percent(cause.sample_share)} of the traces"
 
 
 def _change(cause: RootCause, one: Contribution) -> str:
-    if not one.is_rate_effect:
-        mean = one.mean_before if one.mean_after is None else one.mean_after
-        went = f"from {_percent(one.traffic_before)} to {_percent(one.traffic_after)} of the traffic"
-        return f"{went}, {_level(cause, mean)}"
-    both = f"{_number(cause, one.mean_before)} → {_number(cause, one.mean_after)}"
-    return f"{_level_name(cause)}{both}{_share_of(cause)}, {_percent(one.traffic_after)} of the traffic"
+    if one.is_rate_effect:
+        means = f"{_number(cause, one.mean_before)} → {_number(cause, one.mean_after)}"
+        return f"{_level(cause, means)}, {_percent(one.traffic_after)} of the traffic"
+    mean = one.mean_before if one.mean_after is None else one.mean_after
+    traffic = f"from {_percent(one.traffic_before)} to {_percent(one.traffic_after)} of the traffic"
+    return f"{traffic}, {_level(cause, _number(cause, mean))}"
 
 
-def _level(cause: RootCause, mean: float | None) -> str:
-    return f"{_level_name(cause)}{_number(cause, mean)}{_share_of(cause)}"
-
-
-def _level_name(cause: RootCause) -> str:
-    return "mean " if cause.quantity and cause.quantity.kind == "mean" else ""
-
-
-def _share_of(cause: RootCause) -> str:
-    """What a share is of."""
-    if cause.quantity is None or cause.quantity.kind == "mean":
-        return ""
-    return " without a score" if cause.quantity.kind == "coverage" else " beyond the line"
+def _level(cause: RootCause, numbers: str) -> str:
+    """What the numbers are, a mean or a share."""
+    match cause.quantity and cause.quantity.kind:
+        case "mean":
+            return f"mean {numbers}"
+        case "coverage":
+            return f"{numbers} without a score"
+        case _:
+            return f"{numbers} out of bounds"
 
 
 def _number(cause: RootCause, mean: float | None) -> str:
@@ -95,27 +92,30 @@ def _version(change: VersionChange) -> str:
 
 
 def _stage(stage: Stage) -> str:
-    counted = f"{stage.bad_of_failing} of {stage.failing} failing traces have bad contexts"
-    if stage.verdict == "retrieval":
-        return f"{counted}, so look at retrieval" if stage.failing else "it is retrieval itself that is measured"
-    if stage.verdict == "generation":
-        return f"retrieval looks well ({counted}), so look at generation"
+    counts = f"{stage.bad_of_failing} of {stage.failing} failing traces have bad contexts"
+    if stage.verdict == "retrieval" and not stage.failing:
+        return "the metric measures retrieval itself"
+    if stage.verdict != "unclear":
+        return f"{counts}: look at {stage.verdict}"
     if stage.too_few:
-        had = f"{stage.failing} failing and {stage.passing} passing traces had context metrics"
-        return f"retrieval or generation could not be told: {had}"
-    return (
-        f"contexts do not tell retrieval from generation ({counted}, {stage.bad_of_passing} of {stage.passing} passing)"
-    )
+        traces = f"{stage.failing} failing, {stage.passing} passing"
+        return f"too few traces have context metrics to tell retrieval from generation: {traces}"
+    return f"{counts}, and {stage.bad_of_passing} of {stage.passing} passing ones: retrieval or generation is unclear"
 
 
-def _question_mix(traffic: QuestionMix) -> str:
-    match traffic.verdict:
+def _question_mix(mix: QuestionMix, direction: str) -> str:
+    explains = f"the mix of questions explains {_percent(mix.mix)} of the {direction}"
+    match mix.verdict:
         case "questions":
-            return f"the mix of questions explains {_percent(traffic.mix)}, and the answers are as good as ever"
+            return f"{explains}: the answers are as good as before"
         case "both":
-            return f"the mix of questions explains {_percent(traffic.mix)}, the rest are answers"
+            return f"{explains}, changed answers the rest"
         case _:
-            return "answers differ at an equal mix of questions"
+            return f"the mix of questions does not explain the {direction}"
+
+
+def _any_of(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _plain(name: str) -> str:

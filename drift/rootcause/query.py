@@ -1,8 +1,8 @@
 """Define a root-cause query: the series that shifted, when, what it is compared with, and its rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ragtide.drift.windows.scope import MINUTE
 from ragtide.drift.windows.segments import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
+COLUMNS = ("app", "model", "prompt_version")  # dimensions that every row has
 _MAX_STEPS = 480
 _LEAST_BEFORE = 240  # base windows
 _MAX_AFTER_S = 86_400  # later windows say nothing new of an onset
@@ -22,10 +23,10 @@ _MAX_AFTER_S = 86_400  # later windows say nothing new of an onset
 
 @dataclass(frozen=True, slots=True)
 class RcaQuery:
-    """A metric of an environment moved at `since`, and that lasted until `until`.
+    """A metric of an environment shifted at `since`, and that lasted until `until`.
 
-    None is every app, or every model. `rule` says what counts where there is one: its lines, or that coverage is meant.
-    `problem_id` seeds what is drawn.
+    None is every app, or every model. The bounds of `rule`, if there is one, decide what is bad. `problem_id` seeds
+    permutations.
     """
 
     environment: str
@@ -44,29 +45,28 @@ class RcaQuery:
         """The same for the same problem."""
         return int.from_bytes(self.problem_id.encode("utf-8", "replace")[:16], "big")
 
+    @property
+    def condition(self) -> str:
+        """Condition on live rows of any table: environment and app."""
+        app = "" if self.app is None else f" AND app = {sql.text(self.app)}"
+        return f"run_id = 'live' AND environment = {sql.text(self.environment)}{app}"
 
-def rca_query(series: Series, rule: Rule, since: datetime, until: datetime, problem_id: str) -> RcaQuery:
-    """Of a series that a rule judges. What a window is made of is asked of the records behind it."""
-    query = RcaQuery(
-        *(series.environment, rule.metric_ref, since, until, series.app, series.model, series.segment),
-        series.segment_value,
-        rule, problem_id,
-    )  # fmt: skip
-    if rule.kind != "value":
-        return query
-    behind = record_source(series, rule)
-    return replace(
-        query,
-        metric_ref=behind.rule.metric_ref,
-        segment=behind.series.segment,
-        segment_value=behind.series.segment_value,
-        rule=behind.rule,
-    )
+
+def rca_query(
+    series: Series, metric_ref: MetricRef, rule: Rule | None, since: datetime, until: datetime, problem_id: str
+) -> RcaQuery:
+    """The query of a series; if its rule judges a window metric, that of the records behind it."""
+    if rule is not None and rule.kind == "value":
+        series, rule, _ = record_source(series, rule)
+        metric_ref = rule.metric_ref
+    app, environment, model = series.app, series.environment, series.model
+    segment = (series.segment, series.segment_value)
+    return RcaQuery(environment, metric_ref, since, until, app, model, *segment, rule, problem_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """[start, end) in equal steps, seconds since 1970; step 0 begins at `since`, those before are negative."""
+    """[start, end) in equal steps, seconds since 1970; step 0 starts at `since`, those before it are negative."""
 
     since: int
     step_s: int
@@ -76,25 +76,30 @@ class Timeline:
 
     @property
     def start(self) -> int:
-        """Where the stretch begins that the time since the onset is compared with."""
+        """The start of the interval that the time since the onset is compared with."""
         return self.since - self.before * self.step_s
 
     @property
-    def minutes(self) -> tuple[datetime, datetime]:
-        """Widened to whole minutes, the grain of the sorting keys (see `Scope.minutes`)."""
+    def in_minutes(self) -> str:
+        """Condition on `time`, widened to whole minutes, the grain of the sorting keys (see `Scope.minutes`)."""
         first, last = self.start // MINUTE * MINUTE, -(-self.end // MINUTE) * MINUTE
-        return datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC)
+        return f"time >= toDateTime64({first}, 3, 'UTC') AND time < toDateTime64({last}, 3, 'UTC')"
 
     def step_of(self, seconds: str) -> str:
-        """Expression: the step of a time that is an expression in seconds since 1970."""
+        """Expression: the step of a time, which is an expression in seconds since 1970."""
         return f"toInt32(floor(({seconds} - {self.since}) / {self.step_s}))"
 
-    def within(self, seconds: str) -> str:
+    @property
+    def step_of_window(self) -> str:
+        """Expression: the step of a row of `windows`."""
+        return self.step_of("toInt64(toUnixTimestamp(start))")
+
+    def contains(self, seconds: str) -> str:
         """Condition on such a time."""
         return f"{seconds} >= {self.start} AND {seconds} < {self.end}"
 
     def step_mask(self, excluded: Sequence[tuple[int, int]]) -> Flags:
-        """Which steps, from the first, are to be compared: not those before the onset that stand in a bad stretch."""
+        """Which steps, from the first, are compared: not those before the onset in an excluded interval."""
         starts = self.start + np.arange(self.before + self.after) * self.step_s
         mask = np.ones(len(starts), dtype=bool)
         for first, last in excluded:
@@ -103,7 +108,7 @@ class Timeline:
 
 
 def timeline(query: RcaQuery, base_s: int) -> Timeline:
-    """Before the onset at least 240 windows, and eight times as long as it has lasted, a day at most."""
+    """At least 240 windows before the onset, and eight times as long as the shift has lasted, a day at most."""
     since = int(query.since.timestamp()) // base_s * base_s
     end = -(-int(query.until.timestamp()) // base_s) * base_s
     end = max(min(end, since + _MAX_AFTER_S), since + base_s)
@@ -114,7 +119,7 @@ def timeline(query: RcaQuery, base_s: int) -> Timeline:
 
 @dataclass(frozen=True, slots=True)
 class RcaScope:
-    """What all readings of one question share; `fingerprints` of each application, since others never mix."""
+    """What all reads of one query share; `fingerprints` are the evaluator version of each application."""
 
     query: RcaQuery
     timeline: Timeline
@@ -125,31 +130,44 @@ class RcaScope:
 
     @property
     def after(self) -> Flags:
-        """Which of the kept steps are since the onset."""
+        """Which of the compared steps are since the onset."""
         return (np.arange(len(self.step_mask)) >= self.timeline.before)[self.step_mask]
 
     def step_condition(self, step: str) -> str:
-        """Condition on an expression of a step: it is one of the kept ones."""
+        """Condition on an expression of a step: it is compared."""
         steps = np.arange(-self.timeline.before, self.timeline.after)[self.step_mask]
         return f"{step} IN ({', '.join(map(str, steps))})"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The dimensions that every row has and the question leaves open."""
-        open_ = {"app": self.query.app is None, "model": self.query.model is None, "prompt_version": True}
-        return tuple(name for name, is_open in open_.items() if is_open)
+        """The columns that the query leaves open."""
+        fixed = {"app": self.query.app, "model": self.query.model}
+        return tuple(name for name in COLUMNS if fixed.get(name) is None)
 
     @property
     def condition(self) -> str:
-        """Condition on rows of `windows_condition` and `scores`: app, environment, model, fingerprint."""
-        conditions = ["run_id = 'live'", f"environment = {sql.text(self.query.environment)}"]
-        conditions += [f"app = {sql.text(self.query.app)}"] if self.query.app is not None else []
-        conditions += [f"model = {sql.text(self.query.model)}"] if self.query.model is not None else []
+        """Condition on rows of `windows` and `scores`: app, environment, model, fingerprint."""
+        model = "" if self.query.model is None else f" AND model = {sql.text(self.query.model)}"
         pairs = (f"({sql.text(app)}, {sql.text(found)})" for app, found in sorted(self.fingerprints.items()))
-        return " AND ".join([*conditions, f"(app, fingerprint) IN ({', '.join(pairs)})"])
+        return f"{self.query.condition}{model} AND (app, fingerprint) IN ({', '.join(pairs)})"
+
+    @property
+    def segment_condition(self) -> str:
+        """Condition on windows: those of the query's segment, or unsegmented."""
+        return f"segment = {sql.text(self.query.segment)} AND segment_value = {sql.text(self.query.segment_value)}"
+
+    @property
+    def windows_condition(self) -> str:
+        """Condition on base windows of the metric in the timeline, whatever their segment."""
+        return f"{self.condition} AND {_windows_condition(self.query, self.timeline, self.base_s)}"
+
+    @property
+    def series_condition(self) -> str:
+        """Condition on the base windows of the query's series in the timeline."""
+        return f"{self.windows_condition} AND {self.segment_condition}"
 
     def named_values(self, segment: str) -> tuple[str, ...]:
-        """The values beside which `OTHER` stands for all else: of the question's own segment those at the onset."""
+        """The values beside which `OTHER` stands for all else: of the query's own segment those at the onset."""
         if segment == self.query.segment:
             return tuple(self.segments.at(self.timeline.since, self.query.app or "").get(segment, ()))
         return self.stable_segments().get(segment, ())
@@ -169,54 +187,45 @@ class RcaScope:
 
     @property
     def _apps(self) -> tuple[str, ...]:
-        """Those in question."""
         return (self.query.app,) if self.query.app is not None else tuple(self.fingerprints) or ("",)
-
-    def windows_condition(self, metric: str) -> str:
-        """Condition on base windows of a metric, cut and uncut, all the time; place and segment are not in it."""
-        return (
-            f"size_s = {self.base_s} AND metric = {sql.text(metric)} "
-            f"AND start >= toDateTime({self.timeline.start}, 'UTC') AND start < toDateTime({self.timeline.end}, 'UTC')"
-        )
 
 
 def rca_scope(database: Database, query: RcaQuery, segments: SegmentValues, base_s: int) -> RcaScope:
-    """Of each app the fingerprint that most records since the onset have; without what the rule found bad before."""
+    """The scope of a query, with the evaluator version of each app that most records since the onset have.
+
+    Steps before the onset in which the query's rule was breached are not compared.
+    """
     time = timeline(query, base_s)
-    scope = RcaScope(query, time, time.step_mask(_breached_intervals(database, query, time)), {}, segments, base_s)
-    conditions = [f"environment = {sql.text(query.environment)}"]
-    conditions += [f"app = {sql.text(query.app)}"] if query.app is not None else []
     rows = database.rows(
         f"""
         SELECT app, argMax(fingerprint, n) AS newest FROM (
             SELECT app, fingerprint, sum(applicable) AS n FROM windows FINAL
-            WHERE run_id = 'live' AND {" AND ".join(conditions)} AND {scope.windows_condition(query.metric_ref.name)}
+            WHERE {query.condition} AND {_windows_condition(query, time, base_s)}
                 AND segment = '' AND start >= toDateTime({time.since}, 'UTC')
             GROUP BY app, fingerprint HAVING n > 0
         ) GROUP BY app ORDER BY app"""
     )
-    return replace(scope, fingerprints={row["app"]: row["newest"] for row in rows})
+    compared = time.step_mask(_breached_intervals(database, query, time))
+    return RcaScope(query, time, compared, {row["app"]: row["newest"] for row in rows}, segments, base_s)
+
+
+def _windows_condition(query: RcaQuery, time: Timeline, base_s: int) -> str:
+    return (
+        f"size_s = {base_s} AND metric = {sql.text(query.metric_ref.name)} "
+        f"AND start >= toDateTime({time.start}, 'UTC') AND start < toDateTime({time.end}, 'UTC')"
+    )
 
 
 def _breached_intervals(database: Database, query: RcaQuery, time: Timeline) -> list[tuple[int, int]]:
-    """Stretches before the onset that the question's rule found bad: what is compared with is what was good."""
+    """Intervals before the onset in which the query's rule was breached: good ones are what is compared with."""
     if query.rule is None or query.app is None or query.model is None:
         return []
     rows = database.rows(
         f"""
         SELECT toUnixTimestamp(start) AS first, toUnixTimestamp(end) AS last FROM verdicts FINAL
-        WHERE run_id = 'live' AND rule_id = {{rule:String}} AND app = {{app:String}}
-            AND environment = {{environment:String}} AND metric = {{metric:String}} AND model = {{model:String}}
-            AND segment = {{segment:String}} AND segment_value = {{segment_value:String}} AND breached
-            AND end > toDateTime({time.start}, 'UTC') AND start < toDateTime({time.since}, 'UTC')""",
-        {
-            "rule": query.rule.rule_id,
-            "app": query.app,
-            "environment": query.environment,
-            "metric": query.metric_ref.name,
-            "model": query.model,
-            "segment": query.segment,
-            "segment_value": query.segment_value,
-        },
+        WHERE {query.condition} AND model = {sql.text(query.model)} AND metric = {sql.text(query.metric_ref.name)}
+            AND segment = {sql.text(query.segment)} AND segment_value = {sql.text(query.segment_value)}
+            AND rule_id = {sql.text(query.rule.rule_id)} AND breached
+            AND end > toDateTime({time.start}, 'UTC') AND start < toDateTime({time.since}, 'UTC')"""
     )
     return [(row["first"], row["last"]) for row in rows]

@@ -1,8 +1,8 @@
-"""The query mix or the answers: whether the metric moved because other things were asked.
+"""Tell whether a metric shifted because other questions were asked, or because answers differ.
 
-Records are parted by what is known of the question alone: its topic, language and type as segments, and the language
-and length that evaluator `inputs` found. The mix effect over these strata is what the move would have been had every
-stratum been answered as well as ever; the rest are answers that differ at an equal mix.
+Records are split by what is known of the question alone: its topic, language and type as segments, and the language
+and length that evaluator `inputs` found. The mix effect over these strata is the shift if every stratum had been
+answered as before; the rest of the shift is answers that differ at an equal mix.
 """
 
 from typing import Literal, NamedTuple
@@ -19,13 +19,13 @@ from ragtide.drift.stats.sampling import in_sample
 from ragtide.sinks.clickhouse.database import Database
 
 MixVerdict = Literal["questions", "answers", "both", "unclear"]
-_QUESTION_SEGMENTS = ("language", "question_type", "topic")  # segments
+_QUESTION_SEGMENTS = ("language", "question_type", "topic")
 _INPUTS = "inputs"
-_MAINLY, _PARTLY = 0.75, 0.25  # shares of the move from which it is the mix, and the mix too
+_MAINLY, _PARTLY = 0.75, 0.25  # shares of the shift from which it is the mix, and the mix too
 
 
 class QuestionMix(NamedTuple):
-    """`mix` is the share of the move that the questions explain, `p` how often chance gives as much."""
+    """`mix` is the share of the shift that the questions explain, `p` how often chance gives as much."""
 
     verdict: MixVerdict
     mix: float
@@ -36,35 +36,29 @@ class QuestionMix(NamedTuple):
 def find_question_mix(
     database: Database, scope: RcaScope, quantity: MeasuredQuantity, expected: float
 ) -> QuestionMix | None:
-    """Of the whole; None where nothing is known of the questions. `expected` is about how many records there are."""
+    """The part of the mix in the shift of the whole; None if nothing is known of the questions.
+
+    `expected` is about how many records there are.
+    """
     share = share_to_read(expected)
-    segments = [name for name in _QUESTION_SEGMENTS if name in scope.segment_names]
-    first, last = (int(at.timestamp()) for at in scope.timeline.minutes)
-    query = scope.query
-    app = "" if query.app is None else f"AND app = {sql.text(query.app)}"
-    known = ", ".join(["language", "toString(length)", *(f"segments[{sql.text(name)}]" for name in segments)])
-    cells = f"""
-        SELECT step, one.1 AS dimension, one.2 AS value, toFloat64(count()) AS n, sum(number) AS total,
-            sum(number * number) AS squares
-        FROM (
-            SELECT * FROM ({select_rows(scope, quantity, {}, share)}) AS records
-            LEFT JOIN (
-                SELECT trace_id, categories['question_language'] AS language,
-                    toUInt8(log2(metrics['question_words'] + 1)) AS length
-                FROM scores FINAL
-                WHERE run_id = 'live' AND environment = {sql.text(query.environment)} {app}
-                    AND evaluator = '{_INPUTS}' AND status = 'scored' AND {in_sample(share)}
-                    AND time >= toDateTime64({first}, 3, 'UTC') AND time < toDateTime64({last}, 3, 'UTC')
-            ) AS asked USING (trace_id)
-        )
-        ARRAY JOIN [('{WHOLE}', ''), ('strata', arrayStringConcat([{known}], '\\t'))] AS one
-        GROUP BY step, dimension, value"""
-    strata = read_splits(database, scope, cells, quantity.parameters, share).get("strata")
-    return assess_mix(strata, query.seed) if strata is not None and strata.has_groups else None
+    segments = [f"segments[{sql.text(name)}]" for name in _QUESTION_SEGMENTS if name in scope.segment_names]
+    records = f"""
+        SELECT * FROM ({select_rows(scope, quantity, {}, share)}) AS scored
+        LEFT JOIN (
+            SELECT trace_id, categories['question_language'] AS language,
+                toUInt8(log2(metrics['question_words'] + 1)) AS length
+            FROM scores FINAL
+            WHERE {scope.query.condition} AND evaluator = '{_INPUTS}' AND status = 'scored' AND {in_sample(share)}
+                AND {scope.timeline.in_minutes}
+        ) AS asked USING (trace_id)"""
+    stratum = f"arrayStringConcat([{', '.join(['language', 'toString(length)', *segments])}], '\\t')"
+    groups = f"[('{WHOLE}', ''), ('strata', {stratum})]"
+    strata = read_splits(database, scope, records, groups, quantity.parameters, share).get("strata")
+    return assess_mix(strata, scope.query.seed) if strata is not None and strata.has_groups else None
 
 
 def assess_mix(strata: Split, seed: int) -> QuestionMix | None:
-    """By the share of the move that is mix; answers unless the mix is beyond chance. None where nothing moved."""
+    """Judge by the share of the shift that is mix: answers unless the mix is significant. None if there is no shift."""
     (strata,) = with_traffic([strata])
     shift = shift_of(strata)
     if shift is None or not shift.size:

@@ -1,8 +1,8 @@
 """Tell retrieval from generation: whether failing traces have bad contexts too.
 
-The contexts of a trace are bad where at least half of its retrieval metrics failed. The share of failing traces with
-bad contexts is compared, by its interval, with that of traces that passed before: contexts that are no better where
-answers are good do not explain answers that are bad."""
+The contexts of a trace are bad if at least half of its retrieval metrics failed. The share of failing traces with bad
+contexts is compared, by its interval, with that of traces that passed before the onset. If good answers have contexts
+as bad, contexts do not explain bad answers."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -21,7 +21,7 @@ ARE_BAD = "avg(beyond) >= 0.5"  # of the rows of a trace that `select_context_re
 
 
 def context_metrics(metrics: Mapping[str, MetricRef]) -> list[MetricRef]:
-    """The metrics that judge contexts: primary ones of retrieval that have a threshold."""
+    """The metrics that judge contexts: primary ones of retrieval with a threshold."""
     return [
         one
         for one in metrics.values()
@@ -32,7 +32,7 @@ def context_metrics(metrics: Mapping[str, MetricRef]) -> list[MetricRef]:
 def select_context_results(metrics: list[MetricRef], where: str) -> str:
     """SELECT of `trace_id` and `beyond` (0 or 1), a row for each of these metrics that a trace has.
 
-    `where`: conditions on rows of `scores`; traces that none of them looked at are left out.
+    `where` is a condition on rows of `scores`; traces that none of the metrics scored are left out.
     """
     sides = []
     for one in metrics:
@@ -46,9 +46,8 @@ def select_context_results(metrics: list[MetricRef], where: str) -> str:
 
 
 StageVerdict = Literal["retrieval", "generation", "unclear"]
-_NO_TRACES = Share(0, 0)
-MIN_TRACES = 20  # traces of either kind; with fewer it cannot be told
-_MAX_TRACES = 5_000  # of either kind are looked at
+MIN_TRACES = 20  # failing traces, and passing ones
+_MAX_TRACES = 5_000  # of either kind
 
 
 class Stage(NamedTuple):
@@ -63,7 +62,7 @@ class Stage(NamedTuple):
 
     @property
     def too_few(self) -> bool:
-        """Whether that is why it is unclear."""
+        """Whether there are too few traces for a verdict."""
         return min(self.failing, self.passing) < MIN_TRACES
 
 
@@ -74,7 +73,7 @@ def find_stage(
     metrics: Mapping[str, MetricRef],
     within: Mapping[str, str],
 ) -> Stage | None:
-    """Of failing traces with these values; None where the metric is not one of answers made from contexts."""
+    """The stage by failing traces with the values `within`; None if the metric is not one of answers from contexts."""
     bad_quantity = bad_share(quantity)
     type_ = type_of(quantity.metric_ref, "mean")
     contexts = context_metrics(metrics)
@@ -82,54 +81,33 @@ def find_stage(
         return Stage("retrieval", 0, 0, 0, 0, (quantity.metric_ref.name,))
     if type_ != "accuracy" or quantity.kind == "coverage" or bad_quantity is None or not contexts:
         return None
-    counted = {row["failing"]: row for row in _count_traces(database, scope, bad_quantity, contexts, within)}
-    failing, passing = (
-        Share(counted[one]["bad"], counted[one]["n"]) if one in counted else _NO_TRACES for one in (1, 0)
-    )
-    names = tuple(sorted(one.name for one in contexts))
-    return Stage(stage_verdict(failing, passing), failing.n, failing.hits, passing.n, passing.hits, names)
-
-
-def stage_verdict(failing: Share, passing: Share) -> StageVerdict:
-    """Retrieval: most contexts of failing traces are bad, and more than of passing ones; generation: few are."""
-    if min(failing.n, passing.n) < MIN_TRACES:
-        return "unclear"
-    low, high = wilson(failing)
-    if high < 0.5:
-        return "generation"
-    return "retrieval" if low > max(0.5, wilson(passing).high) else "unclear"
-
-
-def _count_traces(
-    database: Database,
-    scope: RcaScope,
-    bad_quantity: MeasuredQuantity,
-    contexts: list[MetricRef],
-    within: Mapping[str, str],
-) -> list[dict[str, int]]:
-    app = "" if scope.query.app is None else "AND app = {app:String} "
-    where = (
-        f"run_id = 'live' AND environment = {{environment:String}} {app}"
-        "AND time >= {first:DateTime64(3, 'UTC')} AND time < {last:DateTime64(3, 'UTC')}"
-    )
-    return database.rows(
+    where = f"{scope.query.condition} AND {scope.timeline.in_minutes}"
+    rows = database.rows(
         f"""
         SELECT failing, count() AS n, countIf(are_bad) AS bad
         FROM (
             SELECT trace_id, any(judged.failing) AS failing, {ARE_BAD} AS are_bad
             FROM ({select_context_results(contexts, where)}) AS contexts
             INNER JOIN (
-                SELECT trace_id, toUInt8(number) AS failing FROM ({select_rows(scope, bad_quantity, within)})
-                WHERE number = (step >= 0) ORDER BY cityHash64(trace_id) LIMIT {_MAX_TRACES} BY failing
+                SELECT trace_id, toUInt8(amount) AS failing FROM ({select_rows(scope, bad_quantity, within)})
+                WHERE amount = (step >= 0) ORDER BY cityHash64(trace_id) LIMIT {_MAX_TRACES} BY failing
             ) AS judged USING (trace_id)
             GROUP BY trace_id
         ) GROUP BY failing""",
-        {
-            **bad_quantity.parameters,
-            "environment": scope.query.environment,
-            "app": scope.query.app or "",
-            "first": scope.timeline.minutes[0],
-            "last": scope.timeline.minutes[1],
-        },
+        bad_quantity.parameters,
         WHOLE_MINUTES,
     )
+    counts = {row["failing"]: Share(row["bad"], row["n"]) for row in rows}
+    failing, passing = (counts.get(one, Share(0, 0)) for one in (1, 0))
+    names = tuple(sorted(one.name for one in contexts))
+    return Stage(stage_verdict(failing, passing), failing.n, failing.hits, passing.n, passing.hits, names)
+
+
+def stage_verdict(failing: Share, passing: Share) -> StageVerdict:
+    """Retrieval: most failing traces have bad contexts, and more than passing ones do; generation: few have."""
+    if min(failing.n, passing.n) < MIN_TRACES:
+        return "unclear"
+    low, high = wilson(failing)
+    if high < 0.5:
+        return "generation"
+    return "retrieval" if low > max(0.5, wilson(passing).high) else "unclear"

@@ -11,24 +11,31 @@ import numpy as np
 from ragtide.drift import sql
 from ragtide.drift.rootcause.attribution import MIN_TRAFFIC
 from ragtide.drift.rootcause.measure import MeasuredQuantity
-from ragtide.drift.rootcause.query import RcaScope
+from ragtide.drift.rootcause.query import COLUMNS, RcaScope
 from ragtide.drift.rootcause.slices import Split, Sums, split_of
 from ragtide.drift.stats.sampling import in_sample
 from ragtide.drift.windows.contents import OTHER
 from ragtide.drift.windows.scope import WHOLE_MINUTES
 from ragtide.sinks.clickhouse.database import Database
 
+MOST_ROWS = 200_000
+MOST_SCANNED = 4_000_000  # of one evaluator; to look whether a row is sampled takes about a second a million
 WHOLE = ""  # the dimension that does not split
 
 
 def read_splits(
     database: Database,
     scope: RcaScope,
-    cells: str,
+    records: str,
+    groups: str,
     parameters: Mapping[str, Any] | None = None,
     sample_share: float = 1.0,
 ) -> dict[str, Split]:
-    """By dimension of a SELECT of step, dimension, value, n, total, squares; little groups have no column."""
+    """Splits by dimension, `WHOLE` among them; empty if there are no records.
+
+    `records` is a SELECT of step, records, amount and amount_squares, `groups` an expression on its rows: the array of
+    the (dimension, value) that each is in besides the whole.
+    """
     rows = database.rows(
         f"""
         SELECT dimension, value, steps, ns, totals, all_squares FROM (
@@ -37,7 +44,11 @@ def read_splits(
                 sumIf(n, step < 0) AS before, sumIf(n, step >= 0) AS after,
                 sum(before) OVER (PARTITION BY dimension) AS all_before,
                 sum(after) OVER (PARTITION BY dimension) AS all_after
-            FROM ({cells}) GROUP BY dimension, value
+            FROM (
+                SELECT step, one.1 AS dimension, one.2 AS value, toFloat64(sum(records)) AS n,
+                    toFloat64(sum(amount)) AS total, toFloat64(sum(amount_squares)) AS squares
+                FROM ({records}) ARRAY JOIN {groups} AS one GROUP BY step, dimension, value
+            ) GROUP BY dimension, value
         ) WHERE before >= {MIN_TRAFFIC} * all_before OR after >= {MIN_TRAFFIC} * all_after
         ORDER BY dimension, value
         """,
@@ -50,69 +61,48 @@ def read_splits(
     if WHOLE not in found:
         return {}
     whole = found.pop(WHOLE)[""]
-    made = {name: split_of(name, groups, whole, scope.after, sample_share) for name, groups in found.items()}
-    return {WHOLE: split_of(WHOLE, {}, whole, scope.after, sample_share), **made}
+    return {name: split_of(name, sums, whole, scope.after, sample_share) for name, sums in {WHOLE: {}, **found}.items()}
 
 
 def _time_series(scope: RcaScope, row: Mapping[str, Any]) -> Sums:
-    """Its sums of each kept step."""
+    """The sums of each step that is compared."""
     at = np.array(row["steps"], dtype=int) + scope.timeline.before
     sums = np.zeros((3, len(scope.step_mask)))
     sums[:, at] = row["ns"], row["totals"], row["all_squares"]
     return Sums(*sums[:, scope.step_mask])
 
 
+def _groups(values: Mapping[str, str]) -> str:
+    """Array of `WHOLE` and of each dimension with the expression of its value."""
+    pairs = (f"({sql.text(name)}, {value})" for name, value in {WHOLE: "''", **values}.items())
+    return f"[{', '.join(pairs)}]"
+
+
 def splits_of_windows(database: Database, scope: RcaScope, quantity: MeasuredQuantity) -> dict[str, Split]:
-    """By dimension, `WHOLE` among them; segments where windows are cut by them and the question names none."""
+    """Splits by column, and by segment if windows are cut by them and the query names none."""
     n, total, squares = quantity.windows
-    dimensions = ", ".join([f"('{WHOLE}', '')", *(f"('{name}', toString({name}))" for name in scope.columns)])
-    read, value = _segment_condition(scope), "segment_value"
-    if not scope.query.segment and (steady := scope.stable_segments()):
-        read = f"segment IN {sql.texts(['', *steady])}"
-        known = ", ".join(f"({sql.text(name)}, {sql.text(one)})" for name, some in steady.items() for one in some)
+    condition, value = scope.segment_condition, "segment_value"
+    if not scope.query.segment and (stable := scope.stable_segments()):
+        condition = f"segment IN {sql.texts(['', *stable])}"
+        known = ", ".join(f"({sql.text(name)}, {sql.text(one)})" for name, some in stable.items() for one in some)
         value = (
             f"if((toString(segment), segment_value) IN ({known}), segment_value, '{OTHER}')" if known else f"'{OTHER}'"
         )
-    cells = f"""
-        SELECT {scope.timeline.step_of("at")} AS step, one.1 AS dimension, one.2 AS value,
-            toFloat64(sum(records)) AS n, toFloat64(sum(amount)) AS total,
-            toFloat64(sum(amount_squares)) AS squares
-        FROM (
-            SELECT toInt64(toUnixTimestamp(start)) AS at, {n} AS records, {total} AS amount,
-                {squares} AS amount_squares, app, model, prompt_version,
-                segment, {value} AS value_of, segment = {sql.text(scope.query.segment)} AS uncut
-            FROM windows FINAL WHERE {scope.condition} AND {scope.windows_condition(quantity.metric_ref.name)}
-            AND {read}
-        ) AS windows
-        ARRAY JOIN if(uncut, [{dimensions}], [(toString(segment), value_of)]) AS one
-        GROUP BY step, dimension, value"""
-    return read_splits(database, scope, cells)
+    records = f"""
+        SELECT {scope.timeline.step_of_window} AS step, {n} AS records, {total} AS amount, {squares} AS amount_squares,
+            app, model, prompt_version, segment, {value} AS value_of, segment = {sql.text(scope.query.segment)} AS uncut
+        FROM windows FINAL WHERE {scope.windows_condition} AND {condition}"""
+    columns = _groups({name: f"toString({name})" for name in scope.columns})
+    return read_splits(database, scope, records, f"if(uncut, {columns}, [(toString(segment), value_of)])")
 
 
 def bins_before(database: Database, scope: RcaScope) -> dict[int, int]:
-    """The histogram of the question's series before the onset."""
+    """The histogram of the query's series before the onset."""
     rows = database.rows(
-        f"SELECT sumMap(windows.bins) AS all_bins FROM windows FINAL WHERE {series_condition(scope)} "
+        f"SELECT sumMap(windows.bins) AS all_bins FROM windows FINAL WHERE {scope.series_condition} "
         f"AND start < toDateTime({scope.timeline.since}, 'UTC')"
     )
     return dict(rows[0]["all_bins"]) if rows else {}
-
-
-def series_condition(scope: RcaScope) -> str:
-    """Condition on the base windows of the question's series, all the time."""
-    return (
-        f"{scope.condition} AND {scope.windows_condition(scope.query.metric_ref.name)} AND {_segment_condition(scope)}"
-    )
-
-
-def _segment_condition(scope: RcaScope) -> str:
-    query = scope.query
-    return f"segment = {sql.text(query.segment)} AND segment_value = {sql.text(query.segment_value)}"
-
-
-MOST_ROWS = 200_000
-MOST_SCANNED = 4_000_000  # of one evaluator; to look whether a row is sampled takes about a second a million
-COLUMNS = ("app", "model", "prompt_version")
 
 
 def splits_of_rows(
@@ -123,16 +113,13 @@ def splits_of_rows(
     dimensions: Sequence[str],
     expected: float,
 ) -> dict[str, Split]:
-    """By dimension, `WHOLE` among them, of the rows that have these values; `expected` is about how many there are."""
+    """Splits by dimension of the rows that have the values `within`, about `expected` of them; without `WHOLE`."""
+    if not dimensions:
+        return {}
     share = share_to_read(expected)
-    listed = ", ".join([f"('{WHOLE}', '')", *(f"({sql.text(name)}, {_value(name)})" for name in dimensions)])
-    cells = f"""
-        SELECT step, one.1 AS dimension, one.2 AS value, toFloat64(count()) AS n, sum(number) AS total,
-            sum(number * number) AS squares
-        FROM ({select_rows(scope, quantity, within, share)})
-        ARRAY JOIN [{listed}] AS one
-        GROUP BY step, dimension, value"""
-    return read_splits(database, scope, cells, quantity.parameters, share)
+    records, groups = select_rows(scope, quantity, within, share), _groups({name: _value(name) for name in dimensions})
+    found = read_splits(database, scope, records, groups, quantity.parameters, share)
+    return {name: split for name, split in found.items() if name != WHOLE}
 
 
 def share_to_read(expected: float) -> float:
@@ -141,28 +128,19 @@ def share_to_read(expected: float) -> float:
 
 
 def select_rows(scope: RcaScope, quantity: MeasuredQuantity, within: Mapping[str, str], share: float = 1.0) -> str:
-    """SELECT of the rows that are the question's and have these values: trace_id, step, number, columns, segments."""
+    """SELECT of the query's rows that have these values, for `read_splits`, with trace_id, columns and segments."""
     condition, number = quantity.rows
-    first, last = (int(at.timestamp()) for at in scope.timeline.minutes)
-    seconds = "toUnixTimestamp64Milli(time) / 1000"
-    place = [_equals(scope, name, value) for name, value in _filters(scope, within).items()]
-    return (
-        f"""
-        SELECT trace_id, {scope.timeline.step_of(seconds)} AS step, {number} AS number, {", ".join(COLUMNS)}, segments
+    seconds, columns = "toUnixTimestamp64Milli(time) / 1000", ", ".join(COLUMNS)
+    values = ({scope.query.segment: scope.query.segment_value} if scope.query.segment else {}) | {**within}
+    conditions = [scope.timeline.contains(seconds), condition, *(_equals(scope, *value) for value in values.items())]
+    return f"""
+        SELECT trace_id, {scope.timeline.step_of(seconds)} AS step, 1 AS records, {number} AS amount,
+            amount * amount AS amount_squares, {columns}, segments
         FROM (
-            SELECT trace_id, time, status, metrics, {", ".join(COLUMNS)}, segments FROM scores FINAL
+            SELECT trace_id, time, status, metrics, {columns}, segments FROM scores FINAL
             WHERE {scope.condition} AND evaluator = {{evaluator:String}} AND {in_sample(share)}
-                AND time >= toDateTime64({first}, 3, 'UTC') AND time < toDateTime64({last}, 3, 'UTC')
-        ) AS records
-        WHERE {" AND ".join([scope.timeline.within(seconds), condition, *place])}"""
-        ""
-    )
-
-
-def _filters(scope: RcaScope, within: Mapping[str, str]) -> dict[str, str]:
-    query = scope.query
-    own = {query.segment: query.segment_value} if query.segment else {}
-    return {**own, **within}
+                AND {scope.timeline.in_minutes}
+        ) WHERE {" AND ".join(conditions)}"""
 
 
 def _equals(scope: RcaScope, name: str, value: str) -> str:

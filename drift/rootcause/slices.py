@@ -1,4 +1,4 @@
-"""A metric through time, split by one dimension: what decomposition and its test work on."""
+"""A metric through time, split by one dimension: what attribution and its tests work on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Sums(NamedTuple):
-    """Of one group at each time: how many records, what they add up to, and what their squares do."""
+    """The number of records, their sum and the sum of their squares: of one group by time, or by group."""
 
     n: Numbers
     total: Numbers
@@ -21,10 +21,10 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Per time and group the `Sums` of the records; arrays are [times, groups].
+    """The `Sums` of the records by time and group; arrays are [times, groups].
 
-    `values` name the groups; the last column is all other records together, and has no name. `after` marks the times
-    since the onset. `sample_share` is the share of the records that was read.
+    `values` name the groups; the last column is all other records and has no name. `after` marks the times since the
+    onset. `sample_share` is the share of the records that was read.
     """
 
     dimension: str
@@ -40,9 +40,18 @@ class Split:
         """Whether the records are in more than one group."""
         return int((self.n.sum(axis=0) > 0).sum()) > 1
 
+    @property
+    def sides(self) -> tuple[Sums, Sums]:
+        """By group, before the onset and since."""
+        before, after = (
+            Sums(*(one[times].sum(axis=0) for one in (self.n, self.total, self.squares)))
+            for times in (~self.after, self.after)
+        )
+        return before, after
+
 
 def split_of(dimension: str, groups: Mapping[str, Sums], whole: Sums, after: Flags, sample_share: float = 1.0) -> Split:
-    """Made of each named group's sums [times]; what the whole has beyond them is the last column."""
+    """Make a split of each named group's sums by time; what the whole has beyond them is the last column."""
     n, total, squares = (
         np.column_stack([*(one[i] for one in groups.values()), whole[i] - sum(one[i] for one in groups.values())])
         for i in range(3)
@@ -53,7 +62,7 @@ def split_of(dimension: str, groups: Mapping[str, Sums], whole: Sums, after: Fla
 
 
 def with_traffic(splits: Sequence[Split]) -> list[Split]:
-    """Of one time line, without the times at which the first has no records: they are no sample of anything."""
+    """Splits of the same records, without the times at which there are none: these are no sample of anything."""
     if not splits:
         return []
     busy = splits[0].n.sum(axis=1) > 0

@@ -1,6 +1,6 @@
-"""Whether another model or prompt version took over as the metric moved: which, when, of how much of the traffic."""
+"""Find the model or prompt version that took over when the metric shifted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
@@ -12,13 +12,13 @@ from ragtide.drift.rootcause.slices import Numbers
 from ragtide.sinks.clickhouse.database import Database
 
 _MAX_DISTANCE = 5  # base windows between the onset and the change
-_CONTEXT = 30  # base windows on either side by which a change is told
+_CONTEXT = 30  # base windows on either side to measure a change by
 _MIN_RISE = 0.2  # in the share of the traffic
 _MIN_TRACES = 20  # on either side
 
 
 class VersionChange(NamedTuple):
-    """`after` took traffic over at that time, most of it from `before`; shares are those of `after`."""
+    """`after` took over traffic at that time, most of it from `before`; shares are those of `after`."""
 
     what: Literal["model", "prompt_version"]
     before: str
@@ -29,20 +29,18 @@ class VersionChange(NamedTuple):
 
 
 def version_changes(database: Database, scope: RcaScope) -> list[VersionChange]:
-    """At most one of the models that were served, and one of the prompt versions of the question's model."""
+    """At most one change of the model, and one of the prompt version of the query's model."""
     reach = (_MAX_DISTANCE + _CONTEXT) * scope.base_s
     first = scope.timeline.since - reach
-    app = "" if scope.query.app is None else f"AND app = {sql.text(scope.query.app)}"
     rows = database.rows(
         f"""
         SELECT at, model, prompt_version, sum(most) AS n FROM (
             SELECT app, toUnixTimestamp(start) AS at, model, prompt_version, max(seen) AS most FROM windows FINAL
-            WHERE run_id = 'live' AND environment = {{environment:String}} {app} AND size_s = {scope.base_s}
-                AND metric = {{metric:String}} AND segment = ''
+            WHERE {scope.query.condition} AND size_s = {scope.base_s}
+                AND metric = {sql.text(scope.query.metric_ref.name)} AND segment = ''
                 AND start >= toDateTime({first}, 'UTC') AND start < toDateTime({scope.timeline.since + reach}, 'UTC')
             GROUP BY app, at, model, prompt_version
-        ) GROUP BY at, model, prompt_version""",
-        {"environment": scope.query.environment, "metric": scope.query.metric_ref.name},
+        ) GROUP BY at, model, prompt_version"""
     )
     own = [row for row in rows if scope.query.model in (None, row["model"])]
     found = (_change("model", rows, first, scope.base_s), _change("prompt_version", own, first, scope.base_s))
@@ -50,7 +48,7 @@ def version_changes(database: Database, scope: RcaScope) -> list[VersionChange]:
 
 
 class Jump(NamedTuple):
-    """Before which step the column `to` took over, most of it from `from_`, and its shares before and after."""
+    """The step at which column `to` took over, mostly from `from_`, and the shares of `to` before and after."""
 
     step: int
     from_: int
@@ -65,7 +63,7 @@ class Jump(NamedTuple):
 
 
 def find_jump(counts: Numbers, onset: int) -> Jump | None:
-    """The greatest rise of a column's share near the onset, in counts [steps, columns]; None where none rose enough."""
+    """The largest rise of a column's share near the onset, in counts [steps, columns]; None if none rose enough."""
     sums = np.vstack([np.zeros(counts.shape[1]), counts.cumsum(axis=0)])
     found: list[Jump] = []
     for step in range(1, len(counts)):
@@ -80,15 +78,14 @@ def find_jump(counts: Numbers, onset: int) -> Jump | None:
     best = max(near, key=lambda one: (one.rise, -abs(one.step - onset)), default=None)
     if best is None or best.rise < _MIN_RISE:
         return None
-    # A change at another time is seen from here as well, and is greater there.
-    greatest_rise = max(one.rise for one in found if abs(one.step - best.step) <= _CONTEXT // 2)
-    return best if best.rise >= greatest_rise else None
+    # The rise of a change at another time shows here too, and is larger there.
+    largest_rise = max(one.rise for one in found if abs(one.step - best.step) <= _CONTEXT // 2)
+    return best if best.rise >= largest_rise else None
 
 
 def _change(
-    what: Literal["model", "prompt_version"], rows: Iterable[Mapping[str, Any]], first: int, step_s: int
+    what: Literal["model", "prompt_version"], rows: Sequence[Mapping[str, Any]], first: int, step_s: int
 ) -> VersionChange | None:
-    rows = list(rows)
     names = sorted({row[what] for row in rows})
     counts = np.zeros((2 * (_MAX_DISTANCE + _CONTEXT), len(names)))
     for row in rows:

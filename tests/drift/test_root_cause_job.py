@@ -97,10 +97,11 @@ def test_the_cause_stands_in_the_problem_and_no_kinds_words_change(world: World)
     assert RootCauseJob().run(world.jobs, now) == RootCauseResult(0, 0)  # another leader
     one = unsegmented_problem(world, "one")
     assert [(culprit["dimension"], culprit["value"]) for culprit in one.cause["culprits"]] == [("tenant", "acme")]
-    assert "of the fall comes from tenant acme (mean 0.9 → 0.4" in one.explanation
+    assert one.explanation.startswith("Tenant acme explains ")
+    assert " of the drop (mean 0.9 → 0.4" in one.explanation
     everywhere = unsegmented_problem(world, "all")
     assert everywhere.cause["culprits"] == []
-    assert everywhere.explanation == "No tenant explains the fall."
+    assert everywhere.explanation == "No single tenant explains the drop."
     for problem in world.open():
         assert replace(problem, explanation="", cause={}) == before[problem.problem_id]
     shown = world.database.rows("SELECT problem_id, explanation, cause FROM problems")
@@ -140,7 +141,7 @@ def test_what_too_few_windows_could_not_tell_is_asked_again_once_there_are_enoug
     assert asked(49) == RootCauseResult(0, 0), "26 windows more are needed at least"
     assert asked(52).explained == 2
     known = unsegmented_problem(world, "new")
-    assert "of the fall comes from tenant acme" in known.explanation
+    assert known.explanation.startswith("Tenant acme explains ")
     assert (known.cause["attempt"], known.cause["again_at"]) == (2, None)
     assert asked(1000) == RootCauseResult(0, 0)
 

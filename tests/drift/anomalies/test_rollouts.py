@@ -110,7 +110,7 @@ def test_its_cause_is_the_model_that_came(planted: WindowFixture, switched: Scan
     RootCauseJob().run(jobs, datetime.now(UTC))
     of_worse, of_canary = (problems(planted)[app, SCORE].explanation for app in ("worse", "canary"))
     assert of_worse.startswith("Model changed from m1 to m2 at 03:00 UTC (0 % → 100 % of the traffic)")
-    told_of = re.search(r"fall comes from model m2 \(from 0 % to 50 % of the traffic, mean (.*?)\)", of_canary)
+    told_of = re.search(r"Model m2 explains .* \(from 0 % to 50 % of the traffic, mean (.*?)\)", of_canary)
     assert told_of
     assert float(told_of[1]) == pytest.approx(0.7, abs=0.01)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragtide.drift.insights.data import Group, MetricTotals, merge_prompt_versions, metric_totals
+from ragtide.drift.insights.data import Group, MetricTotals, merge, metric_totals
 from ragtide.drift.insights.model import Period
 from ragtide.drift.windows.metrics import metrics_by_name
 from ragtide.sinks.clickhouse.database import Database
@@ -28,7 +28,7 @@ def test_hours_and_the_minutes_after_them_count_once(database: Database) -> None
     assert found[first].sample.mean == pytest.approx(0.3)
     assert found[first].sample.variance == pytest.approx(0.02)
     assert (found[first].min, found[first].max, found[first].share) == (0.2, 0.4, None)
-    (both,) = merge_prompt_versions(found).values()
+    (both,) = merge(found, prompt_version="").values()
     assert both.n == 8
     assert both.total == pytest.approx(4.2)
     early = metric_totals(database, [METRIC], world.windows, Period(world.at(0), world.at(3_600)))

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from ragtide.drift.insights.job import run_insights
 from ragtide.drift.insights.model import Period
-from ragtide.drift.insights.new_evaluator_versions import run_new_version_insights
-from ragtide.drift.settings import JobSettings, WindowSettings
+from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import World
 
@@ -23,9 +23,8 @@ def test_a_new_version_is_stated_once_where_there_was_another_before(database: D
         world.advance(60 * (number + 1))
 
     def state(second: float) -> int:
-        settings, now = JobSettings(), world.at(second)
-        found = run_new_version_insights(database, world.evaluators, world.windows, settings, world.term, now)
-        return len(found)
+        settings = (RuleSettings(), world.windows, JobSettings())
+        return run_insights(database, world.evaluators, *settings, world.term, world.at(second)).raised
 
     assert state(180) == 1
     world.elect()
@@ -38,4 +37,4 @@ def test_a_new_version_is_stated_once_where_there_was_another_before(database: D
     assert said["since"] == world.at(60).isoformat()
     assert row["period_start"] == Period.of(world.at(60), DAY).start
     assert row["period_end"] - row["period_start"] == timedelta(days=1)
-    assert "quality has another version, model or parameters since" in row["description"]
+    assert "quality has a new version, model or parameters since" in row["description"]

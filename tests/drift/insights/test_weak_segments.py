@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from ragtide.drift.insights.failing_sample import SampledTrace
-from ragtide.drift.insights.weak_segments import WeakSegment, weak_segments
+from ragtide.drift.insights.weak_parts import WeakPart
+from ragtide.drift.insights.weak_segments import Cell, find_weak_segments
 
 BOTH = (("language", "fr"), ("tenant", "b"))
 
@@ -18,13 +19,13 @@ def answered(fails: Callable[[int, bool, bool], bool], **more: str) -> list[Samp
     return found
 
 
-def by_cell(found: list[WeakSegment]) -> dict[tuple[tuple[str, str], ...], WeakSegment]:
-    return {one.cell: one for one in found}
+def by_cell(found: list[WeakPart[Cell]]) -> dict[Cell, WeakPart[Cell]]:
+    return {one.name: one for one in found}
 
 
 def test_what_two_segments_do_together_is_told_of_both_and_of_each() -> None:
     """200 of French for tenant b fail half the time, all others every twentieth, odd and even ones."""
-    found = by_cell(weak_segments(answered(lambda i, b, french: i % 4 == 0 if b and french else i % 40 in (1, 2))))
+    found = by_cell(find_weak_segments(answered(lambda i, b, french: i % 4 == 0 if b and french else i % 40 in (1, 2))))
     assert set(found) == {BOTH, (("language", "fr"),), (("tenant", "b"),)}
     pair = found[BOTH]
     assert pair.share == (100, 200)
@@ -35,13 +36,13 @@ def test_what_two_segments_do_together_is_told_of_both_and_of_each() -> None:
 
 
 def test_where_one_explains_all_two_are_not_told() -> None:
-    found = weak_segments(answered(lambda i, b, french: i % 9 == 0 if b else i % 40 in (1, 2)))
-    assert [one.cell for one in found] == [(("tenant", "b"),)]
+    found = find_weak_segments(answered(lambda i, b, french: i % 9 == 0 if b else i % 40 in (1, 2)))
+    assert [one.name for one in found] == [(("tenant", "b"),)]
 
 
 def test_where_all_fail_alike_nothing_is_told() -> None:
-    assert weak_segments(answered(lambda i, b, french: i % 7 == 0)) == []
-    assert weak_segments([]) == []
+    assert find_weak_segments(answered(lambda i, b, french: i % 7 == 0)) == []
+    assert find_weak_segments([]) == []
 
 
 def test_what_other_insights_tell_is_left_to_them() -> None:
@@ -49,4 +50,4 @@ def test_what_other_insights_tell_is_left_to_them() -> None:
         traits = {"topic": topic, "question_type": topic, "model": topic, "prompt_version": topic}
         return [SampledTrace(f"{topic}{i}", i, ("q.good",) if i < fails else (), traits) for i in range(n)]
 
-    assert weak_segments([*asked(100, 90, "bad"), *asked(100, 2, "good")]) == []
+    assert find_weak_segments([*asked(100, 90, "bad"), *asked(100, 2, "good")]) == []

@@ -52,7 +52,7 @@ def test_the_weakest_come_first_and_no_word_of_them_is_kept(database: Database) 
     assert [told[name] for name in ("models", "failing_models", "hours", "failing_hours")] == [1, 1, 1, 1]
     assert set(first["examples"]) == set(failing) - {failing[3]}
     assert told["question_hash"] == KEYED
-    assert first["description"].startswith("shop (prod): a question that was asked 6 times failed 5 times")
+    assert first["description"].startswith("shop (prod): number 1 of the weakest questions failed 5 of 6 times")
     assert (first["type"], first["app"]) == ("weak_point", "shop")
     assert json.loads(second["attributes"])["failed_share"] == pytest.approx(5 / 7)
     assert set(second["examples"]) == set(often[:5])

@@ -181,7 +181,7 @@ def test_sampling_by_hand() -> None:
     total = np.array([[50.0, 50.0], [90.0, 50.0]])
     split = Split("d", ("a",), n, total, total, np.array([False, True]))
     error = ((75 + 9) / 99 / 100 / 16 + 0.01 / 4 / 100) ** 0.5
-    (p,) = attribution.sampling_p_values(split, 1.0, tried=3)
+    (p,) = attribution.sampling_p_values(split, 1.0, tested=3)
     assert p == pytest.approx(3 * stats.norm.sf(0.1 / error))
-    (other,) = attribution.sampling_p_values(split, -1.0, tried=3)
+    (other,) = attribution.sampling_p_values(split, -1.0, tested=3)
     assert other == 1.0

@@ -89,9 +89,10 @@ def test_a_culprit_is_found_and_the_one_within_it(world: World) -> None:
     )
     assert (cause.versions, cause.failure_reasons, cause.sample_share) == ((), (), 1.0)
     said = root_cause_message(cause)
-    assert "of the fall comes from tenant acme (mean 0." in said
-    assert "; within it 100 % from language de (" in said
-    assert "so look at generation; answers differ at an equal mix of questions." in said
+    assert said.startswith("Tenant acme explains ")
+    assert " of the drop (mean 0." in said
+    assert ". Within that, language de explains 100 % (" in said
+    assert said.endswith("bad contexts: look at generation. The mix of questions does not explain the drop.")
 
 
 def test_what_all_have_alike_is_no_culprit_but_a_version_that_came_then_is_told(world: World) -> None:
@@ -104,8 +105,8 @@ def test_what_all_have_alike_is_no_culprit_but_a_version_that_came_then_is_told(
     assert cause.stage.verdict == "retrieval"
     assert cause.stage.bad_of_failing == cause.stage.failing > 40
     said = root_cause_message(cause)
-    assert said.startswith("None of language and tenant explains the fall; prompt version changed from")
-    assert "failing traces have bad contexts, so look at retrieval" in said
+    assert said.startswith("No single language or tenant explains the drop. Prompt version changed from v3 to v4")
+    assert "failing traces have bad contexts: look at retrieval." in said
 
 
 def test_a_harder_mix_of_questions_is_told_apart_from_worse_answers(world: World) -> None:
@@ -116,7 +117,7 @@ def test_a_harder_mix_of_questions_is_told_apart_from_worse_answers(world: World
     assert cause.question_mix is not None
     assert (cause.question_mix.verdict, cause.question_mix.strata) == ("questions", 2)
     assert cause.question_mix.mix > 1  # the answers made up for some
-    assert "the mix of questions explains 100 %, and the answers are as good as ever" in root_cause_message(cause)
+    assert "explains 100 % of the drop: the answers are as good as before." in root_cause_message(cause)
 
 
 def test_latency_is_told_by_the_share_of_slow_traces(world: World) -> None:
@@ -127,7 +128,9 @@ def test_latency_is_told_by_the_share_of_slow_traces(world: World) -> None:
     assert cause.contributors[0].mean_before == pytest.approx(0.1, abs=0.03)
     line = explain_app(world, "ill", "speed.seconds", rule("speed.seconds", max=2.0))
     assert (path(line), line.quantity and line.quantity.max) == ([("model", "m2")], 2.0)
-    assert "of the rise comes from model m2 (" in root_cause_message(line)
+    assert root_cause_message(line).startswith("Model m2 explains ")
+    assert " of the rise (" in root_cause_message(line)
+    assert " out of bounds, " in root_cause_message(line)
 
 
 def test_coverage_is_told_by_reason_too(world: World) -> None:
@@ -140,13 +143,13 @@ def test_coverage_is_told_by_reason_too(world: World) -> None:
     assert sum(one.share for one in cause.failure_reasons) == pytest.approx(1)
     assert cause.stage is None
     assert "% without a score, " in root_cause_message(cause)
-    assert " of it is timeout" in root_cause_message(cause)
+    assert "Failure reason timeout explains " in root_cause_message(cause)
 
 
 def test_values_without_windows_of_their_own_are_told_by_their_rows(world: World) -> None:
     cause = explain_app(world, "ill", "checked.passes", rule("checked.passes"))
     assert path(cause) == [("tenant", "__other__"), ("tenant", "delta")]
-    assert "from all tenants without windows of their own (" in root_cause_message(cause)
+    assert root_cause_message(cause).startswith("All tenants without windows of their own explain ")
 
 
 def test_a_metric_that_windows_are_not_cut_for_is_read_from_rows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +159,7 @@ def test_a_metric_that_windows_are_not_cut_for_is_read_from_rows(world: World, m
     some = explain_app(world, "tenant", "quality.other")
     assert path(some)[0] == ("tenant", "acme")
     assert some.sample_share == pytest.approx(1000 / 1644)
-    assert ", by 61 % of the traces" in root_cause_message(some)
+    assert ". This is estimated from 61 % of the traces." in root_cause_message(some)
 
 
 def test_millions_of_rows_are_looked_at_for_a_shorter_time_or_not_at_all(
@@ -169,7 +172,7 @@ def test_millions_of_rows_are_looked_at_for_a_shorter_time_or_not_at_all(
     assert (late.shift.n_before, late.shift.n_after) == (32 * BEFORE, 4 * AFTER)
     assert (late.sample_share, late.stage is not None) == (1.0, True)
     assert (late.too_few, path(late)) == (True, [])  # 36 windows
-    assert root_cause_message(late).startswith("Too few windows have traffic to tell where it comes from; ")
+    assert root_cause_message(late).startswith("Too few windows have traffic to attribute the drop. ")
     monkeypatch.undo()
     monkeypatch.setattr(slice_queries, "MOST_SCANNED", 50)
     none = explain_app(world, "tenant")
@@ -186,7 +189,7 @@ def test_within_a_series_that_is_cut_already_the_other_segments_are_tried(world:
 def test_what_scored_by_another_fingerprint_is_not_compared(world: World) -> None:
     cause = explain_app(world, "rollout", "checked.passes")
     assert (cause.shift, cause.contributors) == (None, ())
-    assert root_cause_message(cause).endswith("; there is nothing to compare with before the onset.")
+    assert root_cause_message(cause).endswith(". There is no data from before and after the onset to compare.")
 
 
 def test_nothing_before_or_after_is_no_number(world: World) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ragtide.drift.insights.failing_sample import SampledTrace, TraceSample
-from ragtide.drift.insights.failure_clusters import failing_groups, shared_traits
-from ragtide.drift.insights.weak_topics import weak_topics
+from ragtide.drift.insights.failure_clusters import failing_groups
+from ragtide.drift.insights.shared_traits import shared_traits
+from ragtide.drift.insights.weak_topics import find_weak_topics
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.settings import JobSettings
 from ragtide.evaluators.spec import Vectors
@@ -44,12 +45,14 @@ def sample(weak: int) -> TraceSample:
 
 def test_a_planted_group_is_found_and_told_of_the_half_that_did_not_find_it() -> None:
     (group,) = failing_groups(sample(weak=2))
+    part = group.part
     # Of the 200 the odd half judges: i % 10 in (1, 5, 7) of (1, 3, 5, 7, 9) fails. The group reaches most.
-    assert 60 <= group.share.n <= 100
-    assert group.share.value == pytest.approx(0.6, abs=0.05)
-    assert group.rest.value == pytest.approx(0.14, abs=0.05)
-    assert group.interval.low < group.share.value < group.interval.high
-    assert group.excess.low > 0.3
+    assert 60 <= part.share.n <= 100
+    assert part.share.value == pytest.approx(0.6, abs=0.05)
+    assert part.rest.value == pytest.approx(0.14, abs=0.05)
+    low, high = part.figures["failed_share_interval"]
+    assert low < part.share.value < high
+    assert part.excess.low > 0.3
     assert {one.traits["topic"] for one in group.failing} == {"topic 2"}
     assert [(trait.name, trait.value) for trait in group.traits] == [("topic", "topic 2")]
 
@@ -100,15 +103,16 @@ def test_a_topic_that_is_weak_in_one_kind_of_question() -> None:
         *asked(250, 25, "order", "why"),
         *asked(19, 19, "rare", "why"),
     ]
-    first, second = weak_topics(answers)
-    assert (first.topic, first.question_type, first.share, first.rest) == ("refund", "why", (40, 50), (64, 469))
-    assert (second.topic, second.question_type, second.share) == ("refund", "", (60, 250))
+    first, second = find_weak_topics(answers)
+    assert (first.name, first.share, first.rest) == (("refund", "why"), (40, 50), (64, 469))
+    assert (second.name, second.share) == (("refund", ""), (60, 250))
     assert first.excess.low > second.excess.low > 0
-    assert first.examples[0] == "refundwhy0"
+    refund = TraceSample("shop", "prod", answers, TOPICS)
+    assert refund.examples({"topic": "refund", "question_type": "why"})[0] == "refundwhy0"
 
 
 def test_without_topics_there_is_nothing_to_say() -> None:
-    assert weak_topics(answered(every(2, 50))) == []
+    assert find_weak_topics(answered(every(2, 50))) == []
 
 
 def store(world: World, at: int, question: str, vectors: Vectors, values: Sequence[float], topic: str) -> None:
