@@ -9,7 +9,7 @@ from ragtide.drift.anomalies.change_messages import Change
 from ragtide.drift.anomalies.metrics import MonitoredMetric
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems import evidence
-from ragtide.drift.problems.model import Kind
+from ragtide.drift.problems.kinds import Kind
 from ragtide.drift.problems.report import Detection, ProblemKey, build_details
 from ragtide.drift.rules.model import Series
 from ragtide.drift.rules.queries import RecordQuery, record_query

@@ -5,6 +5,7 @@ hour; problems are simulated after each tick and each day."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
