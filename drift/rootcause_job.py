@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ragtide.drift.jobs import JobContext
+from ragtide.drift.problems.attributes import evidence_of
 from ragtide.drift.problems.chart import onset_of
 from ragtide.drift.problems.model import EventRow, Problem, event_id
 from ragtide.drift.problems.report import key_of
@@ -33,7 +34,6 @@ logger = logging.getLogger(__name__)
 MAX_TRIES = 3
 MAX_ATTEMPTS = 4  # explanations per opening, as long as too few windows have traffic
 _ASPECTS = ("level", "coverage")
-_RETRY_AT = "again_at"  # attribute of a cause that is not known yet
 _SPREAD = "spread"  # a channel; causes are of means and shares
 
 
@@ -103,8 +103,8 @@ def _attempt(problem: Problem, now: datetime) -> int | None:
     """The number of the next attempt; None if the cause is known, or the retry is not due."""
     if not problem.explanation:
         return 1
-    retry_at = _time(problem.cause.get(_RETRY_AT))
-    return None if retry_at is None or now < retry_at else int(problem.cause["attempt"]) + 1
+    last = evidence_of(problem.cause)
+    return None if last.again_at is None or now < last.again_at else last.attempt + 1
 
 
 def _retry_at(cause: RootCause, attempt: int, base_s: int, now: datetime) -> datetime | None:
@@ -123,8 +123,8 @@ def query_for(problem: Problem, metrics: Mapping[str, MetricRef], rules: RuleSet
     metric = metrics.get(problem.metric)
     kind = "coverage" if problem.aspect == "coverage" else "threshold"
     voice = problem.voices[kind] if kind in problem.holding else None
-    attributes = problem.attributes if voice is None else voice.attributes
-    if metric is None or attributes.get("channel") == _SPREAD:
+    evidence = problem.evidence if voice is None else voice.evidence
+    if metric is None or evidence.channel == _SPREAD:
         return None
     series = Series(**{name: getattr(problem, name) for name in Series._fields})
     rule = (coverage_rule_for if kind == "coverage" else rule_for)(series, metric, rules)
@@ -132,15 +132,10 @@ def query_for(problem: Problem, metrics: Mapping[str, MetricRef], rules: RuleSet
         return None
     if kind != "coverage" and voice is None and not metric.scale.bounded:
         rule = None
-    since = _time(attributes.get("since")) or onset_of(problem)
-    until = _time(attributes.get("until")) or problem.last_seen_at
+    since, until = evidence.since or onset_of(problem), evidence.until or problem.last_seen_at
     query = rca_query(series, metric, rule, since, until, problem.problem_id)
-    is_rollout = any("model_before" in one.attributes for one in problem.voices.values())
+    is_rollout = any(one.evidence.model_before for one in problem.voices.values())
     return replace(query, model=None) if is_rollout else query  # of the model alone nothing is known before
-
-
-def _time(value: object) -> datetime | None:
-    return datetime.fromisoformat(value) if isinstance(value, str) and value else None
 
 
 def _explanation_event(context: JobContext, pending: _Pending, now: datetime) -> EventRow:
@@ -149,7 +144,7 @@ def _explanation_event(context: JobContext, pending: _Pending, now: datetime) ->
     segments = update_segment_values(context.database, context.windows, context.term, now)
     cause = explain(context.database, context.metrics, pending.query, segments, context.windows.base_s)
     retry_at = _retry_at(cause, pending.attempt, context.windows.base_s, now)
-    attributes = {"opening": problem.openings, "attempt": pending.attempt, _RETRY_AT: retry_at and retry_at.isoformat()}
+    attributes = {"opening": problem.openings, "attempt": pending.attempt, "again_at": retry_at and retry_at.isoformat()}
     return EventRow(
         problem_id=problem.problem_id,
         event_id=pending.event_id,

@@ -13,7 +13,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     [since, until) is the interval in event time, `revision` that of the newest verdict. `channel`, `detector`, `rule`,
     `level`, `min`, `max`, `threshold` and `limit` say which figure moved, and what it is compared with. Of operator
-    actions `kinds` and `why` are known, of an explanation the `opening` that it is about.
+    actions `kinds` and `why` are known, of an explanation the `opening` that it is about, which `attempt` it was and when the next one is due.
     """
 
     since: datetime | None = None
@@ -29,9 +29,13 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     max: float | None = None
     threshold: float | None = None
     limit: float | None = None
+    sample_size: int | None = None
+    model_before: str = ""
     kinds: tuple[str, ...] = ()
     why: str = ""
     opening: int = 0
+    attempt: int = 0
+    again_at: datetime | None = None
 
 
 _TYPES = get_type_hints(Evidence)

@@ -1,6 +1,5 @@
 """Problems on a terminal: a table of many, one in words, or all that is known of them as JSON."""
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ragtide.dashboards.trace_links import trace_link
+from ragtide.drift.problems.attributes import evidence_of
 from ragtide.drift.problems.chart import onset_of
 from ragtide.drift.problems.inhibition import group_key, inhibited_by
 from ragtide.drift.problems.model import EventRow, Problem
@@ -78,9 +78,9 @@ def describe_actions(actions: Sequence[EventRow]) -> list[str]:
     """Who did what when and why, a line each; empty where nobody did."""
     lines = []
     for event in actions:
-        attributes = json.loads(event.attributes or "{}")
-        until = f" until {_utc(datetime.fromisoformat(attributes['until']))} UTC" if "until" in attributes else ""
-        why = f": {attributes['why']}" if attributes.get("why") else ""
+        given = evidence_of(event.attributes)
+        until = f" until {_utc(given.until)} UTC" if given.until else ""
+        why = f": {given.why}" if given.why else ""
         lines.append(f"  {_utc(event.at)} UTC {event.event}{until} by {event.actor or 'unknown'}{why}")
     return ["  what people said:", *lines] if lines else []
 

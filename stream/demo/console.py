@@ -114,14 +114,13 @@ def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
 
 def change(problem: Problem) -> str:
     """The metric, what it moved from and to, and on how many traces; what is not known is left out."""
-    said = problem.attributes
-    figures = [said.get(name) for name in ("baseline", "value")]
-    moved = " → ".join(_figure(figure, said.get("rule")) for figure in figures if isinstance(figure, int | float))
-    words = f"{problem.metric} {_OF_RULE.get(str(said.get('rule')), '')}{moved}".rstrip()
-    return f"{words} on {said['sample_size']} traces" if said.get("sample_size") is not None else words
+    found = problem.evidence
+    moved = " → ".join(_figure(figure, found.rule) for figure in (found.baseline, found.value) if figure is not None)
+    words = f"{problem.metric} {_OF_RULE.get(found.rule, '')}{moved}".rstrip()
+    return words if found.sample_size is None else f"{words} on {found.sample_size} traces"
 
 
-def _figure(value: float, rule: object) -> str:
+def _figure(value: float, rule: str) -> str:
     return f"{100 * value:.3g} %" if rule in _OF_RULE else number(value)
 
 

@@ -38,7 +38,7 @@ PROBLEM = Problem(
     standards=(),
     description="The chunks retrieved fit the questions less than they should.",
     attributes={"value": 0.171, "baseline": 0.776, "sample_size": 413},
-    evidence=Evidence(value=0.171, baseline=0.776),
+    evidence=Evidence(value=0.171, baseline=0.776, sample_size=413),
     examples=("abc1", "abc2", "abc3"),
     actions=(),
     rule_id="r",
@@ -111,8 +111,8 @@ def test_numbers_and_limits_in_words() -> None:
     assert limit(RELEVANCY) == "≥ 0.5"
     assert limit(Watched("m", "mean", None, 1.0, "s")) == "≤ 1"
     assert limit(Watched("m", "any", 1.0, None, "")) == "not one"
-    assert change(replace(PROBLEM, attributes={})) == PROBLEM.metric
-    assert change(replace(PROBLEM, attributes={"value": 3})) == f"{PROBLEM.metric} 3"
+    assert change(replace(PROBLEM, evidence=Evidence())) == PROBLEM.metric
+    assert change(replace(PROBLEM, evidence=Evidence(value=3))) == f"{PROBLEM.metric} 3"
     share = {"value": 1.0, "baseline": 0.138, "sample_size": 102, "rule": "share"}
     assert change(replace(PROBLEM, attributes=share)) == f"{PROBLEM.metric} not passed by 13.8 % → 100 % on 102 traces"
 
