@@ -5,24 +5,25 @@ T windows, K alternatives, 2 directions (up, down).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 
-from ragtide.drift.detectors import noise, outlier_hours, season, time_of_day
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
+from ragtide.drift.detectors import noise, outlier_hours, season, serialization, time_of_day
+from ragtide.drift.detectors.arrays import Batch, Flags, Floats, Integers, Numbers, cut, size_s
 from ragtide.drift.detectors.noise import Noise
 from ragtide.drift.detectors.subgroups import pool_windows
 from ragtide.drift.detectors.time_of_day import Expected, RecurringTicks
+from ragtide.drift.stats.calendar import DAY_S, HOUR_S, HOURS, is_weekend
 
 VERSION = 4
 FALSE_ALARMS_A_DAY = 0.001  # of one series: at most this many are expected
-_DAY_S = 86_400
 MIN_UPDATES = 30
 _LEVEL_ERRORS = 2.0  # standard errors of the level that are added to the margin
 _FIXED_POINT_ROUNDS = 6
+_CHUNK = 2_000_000  # elements of an array that is fitted at a time
 
 
 class WarmUp(IntEnum):
@@ -98,7 +99,7 @@ class Baseline:
 
     def is_judged(self, start: int) -> Flags:
         """Whether the window that begins then is of a kind of day that history has seen [S]; else it is none."""
-        found: Flags = self.known[:, int(season.weekday_of(start // _DAY_S) >= season.SATURDAY)]
+        found: Flags = self.known[:, int(is_weekend(start))]
         return found
 
     def warm_up_reasons(self) -> list[str]:
@@ -126,41 +127,35 @@ class SeasonalFit:
 
 def log_threshold(size_s: int, false_alarms_a_day: float = FALSE_ALARMS_A_DAY) -> float:
     """log A: the expected run length to a false alarm, in windows."""
-    return math.log(_DAY_S / size_s / false_alarms_a_day)
+    return math.log(DAY_S / size_s / false_alarms_a_day)
 
 
-def fit_season(
-    start: Integers, n: Floats, sums: Floats, max_influence: Floats, size_s: int, seasonal: bool
-) -> SeasonalFit:
+def fit_in_chunks(history: Batch, channels: int, fit: Callable[[Batch], Baseline]) -> Baseline:
+    """The baseline of all series, fitted for so many at a time that their arrays fit into memory."""
+    windows, series = len(history.start), history.series
+    step = max(1, _CHUNK // max(channels * windows, 1))
+    chunks = (slice(first, first + step) for first in range(0, series, step))
+    return serialization.join([fit(cut(history, slice(None), chunk)) for chunk in chunks])
+
+
+def fit_season(start: Integers, n: Floats, sums: Floats, max_influence: Floats, seasonal: bool) -> SeasonalFit:
     """The season of windows n [S, T] and sums [S, C, T], their incidents left out; `swing` [S, C] as in `incidents`."""
-    seasonal = seasonal and len(start) * size_s >= season.SEASONAL_DAYS * _DAY_S
+    size = size_s(start)
+    seasonal = seasonal and len(start) * size >= season.SEASONAL_DAYS * DAY_S
     cells = season.Cells.of(start, n, sums)
     odd = outlier_hours.find_odd_hours(cells, seasonal, max_influence)
     out = odd.outliers.reshape(len(n), -1)
-    included = np.where(out[:, start // season.HOUR_S - cells.days[0] * season.HOURS], 0.0, n)
-    cells = season.Cells.of(start, included, np.where(included[:, None] > 0, sums, 0.0))
+    included = np.where(out[:, start // HOUR_S - cells.days[0] * HOURS], 0.0, n)
+    sums = np.where(included[:, None] > 0, sums, 0.0)
+    cells = season.Cells.of(start, included, sums)
     level = season.levels(cells, seasonal, odd.weekly)
     weekly = np.repeat(odd.weekly.reshape(len(n), 1, season.SLOTS), level.shape[1], axis=1)
-    out_of_sample = season.out_of_sample(cells, seasonal, odd.weekly, start, size_s)
+    out_of_sample = season.out_of_sample(cells, seasonal, odd.weekly, start, size)
     if not seasonal:
-        return SeasonalFit(
-            level, weekly, RecurringTicks.none(*level.shape[:2]), included, out_of_sample, np.ones(out_of_sample.shape)
-        )
-    habits = time_of_day.fit_time_of_day(
-        start, included, np.where(included[:, None] > 0, sums, 0.0), out_of_sample, max_influence
-    )
+        recurring = RecurringTicks.none(*level.shape[:2])
+        return SeasonalFit(level, weekly, recurring, included, out_of_sample, np.ones(out_of_sample.shape))
+    habits = time_of_day.fit_time_of_day(start, included, sums, out_of_sample, max_influence)
     return SeasonalFit(level, weekly, habits.recurring, included, habits.out_of_sample, habits.variance)
-
-
-def stack_channels(mean: SeasonalFit, spread: SeasonalFit) -> SeasonalFit:
-    """Both as channels of one, which has the first one's records."""
-
-    def both(rows: Any, others: Any, *names: str) -> dict[str, Any]:
-        return {name: np.concatenate([getattr(rows, name), getattr(others, name)], axis=1) for name in names}
-
-    recurs = both(mean.recurring, spread.recurring, "moment", "level", "variance")
-    arrays = both(mean, spread, "level", "weekly", "unseen", "variance")
-    return SeasonalFit(n=mean.n, recurring=RecurringTicks(**recurs), **arrays)
 
 
 def fit_noise(n: Floats, sums: Floats, learned: SeasonalFit, least: Floats, floor: Floats) -> Noise:
@@ -203,7 +198,7 @@ def warm_up(n: Floats, updates: Integers, size_s: int, seasonal: bool) -> Number
     seen = n.sum(axis=1) > 0
     first, last = (np.argmax(rows > 0, axis=1) for rows in (n, n[:, ::-1]))
     span_s = (n.shape[1] - last - first) * size_s
-    short = seasonal & (span_s < _DAY_S)
+    short = seasonal & (span_s < DAY_S)
     return np.select(
         [~seen, short, updates < MIN_UPDATES],
         [WarmUp.NO_RECORDS, WarmUp.LESS_THAN_A_DAY, WarmUp.TOO_FEW_RECORDS],
@@ -211,19 +206,13 @@ def warm_up(n: Floats, updates: Integers, size_s: int, seasonal: bool) -> Number
     ).astype(np.int8)
 
 
-def day_kinds_seen(start: Integers, n: Floats, size_s: int, seasonal: bool) -> Flags:
+def day_kinds_seen(start: Integers, n: Floats, seasonal: bool) -> Flags:
     """Whether weekdays and weekends [S, 2] have records n [S, T], and a day at least of them is since the first one:
     of a kind of day that was never seen nobody knows how it is.
     """
-    weekend = season.weekday_of(start // _DAY_S) >= season.SATURDAY
-    since = np.cumsum(n, axis=1) > 0
-    kinds = [np.asarray(kind) for kind in (~weekend, weekend)]
-    long = [since[:, kind].sum(axis=1) * size_s >= _DAY_S for kind in kinds]
-    seen = [(n[:, kind] > 0).any(axis=1) for kind in kinds]
-    return np.stack(long, axis=1) & np.stack(seen, axis=1) | (not seasonal)
-
-
-def chunks(series: int, elements: int) -> list[slice]:
-    """Slices of series whose arrays hold about two million elements, `elements` being those of one series."""
-    step = max(1, 2_000_000 // max(elements, 1))
-    return [slice(first, first + step) for first in range(0, series, step)]
+    weekend, since = is_weekend(start), np.cumsum(n, axis=1) > 0
+    kinds = [
+        (since[:, kind].sum(axis=1) * size_s(start) >= DAY_S) & (n[:, kind] > 0).any(axis=1)
+        for kind in (~weekend, weekend)
+    ]
+    return np.stack(kinds, axis=1) | (not seasonal)

@@ -13,7 +13,7 @@ import numpy as np
 from ragtide.drift.detectors.arrays import Flags, Floats, Numbers
 
 NO_EVIDENCE = -700.0  # log M of what has not begun; exp of it is 0 beside 1
-DIRECTIONS = 2
+SIGNS = np.array([1.0, -1.0])  # of the two directions
 MAX_INCREMENT = 10.0  # of an update: what one window did, however clearly, is hardly ever enough for an alarm
 
 
@@ -30,7 +30,7 @@ class Evidence:
     @classmethod
     def none(cls, series: int, channels: int, alternatives: int) -> "Evidence":
         """Before the first update."""
-        shape = (series, channels, DIRECTIONS, alternatives)
+        shape = (series, channels, len(SIGNS), alternatives)
         log_m = np.full(shape, NO_EVIDENCE)
         return cls(log_m, np.zeros(shape, np.int32), *(np.zeros(shape, np.float32) for _ in range(3)))
 
@@ -67,16 +67,11 @@ def add(evidence: Evidence, update: Update) -> None:
     )
 
 
-def reset(evidence: Evidence, series: Flags) -> None:
-    """Nothing is known of these series [S] any more, in place."""
-    evidence.log_m[series] = NO_EVIDENCE
-
-
 def log_e(evidence: Evidence, active: Flags) -> Floats:
     """log of the mean M of each series [S] over its active channels [S, C]."""
     flat = np.where(active[:, :, None, None], evidence.log_m, NO_EVIDENCE).reshape(len(active), -1)
     top = flat.max(axis=1)
-    each = DIRECTIONS * evidence.log_m.shape[3] * np.maximum(active.sum(axis=1), 1)
+    each = len(SIGNS) * evidence.log_m.shape[3] * np.maximum(active.sum(axis=1), 1)
     found: Floats = top + np.log(np.exp(np.maximum(flat - top[:, None], NO_EVIDENCE)).sum(axis=1)) - np.log(each)
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Floats, Integers
+from ragtide.drift.detectors.arrays import Floats, Integers, masked_median, ratio
 from ragtide.drift.detectors.subgroups import Updates
 
 CLIPPED_SIGMAS = 6.0
@@ -89,7 +89,8 @@ def _variance(updates: Updates, residual: Floats, floor: Floats) -> tuple[Floats
     """
     x, q = updates.share, updates.repeat_share
     squared = residual**2 * updates.present
-    a, b = np.maximum(_scale(squared * updates.records, updates), floor), np.zeros(floor.shape)
+    scale = masked_median(squared * updates.records, updates.present) / _MEDIAN_OF_CHI2
+    a, b = np.maximum(scale, floor), np.zeros(floor.shape)
     for _ in range(_ROUNDS):
         now = _update_variance(updates, a, b)
         beyond = np.minimum(squared, _WINSORISED_SIGMAS**2 * now) - floor[:, None] * x
@@ -97,14 +98,6 @@ def _variance(updates: Updates, residual: Floats, floor: Floats) -> tuple[Floats
         a = floor + more
     whole = (updates.records * (squared - b[:, None] * q)).sum(axis=1) / np.maximum(updates.count, 1)
     return np.maximum(a, whole), b
-
-
-def _scale(values: Floats, updates: Updates) -> Floats:
-    """The scale [R] of values that are chi-squared of one degree, by their median; 0 without updates."""
-    ordered = np.sort(np.where(updates.present, values, np.inf), axis=1)
-    middle = np.maximum(updates.count - 1, 0) // 2
-    found = np.take_along_axis(ordered, middle[:, None], axis=1)[:, 0]
-    return np.where(np.isfinite(found), found / _MEDIAN_OF_CHI2, 0.0)
 
 
 def _non_negative(weight: Floats, x: Floats, q: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -121,17 +114,12 @@ def _non_negative(weight: Floats, x: Floats, q: Floats, y: Floats) -> tuple[Floa
     both = told & (a >= 0) & (b >= 0)
     only_a = told & (b < 0)
     return (
-        np.where(both, a, np.where(only_a, np.maximum(_ratio(xy, xx), 0.0), 0.0)),
-        np.where(both, b, np.where(only_a, 0.0, np.maximum(_ratio(qy, qq), 0.0))),
+        np.where(both, a, np.where(only_a, np.maximum(ratio(xy, xx), 0.0), 0.0)),
+        np.where(both, b, np.where(only_a, 0.0, np.maximum(ratio(qy, qq), 0.0))),
     )
 
 
 def _third_moment(updates: Updates, z: Floats, variance: Floats) -> Floats:
     """Weighted least squares of cubed residuals on 1/N^2, as the third moment of a mean goes."""
     scale = updates.share**2 / (variance * np.sqrt(variance))
-    return _ratio((z * z * z * scale).sum(axis=1), (scale**2).sum(axis=1))
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    found: Floats = above / np.where(below > 0, below, 1.0)
-    return found
+    return ratio((z * z * z * scale).sum(axis=1), (scale**2).sum(axis=1))

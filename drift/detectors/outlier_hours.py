@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragtide.drift.detectors import season
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers
-from ragtide.drift.detectors.season import HOURS, WEEKDAYS, Cells
+from ragtide.drift.detectors.arrays import Flags, Floats, masked_median
+from ragtide.drift.detectors.season import Cells
+from ragtide.drift.stats.calendar import HOURS, SATURDAY, WEEKDAYS
 
 OUTLIER_SIGMAS = 6.0
 MAX_OUTLIERS = 0.15  # share of hours; beyond it they are how the series is
@@ -62,7 +63,7 @@ def _frequent_hours(off: Flags, present: Flags, cells: Cells) -> Flags:
     days, seen = (hours.any(axis=2).sum(axis=1) for hours in (off, present))
     often = (days >= _FREQUENT_DAYS) & (days >= _FREQUENT_AT_ANY_HOUR * seen)
     found = np.repeat(often[:, None], HOURS, axis=1)
-    weekend = cells.weekdays >= season.SATURDAY
+    weekend = cells.weekdays >= SATURDAY
     for kind in (weekend, ~weekend, weekend | ~weekend):
         days = off[:, kind].sum(axis=1)
         found |= (days >= _FREQUENT_DAYS) & (days > _FREQUENT_SHARE * present[:, kind].sum(axis=1))
@@ -82,7 +83,8 @@ def _residuals(cells: Cells, kept: Cells, seasonal: bool) -> Floats:
 def _noise(rest: Floats, records: Floats, max_influence: Floats) -> Floats:
     """The robust sigma of cells [S, C, D, 24], or what one record alone can do."""
     seen = np.broadcast_to((records > 0)[:, None], rest.shape)
-    sigma = _SIGMA_OF_MAD * season.median(np.abs(rest), seen)
+    flat = (*rest.shape[:2], -1)
+    sigma = _SIGMA_OF_MAD * masked_median(np.abs(rest).reshape(flat), seen.reshape(flat))
     return np.maximum(sigma[:, :, None, None], max_influence[:, :, None, None] / np.maximum(records, 1.0)[:, None])
 
 
@@ -103,7 +105,7 @@ def _beyond_chance(weekly: Flags, rest: Floats, least: Floats, present: Flags, c
     """
     far = np.abs(rest) / least * present[:, None]
     other = np.where(weekly[:, None, cells.weekdays], 0.0, far).max(axis=(1, 3))
-    usual = nth_largest(other, frequent_days(np.asarray(present.any(axis=2))))
+    usual = usual_extreme(other, np.asarray(present.any(axis=2)))
     found = weekly.copy()
     for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
         days = cells.weekdays == weekday
@@ -112,17 +114,12 @@ def _beyond_chance(weekly: Flags, rest: Floats, least: Floats, present: Flags, c
     return found
 
 
-def frequent_days(seen: Flags) -> Integers:
-    """On how many of the days [S, D] that were seen what happens at any time is how a series is."""
-    found: Integers = np.maximum(np.ceil(_FREQUENT_AT_ANY_HOUR * seen.sum(axis=-1)), _FREQUENT_DAYS).astype(np.int64)
-    return found
-
-
-def nth_largest(values: Floats, n: Integers) -> Floats:
-    """Along the last axis; 0 where there are fewer."""
-    ordered = -np.sort(-values, axis=-1)
-    found = np.take_along_axis(ordered, np.minimum(n, values.shape[-1])[..., None] - 1, axis=-1)[..., 0]
-    return np.where(n <= values.shape[-1], found, 0.0)
+def usual_extreme(of_days: Floats, seen: Flags) -> Floats:
+    """What a fifth of the days [..., D] that were seen reach: what happens so often is how a series is; 0 for few."""
+    often = np.maximum(np.ceil(_FREQUENT_AT_ANY_HOUR * seen.sum(axis=-1)), _FREQUENT_DAYS).astype(np.int64)
+    ordered = -np.sort(-of_days, axis=-1)
+    found = np.take_along_axis(ordered, np.minimum(often, of_days.shape[-1])[..., None] - 1, axis=-1)[..., 0]
+    return np.where(often <= of_days.shape[-1], found, 0.0)
 
 
 def _nearest_week(rest: Floats, weekly: Flags, present: Flags, cells: Cells) -> Floats:

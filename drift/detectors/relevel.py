@@ -24,8 +24,7 @@ def relevel_scores(old: Baseline, now: Scores, known: Floats) -> tuple[Baseline,
     seen = np.flatnonzero(now.n.sum(axis=0) > 0)
     n, total, squares = (np.asarray(array[:, seen], float) for array in (now.n, now.total, now.squares))
     usual = _expected(old, now.start[seen])
-    freedom = np.maximum(n - 1, 0.0)
-    scatter = np.maximum(squares - total**2 / np.maximum(n, 1.0), 0.0)
+    freedom, scatter = (array[:, 1] for array in scores.to_channels(n, total, squares))
     shift = (total - n * usual[:, 0]).sum(axis=1) / np.maximum(n.sum(axis=1), 1.0)
     expected = (freedom * usual[:, 1]).sum(axis=1)
     wider = np.where(expected > 0, scatter.sum(axis=1) / np.maximum(expected, _MIN), 1.0)
@@ -74,13 +73,12 @@ def relevel_proportions(
     most = np.maximum(_bernoulli_variance(wanted / (1 + wanted)), _bernoulli_variance(old.level.mean(axis=2)))
     told = records * most >= MIN_UPDATES
     factor = np.where(told, factor, 1.0)
-    coins = _bernoulli_variance(_scale_odds(old.level, factor).mean(axis=2)) / _bernoulli_variance(
-        old.level.mean(axis=2)
-    )
+    level = _scale_odds(old.level, factor)
+    coins = _bernoulli_variance(level.mean(axis=2)) / _bernoulli_variance(old.level.mean(axis=2))
     found = _widen_margins(old, np.full(old.near.shape, math.log1p(margin)), n.sum(axis=1), known)
     releveled = replace(
         found,
-        level=_scale_odds(old.level, factor),
+        level=level,
         recurring=replace(old.recurring, level=_scale_odds(old.recurring.level, factor)),
         near=found.near * coins,
         settle=old.settle / np.minimum(coins, 1.0),

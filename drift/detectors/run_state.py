@@ -7,13 +7,13 @@ An alarm opens by the evidence. It resolves when, in its direction, the mean res
 max(margin, half the estimated shift), for 12 updates running. Then the series' evidence starts again.
 Shapes: S series, C channels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ragtide.drift.detectors import e_detector as evidence
-from ragtide.drift.detectors import e_detector as statistic
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
+from ragtide.drift.detectors import e_detector
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers, RunResult, ratio
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.e_detector import Evidence, Update
 
@@ -50,11 +50,14 @@ class Alarms:
         names = [field.name for field in fields(cls)]
         return cls(**{name: np.zeros(shapes.get(name, (series,)), kinds.get(name, np.float64)) for name in names})
 
+    def mean(self, total: Floats) -> Floats:
+        """The mean over records since the onset of what has this total; 0 where nothing is in alarm."""
+        return np.where(self.on, ratio(total, self.records), 0.0)
+
     @property
     def shift(self) -> Floats:
         """The mean residual since the onset; 0 where nothing is in alarm."""
-        found: Floats = np.where(self.on, self.residual / np.where(self.records > 0, self.records, 1.0), 0.0)
-        return found
+        return self.mean(self.residual)
 
 
 def update_open(alarms: Alarms, update: Update, margin: Floats, settle: Floats) -> Flags:
@@ -96,7 +99,7 @@ def open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: fl
     series = np.flatnonzero(~alarms.on & (log_e >= threshold))
     if not len(series):
         return
-    log_m = np.where(active[series, :, None, None], evidence.log_m[series], statistic.NO_EVIDENCE)
+    log_m = np.where(active[series, :, None, None], evidence.log_m[series], e_detector.NO_EVIDENCE)
     best = np.unravel_index(log_m.reshape(len(series), -1).argmax(axis=1), log_m.shape[1:])
     alarms.on[series] = True
     alarms.channel[series] = best[0]
@@ -168,38 +171,45 @@ def start(baseline: Baseline) -> State:
 
 def status(baseline: Baseline, state: State) -> Status:
     """The state in words of numbers."""
-    on = state.alarms.on
-    records = np.where(on & (state.alarms.records > 0), state.alarms.records, 1.0)
-    expected = np.where(on, state.alarms.expected / records, 0.0)
-    shift = state.alarms.shift
+    alarms = state.alarms
+    expected, shift = alarms.mean(alarms.expected), alarms.shift
     return Status(
-        alarm=on.copy(),
-        channel=np.where(on, state.alarms.channel, 0),
-        direction=np.where(on, state.alarms.direction, 0),
-        onset=np.where(on, state.alarms.onset.astype(np.int64) * baseline.size_s, 0),
+        alarm=alarms.on.copy(),
+        channel=np.where(alarms.on, alarms.channel, 0),
+        direction=np.where(alarms.on, alarms.direction, 0),
+        onset=np.where(alarms.on, alarms.onset.astype(np.int64) * baseline.size_s, 0),
         expected=expected,
         observed=expected + shift,
         shift=shift,
-        evidence=evidence.log_e(state.evidence, baseline.active),
+        evidence=e_detector.log_e(state.evidence, baseline.active),
     )
 
 
-def step(baseline: Baseline, state: State, update: Update) -> Floats:
+def run(baseline: Baseline, state: State, start: Integers, update_at: Callable[[int, int], Update]) -> RunResult:
+    """Alarms after each window; `state` goes on to their end. `update_at` gives the update of a window by its index
+    and its start, and may change the state's pool.
+
+    Raises `ValueError` where windows were looked at before, or do not lie on the baseline's grid.
+    """
+    if (start % baseline.size_s).any() or (np.diff(start) != baseline.size_s).any():
+        raise ValueError(f"windows do not lie on a grid of {baseline.size_s} s")
+    if len(start):
+        if (state.until > start[0]).any():
+            raise ValueError("windows were looked at before: go back to a state kept from before them")
+        state.until[:] = start[-1] + baseline.size_s
+    shape = (baseline.series, len(start))
+    result = RunResult(np.zeros(shape, bool), np.zeros(shape))
+    for index, at in enumerate(start.tolist()):
+        result.evidence[:, index] = _step(baseline, state, update_at(index, at))
+        result.alarm[:, index] = state.alarms.on
+    return result
+
+
+def _step(baseline: Baseline, state: State, update: Update) -> Floats:
     """Evidence and alarms after an update, in place; the log e-values [S]."""
-    evidence.add(state.evidence, update)
+    e_detector.add(state.evidence, update)
     resolved = update_open(state.alarms, update, baseline.near, baseline.settle)
-    if resolved.any():
-        evidence.reset(state.evidence, resolved)
-    log_e = evidence.log_e(state.evidence, baseline.active)
+    state.evidence.log_m[resolved] = e_detector.NO_EVIDENCE
+    log_e = e_detector.log_e(state.evidence, baseline.active)
     open_alarms(state.alarms, state.evidence, log_e, baseline.threshold, baseline.active)
     return log_e
-
-
-def mark_processed(baseline: Baseline, state: State, windows: Integers) -> None:
-    """Mark windows as looked at. Raises `ValueError` where one was before, or is not on the baseline's grid."""
-    if (windows % baseline.size_s).any() or (np.diff(windows) != baseline.size_s).any():
-        raise ValueError(f"windows do not lie on a grid of {baseline.size_s} s")
-    if len(windows) and (state.until > windows[0]).any():
-        raise ValueError("windows were looked at before: go back to a state kept from before them")
-    if len(windows):
-        state.until[:] = windows[-1] + baseline.size_s

@@ -9,20 +9,18 @@ Shapes: S series, C channels, D days, T windows. Channels of a series share its 
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, masked_median, ratio
+from ragtide.drift.stats.calendar import DAY_S, HOUR_S
+from ragtide.drift.stats.calendar import HOURS as HOURS
+from ragtide.drift.stats.calendar import SATURDAY as SATURDAY
+from ragtide.drift.stats.calendar import WEEKDAYS as WEEKDAYS
+from ragtide.drift.stats.calendar import weekday_of as weekday_of
 
-HOUR_S = 3600
-HOURS = 24
-WEEKDAYS = 7
 SLOTS = WEEKDAYS * HOURS  # of a week, from Monday on
-DAY_S = HOURS * HOUR_S
 SEASONAL_DAYS = 3  # of history; with fewer the level is one number
-SATURDAY = 5
-Days = TypeVar("Days", int, Integers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +55,12 @@ class Cells:
         return Cells(self.days, np.where(hours, 0.0, self.records), np.where(hours[:, None], 0.0, self.sums))
 
 
-def weekday_of(day: Days) -> Days:
-    """Of days since 1970, 0 being Monday."""
-    return (day + 3) % WEEKDAYS  # 1970 began on a Thursday
-
-
 def expected(level: Floats, weekly: Flags, start: Integers, size_s: int) -> Floats:
     """The level [S, C, T] at the middle of each window, of levels and the week's own hours, both [S, C, SLOTS]."""
-    before, after, between = _neighbouring_slots(start, size_s)
+    position = (start + size_s / 2) / HOUR_S - 0.5  # of the window's middle among the centres of hours
+    hour = np.floor(position).astype(np.int64)
+    before = weekday_of(hour // HOURS) * HOURS + hour % HOURS
+    after, between = (before + 1) % SLOTS, position - hour
     step = weekly[:, :, before] != weekly[:, :, after]
     share = np.where(step, between >= 0.5, between)
     found: Floats = level[:, :, before] * (1 - share) + level[:, :, after] * share
@@ -95,14 +91,6 @@ def levels_without(cells: Cells, seasonal: bool, day: int) -> Floats:
     alone = (cells.records[:, used].sum(axis=(1, 2)) == 0)[:, None, None]
     found = _fit_levels(cells, seasonal, used)
     return np.where(alone, _fit_levels(cells, False, np.ones_like(used)), found) if alone.any() else found
-
-
-def median(values: Floats, seen: Flags) -> Floats:
-    """Over the last two axes, of what was seen; 0 where nothing was."""
-    flat = np.where(seen, values, np.inf).reshape(*values.shape[:2], -1)
-    middle = np.maximum(seen.reshape(flat.shape).sum(axis=2) - 1, 0) // 2
-    found = np.take_along_axis(np.sort(flat, axis=2), middle[:, :, None], axis=2)[:, :, 0]
-    return np.where(np.isfinite(found), found, 0.0)
 
 
 def _shared_cells(cells: Cells, weekly: Flags) -> Cells:
@@ -146,9 +134,8 @@ def _fit_levels(cells: Cells, seasonal: bool, used: Flags) -> Floats:
 
 def _weights(records: Floats) -> Floats:
     """Records, but no hour weighs more than the median one: a burst is one day's opinion."""
-    flat = records[:, None]
-    usual = median(flat.reshape(len(records), 1, records.shape[1], -1), flat > 0)[:, :, None]
-    return np.minimum(records, usual)
+    flat = records.reshape(len(records), -1)
+    return np.minimum(records, masked_median(flat, flat > 0)[:, None, None])
 
 
 def _day_effects(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
@@ -163,7 +150,7 @@ def _day_effects(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
         thin[:, :, kind] = _thinness(of_day[:, :, own], 2)
         scatter += (of_day[:, :, own] * (value[:, :, own] - mean[:, :, kind, None]) ** 2).sum(axis=2)
         freedom += _freedom(of_day[:, :, own], 2)
-    return _shrink(mean, scatter / np.where(freedom > 0, freedom, 1.0), thin)
+    return _shrink(mean, ratio(scatter, freedom), thin)
 
 
 def _cell_variance(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
@@ -173,7 +160,7 @@ def _cell_variance(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
         mean = _mean(rest[:, :, own], weight[:, :, own], 2)
         scatter += (weight[:, :, own] * (rest[:, :, own] - mean[:, :, None]) ** 2).sum(axis=(2, 3))
         freedom += _freedom(weight[:, :, own], 2).sum(axis=2)
-    return scatter / np.where(freedom > 0, freedom, 1.0)
+    return ratio(scatter, freedom)
 
 
 def _shrink(effect: Floats, variance: Floats, thinness: Floats) -> Floats:
@@ -183,13 +170,11 @@ def _shrink(effect: Floats, variance: Floats, thinness: Floats) -> Floats:
     groups = np.maximum(known.sum(axis=2), 1)
     signal = np.maximum(((effect**2 - noise) * known).sum(axis=2) / groups, 0.0)[:, :, None]
     whole = signal + noise
-    return np.where(known & (whole > 0), effect * signal / np.where(whole > 0, whole, 1.0), 0.0)
+    return np.where(known & (whole > 0), ratio(effect * signal, whole), 0.0)
 
 
 def _mean(value: Floats, weight: Floats, axes: int | tuple[int, ...]) -> Floats:
-    total = weight.sum(axis=axes)
-    found: Floats = (value * weight).sum(axis=axes) / np.where(total > 0, total, 1.0)
-    return found
+    return ratio((value * weight).sum(axis=axes), weight.sum(axis=axes))
 
 
 def _thinness(weight: Floats, axis: int) -> Floats:
@@ -201,17 +186,5 @@ def _thinness(weight: Floats, axis: int) -> Floats:
 
 def _freedom(weight: Floats, axis: int) -> Floats:
     total = weight.sum(axis=axis)
-    found: Floats = total - (weight**2).sum(axis=axis) / np.where(total > 0, total, 1.0)
-    return found
-
-
-def _neighbouring_slots(start: Integers, size_s: int) -> tuple[Integers, Integers, Floats]:
-    """The slots before and after the middle of each window, and how far it is between their centres."""
-    position = (start + size_s / 2) / HOUR_S - 0.5
-    hour = np.floor(position).astype(np.int64)
-    return _slot(hour), _slot(hour + 1), position - hour
-
-
-def _slot(hour: Integers) -> Integers:
-    found: Integers = (hour + 3 * HOURS) % SLOTS  # 1970 began on a Thursday
+    found: Floats = total - ratio((weight**2).sum(axis=axis), total)
     return found

@@ -39,13 +39,13 @@ def take(rows: Rows, series: Numbers) -> Rows:
     return cast(Rows, _rebuild(type(rows), taken, ""))
 
 
-def join(rows: Sequence[Rows]) -> Rows:
-    """All series of several, one after the other. Raises `ValueError` where numbers that they share differ."""
+def join(rows: Sequence[Rows], axis: int = 0) -> Rows:
+    """All series of several (`axis` 1: channels), one after the other. Raises `ValueError` where numbers differ."""
     parts = [_flatten(one) for one in rows]
     joined = {}
     for name, array in parts[0].items():
         if array.ndim:
-            joined[name] = np.concatenate([part[name] for part in parts])
+            joined[name] = np.concatenate([part[name] for part in parts], axis=axis)
         elif any(part[name] != array for part in parts):
             raise ValueError(f"{type(rows[0]).__name__}s of different {name} do not join")
         else:

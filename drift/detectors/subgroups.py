@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def pool_windows(n: Floats, total: Floats, least: Floats) -> Updates:
 
     records = held(n)
     present = records > 0
-    share = present / np.where(present, records, 1.0)
+    share = ratio(present, records)
     at = np.zeros(shape, np.int64)
     at[channel, update] = window
     return Updates(present, records, held(total), share, held(n**2) * share**2, at)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers, ratio
 
 # Of some channels [R, T], a direction and an alternative: undivided; 0 without an update.
 LogLikelihoodRatios = Callable[[slice, int, int], Floats]
@@ -72,7 +72,7 @@ def _max_power(counted: Floats, windows: Integers) -> Floats:
     highest = -np.sort(-counted, axis=1)
     rank = np.arange(1, highest.shape[1] + 1)
     may = _RESERVE * np.log(np.maximum(windows[:, None] / rank, 1.0))
-    power = np.where(highest > 0, may / np.where(highest > 0, highest, 1.0), np.inf)
+    power = np.where(highest > 0, ratio(may, highest), np.inf)
     found: Floats = np.maximum(power.min(axis=1), _MIN_POWER)
     return found
 

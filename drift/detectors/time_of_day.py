@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ragtide.drift.detectors import outlier_hours
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
-from ragtide.drift.detectors.season import DAY_S, SATURDAY, WEEKDAYS, Cells, weekday_of
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers, ratio
+from ragtide.drift.detectors.season import Cells
+from ragtide.drift.stats.calendar import DAY_S, SATURDAY, WEEKDAYS, weekday_of
 
 TICKS_PER_DAY = 288
 DAY_KINDS = 2  # groups of days are weekdays and weekends,
@@ -96,8 +97,8 @@ class _DayCells:
 
     def subset(self, series: Integers) -> "_DayCells":
         """Of these series."""
-        off, records, seen = self.deviation[series], self.records[series], self.present[series]
-        return _DayCells(self.weekdays, self.mean[series], off, records, seen)
+        off, records, present = self.deviation[series], self.records[series], self.present[series]
+        return _DayCells(self.weekdays, self.mean[series], off, records, present)
 
     def members(self) -> list[Flags]:
         """Which days [D] each group has."""
@@ -172,7 +173,7 @@ def _variance(days: _DayCells, usual: Flags, max_influence: Floats) -> Floats:
     mean_n, mean_y = total / count, y.sum(axis=(2, 3)) / count + max_influence**2 / total
     scatter = np.einsum("scdm,scdm->sc", n, days.records) / count - mean_n**2
     slope = np.einsum("scdm,scdm->sc", y, days.records) / count - mean_y * mean_n
-    b = np.clip(_ratio(slope, scatter), 0.0, mean_y / mean_n)
+    b = np.clip(np.where(scatter > 0, ratio(slope, scatter), 0.0), 0.0, mean_y / mean_n)
     a = np.maximum(mean_y - b * mean_n, max_influence**2 / total)
     found: Floats = a[:, :, None, None] / days.records + b[:, :, None, None]
     return found
@@ -207,7 +208,7 @@ def _beyond_chance(days: _DayCells, own: Flags, square: Floats) -> Flags:
     where bursts come at any time of a fifth of the days, two weeks meet by chance.
     """
     other = np.where(days.by_day(own, own) | ~days.present, 0.0, square).max(axis=3)
-    usual = outlier_hours.nth_largest(other, outlier_hours.frequent_days(np.asarray(days.present.any(axis=3))))
+    usual = outlier_hours.usual_extreme(other, np.asarray(days.present.any(axis=3)))
     found = np.zeros((*own.shape[:2], WEEKDAYS, TICKS_PER_DAY), bool)
     for weekday, of in enumerate(days.members()[DAY_KINDS:]):
         nearest = np.where(days.present[:, :, of], square[:, :, of], np.inf).min(axis=2, initial=np.inf)
@@ -290,9 +291,3 @@ def _out_of_sample(found: _Groups, days: _DayCells, start: Integers, out_of_samp
 def _flat(groups: Floats) -> Floats:
     """[S, C, G * M]."""
     return groups.reshape(*groups.shape[:2], -1)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """0 where there is nothing to divide by."""
-    found: Floats = np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
-    return found

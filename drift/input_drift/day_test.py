@@ -12,10 +12,10 @@ import numpy as np
 
 from ragtide.drift.detectors.arrays import Flags, Floats, Integers
 from ragtide.drift.detectors.baseline import FALSE_ALARMS_A_DAY
-from ragtide.drift.detectors.season import HOUR_S, HOURS, WEEKDAYS
 from ragtide.drift.input_drift.classifier_test import ClassifierTest, classifier_test
 from ragtide.drift.input_drift.source import QuestionSample, concatenate
 from ragtide.drift.stats import calendar
+from ragtide.drift.stats.calendar import HOUR_S, HOURS, WEEKDAYS
 
 MARGIN = 0.02  # of the area, beyond a half: nobody's business
 MIN_DAYS = 4

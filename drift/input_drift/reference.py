@@ -18,12 +18,12 @@ from ragtide.drift.detectors.baseline import VERSION as BASELINE
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.run_state import VERSION as STATE
 from ragtide.drift.detectors.run_state import State
-from ragtide.drift.detectors.season import HOUR_S
 from ragtide.drift.input_drift.classifier_test import same_questions
 from ragtide.drift.input_drift.day_test import same_day_kind, usual_aucs
 from ragtide.drift.input_drift.groups import QuestionGroups, cluster
 from ragtide.drift.input_drift.source import QuestionSample, QuestionSource, QuestionStore, concatenate
 from ragtide.drift.stats import calendar
+from ragtide.drift.stats.calendar import HOUR_S
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 

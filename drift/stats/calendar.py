@@ -1,14 +1,24 @@
-"""Ticks: windows pooled to five minutes, on a grid that whole hours lie on. Times in seconds since 1970."""
+"""Calendar arithmetic in UTC: ticks of five minutes, hours, days and kinds of day. Times in seconds since 1970."""
 
 from datetime import UTC, datetime
+from typing import TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
 
 HOUR_S = 3600
 DAY_S = 86_400
+HOURS = 24  # of a day
+WEEKDAYS = 7  # from Monday on
+SATURDAY = 5
+_THURSDAY = 3  # 1 January 1970
 _TICK_S = 300
 _TICKS_PER_DAY = DAY_S // _TICK_S
 _STRIDE = (
     179  # prime to `_TICKS_PER_DAY`, and near their golden section: batches that follow each other learn far apart
 )
+_Integers = npt.NDArray[np.int64]
+_Days = TypeVar("_Days", int, _Integers)
 
 
 def tick_size(base_s: int) -> int:
@@ -45,3 +55,17 @@ def next_fit(number: int, at: int, tick_s: int) -> int:
 def utc(at: int) -> datetime:
     """As an aware time."""
     return datetime.fromtimestamp(at, UTC)
+
+
+def weekday_of(day: _Days) -> _Days:
+    """Of days since 1970, 0 being Monday."""
+    return (day + _THURSDAY) % WEEKDAYS
+
+
+@overload
+def is_weekend(at: int) -> bool: ...
+@overload
+def is_weekend(at: _Integers) -> npt.NDArray[np.bool_]: ...
+def is_weekend(at: int | _Integers) -> bool | npt.NDArray[np.bool_]:
+    """Whether these times lie on a Saturday or Sunday."""
+    return (at // DAY_S + _THURSDAY) % WEEKDAYS >= SATURDAY

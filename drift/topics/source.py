@@ -1,24 +1,25 @@
 """Questions of an application drawn by lot, with their vectors, and what may be read of their words."""
 
 import base64
-import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
+from ragtide.drift.stats.sampling import sample_minutes
 from ragtide.drift.topics.naming import MAX_CHARACTERS
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 
-_OVERSAMPLING = 5  # times as many as wanted are read at most, so that a lot among them is no lot among a few minutes
 _LIVE = "run_id = 'live' AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')}"
 # A tenth of the memory that lists of numbers take.
 # All four bytes of each float32: arrayStringConcat drops zero bytes at the end of a FixedString, and so 0.0.
 _BYTES = "char(bits, bitShiftRight(bits, 8), bitShiftRight(bits, 16), bitShiftRight(bits, 24))"
 _BITS = "arrayMap(number -> reinterpretAsUInt32(number), vector)"
 ENCODED = f"base64Encode(arrayStringConcat(arrayMap(bits -> {_BYTES}, {_BITS})))"
+START_OF_MINUTE = "toUnixTimestamp(toStartOfMinute(time))"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +34,7 @@ class TopicQuestions:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionCount:
+class QuestionCount(NamedTuple):
     """How many live questions of an application have a vector of the encoder that it was last seen with."""
 
     app: str
@@ -65,18 +65,18 @@ def sample_questions(
 
     Where there are many more, whole minutes are drawn first: the database reads no others.
     """
-    of_app = f"{_LIVE} AND app = {{app:String}}"
+    of_app, of_encoder = f"{_LIVE} AND app = {{app:String}}", "model = {encoder:String}"
     within = {"since": since, "until": until, "app": app, "encoder": encoder}
-    minutes = _sample_minutes(database, of_app, within, most * _OVERSAMPLING, seed)
+    minutes = sample_minutes(minute_counts(database, f"{of_app} AND {of_encoder}", within), most, seed)
     if not minutes:
         return TopicQuestions(np.zeros((0, 0), np.float32), (), 0)
-    drawn_from = f"{of_app} AND toUnixTimestamp(toStartOfMinute(time)) IN ({', '.join(map(str, minutes))})"
+    drawn_from = f"{of_app} AND {START_OF_MINUTE} IN ({', '.join(map(str, minutes))})"
     rows = database.rows(
         f"""
         SELECT vector, text
         FROM (
             SELECT environment, trace_id, {ENCODED} AS vector FROM embeddings FINAL
-            WHERE {drawn_from} AND model = {{encoder:String}}
+            WHERE {drawn_from} AND {of_encoder}
             ORDER BY cityHash64(trace_id, {{seed:UInt64}}), environment, trace_id LIMIT {{most:UInt64}}
         ) AS lot
         LEFT JOIN (
@@ -97,18 +97,11 @@ def decode_vectors(encoded: Sequence[str]) -> Vectors:
     return np.frombuffer(data, "<f4").reshape(len(encoded), -1)
 
 
-def _sample_minutes(database: Database, where: str, within: dict[str, object], most: int, seed: int) -> list[int]:
-    """Minutes by lot, in seconds since 1970, until they hold so many questions."""
+def minute_counts(database: Database, where: str, parameters: Mapping[str, object]) -> dict[int, int]:
+    """How many vectors of questions each minute has, in its order (seconds since 1970)."""
     rows = database.rows(
-        f"SELECT toUnixTimestamp(toStartOfMinute(time)) AS minute, count() AS n FROM embeddings "
-        f"WHERE {where} AND model = {{encoder:String}} AND is_deleted = 0 GROUP BY minute ORDER BY minute",
-        within,
+        f"SELECT {START_OF_MINUTE} AS minute, count() AS n FROM embeddings WHERE {where} AND is_deleted = 0 "
+        "GROUP BY minute ORDER BY minute",
+        parameters,
     )
-    random.Random(seed).shuffle(rows)
-    found, total = [], 0
-    for row in rows:
-        if total >= most:
-            break
-        found.append(int(row["minute"]))
-        total += row["n"]
-    return sorted(found)
+    return {int(row["minute"]): int(row["n"]) for row in rows}
