@@ -102,14 +102,13 @@ def _coverage(key: str, scored: int, evaluated: EvaluatorRun) -> float | None:
 
 def _with_verdicts(changes: Sequence[MetricChange], query: CompareQuery) -> list[MetricChange]:
     """With verdicts; what could not be told stays as it is."""
-    p_values = {change.metric: change.p for change in changes if change.p is not None}
-    of_all = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True))
-    return [
-        replace(change, p_adjusted=of_all[change.metric], verdict=_verdict(change, of_all[change.metric], query))
-        if change.metric in of_all
-        else change
-        for change in changes
-    ]
+    known = [change for change in changes if change.p is not None]
+    adjusted = benjamini_hochberg([change.p for change in known if change.p is not None])
+    judged = {
+        change.metric: replace(change, p_adjusted=p, verdict=_verdict(change, p, query))
+        for change, p in zip(known, adjusted, strict=True)
+    }
+    return [judged.get(change.metric, change) for change in changes]
 
 
 def _verdict(change: MetricChange, p: float, query: CompareQuery) -> ChangeVerdict:

@@ -4,25 +4,26 @@ Run in many pieces, it ends as in one. References are learned when a day begins,
 day, then once a week, and never while questions drift, so that no drift becomes usual unless an operator accepts it."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 
 from ragtide.drift.anomalies.references import BaselinePin, ReferenceOverrides, load_overrides
-from ragtide.drift.detectors import categories, run_state
+from ragtide.drift.detectors import categories
 from ragtide.drift.detectors.arrays import Integers
 from ragtide.drift.detectors.baseline import Baseline, WarmUp
 from ragtide.drift.input_drift import reference as memories
 from ragtide.drift.input_drift.classifier_test import MIN_QUESTIONS
-from ragtide.drift.input_drift.day_test import MARGIN, DayComparison, compare, is_drifted, same_day_kind
-from ragtide.drift.input_drift.messages import METRIC, input_drift_details, key_of, onset
+from ragtide.drift.input_drift.day_test import MARGIN, DayComparison, compare, is_drifted
+from ragtide.drift.input_drift.messages import METRIC, input_drift_details, key_of, onset, series_of
 from ragtide.drift.input_drift.reference import (
     DAY_QUESTIONS,
     TICK_QUESTIONS,
     TICK_S,
     Memory,
+    Reference,
     ReferenceLearner,
     count_groups,
 )
@@ -30,15 +31,19 @@ from ragtide.drift.input_drift.source import ClickHouseQuestionStore, QuestionSa
 from ragtide.drift.job_history import StopRequested
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems.model import EventRow, Kind, Problem
-from ragtide.drift.problems.report import Clear, Detection, ProblemKey, open_detections, report
-from ragtide.drift.rules.model import Series
+from ragtide.drift.problems.report import Clear, Detection, open_detections, report
 from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
 from ragtide.drift.stats import calendar
+from ragtide.drift.stats.calendar import DAY_S
 from ragtide.drift.windows import watermark
 from ragtide.sinks.clickhouse.database import Database
 
-_RENEWAL_DAYS = 7
-STALE_AFTER_S = 7 * calendar.DAY_S  # after which nobody makes up for what was not looked at
+logger = logging.getLogger(__name__)
+KIND: Kind = "input_drift"
+_LANE = "model"  # which stores the vectors
+_RENEWAL_S = 7 * DAY_S
+STALE_AFTER_S = 7 * DAY_S  # after which nobody makes up for what was not looked at
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,35 +62,36 @@ class SourceProcessor:
     def advance(self, memory: Memory | None, end: int) -> Memory | None:
         """As it is once all ticks before `end` were looked at; None where there is nothing to compare with yet."""
         if memory is None or end - memory.until >= STALE_AFTER_S:
-            memory = self._learn(calendar.floor(end, calendar.DAY_S), np.empty(0, np.int64))
+            memory = self._learn(calendar.floor(end, DAY_S))
         elif memory.reference.basis != self.basis:
-            memory = self._learn(memory.until, np.empty(0, np.int64)) or memory
+            memory = self._learn(memory.until) or memory
         while memory is not None and memory.until < end:
             memory = self._renew(memory)
-            stop = min(end, calendar.ceil(memory.until + 1, calendar.DAY_S))
+            stop = min(end, calendar.ceil(memory.until + 1, DAY_S))
             self._process(memory, stop)
-            if stop % calendar.DAY_S == 0:
-                self._test_day(memory, stop - calendar.DAY_S)
+            if stop % DAY_S == 0:
+                self._test_day(memory, stop - DAY_S)
         return memory
 
     def compare_day(self, memory: Memory, day: int) -> DayComparison:
         """The day that began then against days of its kind."""
-        old = self.learner.sample_like(self.source, memory.reference, day)
-        return compare(self._day_sample(day), old, memory.reference.has_rhythm)
+        return self._compare(memory.reference, self._day_sample(day), day)
 
     def compare_recent(self, memory: Memory, since: int) -> DayComparison:
         """What was asked from then on, a day at most, against days of the same kind."""
-        first = max(calendar.floor(since, TICK_S), memory.until - calendar.DAY_S)
+        first = max(calendar.floor(since, TICK_S), memory.until - DAY_S)
         new = self.learner.questions.sample(self.source, first, memory.until, TICK_S, TICK_QUESTIONS)
         chosen = np.random.default_rng(first).permutation(len(new.at))[:DAY_QUESTIONS]
-        reference = memory.reference
-        old = self.learner.sample_like(self.source, reference, calendar.floor(memory.until - 1, calendar.DAY_S))
-        return compare(new.select(np.sort(chosen)), old, reference.has_rhythm)
+        last_day = calendar.floor(memory.until - 1, DAY_S)
+        return self._compare(memory.reference, new.select(np.sort(chosen)), last_day)
+
+    def _compare(self, reference: Reference, new: QuestionSample, day: int) -> DayComparison:
+        return compare(new, self.learner.sample_like(self.source, reference, day), reference.has_rhythm)
 
     def _day_sample(self, day: int) -> QuestionSample:
-        return self.learner.questions.sample(self.source, day, day + calendar.DAY_S, calendar.DAY_S, DAY_QUESTIONS)
+        return self.learner.questions.sample(self.source, day, day + DAY_S, DAY_S, DAY_QUESTIONS)
 
-    def _learn(self, at: int, excluded_days: Integers) -> Memory | None:
+    def _learn(self, at: int, excluded_days: Integers = _NONE) -> Memory | None:
         reference = self.learner.learn(self.source, at, self.pin, self.basis, excluded_days)
         return None if reference is None else Memory.start(reference, at, excluded_days)
 
@@ -93,11 +99,11 @@ class SourceProcessor:
         """With a new reference where it is time for one."""
         reference = memory.reference
         age = memory.until - reference.learned
-        young = reference.learned - reference.since < _RENEWAL_DAYS * calendar.DAY_S
-        due = age >= (1 if young else _RENEWAL_DAYS) * calendar.DAY_S and memory.until % calendar.DAY_S == 0
+        young = reference.learned - reference.since < _RENEWAL_S
+        due = age >= (DAY_S if young else _RENEWAL_S) and memory.until % DAY_S == 0
         if self.pin is not None or not due or memory.is_drifted:
             return memory
-        oldest = memory.until - self.learner.history_days * calendar.DAY_S
+        oldest = memory.until - self.learner.history_days * DAY_S
         return self._learn(memory.until, memory.troubled[memory.troubled >= oldest]) or memory
 
     def _process(self, memory: Memory, stop: int) -> None:
@@ -106,18 +112,17 @@ class SourceProcessor:
         ticks = count_groups(some, memory.reference.groups, start)
         seen = categories.run(self._effective_baseline(memory), memory.state, ticks)
         memory.until = stop
-        _exclude_days(memory, start[seen.alarm[0]])
+        memory.exclude(start[seen.alarm[0]])
 
     def _test_day(self, memory: Memory, day: int) -> None:
         """Few questions change nothing; where the reference's vectors have expired, shares alone speak."""
         reference, sample = memory.reference, self._day_sample(day)
         if len(sample.at) < MIN_QUESTIONS:
             return
-        usual = reference.usual[same_day_kind(reference.days, day)] if reference.has_rhythm else reference.usual
-        found = compare(sample, self.learner.sample_like(self.source, reference, day), reference.has_rhythm)
+        found, usual = self._compare(reference, sample, day), reference.usual[reference.days_like(day)]
         memory.unlike = bool(is_drifted(found.test, usual, self.margin * MARGIN, memory.unlike))
         if memory.unlike:
-            _exclude_days(memory, np.array([day]))
+            memory.exclude(np.array([day]))
         if memory.groups_in_alarm and _is_clear(memory, self._effective_baseline(memory), sample, day):
             memory.reset()
 
@@ -132,23 +137,13 @@ def _is_clear(memory: Memory, baseline: Baseline, sample: QuestionSample, day: i
 
     The detector itself wants two dozen means that say something: of a group of 1 in 100, of thousands of questions.
     """
-    status, groups = run_state.status(baseline, memory.state), memory.reference.groups
+    status, groups = memory.status, memory.reference.groups
     channel, shift = int(status.channel[0]), float(status.shift[0])
     if status.onset[0] > day or channel > groups.outlier:
         return False
     share = float((groups.assign(sample.vectors) == channel).mean())
     allowed = max(float(baseline.near[0, channel]), abs(shift) / 2)
     return int(status.direction[0]) * (share - float(status.expected[0])) <= allowed
-
-
-def _exclude_days(memory: Memory, times: Integers) -> None:
-    """The days of these times are no example."""
-    memory.troubled = np.unique(np.concatenate([memory.troubled, times // calendar.DAY_S * calendar.DAY_S]))
-
-
-logger = logging.getLogger(__name__)
-KIND: Kind = "input_drift"
-_LANE = "model"  # which stores the vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,26 +177,31 @@ class InputDriftCheck:
         end = calendar.floor(closed.timestamp(), TICK_S)
         known, overrides = memories.load_states(self.database), load_overrides(self.database)
         before = {key: one for key, one in open_detections(self.database, KIND).items() if key.metric == METRIC}
+        active = active_sources(self.database, calendar.utc(end - DAY_S), calendar.utc(end))
+        active = [source for source in active if self.is_monitored(source)]
+        known = {source: memory for source, memory in known.items() if self.is_monitored(source)}
+        # Of who asks nothing the problem stands until nothing is remembered.
+        standing = {key_of(source) for source, memory in known.items() if end - memory.until < STALE_AFTER_S}
+        standing -= {key_of(source) for source in active}
         reports: list[Detection | Clear] = []
         warming = {}
-        found = active_sources(self.database, calendar.utc(end - calendar.DAY_S), calendar.utc(end))
-        lately = [source for source in found if self.is_monitored(source)]
-        known = {source: memory for source, memory in known.items() if self.is_monitored(source)}
-        for done, source in enumerate(lately, start=1):
-            processor = self.processor(source, overrides)
+        for done, source in enumerate(active, start=1):
+            processor, key = self.processor(source, overrides), key_of(source)
             memory = self._advance(processor, known.get(source), end)
             if why := WarmUp.NO_RECORDS.reason if memory is None else memory.reference.baseline.warm_up_reasons()[0]:
                 warming[source.app] = why
-            reports += self._detection(processor, memory, before.get(key_of(source)), end, now)
+            if memory is not None and memory.is_drifted:
+                standing.add(key)
+                reports += self._news(processor, memory, before.get(key), now)
             if stopped():
-                raise StopRequested(f"questions of {done} of {len(lately)} applications were looked at")
-        reports += _stale(before, lately, known, end)
+                raise StopRequested(f"questions of {done} of {len(active)} applications were looked at")
+        reports += [Clear(key, KIND, calendar.utc(end)) for key in before if key not in standing]
         events = report(self.database, reports, self.rules, self.term, now)
         for event in events:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
         for app, why in sorted(warming.items()):
             logger.debug("questions of %s are not watched yet: %s", app, why)
-        return InputDriftResult(len(lately), warming, events)
+        return InputDriftResult(len(active), warming, events)
 
     def is_monitored(self, source: QuestionSource) -> bool:
         """Whether questions of this application are looked at."""
@@ -217,28 +217,23 @@ class InputDriftCheck:
 
     def processor(self, source: QuestionSource, overrides: ReferenceOverrides) -> SourceProcessor:
         """What looks at them, where people said that."""
-        key = key_of(source)
-        series = Series(*(getattr(key, name) for name in Series._fields))
-        learner = ReferenceLearner(ClickHouseQuestionStore(self.database), self.settings.history_days)
+        series = series_of(source)
         return SourceProcessor(
-            learner,
+            ReferenceLearner(ClickHouseQuestionStore(self.database), self.settings.history_days),
             source,
             overrides.pin_of(series),
             overrides.baseline_source(series),
             self.settings.of(source.app).margin,
         )
 
-    def _detection(
-        self, processor: SourceProcessor, memory: Memory | None, before: Problem | None, end: int, now: datetime
-    ) -> Sequence[Detection | Clear]:
-        """One of them, or nothing where nothing is new."""
-        key = key_of(processor.source)
-        if memory is None or not memory.is_drifted:
-            return [] if before is None else [Clear(key, KIND, calendar.utc(end))]
-        if before is not None and now - before.last_seen_at < timedelta(seconds=self.rules.update_every_s):
-            return []
+    def _news(
+        self, processor: SourceProcessor, memory: Memory, before: Problem | None, now: datetime
+    ) -> list[Detection]:
+        """What is said of drift, unless it was said just now: samples are read for it."""
         since = calendar.utc(onset(memory))
         if before is not None:
+            if now - before.last_seen_at < timedelta(seconds=self.rules.update_every_s):
+                return []
             since = min(since, datetime.fromisoformat(before.voices[KIND].attributes["since"]))
         return [detection_of(processor, memory, since, self.rules)]
 
@@ -247,17 +242,5 @@ def detection_of(processor: SourceProcessor, memory: Memory, since: datetime, ru
     """What is said of questions with which something is amiss, since then."""
     began = onset(memory)
     found = processor.compare_recent(memory, began) if memory.groups_in_alarm else processor.compare_day(memory, began)
-    overrides = input_drift_details(processor.source, memory, found, since, rules, processor.margin)
-    return Detection(key_of(processor.source), overrides, since, calendar.utc(memory.until))
-
-
-def _stale(
-    before: Mapping[ProblemKey, Problem],
-    lately: Sequence[QuestionSource],
-    known: Mapping[QuestionSource, Memory],
-    end: int,
-) -> list[Clear]:
-    """Problems of who asks nothing for so long that nothing is remembered."""
-    known_keys = {key_of(source) for source in lately}
-    known_keys |= {key_of(source) for source, memory in known.items() if end - memory.until < STALE_AFTER_S}
-    return [Clear(key, KIND, calendar.utc(end)) for key in before if key not in known_keys]
+    details = input_drift_details(processor.source, memory, found, since, rules, processor.margin)
+    return Detection(key_of(processor.source), details, since, calendar.utc(memory.until))

@@ -9,11 +9,12 @@ what they add is summed first (Obuchowski 1997)."""
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ragtide.drift.detectors.arrays import Flags, Floats, Integers
+from ragtide.drift.topics.model import principal_components
 from ragtide.evaluators.spec import Vectors
 
 
@@ -26,25 +27,25 @@ class Auc(NamedTuple):
 
 def auc(new: Floats, old: Floats, same_new: Integers, same_old: Integers) -> Auc:
     """How far `new` [n] lies above `old` [m], neither of them empty; the same number in `same_*`: the same question."""
-    above = (
-        (_count_below(old, new) + _count_below(old, new, "right")) / 2 / len(old)
-    )  # of each new one: the old ones below it
-    under = 1 - (_count_below(new, old) + _count_below(new, old, "right")) / 2 / len(new)
+    above, under = _share_below(old, new), 1 - _share_below(new, old)
     value = float(above.mean())
     if min(len(np.unique(same_new)), len(np.unique(same_old))) < 2:
         return Auc(value, math.inf)
     questions, place = np.unique(np.concatenate([same_new, same_old]), return_inverse=True)
     of_new = np.bincount(place[: len(new)], above - value, len(questions)) / len(new)
     of_old = np.bincount(place[len(new) :], under - value, len(questions)) / len(old)
-    variance = _sample_correction(same_new) * float(of_new @ of_new) + _sample_correction(same_old) * float(
-        of_old @ of_old
-    )
+    variance = _sample_correction(same_new) * float(of_new @ of_new)
+    variance += _sample_correction(same_old) * float(of_old @ of_old)
     variance += 2 * _sample_correction(questions) * float(of_new @ of_old)
     return Auc(value, math.sqrt(max(variance, 0.0)))
 
 
-def _count_below(some: Floats, than: Floats, side: Literal["left", "right"] = "left") -> Integers:
-    return np.searchsorted(np.sort(some), than, side=side)
+def _share_below(some: Floats, than: Floats) -> Floats:
+    """Which share of `some` lies below each of `than`; a tie is half below."""
+    ordered = np.sort(some)
+    counts = np.searchsorted(ordered, than, side="left") + np.searchsorted(ordered, than, side="right")
+    found: Floats = counts / 2 / len(some)
+    return found
 
 
 def _sample_correction(same: Integers) -> float:
@@ -128,8 +129,8 @@ def classifier_test(new: Vectors, old: Vectors, seed: int) -> ClassifierTest | N
     """
     if min(len(new), len(old)) < MIN_QUESTIONS:
         return None
-    x = _principal_components(np.concatenate([new, old]))
-    same = same_questions(np.concatenate([new, old]))
+    both = np.concatenate([new, old])
+    x, same = _scaled_components(both), same_questions(both)
     is_new = np.arange(len(x)) < len(new)
     fold = (np.random.default_rng(seed).permutation(same.max() + 1) % _FOLDS)[same]
     log_odds = np.full(len(x), np.nan)
@@ -161,11 +162,8 @@ def _combine(parts: list[tuple[Auc, int]], log_odds: Floats) -> ClassifierTest |
     return ClassifierTest(value, error, log_odds)
 
 
-def _principal_components(vectors: Vectors) -> Floats:
-    """Along the directions of greatest variance, scaled so that a number's mean square is 1."""
-    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    directions = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :_DIMENSIONS]
-    seen = centred @ directions
-    scale = math.sqrt(float((seen**2).mean()))
-    found: Floats = seen / scale if scale > 0 else seen
-    return found
+def _scaled_components(vectors: Vectors) -> Floats:
+    """The principal components, scaled so that a number's mean square is 1."""
+    found = principal_components(vectors, _DIMENSIONS)
+    scale = math.sqrt(float((found**2).mean()))
+    return found / scale if scale > 0 else found

@@ -14,15 +14,13 @@ from ragtide.drift.detectors.arrays import Flags, Floats, Integers
 from ragtide.drift.detectors.baseline import FALSE_ALARMS_A_DAY
 from ragtide.drift.input_drift.classifier_test import ClassifierTest, classifier_test
 from ragtide.drift.input_drift.source import QuestionSample, concatenate
-from ragtide.drift.stats import calendar
-from ragtide.drift.stats.calendar import HOUR_S, HOURS, WEEKDAYS
+from ragtide.drift.stats.calendar import HOUR_S, HOURS, is_weekend
 
 MARGIN = 0.02  # of the area, beyond a half: nobody's business
 MIN_DAYS = 4
 _MIN_SPREAD = 2e-3  # of an area: days that are all alike are not told apart by a rounding
 _STAY_ALPHA = 0.05
 _SEED = 1
-_SATURDAY = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +60,7 @@ def usual_aucs(days: list[QuestionSample], starts: Integers, by_hour: bool) -> F
 
 def same_day_kind(starts: Integers, day: int) -> Flags:
     """Days of the same kind as this one, weekday or weekend; all in seconds since 1970."""
-    same: Flags = is_weekend(starts) == is_weekend(np.array([day]))
-    return same
-
-
-def is_weekend(starts: Integers) -> Flags:
-    """Whether days that begin then are of a weekend."""
-    found: Flags = (starts // calendar.DAY_S + 3) % WEEKDAYS >= _SATURDAY  # 1970 began on a Thursday
-    return found
+    return np.asarray(is_weekend(starts) == is_weekend(day))
 
 
 def is_drifted(test: ClassifierTest | None, usual: Floats, margin: float, already: bool = False) -> bool | None:
@@ -94,11 +85,11 @@ def is_drifted(test: ClassifierTest | None, usual: Floats, margin: float, alread
 def _match_hours(new: Integers, old: Integers, by_hour: bool) -> tuple[Integers, Integers]:
     """Places of as many of either from each hour of the day, by lot."""
     rng = np.random.default_rng(_SEED)
-    hours = [at // HOUR_S % HOURS if by_hour else np.zeros_like(at) for at in (new, old)]
-    places: tuple[list[Integers], list[Integers]] = ([], [])
+    of_new, of_old = (at // HOUR_S % HOURS if by_hour else np.zeros_like(at) for at in (new, old))
+    places = []
     for hour in range(HOURS):
-        both = [np.flatnonzero(of == hour) for of in hours]
+        both = np.flatnonzero(of_new == hour), np.flatnonzero(of_old == hour)
         most = min(map(len, both))
-        for found, some in zip(places, both, strict=True):
-            found.append(np.sort(rng.permutation(some)[:most]))
-    return np.sort(np.concatenate(places[0])), np.sort(np.concatenate(places[1]))
+        places.append([rng.permutation(some)[:most] for some in both])
+    mine, others = (np.sort(np.concatenate(parts)) for parts in zip(*places, strict=True))
+    return mine, others

@@ -33,6 +33,8 @@ class QuestionGroups:
 
     def assign(self, vectors: Vectors) -> Integers:
         """The group of each question [n, dimension], from 0 on; `none` where it is too far from all."""
+        if not len(vectors):
+            return np.empty(0, np.int64)
         cosines = cosines_of(vectors, self.centroids)
         nearest = cosines.argmax(axis=1)
         reached = cosines[np.arange(len(nearest)), nearest] >= self.least_cosines[nearest]
@@ -42,9 +44,8 @@ class QuestionGroups:
 def cluster(vectors: Vectors, seed: int) -> QuestionGroups:
     """From one to a dozen groups of these questions [n, dimension]; the same for the same vectors and seed."""
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    centroids = _initial_centroids(
-        units, min(MAX_GROUPS, max(len(vectors) // _MIN_SIZE, 1)), np.random.default_rng(seed)
-    )
+    most = min(MAX_GROUPS, max(len(vectors) // _MIN_SIZE, 1))
+    centroids = _initial_centroids(units, most, np.random.default_rng(seed))
     nearest = np.full(len(units), -1)
     for _ in range(_ROUNDS):
         before, nearest = nearest, cosines_of(units, centroids).argmax(axis=1)

@@ -7,21 +7,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragtide.drift.detectors import run_state
 from ragtide.drift.detectors.arrays import Integers
 from ragtide.drift.input_drift.day_test import MARGIN, DayComparison
 from ragtide.drift.input_drift.groups import QuestionGroups
 from ragtide.drift.input_drift.reference import Memory
 from ragtide.drift.input_drift.source import QuestionSource
 from ragtide.drift.problems.report import Details, ProblemKey, build_details
+from ragtide.drift.rules.model import Series
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, scope_label, timestamp
 from ragtide.drift.topics.model import OTHER
 
+METRIC = "inputs.question_meaning"
+RULE = "questions"
 _SIGMAS = 3.0  # standard errors
 _MIN_SHIFT = 0.02  # of the questions
 _MAX_GROUPS = 3
+_MAX_EXAMPLES = 10
+_LN_10 = float(np.log(10))
 
 
 class GroupShift(NamedTuple):
@@ -35,25 +39,26 @@ class GroupShift(NamedTuple):
 def group_shifts(memory: Memory, found: DayComparison) -> list[GroupShift]:
     """The group that is in alarm, then others by how far they moved for sure; three at most."""
     groups = memory.reference.groups
-    new, old = (groups.assign(lot.vectors) if len(lot.at) else np.empty(0, np.int64) for lot in (found.new, found.old))
-    names = [group_label(group, new, found.new.topics, groups) for group in range(groups.outlier + 2)]
+    new, old = groups.assign(found.new.vectors), groups.assign(found.old.vectors)
     in_alarm = _group_in_alarm(memory)
     shares = {} if in_alarm is None else {in_alarm[0]: in_alarm[1:]}
     if len(new):
-        sizes = [np.bincount(some, minlength=groups.outlier + 1) / len(some) for some in (new, old)]
-        now, before = sizes
+        now, before = (np.bincount(some, minlength=groups.outlier + 1) / len(some) for some in (new, old))
         error = np.sqrt((now * (1 - now) + before * (1 - before)) / len(new))
         for group in np.argsort(-np.abs(now - before), kind="stable").tolist():
             if abs(now[group] - before[group]) >= max(_SIGMAS * error[group], _MIN_SHIFT):
                 shares.setdefault(group, (float(before[group]), float(now[group])))
-    return [GroupShift(names[group], *share) for group, share in shares.items()][:_MAX_GROUPS]
+    return [
+        GroupShift(group_label(group, new, found.new.topics, groups), *share)
+        for group, share in list(shares.items())[:_MAX_GROUPS]
+    ]
 
 
 def _group_in_alarm(memory: Memory) -> tuple[int, float, float] | None:
     """Its number, its share before and since the alarm's onset."""
     if not memory.groups_in_alarm:
         return None
-    status = run_state.status(memory.reference.baseline, memory.state)
+    status = memory.status
     return int(status.channel[0]), float(status.expected[0]), float(status.observed[0])
 
 
@@ -65,14 +70,8 @@ def group_label(group: int, of: Integers, topics: tuple[str, ...], groups: Quest
         return "questions unlike all before"
     known = Counter(topics[place] for place in np.flatnonzero(of == group).tolist() if topics[place])
     name, most = known.most_common(1)[0] if known else ("", 0)
-    in_alarm = name not in ("", OTHER) and most > math.floor(known.total() / 2)
-    return f"questions about {name}" if in_alarm else f"questions of group {group + 1}"
-
-
-METRIC = "inputs.question_meaning"
-RULE = "questions"
-_MAX_EXAMPLES = 10
-_LN_10 = float(np.log(10))
+    is_about = name not in ("", OTHER) and most > math.floor(known.total() / 2)
+    return f"questions about {name}" if is_about else f"questions of group {group + 1}"
 
 
 def key_of(source: QuestionSource) -> ProblemKey:
@@ -80,12 +79,17 @@ def key_of(source: QuestionSource) -> ProblemKey:
     return ProblemKey(source.app, source.environment, "", "inputs", METRIC)
 
 
+def series_of(source: QuestionSource) -> Series:
+    """The series that pins and accepted changes name."""
+    return Series(source.app, source.environment, METRIC, model="", segment="", segment_value="")
+
+
 def onset(memory: Memory) -> int:
     """Since when it is so, as far as can be seen: the alarm's onset, or the start of the last whole day."""
     day = calendar.floor(memory.until, calendar.DAY_S) - calendar.DAY_S
     if not memory.groups_in_alarm:
         return day
-    began = int(run_state.status(memory.reference.baseline, memory.state).onset[0])
+    began = int(memory.status.onset[0])
     return min(began, day) if memory.unlike else began
 
 
@@ -137,7 +141,7 @@ def _attributes(
         "reference_since": calendar.utc(reference.since).isoformat(),
         "reference_until": calendar.utc(reference.until).isoformat(),
         "sample_size": len(found.new.at),
-        "log10_e_value": float(run_state.status(reference.baseline, memory.state).evidence[0]) / _LN_10,
+        "log10_e_value": float(memory.status.evidence[0]) / _LN_10,
     }
     if found.test is not None:
         one = found.test

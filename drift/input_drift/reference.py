@@ -13,17 +13,17 @@ import numpy as np
 
 from ragtide.drift.anomalies.references import BaselinePin
 from ragtide.drift.detectors import categories, run_state, serialization
-from ragtide.drift.detectors.arrays import Categories, Floats, Integers
+from ragtide.drift.detectors.arrays import Categories, Flags, Floats, Integers
 from ragtide.drift.detectors.baseline import VERSION as BASELINE
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.run_state import VERSION as STATE
-from ragtide.drift.detectors.run_state import State
+from ragtide.drift.detectors.run_state import State, Status
 from ragtide.drift.input_drift.classifier_test import same_questions
 from ragtide.drift.input_drift.day_test import same_day_kind, usual_aucs
 from ragtide.drift.input_drift.groups import QuestionGroups, cluster
 from ragtide.drift.input_drift.source import QuestionSample, QuestionSource, QuestionStore, concatenate
 from ragtide.drift.stats import calendar
-from ragtide.drift.stats.calendar import HOUR_S
+from ragtide.drift.stats.calendar import DAY_S, HOUR_S
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
@@ -54,6 +54,10 @@ class Reference:
         """Whether hours of a day, and weekends, are told apart: a replay has times of its own."""
         return self.run_id == LIVE
 
+    def days_like(self, day: int) -> Flags:
+        """Which of its days [D] are of the kind of the one that begins then."""
+        return same_day_kind(self.days, day) if self.has_rhythm else np.ones(len(self.days), bool)
+
 
 @dataclass(slots=True, eq=False)
 class Memory:
@@ -70,16 +74,13 @@ class Memory:
     troubled: Integers
 
     @classmethod
-    def start(cls, reference: Reference, until: int, excluded_days: Integers | None = None) -> "Memory":
+    def start(cls, reference: Reference, until: int, excluded_days: Integers) -> "Memory":
         """Nothing was looked at since the reference."""
-        none = np.empty(0, np.int64)
-        return cls(
-            reference,
-            run_state.start(reference.baseline),
-            until,
-            False,
-            none if excluded_days is None else excluded_days,
-        )
+        return cls(reference, run_state.start(reference.baseline), until, False, excluded_days)
+
+    def exclude(self, times: Integers) -> None:
+        """The days of these times are no example."""
+        self.troubled = np.unique(np.concatenate([self.troubled, times // DAY_S * DAY_S]))
 
     def reset(self) -> None:
         """The shares of groups are in alarm no more, and nothing is known against them."""
@@ -96,6 +97,11 @@ class Memory:
     def groups_in_alarm(self) -> bool:
         """Whether the shares of groups are in alarm."""
         return bool(self.state.alarms.on[0])
+
+    @property
+    def status(self) -> Status:
+        """What the detector of shares says now, of its one series."""
+        return run_state.status(self.reference.baseline, self.state)
 
 
 class _Row(NamedTuple):
@@ -128,24 +134,18 @@ def load_states(database: Database) -> dict[QuestionSource, Memory]:
 def save_state(database: Database, source: QuestionSource, memory: Memory, version: int) -> None:
     """As it is now, stored when this returns."""
     reference = memory.reference
-    text = base64.b64encode(serialization.to_bytes(memory, _VERSION)).decode()
-    days = [calendar.utc(int(day)) for day in reference.days]
-    database.insert(
-        "question_references",
-        [
-            _Row(
-                source.app,
-                source.environment,
-                source.encoder,
-                calendar.utc(reference.learned),
-                calendar.utc(memory.until),
-                days,
-                len(reference.groups.centroids),
-                text,
-                version,
-            )
-        ],
+    row = _Row(
+        source.app,
+        source.environment,
+        source.encoder,
+        learned=calendar.utc(reference.learned),
+        until=calendar.utc(memory.until),
+        days=[calendar.utc(int(day)) for day in reference.days],
+        groups=len(reference.groups.centroids),
+        memory=base64.b64encode(serialization.to_bytes(memory, _VERSION)).decode(),
+        version=version,
     )
+    database.insert("question_references", [row])
 
 
 TICK_S = HOUR_S // 4
@@ -172,12 +172,13 @@ class ReferenceLearner:
         `excluded_days`: days that are no example; nothing before a `basis` above 0 is.
         """
         if pin is None:
-            since, until, run_id = max(at - self.history_days * calendar.DAY_S, basis), at, LIVE
+            since, until, run_id = max(at - self.history_days * DAY_S, basis), at, LIVE
         else:
             until, run_id = int(pin.until.timestamp()), pin.run_id
-            since = max(int(pin.since.timestamp()), until - _MAX_DAYS * calendar.DAY_S)
-        days = np.arange(calendar.floor(since, calendar.DAY_S), calendar.ceil(until, calendar.DAY_S), calendar.DAY_S)
-        days = days if pin is not None else days[~np.isin(days, excluded_days)]
+            since = max(int(pin.since.timestamp()), until - _MAX_DAYS * DAY_S)
+        days = np.arange(calendar.floor(since, DAY_S), calendar.ceil(until, DAY_S), DAY_S)
+        if pin is None:
+            days = days[~np.isin(days, excluded_days)]
         source = origin._replace(run_id=run_id)
         samples = self._daily_samples(source, days, since, until)
         groups = self._find_groups(samples)
@@ -189,17 +190,16 @@ class ReferenceLearner:
 
     def sample_like(self, origin: QuestionSource, reference: Reference, day: int) -> QuestionSample:
         """Questions of the reference's days of the same kind as the one that begins then."""
-        source = origin._replace(run_id=reference.run_id)
-        days = reference.days[same_day_kind(reference.days, day)] if reference.has_rhythm else reference.days
+        source, days = origin._replace(run_id=reference.run_id), reference.days[reference.days_like(day)]
         return concatenate(self._daily_samples(source, days, reference.since, reference.until))
 
     def _daily_samples(self, origin: QuestionSource, days: Integers, since: int, until: int) -> list[QuestionSample]:
         """Questions of each of some days, ascending, that were asked in [since, until)."""
         if not len(days):
             return []
-        first, end = int(days[0]), int(days[-1]) + calendar.DAY_S
-        some = _between(self.questions.sample(origin, first, end, calendar.DAY_S, DAY_QUESTIONS), since, until)
-        return [some.select(some.at // calendar.DAY_S == day // calendar.DAY_S) for day in days]
+        first, end = int(days[0]), int(days[-1]) + DAY_S
+        some = _between(self.questions.sample(origin, first, end, DAY_S, DAY_QUESTIONS), since, until)
+        return [some.select(some.at // DAY_S == day // DAY_S) for day in days]
 
     def _find_groups(self, samples: Sequence[QuestionSample]) -> QuestionGroups | None:
         vectors = concatenate(samples).vectors
@@ -210,12 +210,13 @@ class ReferenceLearner:
         self, origin: QuestionSource, groups: QuestionGroups, days: Integers, since: int, until: int
     ) -> Categories:
         """Ticks from the first to the last day; those of days that are left out are empty."""
-        start = np.arange(days[0], days[-1] + calendar.DAY_S, TICK_S)
+        begin, stop = int(days[0]), int(days[-1]) + DAY_S
+        start = np.arange(begin, stop, TICK_S)
         counts = np.zeros((1, len(start), groups.outlier + 1))
-        for first in range(int(days[0]), int(days[-1]) + calendar.DAY_S, _CHUNK_DAYS * calendar.DAY_S):
-            end = min(first + _CHUNK_DAYS * calendar.DAY_S, int(days[-1]) + calendar.DAY_S)
+        for first in range(begin, stop, _CHUNK_DAYS * DAY_S):
+            end = min(first + _CHUNK_DAYS * DAY_S, stop)
             some = _between(self.questions.sample(origin, first, end, TICK_S, TICK_QUESTIONS), since, until)
-            some = some.select(np.isin(some.at // calendar.DAY_S, days // calendar.DAY_S))
+            some = some.select(np.isin(some.at // DAY_S, days // DAY_S))
             counts += count_groups(some, groups, start).counts
         return Categories(start, counts)
 

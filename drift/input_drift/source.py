@@ -1,6 +1,5 @@
 """Questions by lot, as vectors: a bounded number of each stretch of time, however many there are."""
 
-import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,15 +10,19 @@ import numpy as np
 
 from ragtide.drift.detectors.arrays import Flags, Integers
 from ragtide.drift.stats import calendar
-from ragtide.drift.topics.source import ENCODED, decode_vectors
+from ragtide.drift.stats.sampling import sample_minutes
+from ragtide.drift.topics.source import ENCODED, START_OF_MINUTE, decode_vectors, minute_counts
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
-_OVERSAMPLING = 5  # times as many as wanted are read at most, so that a lot among them is no lot among a few minutes
 _MAX_QUESTIONS = 10_000  # questions that one statement reads at most, about
 _MAX_MINUTES = 5_000  # that one statement names at most, about
 _SEED = 1
+_WITHIN = (
+    "run_id = {run_id:String} AND app = {app:String} AND environment = {environment:String} "
+    "AND model = {encoder:String} AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')}"
+)
 
 
 class QuestionSource(NamedTuple):
@@ -81,15 +84,15 @@ class ClickHouseQuestionStore:
     def sample(self, source: QuestionSource, since: int, until: int, every_s: int, most: int) -> QuestionSample:
         """See `QuestionStore`."""
         within = {**source._asdict(), "since": calendar.utc(since), "until": calendar.utc(until)}
-        chosen = _sample_minutes(_minute_counts(self.database, within), every_s, most)
-        return concatenate(self._read(within, some, every_s, most) for some in _chunks(chosen, every_s, most))
+        counts = minute_counts(self.database, _WITHIN, within)
+        return concatenate(self._read(within, some, every_s, most) for some in _portions(counts, every_s, most))
 
     def _read(self, within: Mapping[str, object], minutes: Sequence[int], every_s: int, most: int) -> QuestionSample:
         rows = self.database.rows(
             f"""
             SELECT toInt64(toUnixTimestamp(time)) AS at, trace_id, topic, {ENCODED} AS vector
             FROM embeddings FINAL
-            WHERE {_WITHIN} AND {_MINUTE} IN ({", ".join(map(str, minutes))})
+            WHERE {_WITHIN} AND {START_OF_MINUTE} IN ({", ".join(map(str, minutes))})
             ORDER BY cityHash64(trace_id, {_SEED}), trace_id LIMIT {most} BY intDiv(at, {every_s})
             """,
             within,
@@ -114,44 +117,12 @@ def concatenate(samples: Iterable[QuestionSample]) -> QuestionSample:
     )
 
 
-_WITHIN = (
-    "run_id = {run_id:String} AND app = {app:String} AND environment = {environment:String} "
-    "AND model = {encoder:String} AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')}"
-)
-_MINUTE = "toUnixTimestamp(toStartOfMinute(time))"
-
-
-def _minute_counts(database: Database, within: Mapping[str, object]) -> dict[int, int]:
-    """How many questions each minute has, in its order."""
-    rows = database.rows(
-        f"SELECT {_MINUTE} AS minute, count() AS n FROM embeddings WHERE {_WITHIN} AND is_deleted = 0 "
-        "GROUP BY minute ORDER BY minute",
-        within,
-    )
-    return {int(row["minute"]): int(row["n"]) for row in rows}
-
-
-def _sample_minutes(minutes: Mapping[int, int], every_s: int, most: int) -> list[int]:
-    """Of each stretch as many minutes by lot as hold enough."""
-    found = []
-    for interval, some in groupby(minutes, key=lambda minute: minute // every_s):
-        order = list(some)
-        random.Random(f"{_SEED} {interval}").shuffle(order)
-        total = 0
-        for minute in order:
-            if total >= most * _OVERSAMPLING:
-                break
-            found.append(minute)
-            total += minutes[minute]
-    return sorted(found)
-
-
-def _chunks(minutes: Sequence[int], every_s: int, most: int) -> Iterator[Sequence[int]]:
-    """The minutes of as many whole stretches as hold a bounded number of questions."""
+def _portions(counts: Mapping[int, int], every_s: int, most: int) -> Iterator[Sequence[int]]:
+    """Sampled minutes of as many whole stretches as one statement reads."""
     portion: list[int] = []
     stretches = 0
-    for _, some in groupby(minutes, key=lambda minute: minute // every_s):
-        portion += some
+    for stretch, minutes in groupby(counts, key=lambda minute: minute // every_s):
+        portion += sample_minutes({minute: counts[minute] for minute in minutes}, most, f"{_SEED} {stretch}")
         stretches += 1
         if stretches * most >= _MAX_QUESTIONS or len(portion) >= _MAX_MINUTES:
             yield portion

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import numpy.typing as npt
 
+from ragtide.drift.topics.model import principal_components
 from ragtide.evaluators.errors import Unavailable
 from ragtide.evaluators.spec import Vectors
 
@@ -19,9 +20,7 @@ INSTALL = "pip install 'ragtide[insights]'"
 _DIMENSIONS = 32
 _NEIGHBOURS = 5  # within whose reach a vector is dense
 _CLUSTER_COUNTS = range(2, 9)
-_MIN_SILHOUETTE = (
-    0.15  # mean silhouette of what is a cluster: those found in noise have 0.1 at most, true ones 0.2 to 0.6
-)
+_MIN_SILHOUETTE = 0.15  # mean silhouette of a cluster: those found in noise have 0.1 at most, true ones 0.2 to 0.6
 _DIGITS = 9
 _SILHOUETTE_SAMPLE = 2_000  # vectors by which silhouettes are judged
 
@@ -37,7 +36,7 @@ def find_clusters(vectors: Vectors, min_size: int, seed: int) -> Labels:
 
     if len(vectors) < 2 * min_size:
         return np.full(len(vectors), NONE)
-    projected = _principal(vectors)
+    projected = principal_components(vectors, _DIMENSIONS)
     found = HDBSCAN(min_cluster_size=min_size, min_samples=_NEIGHBOURS, copy=True).fit_predict(projected)
     found = _drop_weak(projected, found.astype(np.int64), seed)
     return found if found.max() > 0 else _k_means(projected, min_size, seed)
@@ -46,15 +45,6 @@ def find_clusters(vectors: Vectors, min_size: int, seed: int) -> Labels:
 def missing_package() -> str | None:
     """Which package is not here and what brings it, None where it is; loads nothing."""
     return None if find_spec("sklearn") else f"scikit-learn is not installed: {INSTALL}"
-
-
-def _principal(vectors: Vectors) -> npt.NDArray[np.float64]:
-    """The vectors along the directions of greatest variance; each direction's sign is fixed."""
-    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    directions = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :_DIMENSIONS]
-    largest = np.abs(directions).argmax(axis=0)
-    directions *= np.sign(directions[largest, np.arange(directions.shape[1])])
-    return np.asarray(centred @ directions, np.float64)
 
 
 def _drop_weak(projected: npt.NDArray[np.float64], labels: Labels, seed: int) -> Labels:
@@ -85,9 +75,8 @@ def _k_means(projected: npt.NDArray[np.float64], min_size: int, seed: int) -> La
         labels = KMeans(parts, n_init=4, random_state=seed).fit_predict(projected).astype(np.int64)
         if np.bincount(labels, minlength=parts).min() < min_size:
             continue
-        silhouette_mean = silhouette_score(
-            projected, labels, sample_size=min(_SILHOUETTE_SAMPLE, len(projected)), random_state=seed
-        )
-        if silhouette_mean > silhouette:
-            best, silhouette = labels, silhouette_mean
+        size = min(_SILHOUETTE_SAMPLE, len(projected))
+        mean = silhouette_score(projected, labels, sample_size=size, random_state=seed)
+        if mean > silhouette:
+            best, silhouette = labels, mean
     return best

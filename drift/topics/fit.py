@@ -17,10 +17,10 @@ from ragtide.drift.topics.source import QuestionCount, TopicQuestions, question_
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 
-MIN_COSINE = 0.8  # least cosine of two centroids of one topic; those of different topics lie near 0.4
+_MIN_COSINE = 0.8  # least cosine of two centroids of one topic; those of different topics lie near 0.4
 
 
-def match_topics(centroids: Vectors, known: Sequence[Topic], floor: float = MIN_COSINE) -> list[Topic | None]:
+def match_topics(centroids: Vectors, known: Sequence[Topic]) -> list[Topic | None]:
     """The known topic that each centroid [n, dimension] continues, each at most once; None: it is new.
 
     Of all assignments that one whose cosines are greatest in sum (Kuhn 1955). Topics in use go before retired ones: one
@@ -30,16 +30,16 @@ def match_topics(centroids: Vectors, known: Sequence[Topic], floor: float = MIN_
     for some in ([topic for topic in known if topic.questions], [topic for topic in known if not topic.questions]):
         free = [at for at, topic in enumerate(found) if topic is None]
         if free and some:
-            for at, topic in _assign(centroids[free], some, floor):
+            for at, topic in _assign(centroids[free], some):
                 found[free[at]] = topic
     return found
 
 
-def _assign(centroids: Vectors, known: Sequence[Topic], floor: float) -> list[tuple[int, Topic]]:
+def _assign(centroids: Vectors, known: Sequence[Topic]) -> list[tuple[int, Topic]]:
     from scipy.optimize import linear_sum_assignment
 
     cosines = cosines_of(centroids, np.stack([topic.centroid for topic in known]))
-    worth = np.where(cosines >= floor, cosines, 0.0)  # what is no match must not draw one away
+    worth = np.where(cosines >= _MIN_COSINE, cosines, 0.0)  # what is no match must not draw one away
     rows, columns = linear_sum_assignment(worth, maximize=True)
     return [(row, known[at]) for row, at in zip(rows.tolist(), columns.tolist(), strict=True) if worth[row, at] > 0]
 

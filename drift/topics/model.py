@@ -63,6 +63,15 @@ def cosines_of(vectors: Vectors, centroids: Vectors) -> npt.NDArray[np.float64]:
     return np.asarray(cosines, np.float64).round(_DIGITS)
 
 
+def principal_components(vectors: Vectors, dimensions: int) -> npt.NDArray[np.float64]:
+    """The vectors along the directions in which they vary most [n, dimensions]; each direction's sign is fixed."""
+    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+    directions = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :dimensions]
+    largest = np.abs(directions).argmax(axis=0)
+    directions *= np.sign(directions[largest, np.arange(directions.shape[1])])
+    return np.asarray(centred @ directions, np.float64)
+
+
 def centroid_of(vectors: Vectors) -> npt.NDArray[np.float32]:
     """The direction in which most of these lie, of length 1."""
     mean = vectors.mean(axis=0, dtype=np.float64)

@@ -22,11 +22,11 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u
 _UNSPACED_LENGTH = 2  # characters that are taken as a word where none is between spaces
 
 
-def words_of(question: str, region: str = DEFAULT_REGION) -> frozenset[str]:
+def words_of(question: str) -> frozenset[str]:
     """The words of a question in lower case, without what is personal, secret or was masked."""
     text = question[:MAX_CHARACTERS]
     shown = list(text)
-    for hit in scanner(region)(text).hits:
+    for hit in scanner(DEFAULT_REGION)(text).hits:
         shown[hit.start : hit.end] = " " * (hit.end - hit.start)
     found: set[str] = set()
     for word in _WORD.findall(_MASK.sub(" ", "".join(shown)).casefold()):

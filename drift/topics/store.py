@@ -28,29 +28,26 @@ class TopicModelRow(NamedTuple):
 
 
 _COLUMNS = ", ".join(name for name in TopicModelRow._fields if name != "epoch")
+_OF_APP = "({app:String} = '' OR app = {app:String})"
 
 
 def save_model(database: Database, model: TopicModel, epoch: int) -> None:
     """Durable when this returns; the row of an epoch that is over never becomes the newest."""
     topics = model.topics
-    database.insert(
-        "topic_models",
-        [
-            TopicModelRow(
-                model.app,
-                model.encoder,
-                model.version,
-                epoch,
-                model.fitted_at,
-                model.questions,
-                [topic.id for topic in topics],
-                [topic.name for topic in topics],
-                [topic.centroid.tolist() for topic in topics],
-                [topic.min_cosine for topic in topics],
-                [topic.questions for topic in topics],
-            )
-        ],
+    row = TopicModelRow(
+        model.app,
+        model.encoder,
+        model.version,
+        epoch,
+        model.fitted_at,
+        model.questions,
+        ids=[topic.id for topic in topics],
+        names=[topic.name for topic in topics],
+        centroids=[topic.centroid.tolist() for topic in topics],
+        least_cosines=[topic.min_cosine for topic in topics],
+        sizes=[topic.questions for topic in topics],
     )
+    database.insert("topic_models", [row])
 
 
 def load_newest(database: Database, encoder: str) -> dict[str, TopicModel]:
@@ -121,19 +118,15 @@ class TopicModelView(NamedTuple):
 def current_models(database: Database, since: datetime, app: str | None = None) -> list[TopicModelView]:
     """By application; what was asked is counted in live questions from `since` on. Of all applications where None."""
     asked = _question_counts(database, since, app)
+    known = ("app", "encoder", "version", "fitted_at", "questions")
     rows = database.rows(
-        "SELECT app, encoder, version, fitted_at, questions, ids, names, sizes FROM topic_models FINAL"
-        f"{'' if app is None else ' WHERE app = {app:String}'} ORDER BY version DESC LIMIT 1 BY app",
-        {} if app is None else {"app": app},
+        f"SELECT {', '.join(known)}, arrayZip(ids, names, sizes) AS topics FROM topic_models FINAL WHERE {_OF_APP} "
+        "ORDER BY version DESC LIMIT 1 BY app",
+        {"app": app or ""},
     )
     models = [
         TopicModelView(
-            row["app"],
-            row["encoder"],
-            row["version"],
-            row["fitted_at"],
-            row["questions"],
-            _topic_views(zip(row["ids"], row["names"], row["sizes"], strict=True), asked.get(row["app"], {})),
+            **{name: row[name] for name in known}, topics=_topic_views(row["topics"], asked.get(row["app"], {}))
         )
         for row in rows
     ]
@@ -153,21 +146,19 @@ def fitted_at(database: Database, since: datetime) -> dict[str, datetime]:
 
 def _topic_views(known: Iterable[tuple[int, str, int]], asked: Mapping[str, int]) -> tuple[TopicView, ...]:
     total = sum(asked.values())
-    found = [*known, (None, OTHER, 0)]
-    shown = (
+    views = (
         TopicView(id_, name, size, asked.get(name, 0), asked.get(name, 0) / total if total else None)
-        for id_, name, size in found
+        for id_, name, size in (*known, (None, OTHER, 0))
     )
-    return tuple(sorted(shown, key=lambda one: (-one.asked, -one.fitted_on, one.name)))
+    return tuple(sorted(views, key=lambda one: (-one.asked, -one.fitted_on, one.name)))
 
 
 def _question_counts(database: Database, since: datetime, app: str | None) -> dict[str, Counter[str]]:
     """Live questions that were placed, by application and topic."""
     rows = database.rows(
         "SELECT app, topic, count() AS n FROM embeddings FINAL WHERE run_id = 'live' AND topic != '' "
-        f"AND time >= {{since:DateTime64(3, 'UTC')}}{'' if app is None else ' AND app = {app:String}'} "
-        "GROUP BY app, topic",
-        {"since": since} if app is None else {"since": since, "app": app},
+        f"AND time >= {{since:DateTime64(3, 'UTC')}} AND {_OF_APP} GROUP BY app, topic",
+        {"since": since, "app": app or ""},
     )
     found: dict[str, Counter[str]] = {}
     for row in rows:
