@@ -1,4 +1,4 @@
-"""What the database adds up for a comparison: counts, means and variances, so that no record's row leaves it."""
+"""Aggregates for a comparison, computed by the database: counts, means and variances."""
 
 import difflib
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from ragtide.drift.windows.scope import MINUTE, WHOLE_MINUTES
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.clickhouse.database import Database
 
-FAILED = ""  # in place of a metric's key: 1 where the evaluator failed, 0 where it scored
+FAILED = ""  # the metric key of failures: 1 where the evaluator failed, 0 where it scored
 _MAX_VERSIONS = 5
 _CONDITIONS = {
     "app": "app = {app:String}",
@@ -20,14 +20,14 @@ _CONDITIONS = {
 
 
 class EvaluatorRun(NamedTuple):
-    """What a run has of one evaluator."""
+    """Failures and versions of one evaluator in a run."""
 
     failed: int
     fingerprints: tuple[str, ...]
 
 
 class MetricSums(NamedTuple):
-    """One metric's values: all of each run, and of the traces that both have their values and differences."""
+    """One metric's values: all of each run, and those of traces in both with their differences."""
 
     key: str
     a: Sample
@@ -39,7 +39,7 @@ class MetricSums(NamedTuple):
 
 
 def evaluator_runs(database: Database, query: CompareQuery, run: str) -> dict[str, EvaluatorRun]:
-    """By evaluator; raises `ConfigError` where the run has nothing that was asked for."""
+    """Read failures and versions by evaluator. Raises `ConfigError` if the run has no such scores."""
     statement = f"""
         SELECT evaluator, countIf(status = 'failed') AS failed,
             arraySort(groupUniqArray({_MAX_VERSIONS})(fingerprint)) AS fingerprints
@@ -51,7 +51,7 @@ def evaluator_runs(database: Database, query: CompareQuery, run: str) -> dict[st
 
 
 def metric_sums(database: Database, query: CompareQuery, evaluator: str) -> list[MetricSums]:
-    """Of each metric of an evaluator, sorted; a trace that stands twice in a run counts in its newest version."""
+    """Aggregate each metric of an evaluator, sorted; of a trace scored twice in a run the newest version counts."""
     both = "in_a AND in_b"
     statement = f"""
         SELECT key, (countIf(in_a), avgIf(a, in_a), varSampStableIf(a, in_a)) AS all_a,
@@ -82,7 +82,7 @@ def metric_sums(database: Database, query: CompareQuery, evaluator: str) -> list
 
 
 def incomplete_runs(database: Database, runs: Sequence[str]) -> tuple[str, ...]:
-    """Those of the runs whose replay began and did not complete."""
+    """Return the runs whose replay began but did not complete."""
     rows = database.rows(
         "SELECT run_id FROM runs FINAL WHERE run_id IN {runs:Array(String)} AND state != 'completed' ORDER BY run_id",
         {"runs": list(runs)},
@@ -91,7 +91,7 @@ def incomplete_runs(database: Database, runs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _select_values(query: CompareQuery, run: str) -> str:
-    """Trace ids of a run with a map of what the evaluator's row holds."""
+    """Select trace ids of a run with a map of the evaluator's values."""
     where = _where(query, f"run_id = {{{run}:String}} AND evaluator = {{evaluator:String}}")
     return f"""
         SELECT trace_id, mapConcat(CAST(metrics, 'Map(String, Float64)'), map('{FAILED}', toFloat64(status = 'failed')))
@@ -115,7 +115,7 @@ def _rows(database: Database, query: CompareQuery, statement: str, **parameters:
 
 
 def _no_scores_message(database: Database, run: str) -> str:
-    """Why a run has no scores that were asked for."""
+    """Explain why a run has no matching scores."""
     known = [row["run_id"] for row in database.rows("SELECT DISTINCT run_id FROM scores ORDER BY run_id")]
     if run in known:
         return f"run {run!r} has no scores of that application and time"

@@ -1,7 +1,7 @@
-"""What detectors read and say: many series of one kind on one even grid of windows, as arrays [series, windows].
+"""Input and output of detectors: many series of one kind on one even grid of windows, as arrays [series, windows].
 
-A window without records has n = 0, a window with a count or sum that is no number counts as one. Integers may be of any
-width: `uint16` counts of 10,000 series x 4,032 windows take 77 MiB.
+A window without records has n = 0; a window with a NaN counts as empty. Integers may have any width: `uint16` counts of
+10,000 series x 4,032 windows take 77 MiB.
 """
 
 import math
@@ -17,12 +17,12 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[Any]  # integers or floats of any width
-LEVELS = (0.5, 0.95)  # of a heavy-tailed metric's history: the quantiles whose exceedance is watched
+LEVELS = (0.5, 0.95)  # quantiles of a heavy-tailed metric's history whose exceedance is monitored
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Arrays [S, T, ...] over windows that begin at `start` [T]: even, ascending, in seconds since 1970."""
+    """Arrays [S, T, ...] over windows at `start` [T]: evenly spaced, ascending, in seconds since 1970."""
 
     start: Integers
 
@@ -36,7 +36,7 @@ class Windows:
 
     @property
     def series(self) -> int:
-        """How many."""
+        """Number of series."""
         return len(next(iter(_arrays_of(self).values())))
 
 
@@ -51,7 +51,7 @@ class Scores(Windows):
 
 @dataclass(frozen=True, slots=True)
 class Rates(Windows):
-    """A yes or no of each record: records [S, T] and those that say yes."""
+    """A yes or no per record: records [S, T] and hits among them."""
 
     n: Numbers
     hits: Numbers
@@ -59,10 +59,7 @@ class Rates(Windows):
 
 @dataclass(frozen=True, slots=True)
 class HeavyTailed(Windows):
-    """A heavy-tailed metric (latency, cost): records [S, T] and how many lie above each of the history's `LEVELS`.
-
-    `above` [S, T, 2] counts records in bins above the level's bin.
-    """
+    """A heavy-tailed metric (latency, cost): records [S, T] and how many lie in bins above `LEVELS` [S, T, 2]."""
 
     n: Numbers
     above: Numbers
@@ -70,13 +67,13 @@ class HeavyTailed(Windows):
 
 @dataclass(frozen=True, slots=True)
 class Categories(Windows):
-    """Labels of records: `counts` [S, T, C], C the same for all series, zeros where a series lacks a label."""
+    """Labels of records: `counts` [S, T, C], with the same C for all series; 0 if a series lacks a label."""
 
     counts: Numbers
 
 
 def quantile_bins(merged: Numbers) -> Integers:
-    """Columns [S, 2] of merged histograms [S, B] that hold the quantiles `LEVELS`; the last one where all is empty."""
+    """Return the columns [S, 2] of histograms [S, B] with the quantiles `LEVELS`; of an empty one the last column."""
     up_to = merged.cumsum(axis=1)
     wanted = np.asarray(LEVELS) * up_to[:, -1:]
     found = (up_to[:, :, None] < wanted[:, None, :]).sum(axis=1)
@@ -85,19 +82,19 @@ def quantile_bins(merged: Numbers) -> Integers:
 
 
 def level_values(bins: Integers) -> Floats:
-    """The upper edges of logarithmic bins: what a record above a level exceeds, in the metric's unit."""
+    """Return the upper edges of logarithmic bins, in the metric's unit: records above a level exceed it."""
     values: Floats = np.exp((bins + 1 - LOG_ORIGIN) * LOG_STEP)
     return values
 
 
 def level_bin(value: float) -> int:
-    """The bin whose upper edge it is: what `level_values` was given."""
+    """Return the bin with this upper edge: the inverse of `level_values`."""
     return round(math.log(value) / LOG_STEP) - 1 + LOG_ORIGIN
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run over windows found: whether each series is in alarm after each window [S, T], and the log e-value."""
+    """Whether each series is in alarm after each window, and its log e-value: both [S, T]."""
 
     alarm: Flags
     evidence: Floats
@@ -107,24 +104,24 @@ Batch = TypeVar("Batch", bound=Windows)
 
 
 def cut(batch: Batch, windows: slice, series: slice = slice(None)) -> Batch:
-    """Views of some windows of some series."""
+    """Return views of some windows of some series."""
     cuts = {name: array[series, windows] for name, array in _arrays_of(batch).items()}
     return replace(batch, start=batch.start[windows], **cuts)
 
 
 def size_s(start: Integers) -> int:
-    """Seconds of a window; a single window is taken for five minutes."""
+    """Return the window size in seconds; a single window is taken for five minutes."""
     return int(start[1] - start[0]) if len(start) > 1 else 300
 
 
 def ratio(above: Numbers, below: Numbers) -> Floats:
-    """above / below; `above` itself where `below` is not positive."""
+    """Divide; where `below` is not positive, return `above`."""
     found: Floats = above / np.where(below > 0, below, 1.0)
     return found
 
 
 def masked_median(values: Floats, present: Flags) -> Floats:
-    """The lower median, along the last axis, of what is present; 0 where nothing is."""
+    """Return the lower median of present values along the last axis; 0 if there are none."""
     ordered = np.sort(np.where(present, values, np.inf), axis=-1)
     middle = np.maximum(present.sum(axis=-1) - 1, 0) // 2
     found = np.take_along_axis(ordered, middle[..., None], axis=-1)[..., 0]

@@ -1,7 +1,7 @@
-"""What a fit learned of series: level by season, noise, margins, horizons. Small, and stored apart from the state.
+"""Baselines of series: seasonal level, noise, margins, horizons. Small, and stored apart from the state.
 
-A pinned reference, or what people accepted as the new normal, is simply another fit. Shapes: S series, C channels,
-T windows, K alternatives, 2 directions (up, down).
+A pinned reference, or an accepted change, is simply another fit. Shapes: S series, C channels, T windows,
+K alternatives, 2 directions (up, down).
 """
 
 import math
@@ -19,24 +19,24 @@ from ragtide.drift.detectors.time_of_day import Expected, RecurringTicks
 from ragtide.drift.stats.calendar import DAY_S, HOUR_S, HOURS, is_weekend
 
 VERSION = 4
-FALSE_ALARMS_A_DAY = 0.001  # of one series: at most this many are expected
+FALSE_ALARMS_A_DAY = 0.001  # expected of one series, at most
 MIN_UPDATES = 30
 _LEVEL_ERRORS = 2.0  # standard errors of the level that are added to the margin
 _FIXED_POINT_ROUNDS = 6
-_CHUNK = 2_000_000  # elements of an array that is fitted at a time
+_CHUNK = 2_000_000  # array elements that are fitted at a time
 
 
 class WarmUp(IntEnum):
-    """Why a series is not watched yet."""
+    """Why a series is not monitored yet."""
 
-    READY = 0  # it is
+    READY = 0
     NO_RECORDS = 1
     LESS_THAN_A_DAY = 2
     TOO_FEW_RECORDS = 3
 
     @property
     def reason(self) -> str:
-        """In words; empty where it is watched."""
+        """The reason as text; empty if ready."""
         return _REASONS[self]
 
 
@@ -56,16 +56,16 @@ _NOT_JUDGED = {
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Of each series: why it is not watched yet [S] (numbers of `WarmUp`), which channels are [S, C]; `known` [S, 2]:
-    whether weekdays and weekends were seen, without which they are not judged.
+    """What a fit learned of each series. Its field names are stored.
 
-    `level` [S, C, slots]; `weekly` [S, C, slots]: hours of the week with a level of their own, which begins and ends at
-    once; `recurring`: moments of the day that have one. `bins` [S, C]: the level's logarithmic bin, of a channel that
-    counts what lies above one.
-    `margin` [S, C, 2]: nobody's business (in the unit of the level, or as log odds); `near` [S, C]: the same as a
-    difference, for resolution. `settle` [S, C]: records of which a mean says something. `a`, `b` [S, C], `third`
-    [S, C, 2]: noise, see `noise`; for shares a and b in units of p (1 - p). `records` [S, C]: of a usual update.
-    `shifts` [S, C, K]: the alternatives. `divisor` [S, C, 2, K]: inflation at their horizons.
+    `warming` [S]: numbers of `WarmUp`; `active` [S, C]: channels that are monitored; `known` [S, 2]: whether weekdays
+    and weekends have history, without which they are not judged.
+    `level` [S, C, slots]; `weekly` [S, C, slots]: hours of the week with their own level, with steps at both ends;
+    `recurring`: ticks of the day with their own level. `bins` [S, C]: the level's logarithmic bin, if there is one.
+    `margin` [S, C, 2]: tolerance, in the unit of the level or as log odds; `near` [S, C]: tolerance as a difference,
+    for resolution. `settle` [S, C]: records that a mean needs to count for resolution. `a`, `b` [S, C], `third`
+    [S, C, 2]: noise, see `noise`; for shares a and b are in units of p (1 - p). `records` [S, C]: of a usual update.
+    `shifts` [S, C, K]: alternatives. `divisor` [S, C, 2, K]: inflation at their horizons.
     """
 
     warming: Numbers
@@ -93,28 +93,29 @@ class Baseline:
         return len(self.warming)
 
     def expected(self, start: int) -> Expected:
-        """What the window that begins then is expected to be."""
+        """Return the expectation of the window that begins at `start`."""
         level = season.expected(self.level, self.weekly, np.array([start]), self.size_s)
         return self.recurring.expected(start, level[:, :, 0])
 
     def is_judged(self, start: int) -> Flags:
-        """Whether the window that begins then is of a kind of day that history has seen [S]; else it is none."""
+        """Tell whether history has seen this kind of day (weekday, weekend) [S]; else the window counts as empty."""
         found: Flags = self.known[:, int(is_weekend(start))]
         return found
 
     def warm_up_reasons(self) -> list[str]:
-        """Why each series is not watched yet; empty where it is."""
+        """Return why each series is not monitored yet; empty if it is."""
         return [WarmUp(number).reason for number in self.warming.tolist()]
 
     def days_not_judged(self) -> list[str]:
-        """Which days of each series are not judged, though others are; empty where all are."""
+        """Return which days of each series are not judged; empty if all are."""
         return [_NOT_JUDGED[weekdays, weekends] for weekdays, weekends in self.known.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonalFit:
-    """Levels [S, C, slots] and the week's own hours among them, what recurs, records [S, T] without incidents; what
-    each window was expected to be unseen [S, C, T], and how many times the usual variance it has [S, C, T].
+    """Levels and weekly hours [S, C, slots], recurring ticks, and records [S, T] without incidents.
+
+    `unseen` [S, C, T]: expectation of each window from other days; `variance` [S, C, T]: in units of the usual one.
     """
 
     level: Floats
@@ -126,12 +127,12 @@ class SeasonalFit:
 
 
 def log_threshold(size_s: int, false_alarms_a_day: float = FALSE_ALARMS_A_DAY) -> float:
-    """log A: the expected run length to a false alarm, in windows."""
+    """Return log A, where A is the expected run length to a false alarm, in windows."""
     return math.log(DAY_S / size_s / false_alarms_a_day)
 
 
 def fit_in_chunks(history: Batch, channels: int, fit: Callable[[Batch], Baseline]) -> Baseline:
-    """The baseline of all series, fitted for so many at a time that their arrays fit into memory."""
+    """Fit the baseline of all series in chunks, which bounds the memory of intermediate arrays."""
     windows, series = len(history.start), history.series
     step = max(1, _CHUNK // max(channels * windows, 1))
     chunks = (slice(first, first + step) for first in range(0, series, step))
@@ -139,7 +140,10 @@ def fit_in_chunks(history: Batch, channels: int, fit: Callable[[Batch], Baseline
 
 
 def fit_season(start: Integers, n: Floats, sums: Floats, max_influence: Floats, seasonal: bool) -> SeasonalFit:
-    """The season of windows n [S, T] and sums [S, C, T], their incidents left out; `swing` [S, C] as in `incidents`."""
+    """Fit the season of windows n [S, T] and sums [S, C, T] without incidents.
+
+    `max_influence` [S, C]: the largest change of a sum by one record.
+    """
     size = size_s(start)
     seasonal = seasonal and len(start) * size >= season.SEASONAL_DAYS * DAY_S
     cells = season.Cells.of(start, n, sums)
@@ -154,12 +158,12 @@ def fit_season(start: Integers, n: Floats, sums: Floats, max_influence: Floats, 
     if not seasonal:
         recurring = RecurringTicks.none(*level.shape[:2])
         return SeasonalFit(level, weekly, recurring, included, out_of_sample, np.ones(out_of_sample.shape))
-    habits = time_of_day.fit_time_of_day(start, included, sums, out_of_sample, max_influence)
-    return SeasonalFit(level, weekly, habits.recurring, included, habits.out_of_sample, habits.variance)
+    found = time_of_day.fit_time_of_day(start, included, sums, out_of_sample, max_influence)
+    return SeasonalFit(level, weekly, found.recurring, included, found.out_of_sample, found.variance)
 
 
 def fit_noise(n: Floats, sums: Floats, learned: SeasonalFit, least: Floats, floor: Floats) -> Noise:
-    """Noise [S, C] of windows [S, C, T], joined until `least` [S, C] records are in hand; `floor` as in `noise`."""
+    """Fit the noise [S, C] of windows [S, C, T], pooled to updates of `least` [S, C] records; `floor` as in `noise`."""
     shape, rows = sums.shape[:2], (-1, sums.shape[2])
     residual = np.where(n > 0, (sums - n * learned.unseen) / np.sqrt(learned.variance), 0.0).reshape(rows)
     updates = pool_windows(n.reshape(rows), residual, least.ravel())
@@ -169,17 +173,17 @@ def fit_noise(n: Floats, sums: Floats, learned: SeasonalFit, least: Floats, floo
 
 
 def margin_of_error(found: Noise) -> Floats:
-    """Two standard errors of the level [S, C]: history's mean is one of updates as autocorrelated as they are."""
+    """Return two standard errors of the level [S, C], a mean of autocorrelated updates."""
     error: Floats = np.sqrt(found.variance * found.inflation[:, :, -1] / np.maximum(found.updates, 1))
     return _LEVEL_ERRORS * error
 
 
 def divisors(found: Noise, horizon: Floats) -> Floats:
-    """Inflation [S, C, 2, K] that alternatives have to reckon with, of the horizons that they need without any.
+    """Return the inflation [S, C, 2, K] by which increments are divided, given horizons without inflation.
 
-    An alternative that needs L updates is most likely to be wrong by an excursion of l updates with a probability of
-    A^-(F (L + l)^2 / (4 f(l) L l)), F being what its increments are divided by (errors being Gaussian): at most 1/A
-    where F is at least 4 f(l) L l / (L + l)^2 for all l, f(L) among them. L grows with F, hence the rounds.
+    An alternative with horizon L raises a false alarm by an excursion of l updates with probability
+    A^-(F (L + l)^2 / (4 f(l) L l)), for Gaussian errors, inflation f and divisor F. That is at most 1/A if
+    F >= 4 f(l) L l / (L + l)^2 for all l, among them f(L). L grows with F, hence the rounds.
     """
     rows = horizon.reshape(-1, horizon[0, 0].size)
     inflation = found.inflation.reshape(len(rows), -1)
@@ -194,7 +198,7 @@ def divisors(found: Noise, horizon: Floats) -> Floats:
 
 
 def warm_up(n: Floats, updates: Integers, size_s: int, seasonal: bool) -> Numbers:
-    """The reasons [S] not to watch series of windows n [S, T], which make so many `updates` [S]."""
+    """Return why series of windows n [S, T] with so many `updates` [S] cannot be monitored: `WarmUp` numbers [S]."""
     seen = n.sum(axis=1) > 0
     first, last = (np.argmax(rows > 0, axis=1) for rows in (n, n[:, ::-1]))
     span_s = (n.shape[1] - last - first) * size_s
@@ -207,8 +211,9 @@ def warm_up(n: Floats, updates: Integers, size_s: int, seasonal: bool) -> Number
 
 
 def day_kinds_seen(start: Integers, n: Floats, seasonal: bool) -> Flags:
-    """Whether weekdays and weekends [S, 2] have records n [S, T], and a day at least of them is since the first one:
-    of a kind of day that was never seen nobody knows how it is.
+    """Tell whether weekdays and weekends [S, 2] have records n [S, T] and at least a day since the first record.
+
+    A kind of day without history has no expectation.
     """
     weekend, since = is_weekend(start), np.cumsum(n, axis=1) > 0
     kinds = [

@@ -1,6 +1,6 @@
-"""Changes in a mix of labels: each with more than 0.2 % of the records is watched, all others together are one more.
+"""Detect changes in a mix of labels: each label with more than 0.2 % of the records, and all others together.
 
-Channels are the labels in the order of the counts, and last the rest, to which labels belong that nobody saw before.
+Channels are the labels in the order of the counts; the last one is the rest, which includes new labels.
 """
 
 from dataclasses import replace
@@ -18,12 +18,12 @@ MIN_SHARE = 0.002
 
 
 def fit(history: Categories, *, seasonal: bool = True) -> Baseline:
-    """The baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
+    """Fit the baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
     return fits.fit_in_chunks(history, history.counts.shape[2] + 1, lambda some: _fit(some, seasonal))
 
 
 def run(baseline: Baseline, state: State, windows: Categories) -> RunResult:
-    """Alarms after each of the windows; `state` goes on to their end. Raises as `run_state.run`."""
+    """Run over windows; `state` advances to their end. Raises as `run_state.run`."""
     n, hits = to_channels(windows.counts, baseline.active[:, :-1])
     return proportions.run_channels(baseline, state, windows.start, n, hits)
 
@@ -40,7 +40,7 @@ def _fit(history: Categories, seasonal: bool) -> Baseline:
 
 
 def to_channels(counts: Numbers, watched: Flags) -> tuple[Floats, Floats]:
-    """Records n [S, T] and hits [S, C, T] of counts, the labels that are not watched in the last channel."""
+    """Convert counts to records n [S, T] and hits [S, C, T]; labels that are not watched go to the last channel."""
     n, of_label = _zero_invalid(counts)
     return n, _with_rest(of_label, watched)
 
@@ -51,7 +51,7 @@ def _with_rest(of_label: Floats, watched: Flags) -> Floats:
 
 
 def _zero_invalid(counts: Numbers) -> tuple[Floats, Floats]:
-    """Records n [S, T] and counts [S, C, T]; a window with an impossible count is empty."""
+    """Convert counts to records n [S, T] and counts [S, C, T]; a window with an invalid count becomes empty."""
     of_label = np.array(counts.transpose(0, 2, 1), np.float64)
     bad: Flags = np.asarray((~np.isfinite(of_label) | (of_label < 0)).any(axis=1))
     of_label[np.broadcast_to(bad[:, None], of_label.shape)] = 0.0

@@ -1,12 +1,12 @@
 """Detect changes in proportions of records: exact Bernoulli likelihoods for odds times 1.25 to 5, either way.
 
-Hits [S, C, T] among records n [S, T]. Every window with a record counts. Where proportions vary more than coins do
-(bursts, wander), increments are divided by how much more; a power of a likelihood ratio below 1 has an expectation
-below 1 too, so that the run length stands.
+Hits [S, C, T] among records n [S, T]. Every window with a record counts. If proportions vary more than binomially
+(bursts, wander), increments are divided by the excess variance. A power below 1 of a likelihood ratio has an
+expectation of at most 1 too, so the run length holds.
 
-Rates have one channel, the records that say yes. Heavy-tailed metrics (latency, cost) have two, the records above the
-history's median and 95th percentile: a mean of such a metric is one request's whim. `Baseline.bins` holds the levels'
-bins, `arrays.level_values` gives them in the metric's unit."""
+Rates have one channel. Heavy-tailed metrics (latency, cost) have two, records above the history's median and 95th
+percentile, since one request can dominate the mean. `Baseline.bins` holds the levels' bins,
+`arrays.level_values` gives them in the metric's unit."""
 
 from dataclasses import replace
 
@@ -27,9 +27,9 @@ _EITHER_WAY = np.stack([RATIOS, 1 / RATIOS])
 _MIN_INFORMATION = 1e-12
 _MAX_LOG_MARGIN = 20.0  # log odds
 _MIN_RECORDS = 10
-_CLEAR_RECORDS = 30  # to judge by whether an alarm is over, and hits expected among them
-_CLEAR_HITS = 3
-_MIN_UPDATES = 100  # that a history is cut into, where hits are so rare that it holds few
+_CLEAR_RECORDS = 30  # that a mean needs to count for the end of an alarm
+_CLEAR_HITS = 3  # expected among them
+_MIN_UPDATES = 100  # of a history, also if hits are rare
 _MAX_SHARE = 1 - 2.0**-24  # below 1 in single precision
 _MAX_RECORDS = 1e12  # records of a window
 
@@ -37,7 +37,7 @@ _MAX_RECORDS = 1e12  # records of a window
 def fit_channels(
     start: Integers, n: Floats, hits: Floats, seasonal: bool, margin: float, min_shares: Floats
 ) -> Baseline:
-    """The baseline of valid windows; `min_shares` [C]: hours with less are taken to have it."""
+    """Fit the baseline of valid windows; `min_shares` [C] are lower bounds of hourly levels."""
     size = size_s(start)
     learned = fits.fit_season(start, n, hits, np.ones(hits.shape[:2]), seasonal)
     records = learned.n.sum(axis=1)[:, None]
@@ -50,7 +50,7 @@ def fit_channels(
     found = fits.fit_noise(of_channel, hits, learned, least, coin)
     log_margin = np.log1p(margin) + np.minimum(fits.margin_of_error(found) / coin, _MAX_LOG_MARGIN)
     log_margin = np.repeat(log_margin[:, :, None], 2, axis=2)
-    # A share that some hour takes for more than it is cannot fall.
+    # Where a level was raised to the minimum, a fall cannot be seen.
     log_margin[:, :, 1][learned.level.min(axis=2) <= least_share] = np.inf
     a, b = found.noise_per_record / coin, found.noise_floor / coin
     threshold, a_day = fits.log_threshold(size), max(DAY_S // size, 1)
@@ -83,7 +83,7 @@ def fit_channels(
 
 
 def run_channels(baseline: Baseline, state: State, start: Integers, n: Numbers, hits: Numbers) -> RunResult:
-    """Alarms after each of the windows n [S, T], hits [S, C, T]; `state` goes on to their end."""
+    """Run over windows n [S, T], hits [S, C, T]; `state` advances to their end."""
 
     def update_at(index: int, at: int) -> Update:
         judged = np.where(baseline.is_judged(at), n[:, index], 0)
@@ -93,7 +93,7 @@ def run_channels(baseline: Baseline, state: State, start: Integers, n: Numbers, 
 
 
 def zero_invalid(n: Numbers, hits: Numbers) -> tuple[Floats, Floats]:
-    """As floats n [S, ...], hits [S, C, ...]; windows that hold no numbers, or impossible ones, as empty ones."""
+    """Convert n [S, ...] and hits [S, C, ...] to floats; windows with NaN or impossible values become empty."""
     records, of_channel = np.array(n, np.float64), np.array(hits, np.float64)
     good: Flags = np.isfinite(records) & (records >= 1) & (records <= _MAX_RECORDS)
     good &= ((of_channel >= 0) & (of_channel <= records[:, None])).all(axis=1)
@@ -118,7 +118,7 @@ def _update(baseline: Baseline, at: int, n: Floats, hits: Floats) -> Update:
 
 
 def _log_lr(n: Floats, hits: Floats, level: Floats, log_margin: Floats, varying: Floats) -> LogLikelihoodRatios:
-    """What history's windows [S, C, T] would have said, had these levels been expected of them."""
+    """Return log likelihood ratios of history's windows [S, C, T], given these expected levels."""
     rows = (-1, n.shape[2])
     n, hits, odds, varying = (array.reshape(rows) for array in (n, hits, level / (1 - level), varying))
     times = np.exp(log_margin * SIGNS).reshape(len(n), -1)
@@ -132,13 +132,13 @@ def _log_lr(n: Floats, hits: Floats, level: Floats, log_margin: Floats, varying:
 
 
 def _clip_levels(level: Numbers, least: Floats) -> Numbers:
-    """Levels [S, C, ...] that are neither 0 nor 1, of which nothing could be expected."""
+    """Keep levels [S, C, ...] away from 0 and 1, where odds are undefined."""
     found: Numbers = np.clip(level, least[:, :, None], np.minimum(1 - least, _MAX_SHARE)[:, :, None])
     return found.astype(np.float32)
 
 
 def _information(share: Floats, log_margin: Floats) -> Floats:
-    """What a record is worth [S, C, 2, K] against the margin, where an alternative is true (Kullback and Leibler)."""
+    """Return the Kullback-Leibler divergence [S, C, 2, K] per record between each alternative and the margin."""
     odds = (share / (1 - share))[:, :, None] * np.exp(log_margin * SIGNS)
     moved = odds[..., None] * _EITHER_WAY
     less = np.log1p(moved) - np.log1p(odds)[..., None]
@@ -147,12 +147,12 @@ def _information(share: Floats, log_margin: Floats) -> Floats:
 
 
 def fit_rates(history: Rates, *, seasonal: bool = True) -> Baseline:
-    """The baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
+    """Fit the baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
     return fits.fit_in_chunks(history, 1, lambda some: _fit(some, some.hits[:, None], seasonal))
 
 
 def run_rates(baseline: Baseline, state: State, windows: Rates) -> RunResult:
-    """Alarms after each of the windows; `state` goes on to their end. Raises as `run_state.run`."""
+    """Run over windows; `state` advances to their end. Raises as `run_state.run`."""
     return run_channels(baseline, state, windows.start, windows.n, windows.hits[:, None])
 
 
@@ -160,14 +160,14 @@ HEAVY_TAILED_CHANNELS = ("median", "p95")
 
 
 def fit_heavy_tailed(history: HeavyTailed, levels: Integers | None = None, *, seasonal: bool = True) -> Baseline:
-    """The baseline of known-good windows, or of any reference; `levels` [S, 2]: the bins that `above` lies above."""
+    """Fit the baseline of known-good windows, or of any reference; `levels` [S, 2]: the bins of the levels."""
     channels = len(HEAVY_TAILED_CHANNELS)
     found = fits.fit_in_chunks(history, channels, lambda some: _fit(some, some.above.transpose(0, 2, 1), seasonal))
     return found if levels is None else replace(found, bins=levels.astype(np.int32))
 
 
 def run_heavy_tailed(baseline: Baseline, state: State, windows: HeavyTailed) -> RunResult:
-    """Alarms after each of the windows; `state` goes on to their end. Raises as `run_state.run`."""
+    """Run over windows; `state` advances to their end. Raises as `run_state.run`."""
     return run_channels(baseline, state, windows.start, windows.n, windows.above.transpose(0, 2, 1))
 
 

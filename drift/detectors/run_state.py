@@ -1,10 +1,10 @@
 """State of a detector between windows: evidence, pooled windows and alarms; a run needs only the newest windows.
 
-A run over some windows and then over the next ones leaves, bit for bit, what one run over all of them leaves. Keep
-a copy of the state to go back to when late records revise windows: about 1 KB a series with two channels.
+Running window by window leaves, bit for bit, the state of one run over all windows. Keep a copy of the state to return
+to when late records revise windows: about 1 KB per series with two channels.
 
 An alarm opens by the evidence. It resolves when, in its direction, the mean residual of the last 12 updates is at most
-max(margin, half the estimated shift), for 12 updates running. Then the series' evidence starts again.
+max(margin, half the estimated shift), for 12 consecutive updates. Then the series' evidence restarts.
 Shapes: S series, C channels."""
 
 from collections.abc import Callable
@@ -22,10 +22,10 @@ ROLLING_UPDATES = 12  # updates
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
-    """Of each series [S]: whether it is in alarm, by which channel and direction, since which window, with what.
+    """Alarm of each series [S]: channel, direction, window of the onset, and sums since then.
 
-    Sums since the onset; the last 12 settled residuals [S, 12] with how many there were; what is not settled yet; how
-    many updates running were good.
+    `recent` [S, 12]: last settled residuals; `settled`: their number so far; `waiting`: records not settled yet;
+    `good`: consecutive good updates.
     """
 
     on: Flags
@@ -43,7 +43,7 @@ class Alarms:
 
     @classmethod
     def none(cls, series: int) -> "Alarms":
-        """Nothing is in alarm."""
+        """Return the state without alarms."""
         kinds: dict[str, type] = {"on": np.bool_, "channel": np.int16, "direction": np.int8, "good": np.int8}
         kinds |= {"onset": np.int32, "settled": np.int32}
         shapes = {"recent": (series, ROLLING_UPDATES)}
@@ -51,19 +51,19 @@ class Alarms:
         return cls(**{name: np.zeros(shapes.get(name, (series,)), kinds.get(name, np.float64)) for name in names})
 
     def mean(self, total: Floats) -> Floats:
-        """The mean over records since the onset of what has this total; 0 where nothing is in alarm."""
+        """Return a total since the onset per record; 0 without an alarm."""
         return np.where(self.on, ratio(total, self.records), 0.0)
 
     @property
     def shift(self) -> Floats:
-        """The mean residual since the onset; 0 where nothing is in alarm."""
+        """Mean residual since the onset; 0 without an alarm."""
         return self.mean(self.residual)
 
 
 def update_open(alarms: Alarms, update: Update, margin: Floats, settle: Floats) -> Flags:
-    """What an update does to alarms that are on, in place; series [S] whose alarm it resolved.
+    """Apply an update to open alarms, in place; return the series [S] whose alarm it resolved.
 
-    `margin` [S, C] in the unit of residuals; a residual is settled once it is of `settle` [S, C] records.
+    `margin` [S, C] has the unit of residuals. A residual is settled once it covers `settle` [S, C] records.
     """
     on = np.flatnonzero(alarms.on)
     on = on[update.present[on, alarms.channel[on]]]
@@ -95,7 +95,7 @@ def _settle_residuals(alarms: Alarms, series: Numbers, margin: Floats) -> None:
 
 
 def open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: float, active: Flags) -> None:
-    """Alarms of series [S] whose evidence reached the threshold, in place: by the alternative that explains most."""
+    """Open alarms of series [S] whose evidence reached the threshold, in place, by the best alternative."""
     series = np.flatnonzero(~alarms.on & (log_e >= threshold))
     if not len(series):
         return
@@ -119,9 +119,9 @@ VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Windows that wait for more records: the first of them, records and sums of their squares, sums; all [S, C].
+    """Windows that wait for more records [S, C]: the first one, records, sum of squared records, and sums.
 
-    `variance`: the sum of records times how many times the usual variance theirs is.
+    `variance`: sum over windows of records times variance, in units of the usual variance.
     """
 
     first: Numbers
@@ -134,7 +134,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Of each series: evidence, alarms, what is pooled, and up to when its windows were looked at [S] (seconds)."""
+    """Evidence, alarms and pooled windows of each series, and the end of its last window [S], in seconds."""
 
     evidence: Evidence
     alarms: Alarms
@@ -144,10 +144,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What to tell of each series now, all [S]: in alarm, by which channel, up (1) or down (-1), since when (seconds).
+    """Status of each series, all [S]: in alarm, channel, direction (1 up, -1 down), onset in seconds.
 
-    `expected` and `observed` are means over the records since the onset, `shift` is their difference, in the metric's
-    unit or as a share of records; all 0 without an alarm. `evidence`: log of the e-value.
+    `expected` and `observed` are means over records since the onset, in the metric's unit or as a share of records;
+    `shift` is their difference. All are 0 without an alarm. `evidence`: log of the e-value.
     """
 
     alarm: Flags
@@ -161,7 +161,7 @@ class Status:
 
 
 def start(baseline: Baseline) -> State:
-    """Nothing seen yet."""
+    """Return the state before the first window."""
     channels, alternatives = baseline.shifts.shape[1:]
     series = baseline.series
     pool = Pool(np.zeros((series, channels), np.int32), *np.zeros((5, series, channels)))
@@ -170,7 +170,7 @@ def start(baseline: Baseline) -> State:
 
 
 def status(baseline: Baseline, state: State) -> Status:
-    """The state in words of numbers."""
+    """Return the status of each series."""
     alarms = state.alarms
     expected, shift = alarms.mean(alarms.expected), alarms.shift
     return Status(
@@ -186,10 +186,10 @@ def status(baseline: Baseline, state: State) -> Status:
 
 
 def run(baseline: Baseline, state: State, start: Integers, update_at: Callable[[int, int], Update]) -> RunResult:
-    """Alarms after each window; `state` goes on to their end. `update_at` gives the update of a window by its index
-    and its start, and may change the state's pool.
+    """Run over windows; `state` advances to their end.
 
-    Raises `ValueError` where windows were looked at before, or do not lie on the baseline's grid.
+    `update_at` returns the update of a window, given its index and start, and may change the state's pool.
+    Raises `ValueError` if a window was run before, or does not lie on the baseline's grid.
     """
     if (start % baseline.size_s).any() or (np.diff(start) != baseline.size_s).any():
         raise ValueError(f"windows do not lie on a grid of {baseline.size_s} s")
@@ -206,7 +206,7 @@ def run(baseline: Baseline, state: State, start: Integers, update_at: Callable[[
 
 
 def _step(baseline: Baseline, state: State, update: Update) -> Floats:
-    """Evidence and alarms after an update, in place; the log e-values [S]."""
+    """Update evidence and alarms, in place; return the log e-values [S]."""
     e_detector.add(state.evidence, update)
     resolved = update_open(state.alarms, update, baseline.near, baseline.settle)
     state.evidence.log_m[resolved] = e_detector.NO_EVIDENCE

@@ -1,9 +1,9 @@
-"""Changes in a bounded score: of its mean beyond 1 % of its range, of its spread beyond a tenth.
+"""Detect changes in a bounded score: of its mean beyond 1 % of its range, of its variance beyond a tenth.
 
-Channel 0 is the mean, channel 1 the variance of records about the mean of their window: about the expected mean, a mean
-that wanders would count as spread. Alternatives: shifts of 0.1 to 1.6 standard deviations of a record, beyond the
-margin. Windows are joined until 30 records (degrees of freedom) are in hand. What lies beyond the margin is clipped at
-6 standard deviations, or at what one record can do.
+Scores are scaled to 0 to 1. Channel 0 is the mean, channel 1 the variance of records about the mean of their window;
+about the expected mean, a wandering mean would count as variance. Alternatives are shifts of 0.1 to 1.6 standard
+deviations of a record, beyond the margin. Windows are pooled to 30 records (degrees of freedom). Residuals beyond the
+margin are clipped at 6 standard deviations, or at the influence of one record.
 """
 
 from dataclasses import replace
@@ -27,16 +27,16 @@ MIN_RECORDS = 30
 MARGIN = 0.01  # of the range
 SPREAD_MARGIN = 0.1
 SHIFTS = np.array([0.1, 0.2, 0.4, 0.8, 1.6])
-_MAX = 1e9  # a window of more records, or with a mean beyond it, is none
+_MAX = 1e9  # a window with more records, or a larger mean, counts as empty
 
 
 def fit(history: Scores, *, seasonal: bool = True) -> Baseline:
-    """The baseline of known-good windows, or of any reference (`seasonal=False`: one level); scores from 0 to 1."""
+    """Fit the baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
     return fits.fit_in_chunks(history, len(CHANNELS), lambda some: _fit(some, seasonal))
 
 
 def run(baseline: Baseline, state: State, windows: Scores) -> RunResult:
-    """Alarms after each of the windows; `state` goes on to their end. Raises as `run_state.run`."""
+    """Run over windows; `state` advances to their end. Raises as `run_state.run`."""
 
     def update_at(index: int, at: int) -> Update:
         judged = np.where(baseline.is_judged(at), windows.n[:, index], 0)
@@ -51,13 +51,13 @@ def _fit(history: Scores, seasonal: bool) -> Baseline:
     start, size = history.start, size_s(history.start)
     n, total, squares = _zero_invalid(history.n, history.total, history.squares)
     every, sums = to_channels(n, total, squares)
-    max_influence = np.ones(every.shape[:2])  # as far off as a record can be
+    max_influence = np.ones(every.shape[:2])  # of one record: scores lie within 0 to 1
     mean = fits.fit_season(start, n, sums[:, :1], max_influence[:, :1], seasonal)
     included = np.stack([sums[:, 0], np.where(mean.n > 0, sums[:, 1], 0.0)], axis=1)
     spread = fits.fit_season(start, _freedom(mean.n), included[:, 1:], max_influence[:, 1:], seasonal)
     learned = replace(serialization.join([mean, spread], axis=1), n=mean.n)
     variance = learned.level[:, 1].mean(axis=1)
-    # One record more than history has, as far off as can be: what n records never did happens once in n.
+    # One additional record with the largest deviation: what n records never showed may happen once in n.
     rare = 1 / np.maximum(mean.n.sum(axis=1), 1.0)[:, None]
     floor = rare * max_influence
     floor[:, 0] += variance
@@ -65,7 +65,7 @@ def _fit(history: Scores, seasonal: bool) -> Baseline:
     found = fits.fit_noise(records, included, learned, np.full(max_influence.shape, MIN_RECORDS), floor)
     margin = np.stack([np.full(len(n), MARGIN), np.maximum(SPREAD_MARGIN * variance, MARGIN**2)], axis=1)
     near = margin + fits.margin_of_error(found)
-    # The variance of a squared deviation is taken for a Gaussian's: twice its mean squared.
+    # The variance of a squared deviation is approximated by a Gaussian's: twice its squared mean.
     shifts = np.sqrt(np.stack([floor[:, 0], 2 * floor[:, 0] ** 2], axis=1))[:, :, None] * SHIFTS
     threshold = fits.log_threshold(size)
     horizon = 2 * threshold * found.variance[:, :, None] / shifts**2
@@ -95,7 +95,7 @@ def _fit(history: Scores, seasonal: bool) -> Baseline:
 
 
 def _log_lr(baseline: Baseline, n: Floats, residual: Floats, variance_ratio: Floats) -> LogLikelihoodRatios:
-    """What history's windows [S, C, T] would have said, which stray from what other days expected of them."""
+    """Return log likelihood ratios of history's windows [S, C, T], from residuals of out-of-sample levels."""
     windows = n.shape[2]
     n, residual, variance_ratio = (array.reshape(-1, windows) for array in (n, residual, variance_ratio))
     a, b = (array.reshape(-1, 1) for array in (baseline.a, baseline.b))
@@ -132,13 +132,13 @@ def _freedom(n: Floats) -> Floats:
 
 
 def to_channels(n: Floats, total: Floats, squares: Floats) -> tuple[Floats, Floats]:
-    """Records and sums [S, 2, ...]: of the mean, and of squared deviations from the mean of the window."""
+    """Return records and sums of both channels [S, 2, ...]."""
     scatter = np.maximum(squares - ratio(total**2, n), 0.0)
     return np.stack([n, _freedom(n)], axis=1), np.stack([total, scatter], axis=1)
 
 
 def _zero_invalid(n: Numbers, total: Numbers, squares: Numbers) -> tuple[Floats, Floats, Floats]:
-    """As floats; windows that hold no numbers, or impossible ones, as empty ones."""
+    """Convert to floats; windows with NaN or impossible values become empty."""
     records, sums, sums_squares = (np.array(array, np.float64) for array in (n, total, squares))
     good: Flags = (records >= 1) & (records <= _MAX) & np.isfinite(sums) & (sums_squares >= 0)
     bounded = _MAX * np.clip(records, 0.0, _MAX)
@@ -160,7 +160,7 @@ def _add_to_pool(state: State, window: int, records: Floats, sums: Floats, usual
 
 
 def _take_update(baseline: Baseline, state: State) -> Update:
-    """The update of channels with enough records, whose pool begins again."""
+    """Take the update of channels with enough pooled records, and empty their pool."""
     pool = state.pool
     present = pool.records >= MIN_RECORDS
     records = np.where(present, pool.records, 1.0)
@@ -176,7 +176,7 @@ def _take_update(baseline: Baseline, state: State) -> Update:
 
 
 def _increments(residual: Floats, variance: Floats, third: Floats, margin: Floats, shift: Floats) -> Floats:
-    """Log likelihood ratios of residuals, with a last axis for alternatives; undivided."""
+    """Return log likelihood ratios of residuals, alternatives on the last axis, before division by the inflation."""
     most = np.maximum(CLIPPED_SIGMAS * np.sqrt(variance), third / variance)
     beyond = np.clip(residual - margin, -most, most)
     return e_detector.poisson_increments(beyond[..., None], variance[..., None], third[..., None], shift)

@@ -1,10 +1,10 @@
-"""The seasonal level of channels: (weekday | weekend) x hour of the day in UTC, shrunk, and the week's own hours.
+"""The seasonal level of channels: (weekday | weekend) x hour of the day in UTC, shrunk; and weekly hours.
 
-A cell is one hour of one day. level = grand + hour + kind of day + both together, each effect e shrunk to
-e * signal / (signal + variance of e), where the variance comes from how much days differ and the signal is what the
-effects vary by beyond it (method of moments). Between hour centres the level is interpolated linearly. `weekly` hours
-of the week, see `incidents`, have the mean of their own cells instead, and no other level is learned from these; what
-begins on one and ends on another hour, as jobs do, is a step in the level.
+A cell is one hour of one day. level = grand + hour + kind of day + interaction, each effect e shrunk to
+e * signal / (signal + variance of e). The variance comes from the differences between days; the signal is the variance
+of the effects beyond it (method of moments). Between the centres of hours the level is interpolated linearly.
+`weekly` hours, see `outlier_hours`, have the mean of their own cells instead, and do not influence other levels. The
+level has steps at their ends, as jobs begin and end on the hour.
 Shapes: S series, C channels, D days, T windows. Channels of a series share its record counts.
 """
 
@@ -20,12 +20,12 @@ from ragtide.drift.stats.calendar import WEEKDAYS as WEEKDAYS
 from ragtide.drift.stats.calendar import weekday_of as weekday_of
 
 SLOTS = WEEKDAYS * HOURS  # of a week, from Monday on
-SEASONAL_DAYS = 3  # of history; with fewer the level is one number
+SEASONAL_DAYS = 3  # of history; with fewer days there is one level
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Records [S, D, 24] and sums [S, C, D, 24] of hours of days, or of shorter cells; `days` since 1970 [D]."""
+    """Records [S, D, 24] and sums [S, C, D, 24] of the hours of days, or of shorter cells; `days` since 1970 [D]."""
 
     days: Integers
     records: Floats
@@ -33,7 +33,7 @@ class Cells:
 
     @classmethod
     def of(cls, start: Integers, n: Floats, sums: Floats, a_day: int = HOURS) -> "Cells":
-        """Cells of windows n [S, T] and sums [S, C, T]; so many `a_day`."""
+        """Sum windows n [S, T] and sums [S, C, T] in cells, `a_day` of them per day."""
         cell = start // (DAY_S // a_day)
         first_day, last_day = int(cell[0]) // a_day, int(cell[-1]) // a_day
         days = np.arange(first_day, last_day + 1)
@@ -47,16 +47,16 @@ class Cells:
 
     @property
     def weekdays(self) -> Integers:
-        """Of each day [D], 0 being Monday."""
+        """Weekday of each day [D]; 0 is Monday."""
         return weekday_of(self.days)
 
     def excluding(self, hours: Flags) -> "Cells":
-        """The same, but for the records of hours [S, D, 24]."""
+        """Return cells without the records of these hours [S, D, 24]."""
         return Cells(self.days, np.where(hours, 0.0, self.records), np.where(hours[:, None], 0.0, self.sums))
 
 
 def expected(level: Floats, weekly: Flags, start: Integers, size_s: int) -> Floats:
-    """The level [S, C, T] at the middle of each window, of levels and the week's own hours, both [S, C, SLOTS]."""
+    """Return the level [S, C, T] at the middle of each window, from levels and weekly hours [S, C, SLOTS]."""
     position = (start + size_s / 2) / HOUR_S - 0.5  # of the window's middle among the centres of hours
     hour = np.floor(position).astype(np.int64)
     before = weekday_of(hour // HOURS) * HOURS + hour % HOURS
@@ -68,13 +68,13 @@ def expected(level: Floats, weekly: Flags, start: Integers, size_s: int) -> Floa
 
 
 def levels(cells: Cells, seasonal: bool, weekly: Flags) -> Floats:
-    """Levels [S, C, SLOTS] of the cells, with `weekly` [S, 7, 24]; 0 for a series without a record."""
+    """Fit levels [S, C, SLOTS] with weekly hours [S, 7, 24]; 0 for a series without records."""
     every = np.ones(len(cells.days), dtype=bool)
     return _set_weekly_hours(_fit_levels(_shared_cells(cells, weekly), seasonal, every), cells, weekly, every)
 
 
 def out_of_sample(cells: Cells, seasonal: bool, weekly: Flags, start: Integers, size_s: int) -> Floats:
-    """What each window [S, C, T] was expected to be by those who had not seen its day."""
+    """Return the expectation of each window [S, C, T] from all days but its own."""
     shared, steps = _shared_cells(cells, weekly), weekly.reshape(len(weekly), 1, SLOTS)
     day = start // DAY_S - cells.days[0]
     found = np.empty((*cells.sums.shape[:2], len(start)))
@@ -86,7 +86,7 @@ def out_of_sample(cells: Cells, seasonal: bool, weekly: Flags, start: Integers, 
 
 
 def levels_without(cells: Cells, seasonal: bool, day: int) -> Floats:
-    """Levels [S, C, SLOTS] of all days but one; of all, where that is the only one with records."""
+    """Fit levels [S, C, SLOTS] without one day; with it, if no other day has records."""
     used = np.arange(len(cells.days)) != day
     alone = (cells.records[:, used].sum(axis=(1, 2)) == 0)[:, None, None]
     found = _fit_levels(cells, seasonal, used)
@@ -94,12 +94,12 @@ def levels_without(cells: Cells, seasonal: bool, day: int) -> Floats:
 
 
 def _shared_cells(cells: Cells, weekly: Flags) -> Cells:
-    """Cells of which the level of all weekdays or all days of weekends is learned."""
+    """Return the cells that levels of weekdays and weekends are learned from."""
     return cells.excluding(weekly[:, cells.weekdays]) if weekly.any() else cells
 
 
 def _set_weekly_hours(level: Floats, cells: Cells, weekly: Flags, used: Flags) -> Floats:
-    """Levels with the weekly hours at the mean of their own cells, in place; as they were where no day has any."""
+    """Set weekly hours to the mean of their own cells, in place; unchanged if no day has records."""
     for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
         days, at = used & (cells.weekdays == weekday), slice(weekday * HOURS, (weekday + 1) * HOURS)
         records = cells.records[:, days].sum(axis=1)
@@ -133,13 +133,13 @@ def _fit_levels(cells: Cells, seasonal: bool, used: Flags) -> Floats:
 
 
 def _weights(records: Floats) -> Floats:
-    """Records, but no hour weighs more than the median one: a burst is one day's opinion."""
+    """Return records, at most those of the median hour: a burst is evidence of one day only."""
     flat = records.reshape(len(records), -1)
     return np.minimum(records, masked_median(flat, flat > 0)[:, None, None])
 
 
 def _day_effects(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
-    """The shrunk effect of weekdays and of weekends [S, C, 2], by how much the days of one kind differ."""
+    """Return the shrunk effects of weekdays and weekends [S, C, 2]."""
     of_day = weight.sum(axis=3)
     value = _mean(rest, weight, 3)
     mean = np.zeros((*rest.shape[:2], 2))
@@ -154,7 +154,7 @@ def _day_effects(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
 
 
 def _cell_variance(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
-    """The variance [S, C] of a cell about the mean of its hour and kind of day."""
+    """Return the variance [S, C] of a cell about the mean of its hour and kind of day."""
     scatter, freedom = np.zeros(rest.shape[:2]), np.zeros(weight.shape[:2])
     for own in (~weekend, weekend):
         mean = _mean(rest[:, :, own], weight[:, :, own], 2)
@@ -164,7 +164,7 @@ def _cell_variance(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
 
 
 def _shrink(effect: Floats, variance: Floats, thinness: Floats) -> Floats:
-    """Effects [S, C, G] of cells with a variance [S, C], less what chance gave them; 0 where nothing was seen."""
+    """Shrink effects [S, C, G] of cells with variance [S, C]; 0 for groups without records."""
     known = np.isfinite(thinness)
     noise = variance[:, :, None] * np.where(known, thinness, 0.0)
     groups = np.maximum(known.sum(axis=2), 1)
@@ -178,7 +178,7 @@ def _mean(value: Floats, weight: Floats, axes: int | tuple[int, ...]) -> Floats:
 
 
 def _thinness(weight: Floats, axis: int) -> Floats:
-    """Variance of a weighted mean over that of one cell; infinite without a cell."""
+    """Return the variance of a weighted mean relative to one cell; infinite without cells."""
     total = weight.sum(axis=axis)
     found: Floats = np.where(total > 0, (weight**2).sum(axis=axis) / np.where(total > 0, total, 1.0) ** 2, np.inf)
     return found

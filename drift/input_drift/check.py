@@ -1,7 +1,7 @@
 """The job `questions`: process each application's questions tick by tick and day by day, and report input drift.
 
-Run in many pieces, it ends as in one. References are learned when a day begins, of what was known then: at first every
-day, then once a week, and never while questions drift, so that no drift becomes usual unless an operator accepts it."""
+The result does not depend on how often the job runs. References are learned at the start of a day from earlier
+questions: first daily, then weekly. During drift none is learned: it becomes usual only if an operator accepts it."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -40,17 +40,17 @@ from ragtide.sinks.clickhouse.database import Database
 
 logger = logging.getLogger(__name__)
 KIND: Kind = "input_drift"
-_LANE = "model"  # which stores the vectors
+_LANE = "model"  # stores the vectors
 _RENEWAL_S = 7 * DAY_S
-STALE_AFTER_S = 7 * DAY_S  # after which nobody makes up for what was not looked at
+STALE_AFTER_S = 7 * DAY_S  # a state this old is discarded, and its problem clears
 _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceProcessor:
-    """Runs for one application; `pin` and `basis` are what people said its reference rests on.
+    """Processes one application; `pin` and `basis` are the source of its reference.
 
-    `margin`: so many times as great as what is nobody's business must a change be.
+    `margin`: smallest change to report, as a multiple of the default tolerance.
     """
 
     learner: ReferenceLearner
@@ -60,7 +60,7 @@ class SourceProcessor:
     margin: float = 1.0
 
     def advance(self, memory: Memory | None, end: int) -> Memory | None:
-        """As it is once all ticks before `end` were looked at; None where there is nothing to compare with yet."""
+        """Process all ticks before `end` and return the state; None if there is no reference yet."""
         if memory is None or end - memory.until >= STALE_AFTER_S:
             memory = self._learn(calendar.floor(end, DAY_S))
         elif memory.reference.basis != self.basis:
@@ -74,11 +74,11 @@ class SourceProcessor:
         return memory
 
     def compare_day(self, memory: Memory, day: int) -> DayComparison:
-        """The day that began then against days of its kind."""
+        """Compare a day with days of its kind."""
         return self._compare(memory.reference, self._day_sample(day), day)
 
     def compare_recent(self, memory: Memory, since: int) -> DayComparison:
-        """What was asked from then on, a day at most, against days of the same kind."""
+        """Compare questions from `since` on, of a day at most, with days of the same kind."""
         first = max(calendar.floor(since, TICK_S), memory.until - DAY_S)
         new = self.learner.questions.sample(self.source, first, memory.until, TICK_S, TICK_QUESTIONS)
         chosen = np.random.default_rng(first).permutation(len(new.at))[:DAY_QUESTIONS]
@@ -96,7 +96,7 @@ class SourceProcessor:
         return None if reference is None else Memory.start(reference, at, excluded_days)
 
     def _renew(self, memory: Memory) -> Memory:
-        """With a new reference where it is time for one."""
+        """Learn a new reference if it is due."""
         reference = memory.reference
         age = memory.until - reference.learned
         young = reference.learned - reference.since < _RENEWAL_S
@@ -115,7 +115,7 @@ class SourceProcessor:
         memory.exclude(start[seen.alarm[0]])
 
     def _test_day(self, memory: Memory, day: int) -> None:
-        """Few questions change nothing; where the reference's vectors have expired, shares alone speak."""
+        """Test a day, unless it has few questions. If the reference's vectors expired, only group shares are tested."""
         reference, sample = memory.reference, self._day_sample(day)
         if len(sample.at) < MIN_QUESTIONS:
             return
@@ -127,15 +127,15 @@ class SourceProcessor:
             memory.reset()
 
     def _effective_baseline(self, memory: Memory) -> Baseline:
-        """The reference's baseline with the margin that settings ask for; it is learned, and stored, with its own."""
+        """Return the reference's baseline with the tolerance of the settings; it is stored with the default one."""
         found = memory.reference.baseline
         return replace(found, margin=found.margin * self.margin, near=found.near * self.margin)
 
 
 def _is_clear(memory: Memory, baseline: Baseline, sample: QuestionSample, day: int) -> bool:
-    """Whether the group in alarm had its usual share, or nearly, on a whole day after the alarm's onset.
+    """Tell whether the group in alarm was back near its usual share on a whole day after the onset.
 
-    The detector itself wants two dozen means that say something: of a group of 1 in 100, of thousands of questions.
+    The detector itself needs two dozen settled means: thousands of questions for a group of 1 in 100.
     """
     status, groups = memory.status, memory.reference.groups
     channel, shift = int(status.channel[0]), float(status.shift[0])
@@ -148,7 +148,7 @@ def _is_clear(memory: Memory, baseline: Baseline, sample: QuestionSample, day: i
 
 @dataclass(frozen=True, slots=True)
 class InputDriftResult:
-    """How many applications were looked at, why some of them are not watched yet, and what follows for problems."""
+    """Number of applications, reasons why some are not monitored yet, and new events."""
 
     applications: int
     warming_up: Mapping[str, str]
@@ -157,7 +157,7 @@ class InputDriftResult:
 
 @dataclass(frozen=True, slots=True)
 class InputDriftCheck:
-    """Watches for one leader's term."""
+    """The job for one leader's term."""
 
     database: Database
     settings: DriftSettings
@@ -166,10 +166,10 @@ class InputDriftCheck:
     term: Term
 
     def run(self, now: datetime, stopped: Callable[[], bool] = lambda: False) -> InputDriftResult:
-        """Questions were looked at up to the watermark, and what follows is stored, when this returns.
+        """Process questions up to the watermark; store states and events.
 
-        Raises `StopRequested` after an application where `stopped` says so; nothing is told then, and the next run goes
-        on.
+        Raises `StopRequested` after an application if `stopped` returns true: states are stored, problems are reported
+        by the next run.
         """
         closed = watermark.closed_until(self.database, self.windows, now).get(_LANE)
         if closed is None:
@@ -180,7 +180,7 @@ class InputDriftCheck:
         active = active_sources(self.database, calendar.utc(end - DAY_S), calendar.utc(end))
         active = [source for source in active if self.is_monitored(source)]
         known = {source: memory for source, memory in known.items() if self.is_monitored(source)}
-        # Of who asks nothing the problem stands until nothing is remembered.
+        # The problem of an application without questions stays open until its state is stale.
         standing = {key_of(source) for source, memory in known.items() if end - memory.until < STALE_AFTER_S}
         standing -= {key_of(source) for source in active}
         reports: list[Detection | Clear] = []
@@ -194,7 +194,7 @@ class InputDriftCheck:
                 standing.add(key)
                 reports += self._news(processor, memory, before.get(key), now)
             if stopped():
-                raise StopRequested(f"questions of {done} of {len(active)} applications were looked at")
+                raise StopRequested(f"questions of {done} of {len(active)} applications were processed")
         reports += [Clear(key, KIND, calendar.utc(end)) for key in before if key not in standing]
         events = report(self.database, reports, self.rules, self.term, now)
         for event in events:
@@ -204,11 +204,11 @@ class InputDriftCheck:
         return InputDriftResult(len(active), warming, events)
 
     def is_monitored(self, source: QuestionSource) -> bool:
-        """Whether questions of this application are looked at."""
+        """Tell whether the settings monitor questions of this application."""
         return self.settings.monitors(source.app, METRIC)
 
     def _advance(self, processor: SourceProcessor, before: Memory | None, end: int) -> Memory | None:
-        """After all ticks before `end`; stored where it is another than before."""
+        """Process all ticks before `end`, and store the state if it changed."""
         position = None if before is None else (before.until, before.reference.basis)
         memory = processor.advance(before, end)
         if memory is not None and (memory.until, memory.reference.basis) != position:
@@ -216,7 +216,7 @@ class InputDriftCheck:
         return memory
 
     def processor(self, source: QuestionSource, overrides: ReferenceOverrides) -> SourceProcessor:
-        """What looks at them, where people said that."""
+        """Make the processor of an application."""
         series = series_of(source)
         return SourceProcessor(
             ReferenceLearner(ClickHouseQuestionStore(self.database), self.settings.history_days),
@@ -229,7 +229,7 @@ class InputDriftCheck:
     def _news(
         self, processor: SourceProcessor, memory: Memory, before: Problem | None, now: datetime
     ) -> list[Detection]:
-        """What is said of drift, unless it was said just now: samples are read for it."""
+        """Return the detection, unless there was one just now: it reads samples."""
         since = calendar.utc(onset(memory))
         if before is not None:
             if now - before.last_seen_at < timedelta(seconds=self.rules.update_every_s):
@@ -239,7 +239,7 @@ class InputDriftCheck:
 
 
 def detection_of(processor: SourceProcessor, memory: Memory, since: datetime, rules: RuleSettings) -> Detection:
-    """What is said of questions with which something is amiss, since then."""
+    """Describe the drift of questions since then."""
     began = onset(memory)
     found = processor.compare_recent(memory, began) if memory.groups_in_alarm else processor.compare_day(memory, began)
     details = input_drift_details(processor.source, memory, found, since, rules, processor.margin)

@@ -1,4 +1,4 @@
-"""Details of input drift: how far questions are apart, which groups changed, and which questions show it."""
+"""Details and messages of input drift: classifier test, changed groups, examples."""
 
 import math
 from collections import Counter
@@ -22,14 +22,14 @@ from ragtide.drift.topics.model import OTHER
 METRIC = "inputs.question_meaning"
 RULE = "questions"
 _SIGMAS = 3.0  # standard errors
-_MIN_SHIFT = 0.02  # of the questions
+_MIN_SHIFT = 0.02  # of a group's share
 _MAX_GROUPS = 3
 _MAX_EXAMPLES = 10
 _LN_10 = float(np.log(10))
 
 
 class GroupShift(NamedTuple):
-    """A group whose share went from `before` to `now`."""
+    """A group whose share changed from `before` to `now`."""
 
     name: str
     before: float
@@ -37,7 +37,7 @@ class GroupShift(NamedTuple):
 
 
 def group_shifts(memory: Memory, found: DayComparison) -> list[GroupShift]:
-    """The group that is in alarm, then others by how far they moved for sure; three at most."""
+    """Return the group in alarm, then others with significant changes, largest first; three at most."""
     groups = memory.reference.groups
     new, old = groups.assign(found.new.vectors), groups.assign(found.old.vectors)
     in_alarm = _group_in_alarm(memory)
@@ -55,7 +55,7 @@ def group_shifts(memory: Memory, found: DayComparison) -> list[GroupShift]:
 
 
 def _group_in_alarm(memory: Memory) -> tuple[int, float, float] | None:
-    """Its number, its share before and since the alarm's onset."""
+    """Return the group in alarm and its shares before and since the onset."""
     if not memory.groups_in_alarm:
         return None
     status = memory.status
@@ -63,7 +63,7 @@ def _group_in_alarm(memory: Memory) -> tuple[int, float, float] | None:
 
 
 def group_label(group: int, of: Integers, topics: tuple[str, ...], groups: QuestionGroups) -> str:
-    """By the topic that most of its new questions have, where topics are known; else by number."""
+    """Name a group by the topic of most of its new questions, if known, else by number."""
     if group > groups.outlier:
         return "groups that were rare"
     if group == groups.outlier:
@@ -75,17 +75,17 @@ def group_label(group: int, of: Integers, topics: tuple[str, ...], groups: Quest
 
 
 def key_of(source: QuestionSource) -> ProblemKey:
-    """Where the problem is: questions come before any model answers them."""
+    """Return the key of the problem; it has no model, since questions come before answers."""
     return ProblemKey(source.app, source.environment, "", "inputs", METRIC)
 
 
 def series_of(source: QuestionSource) -> Series:
-    """The series that pins and accepted changes name."""
+    """Return the series that pins and accepted changes refer to."""
     return Series(source.app, source.environment, METRIC, model="", segment="", segment_value="")
 
 
 def onset(memory: Memory) -> int:
-    """Since when it is so, as far as can be seen: the alarm's onset, or the start of the last whole day."""
+    """Return the onset of drift: of the alarm, or the start of the last whole day."""
     day = calendar.floor(memory.until, calendar.DAY_S) - calendar.DAY_S
     if not memory.groups_in_alarm:
         return day
@@ -96,7 +96,7 @@ def onset(memory: Memory) -> int:
 def input_drift_details(
     source: QuestionSource, memory: Memory, found: DayComparison, since: datetime, rules: RuleSettings, margin: float
 ) -> Details:
-    """Of trouble since then, `margin` times what is nobody's business or more. It quotes no question."""
+    """Build the details of drift since then; they quote no question. `margin`: multiple of the default tolerance."""
     groups, key, number = group_shifts(memory, found), key_of(source), len(found.new.at)
     return build_details(
         "input_drift",
@@ -158,6 +158,6 @@ def _attributes(
 
 
 def _changed_share(found: DayComparison, groups: list[GroupShift]) -> float:
-    """At least so large a share of the questions is not as it was: an area needs 2 area - 1, a group its own move."""
+    """Return a lower bound of the share of changed questions: 2 AUC - 1, or the largest change of a group."""
     by_area = 0.0 if found.test is None else max(2 * found.test.auc - 1, 0.0)
     return max([by_area, *(abs(one.now - one.before) for one in groups)])

@@ -1,6 +1,6 @@
-"""The reference of an application's questions: how it is learned and stored, with the state of its detector.
+"""Learn and store the reference of an application's questions, with the state of its detector.
 
-A reference has groups of questions, their usual shares, and how much days differ."""
+A reference has groups of questions, their usual shares, and the usual differences between days."""
 
 import base64
 import logging
@@ -33,10 +33,10 @@ _VERSION = 1 << 16 | BASELINE << 8 | STATE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """How questions of a run were asked on `days` [D], within [since, until): groups and their usual shares.
+    """Questions of a run on `days` [D] within [since, until): groups and their usual shares. Field names are stored.
 
-    Times in seconds since 1970. `usual` [D]: the area of each day against the others, NaN where it is not known.
-    `learned`: at which time; `basis`: on what, see `ragtide.drift.anomalies.references`.
+    Times in seconds since 1970. `usual` [D]: AUC of each day against the others, or NaN. `learned`: time of the fit;
+    `basis`: source of the data, see `ragtide.drift.anomalies.references`.
     """
 
     groups: QuestionGroups
@@ -51,20 +51,19 @@ class Reference:
 
     @property
     def has_rhythm(self) -> bool:
-        """Whether hours of a day, and weekends, are told apart: a replay has times of its own."""
+        """Whether hours and weekends are distinguished; the times of a replay mean nothing."""
         return self.run_id == LIVE
 
     def days_like(self, day: int) -> Flags:
-        """Which of its days [D] are of the kind of the one that begins then."""
+        """Tell which of its days [D] are of the same kind as `day`."""
         return same_day_kind(self.days, day) if self.has_rhythm else np.ones(len(self.days), bool)
 
 
 @dataclass(slots=True, eq=False)
 class Memory:
-    """Of one application: its reference, and the state of the detector of shares after all ticks before `until`.
+    """State of one application: its reference, and the detector of group shares up to `until`. Field names are stored.
 
-    `unlike`: whether the last whole day was, as far as that could be told; `excluded_days` [D]: days that are no
-    example.
+    `unlike`: whether the last whole day differed; `troubled` [D]: days excluded from references.
     """
 
     reference: Reference
@@ -75,32 +74,32 @@ class Memory:
 
     @classmethod
     def start(cls, reference: Reference, until: int, excluded_days: Integers) -> "Memory":
-        """Nothing was looked at since the reference."""
+        """Return the state right after a reference was learned."""
         return cls(reference, run_state.start(reference.baseline), until, False, excluded_days)
 
     def exclude(self, times: Integers) -> None:
-        """The days of these times are no example."""
+        """Exclude the days of these times from references."""
         self.troubled = np.unique(np.concatenate([self.troubled, times // DAY_S * DAY_S]))
 
     def reset(self) -> None:
-        """The shares of groups are in alarm no more, and nothing is known against them."""
+        """Clear the alarm of group shares and its evidence."""
         until = self.state.until
         self.state = run_state.start(self.reference.baseline)
         self.state.until[:] = until
 
     @property
     def is_drifted(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether any test reports drift."""
         return self.groups_in_alarm or self.unlike
 
     @property
     def groups_in_alarm(self) -> bool:
-        """Whether the shares of groups are in alarm."""
+        """Whether the detector of group shares is in alarm."""
         return bool(self.state.alarms.on[0])
 
     @property
     def status(self) -> Status:
-        """What the detector of shares says now, of its one series."""
+        """Status of the detector of group shares, which has one series."""
         return run_state.status(self.reference.baseline, self.state)
 
 
@@ -119,7 +118,7 @@ class _Row(NamedTuple):
 
 
 def load_states(database: Database) -> dict[QuestionSource, Memory]:
-    """All there are; what another release wrote is left out, and begins anew."""
+    """Load the state of every application; those written by another release restart."""
     rows = database.rows("SELECT app, environment, encoder, memory FROM question_references FINAL ORDER BY ALL")
     found = {}
     for row in rows:
@@ -132,7 +131,7 @@ def load_states(database: Database) -> dict[QuestionSource, Memory]:
 
 
 def save_state(database: Database, source: QuestionSource, memory: Memory, version: int) -> None:
-    """As it is now, stored when this returns."""
+    """Store a state."""
     reference = memory.reference
     row = _Row(
         source.app,
@@ -149,17 +148,17 @@ def save_state(database: Database, source: QuestionSource, memory: Memory, versi
 
 
 TICK_S = HOUR_S // 4
-TICK_QUESTIONS = 60  # of a tick that are looked at
-DAY_QUESTIONS = 1_000  # of a day that are compared with those of others
-_CLUSTER_SAMPLE = 5_000  # of a reference that groups are found among
-_CHUNK_DAYS = 4  # whose ticks are in memory: 35 MB of vectors of 384 numbers
-_MAX_DAYS = 28  # of what is pinned the end counts
+TICK_QUESTIONS = 60  # sampled per tick
+DAY_QUESTIONS = 1_000  # sampled per day, for comparisons of days
+_CLUSTER_SAMPLE = 5_000  # questions of a reference that are clustered
+_CHUNK_DAYS = 4  # in memory at a time: 35 MB of vectors of 384 numbers
+_MAX_DAYS = 28  # of a pinned interval, from its end
 _SEED = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLearner:
-    """Learns from live history of so many days, or from what a person pinned."""
+    """Learns references from live history of `history_days`, or from a pin."""
 
     questions: QuestionStore
     history_days: int
@@ -167,9 +166,9 @@ class ReferenceLearner:
     def learn(
         self, origin: QuestionSource, at: int, pin: BaselinePin | None, basis: int, excluded_days: Integers
     ) -> Reference | None:
-        """What holds from `at` on; None where nothing was asked that it could be learned from.
+        """Learn the reference that is effective from `at` on; None if there are no questions.
 
-        `excluded_days`: days that are no example; nothing before a `basis` above 0 is.
+        Days in `excluded_days` and times before a positive `basis` are not used.
         """
         if pin is None:
             since, until, run_id = max(at - self.history_days * DAY_S, basis), at, LIVE
@@ -189,12 +188,12 @@ class ReferenceLearner:
         return Reference(groups, baseline, days, usual, since, until, at, basis, run_id)
 
     def sample_like(self, origin: QuestionSource, reference: Reference, day: int) -> QuestionSample:
-        """Questions of the reference's days of the same kind as the one that begins then."""
+        """Sample questions of the reference's days of the same kind as `day`."""
         source, days = origin._replace(run_id=reference.run_id), reference.days[reference.days_like(day)]
         return concatenate(self._daily_samples(source, days, reference.since, reference.until))
 
     def _daily_samples(self, origin: QuestionSource, days: Integers, since: int, until: int) -> list[QuestionSample]:
-        """Questions of each of some days, ascending, that were asked in [since, until)."""
+        """Sample questions of each day, ascending, within [since, until)."""
         if not len(days):
             return []
         first, end = int(days[0]), int(days[-1]) + DAY_S
@@ -209,7 +208,7 @@ class ReferenceLearner:
     def _history_counts(
         self, origin: QuestionSource, groups: QuestionGroups, days: Integers, since: int, until: int
     ) -> Categories:
-        """Ticks from the first to the last day; those of days that are left out are empty."""
+        """Count groups by tick from the first to the last day; excluded days are empty."""
         begin, stop = int(days[0]), int(days[-1]) + DAY_S
         start = np.arange(begin, stop, TICK_S)
         counts = np.zeros((1, len(start), groups.outlier + 1))
@@ -222,9 +221,9 @@ class ReferenceLearner:
 
 
 def count_groups(some: QuestionSample, groups: QuestionGroups, start: Integers) -> Categories:
-    """How many different ones of these questions are in each group, and in none, in each tick.
+    """Count distinct questions by tick and group, with outliers.
 
-    One that is asked again in the same tick counts once: an eager client says nothing of what users ask.
+    Repetitions within a tick count once: one eager client is no change of what users ask.
     """
     counts = np.zeros((1, len(start), groups.outlier + 1))
     if len(some.at):

@@ -1,4 +1,4 @@
-"""Questions by lot, as vectors: a bounded number of each stretch of time, however many there are."""
+"""Random samples of questions as vectors: at most a fixed number per interval."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
-_MAX_QUESTIONS = 10_000  # questions that one statement reads at most, about
-_MAX_MINUTES = 5_000  # that one statement names at most, about
+_MAX_QUESTIONS = 10_000  # that one statement reads, about
+_MAX_MINUTES = 5_000  # that one statement names, about
 _SEED = 1
 _WITHIN = (
     "run_id = {run_id:String} AND app = {app:String} AND environment = {environment:String} "
@@ -26,7 +26,7 @@ _WITHIN = (
 
 
 class QuestionSource(NamedTuple):
-    """Where questions come from: an application, and the encoder of their vectors; two encoders never compare."""
+    """An application and the encoder of its questions' vectors; vectors of two encoders are not comparable."""
 
     app: str
     environment: str
@@ -36,7 +36,7 @@ class QuestionSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionSample:
-    """Questions in the order of their times `at` [n] (seconds since 1970); `topics` are empty where none was known."""
+    """Questions by time `at` [n] (seconds since 1970); unknown `topics` are empty."""
 
     at: Integers
     trace_ids: tuple[str, ...]
@@ -44,7 +44,7 @@ class QuestionSample:
     vectors: Vectors
 
     def select(self, those: Flags | Integers) -> "QuestionSample":
-        """Some of them, by flags or by places."""
+        """Select questions by flags or by index."""
         places = np.arange(len(self.at))[those].tolist()
         ids, topics = ([some[place] for place in places] for some in (self.trace_ids, self.topics))
         return QuestionSample(self.at[places], tuple(ids), tuple(topics), self.vectors[places])
@@ -54,7 +54,7 @@ EMPTY = QuestionSample(np.zeros(0, np.int64), (), (), np.zeros((0, 0), np.float3
 
 
 def active_sources(database: Database, since: datetime, until: datetime) -> list[QuestionSource]:
-    """Every application that asked in [since, until), with the encoder that it was last seen with."""
+    """Return every application with questions in [since, until), with its newest encoder."""
     rows = database.rows(
         "SELECT app, environment, argMax(model, time) AS encoder FROM embeddings "
         "WHERE run_id = 'live' AND is_deleted = 0 AND time >= {since:DateTime64(3, 'UTC')} "
@@ -65,19 +65,19 @@ def active_sources(database: Database, since: datetime, until: datetime) -> list
 
 
 class QuestionStore(Protocol):
-    """Where lots are drawn from."""
+    """What samples are drawn from."""
 
     def sample(self, source: QuestionSource, since: int, until: int, every_s: int, most: int) -> QuestionSample:
-        """At most `most` questions of each whole stretch of `every_s` in [since, until), both multiples of it.
+        """Sample at most `most` questions of each interval of `every_s` in [since, until), both multiples of it.
 
-        The same for the same questions, whatever the range that a stretch is drawn with.
+        The sample of an interval depends on its questions only, not on the range.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClickHouseQuestionStore:
-    """Table `embeddings`. Where many more were asked, whole minutes are drawn first: no others are read."""
+    """Samples from table `embeddings`. If there are many more questions, only a sample of whole minutes is read."""
 
     database: Database
 
@@ -107,7 +107,7 @@ class ClickHouseQuestionStore:
 
 
 def concatenate(samples: Iterable[QuestionSample]) -> QuestionSample:
-    """All of them, one after the other."""
+    """Concatenate samples."""
     some = [one for one in samples if len(one.at)] or [EMPTY]
     return QuestionSample(
         np.concatenate([one.at for one in some]),
@@ -118,14 +118,14 @@ def concatenate(samples: Iterable[QuestionSample]) -> QuestionSample:
 
 
 def _portions(counts: Mapping[int, int], every_s: int, most: int) -> Iterator[Sequence[int]]:
-    """Sampled minutes of as many whole stretches as one statement reads."""
+    """Sample minutes of each interval; yield those of as many intervals as one statement reads."""
     portion: list[int] = []
-    stretches = 0
-    for stretch, minutes in groupby(counts, key=lambda minute: minute // every_s):
-        portion += sample_minutes({minute: counts[minute] for minute in minutes}, most, f"{_SEED} {stretch}")
-        stretches += 1
-        if stretches * most >= _MAX_QUESTIONS or len(portion) >= _MAX_MINUTES:
+    intervals = 0
+    for interval, minutes in groupby(counts, key=lambda minute: minute // every_s):
+        portion += sample_minutes({minute: counts[minute] for minute in minutes}, most, f"{_SEED} {interval}")
+        intervals += 1
+        if intervals * most >= _MAX_QUESTIONS or len(portion) >= _MAX_MINUTES:
             yield portion
-            portion, stretches = [], 0
+            portion, intervals = [], 0
     if portion:
         yield portion

@@ -20,7 +20,7 @@ from ragtide.sinks.clickhouse.database import Database
 def reference_views(
     database: Database, questions: QuestionStore, app: str, environment: str | None
 ) -> list[BaselineView]:
-    """Of each environment of an application; raises `ConfigError` where there is none."""
+    """Return the view of each environment of an application. Raises `ConfigError` if there is none."""
     known = memories.load_states(database)
     found = [source for source in known if source.app == app and environment in (None, source.environment)]
     if not found:
@@ -53,9 +53,9 @@ def _view(questions: QuestionStore, source: QuestionSource, memory: Memory) -> B
 
 
 def pin_coverage(database: Database, questions: QuestionStore, pin: BaselinePin) -> PinCoverage:
-    """Of how many environments of the application it is the reference; others are judged by their last days.
+    """Return of how many environments of the application the pin can be the reference; others keep their history.
 
-    Raises `ConfigError` where nothing was asked in that time, or too little for every one that is watched.
+    Raises `ConfigError` if the interval has no questions, or too few for every monitored environment.
     """
     rows = database.rows(
         "SELECT count() AS n FROM embeddings WHERE run_id = {run:String} AND app = {app:String} AND is_deleted = 0 "

@@ -1,14 +1,14 @@
-"""Random samples of traces: the same in every table by their ids, or of whole minutes, so that no others are read."""
+"""Random samples: of traces by their ids, the same in every table, or of whole minutes, to read no others."""
 
 import random
 from collections.abc import Mapping
 
 _HASH_BUCKETS = 1 << 20
-_OVERSAMPLING = 5  # times as many records as wanted are in the minutes, so that a sample is not that of a few minutes
+_OVERSAMPLING = 5  # times the wanted records lie in the minutes, so that a sample does not come from a few minutes
 
 
 def in_sample(share: float) -> str:
-    """SQL condition on rows of any table that has traces: keeps this share, the same traces in all tables."""
+    """Return the SQL condition that keeps this share of traces, the same ones in every table."""
     return "1" if share >= 1 else f"cityHash64(trace_id) % {_HASH_BUCKETS} < {int(share * _HASH_BUCKETS)}"
 
 

@@ -1,4 +1,4 @@
-"""Questions of an application drawn by lot, with their vectors, and what may be read of their words."""
+"""Random samples of an application's questions: vectors and, where stored, texts."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 
 _LIVE = "run_id = 'live' AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')}"
-# A tenth of the memory that lists of numbers take.
+# Base64 takes a tenth of the memory of lists of numbers.
 # All four bytes of each float32: arrayStringConcat drops zero bytes at the end of a FixedString, and so 0.0.
 _BYTES = "char(bits, bitShiftRight(bits, 8), bitShiftRight(bits, 16), bitShiftRight(bits, 24))"
 _BITS = "arrayMap(number -> reinterpretAsUInt32(number), vector)"
@@ -24,9 +24,9 @@ START_OF_MINUTE = "toUnixTimestamp(toStartOfMinute(time))"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicQuestions:
-    """Row i of `vectors` (float32 [n, dimension]) is question i; no two vectors are the same.
+    """Row i of `vectors` (float32 [n, dimension]) is question i; vectors are distinct.
 
-    `texts` are empty where none is stored. `question_counts` counts all that were drawn, repeated ones too.
+    `texts` are empty if not stored. `total` counts the sampled questions, repeated ones too.
     """
 
     vectors: Vectors
@@ -35,7 +35,7 @@ class TopicQuestions:
 
 
 class QuestionCount(NamedTuple):
-    """How many live questions of an application have a vector of the encoder that it was last seen with."""
+    """Number of live questions of an application with a vector of its current encoder."""
 
     app: str
     encoder: str
@@ -43,7 +43,7 @@ class QuestionCount(NamedTuple):
 
 
 def question_counts(database: Database, since: datetime, until: datetime) -> list[QuestionCount]:
-    """Every application that asked in [since, until), by name."""
+    """Count the questions of every application in [since, until), by name."""
     rows = database.rows(
         f"""
         SELECT app, argMax(model, newest) AS encoder, toUInt64(argMax(n, newest)) AS questions
@@ -61,9 +61,9 @@ def question_counts(database: Database, since: datetime, until: datetime) -> lis
 def sample_questions(
     database: Database, app: str, encoder: str, since: datetime, until: datetime, most: int, seed: int
 ) -> TopicQuestions:
-    """At most `most` live questions asked in [since, until), the same for the same rows and seed.
+    """Sample at most `most` live questions of [since, until), the same for the same rows and seed.
 
-    Where there are many more, whole minutes are drawn first: the database reads no others.
+    If there are many more, whole minutes are sampled first, so the database reads no others.
     """
     of_app, of_encoder = f"{_LIVE} AND app = {{app:String}}", "model = {encoder:String}"
     within = {"since": since, "until": until, "app": app, "encoder": encoder}
@@ -78,7 +78,7 @@ def sample_questions(
             SELECT environment, trace_id, {ENCODED} AS vector FROM embeddings FINAL
             WHERE {drawn_from} AND {of_encoder}
             ORDER BY cityHash64(trace_id, {{seed:UInt64}}), environment, trace_id LIMIT {{most:UInt64}}
-        ) AS lot
+        ) AS sampled
         LEFT JOIN (
             SELECT environment, trace_id, substringUTF8(ifNull(question, ''), 1, {MAX_CHARACTERS}) AS text
             FROM trace_texts FINAL WHERE {drawn_from}
@@ -92,13 +92,13 @@ def sample_questions(
 
 
 def decode_vectors(encoded: Sequence[str]) -> Vectors:
-    """The vectors that a SELECT of `ENCODED` gave, float32 [n, dimension]."""
+    """Decode the vectors that a SELECT of `ENCODED` returned: float32 [n, dimension]."""
     data = b"".join(map(base64.b64decode, encoded))
     return np.frombuffer(data, "<f4").reshape(len(encoded), -1)
 
 
 def minute_counts(database: Database, where: str, parameters: Mapping[str, object]) -> dict[int, int]:
-    """How many vectors of questions each minute has, in its order (seconds since 1970)."""
+    """Count the vectors of each minute (seconds since 1970), ascending."""
     rows = database.rows(
         f"SELECT {START_OF_MINUTE} AS minute, count() AS n FROM embeddings WHERE {where} AND is_deleted = 0 "
         "GROUP BY minute ORDER BY minute",
