@@ -102,7 +102,7 @@ def input_drift_details(
         "input_drift",
         key,
         None,
-        _describe(key, memory, found, groups, since),
+        _message(key, memory, found, groups, since),
         _attributes(source, memory, found, groups) | {"margin": margin * MARGIN},
         rules,
         bad=round(_changed_share(found, groups) * number),
@@ -112,28 +112,28 @@ def input_drift_details(
     )
 
 
-def _describe(key: ProblemKey, memory: Memory, found: DayComparison, groups: list[GroupShift], since: datetime) -> str:
-    reference = memory.reference
-    parts = []
-    if found.test is not None:
-        one = found.test
-        parts.append(
-            f"a classifier tells a new question from an old one in {percent(one.auc)} of pairs "
-            f"({percent(one.low)} to {percent(one.high)}; by chance 50 %)"
+def _message(key: ProblemKey, memory: Memory, found: DayComparison, groups: list[GroupShift], since: datetime) -> str:
+    first, last = (f"{calendar.utc(at):%Y-%m-%d}" for at in (memory.reference.since, memory.reference.until - 1))
+    sentences = [
+        f"{scope_label(key.app, key.environment)}: users' questions since {timestamp(since)} differ from those of "
+        f"{first} to {last}."
+    ]
+    if (test := found.test) is not None:
+        sentences.append(
+            f"A classifier separates new from old questions in {percent(test.auc)} of pairs "
+            f"({percent(test.low)} to {percent(test.high)}; by chance 50 %)."
         )
-    parts += [f"{one.name} went from {percent(one.before)} to {percent(one.now)}" for one in groups]
-    return (
-        f"{scope_label(key.app, key.environment)}: what users ask since {timestamp(since)} differs from what they "
-        f"asked from {calendar.utc(reference.since):%Y-%m-%d} to {calendar.utc(reference.until - 1):%Y-%m-%d}: "
-        f"{'; '.join(parts)}; on {len(found.new.at):,} questions."
-    )
+    for one in groups:
+        change = f"{'rose' if one.now > one.before else 'fell'} from {percent(one.before)} to {percent(one.now)}"
+        sentences.append(f"{one.name[:1].upper()}{one.name[1:]} {change}.")
+    return " ".join([*sentences, f"Sample size: {len(found.new.at):,} questions."])
 
 
 def _attributes(
     source: QuestionSource, memory: Memory, found: DayComparison, groups: list[GroupShift]
 ) -> dict[str, Any]:
     reference = memory.reference
-    found_attributes: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "encoder": source.encoder,
         "groups": [one._asdict() for one in groups],
         "moved_share": _changed_share(found, groups),
@@ -143,18 +143,12 @@ def _attributes(
         "sample_size": len(found.new.at),
         "log10_e_value": float(memory.status.evidence[0]) / _LN_10,
     }
-    if found.test is not None:
-        one = found.test
-        found_attributes |= {
-            "value": one.auc,
-            "baseline": 0.5,
-            "effect_size": 2 * one.auc - 1,
-            "low": one.low,
-            "high": one.high,
-        }
+    if (test := found.test) is not None:
+        attributes |= {"value": test.auc, "baseline": 0.5, "effect_size": 2 * test.auc - 1}
+        attributes |= {"low": test.low, "high": test.high}
     if (usual := reference.usual[np.isfinite(reference.usual)]).size:
-        found_attributes |= {"usual_low": float(usual.min()), "usual_high": float(usual.max()), "days": usual.size}
-    return found_attributes
+        attributes |= {"usual_low": float(usual.min()), "usual_high": float(usual.max()), "days": usual.size}
+    return attributes
 
 
 def _changed_share(found: DayComparison, groups: list[GroupShift]) -> float:
