@@ -22,6 +22,7 @@ from ragtide.drift.detectors.tempering import LogLikelihoodRatios
 from ragtide.drift.stats.calendar import DAY_S
 
 MARGIN = 0.1  # of the odds
+HEAVY_TAILED_CHANNELS = ("median", "p95")
 RATIOS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 _EITHER_WAY = np.stack([RATIOS, 1 / RATIOS])
 _MIN_INFORMATION = 1e-12
@@ -154,9 +155,6 @@ def fit_rates(history: Rates, *, seasonal: bool = True) -> Baseline:
 def run_rates(baseline: Baseline, state: State, windows: Rates) -> RunResult:
     """Run over windows; `state` advances to their end. Raises as `run_state.run`."""
     return run_channels(baseline, state, windows.start, windows.n, windows.hits[:, None])
-
-
-HEAVY_TAILED_CHANNELS = ("median", "p95")
 
 
 def fit_heavy_tailed(history: HeavyTailed, levels: Integers | None = None, *, seasonal: bool = True) -> Baseline:

@@ -17,7 +17,8 @@ from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers, Run
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.e_detector import Evidence, Update
 
-ROLLING_UPDATES = 12  # updates
+ROLLING_UPDATES = 12
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,6 @@ def open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: fl
     alarms.recent[series] = 0.0
     for counter in (alarms.settled, alarms.waiting, alarms.waiting_residual, alarms.good):
         counter[series] = 0
-
-
-VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,14 @@ DAY_GROUPS = DAY_KINDS + WEEKDAYS  # and then each day of the week
 MAX_TICKS = 80  # of a channel
 TICK_S = DAY_S // TICKS_PER_DAY
 _NONE = -1
+_MIN_DAYS, _MANY_DAYS = 2, 5
+_OWN_THRESHOLD, _NEAREST_SHARE = 16.0, 0.75
+_FREQUENT_THRESHOLD, _ALL_DAYS = 40.0, 1.0
+_HIGH_VARIANCE = 4.0  # times the usual variance
+_WIDENING_TICKS = 2  # ticks
+_MIN_CLARITY = 1e-9
+_MAX_VARIANCE = 6e4  # half precision ends there
+_ROUNDS = 8  # of excluding ticks from the variance that others are judged by
 
 
 class Expected(NamedTuple):
@@ -65,16 +73,6 @@ class RecurringTicks:
         at = np.nonzero((self.moment == kind) | (self.moment == day))
         found.level[at[:2]], found.variance[at[:2]] = self.level[at], self.variance[at]
         return found
-
-
-_MIN_DAYS, _MANY_DAYS = 2, 5
-_OWN_THRESHOLD, _NEAREST_SHARE = 16.0, 0.75
-_FREQUENT_THRESHOLD, _ALL_DAYS = 40.0, 1.0
-_HIGH_VARIANCE = 4.0  # times the usual variance
-_WIDENING_TICKS = 2  # ticks
-_MIN_CLARITY = 1e-9
-_MAX_VARIANCE = 6e4  # half precision ends there
-_ROUNDS = 8  # of excluding ticks from the variance that others are judged by
 
 
 @dataclass(frozen=True, slots=True)

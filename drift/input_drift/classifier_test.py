@@ -16,6 +16,14 @@ from ragtide.drift.detectors.arrays import Flags, Floats, Integers
 from ragtide.drift.topics.model import principal_components
 from ragtide.evaluators.spec import Vectors
 
+MIN_QUESTIONS = 100  # of either sample
+_DIMENSIONS = 64  # principal components; others would be noise
+_FOLDS = 5
+_PENALTY = 10.0
+_Z_95 = 1.959964  # standard errors of a 95 % interval
+_MAX_STEPS = 50
+_CONVERGED = 1e-8  # largest step of a weight, relative to the largest weight or 1
+
 
 class Auc(NamedTuple):
     """AUC and its standard error; infinite if a sample repeats one question only."""
@@ -50,10 +58,6 @@ def _share_below(some: Floats, than: Floats) -> Floats:
 def _sample_correction(same: Integers) -> float:
     questions = len(np.unique(same))
     return questions / (questions - 1)
-
-
-_MAX_STEPS = 50
-_CONVERGED = 1e-8  # largest step of a weight, relative to the largest weight or 1
 
 
 class LogisticModel(NamedTuple):
@@ -93,13 +97,6 @@ def fit_logistic(x: Floats, yes: Flags, penalty: float) -> LogisticModel:
 def _loss(rows: Floats, yes: Flags, ridge: Floats, w: Floats) -> float:
     z = rows @ w
     return float(np.logaddexp(0.0, np.where(yes, -z, z)).sum() + ridge @ w**2 / 2)
-
-
-MIN_QUESTIONS = 100  # of either sample
-_DIMENSIONS = 64  # principal components; others would be noise
-_FOLDS = 5
-_PENALTY = 10.0
-_Z_95 = 1.959964  # standard errors of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)

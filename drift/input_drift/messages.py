@@ -40,8 +40,10 @@ def group_shifts(memory: Memory, found: DayComparison) -> list[GroupShift]:
     """Return the group in alarm, then others with significant changes, largest first; three at most."""
     groups = memory.reference.groups
     new, old = groups.assign(found.new.vectors), groups.assign(found.old.vectors)
-    in_alarm = _group_in_alarm(memory)
-    shares = {} if in_alarm is None else {in_alarm[0]: in_alarm[1:]}
+    shares: dict[int, tuple[float, float]] = {}
+    if memory.groups_in_alarm:
+        status = memory.status
+        shares[int(status.channel[0])] = float(status.expected[0]), float(status.observed[0])
     if len(new):
         now, before = (np.bincount(some, minlength=groups.outlier + 1) / len(some) for some in (new, old))
         error = np.sqrt((now * (1 - now) + before * (1 - before)) / len(new))
@@ -52,14 +54,6 @@ def group_shifts(memory: Memory, found: DayComparison) -> list[GroupShift]:
         GroupShift(group_label(group, new, found.new.topics, groups), *share)
         for group, share in list(shares.items())[:_MAX_GROUPS]
     ]
-
-
-def _group_in_alarm(memory: Memory) -> tuple[int, float, float] | None:
-    """Return the group in alarm and its shares before and since the onset."""
-    if not memory.groups_in_alarm:
-        return None
-    status = memory.status
-    return int(status.channel[0]), float(status.expected[0]), float(status.observed[0])
 
 
 def group_label(group: int, of: Integers, topics: tuple[str, ...], groups: QuestionGroups) -> str:

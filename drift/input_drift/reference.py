@@ -4,7 +4,6 @@ A reference has groups of questions, their usual shares, and the usual differenc
 
 import base64
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -29,6 +28,13 @@ from ragtide.sinks.rows import LIVE
 
 logger = logging.getLogger(__name__)
 _VERSION = 1 << 16 | BASELINE << 8 | STATE
+TICK_S = HOUR_S // 4
+TICK_QUESTIONS = 60  # sampled per tick
+DAY_QUESTIONS = 1_000  # sampled per day, for comparisons of days
+_CLUSTER_SAMPLE = 5_000  # questions of a reference that are clustered
+_CHUNK_DAYS = 4  # in memory at a time: 35 MB of vectors of 384 numbers
+_MAX_DAYS = 28  # of a pinned interval, from its end
+_SEED = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,15 +153,6 @@ def save_state(database: Database, source: QuestionSource, memory: Memory, versi
     database.insert("question_references", [row])
 
 
-TICK_S = HOUR_S // 4
-TICK_QUESTIONS = 60  # sampled per tick
-DAY_QUESTIONS = 1_000  # sampled per day, for comparisons of days
-_CLUSTER_SAMPLE = 5_000  # questions of a reference that are clustered
-_CHUNK_DAYS = 4  # in memory at a time: 35 MB of vectors of 384 numbers
-_MAX_DAYS = 28  # of a pinned interval, from its end
-_SEED = 1
-
-
 @dataclass(frozen=True, slots=True)
 class ReferenceLearner:
     """Learns references from live history of `history_days`, or from a pin."""
@@ -180,9 +177,11 @@ class ReferenceLearner:
             days = days[~np.isin(days, excluded_days)]
         source = origin._replace(run_id=run_id)
         samples = self._daily_samples(source, days, since, until)
-        groups = self._find_groups(samples)
-        if groups is None:
+        vectors = concatenate(samples).vectors
+        if not len(vectors):
             return None
+        chosen = np.sort(np.random.default_rng(_SEED).permutation(len(vectors))[:_CLUSTER_SAMPLE])
+        groups = cluster(vectors[chosen], _SEED)
         baseline = categories.fit(self._history_counts(source, groups, days, since, until), seasonal=run_id == LIVE)
         usual = usual_aucs(samples, days, run_id == LIVE)
         return Reference(groups, baseline, days, usual, since, until, at, basis, run_id)
@@ -196,14 +195,9 @@ class ReferenceLearner:
         """Sample questions of each day, ascending, within [since, until)."""
         if not len(days):
             return []
-        first, end = int(days[0]), int(days[-1]) + DAY_S
-        some = _between(self.questions.sample(origin, first, end, DAY_S, DAY_QUESTIONS), since, until)
+        some = self.questions.sample(origin, int(days[0]), int(days[-1]) + DAY_S, DAY_S, DAY_QUESTIONS)
+        some = some.select((some.at >= since) & (some.at < until))
         return [some.select(some.at // DAY_S == day // DAY_S) for day in days]
-
-    def _find_groups(self, samples: Sequence[QuestionSample]) -> QuestionGroups | None:
-        vectors = concatenate(samples).vectors
-        chosen = np.sort(np.random.default_rng(_SEED).permutation(len(vectors))[:_CLUSTER_SAMPLE])
-        return cluster(vectors[chosen], _SEED) if len(vectors) else None
 
     def _history_counts(
         self, origin: QuestionSource, groups: QuestionGroups, days: Integers, since: int, until: int
@@ -214,8 +208,9 @@ class ReferenceLearner:
         counts = np.zeros((1, len(start), groups.outlier + 1))
         for first in range(begin, stop, _CHUNK_DAYS * DAY_S):
             end = min(first + _CHUNK_DAYS * DAY_S, stop)
-            some = _between(self.questions.sample(origin, first, end, TICK_S, TICK_QUESTIONS), since, until)
-            some = some.select(np.isin(some.at // DAY_S, days // DAY_S))
+            some = self.questions.sample(origin, first, end, TICK_S, TICK_QUESTIONS)
+            within = (some.at >= since) & (some.at < until) & np.isin(some.at // DAY_S, days // DAY_S)
+            some = some.select(within)
             counts += count_groups(some, groups, start).counts
         return Categories(start, counts)
 
@@ -231,7 +226,3 @@ def count_groups(some: QuestionSample, groups: QuestionGroups, start: Integers) 
         first = np.unique(np.stack([tick, same_questions(some.vectors)]), axis=1, return_index=True)[1]
         np.add.at(counts[0], (tick[first], groups.assign(some.vectors[first])), 1)
     return Categories(start, counts)
-
-
-def _between(some: QuestionSample, since: int, until: int) -> QuestionSample:
-    return some.select((some.at >= since) & (some.at < until))

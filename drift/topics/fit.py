@@ -18,6 +18,9 @@ from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 
 _MIN_COSINE = 0.8  # of two centroids of one topic; those of different topics have about 0.4
+_OUTLIER_SHARE = 0.02  # of a topic's questions, farthest from its centroid, do not count for its radius
+_MAX_TOPICS = 200  # each topic has one in 200 questions at least
+_MAX_RETIRED = 200  # topics without questions whose names are kept
 
 
 def match_topics(centroids: Vectors, known: Sequence[Topic]) -> list[Topic | None]:
@@ -44,11 +47,6 @@ def _assign(centroids: Vectors, known: Sequence[Topic]) -> list[tuple[int, Topic
     )  # a cosine below the minimum must not influence the assignment
     rows, columns = linear_sum_assignment(worth, maximize=True)
     return [(row, known[at]) for row, at in zip(rows.tolist(), columns.tolist(), strict=True) if worth[row, at] > 0]
-
-
-_OUTLIER_SHARE = 0.02  # of a topic's questions, farthest from its centroid, do not count for its radius
-_MAX_TOPICS = 200  # each topic has one in 200 questions at least
-_MAX_RETIRED = 200  # topics without questions whose names are kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
