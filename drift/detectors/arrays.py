@@ -116,8 +116,7 @@ def size_s(start: Integers) -> int:
 
 def ratio(above: Numbers, below: Numbers) -> Floats:
     """Divide; where `below` is not positive, return `above`."""
-    found: Floats = above / np.where(below > 0, below, 1.0)
-    return found
+    return above / np.where(below > 0, below, 1.0)
 
 
 def masked_median(values: Floats, present: Flags) -> Floats:

@@ -99,8 +99,7 @@ class Baseline:
 
     def is_judged(self, start: int) -> Flags:
         """Tell whether history has seen this kind of day (weekday, weekend) [S]; else the window counts as empty."""
-        found: Flags = self.known[:, int(is_weekend(start))]
-        return found
+        return self.known[:, int(is_weekend(start))]
 
     def warm_up_reasons(self) -> list[str]:
         """Return why each series is not monitored yet; empty if it is."""

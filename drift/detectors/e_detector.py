@@ -90,8 +90,7 @@ def poisson_increments(x: Floats, variance: Floats, third: Floats, shift: Floats
     log = np.log1p(safe)
     slope = np.where(small, 1 - u / 2, log / safe)
     curve = np.where(small, 0.5 - u / 3, (safe - log) / safe**2)
-    found: Floats = shift / variance * (slope * x - curve * shift)
-    return found
+    return shift / variance * (slope * x - curve * shift)
 
 
 def bernoulli_increments(n: Floats, hits: Floats, odds: Floats, ratios: Floats) -> Floats:

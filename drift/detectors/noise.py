@@ -74,8 +74,7 @@ def at_horizon(inflation: Floats, horizon: Floats) -> Floats:
     place = np.interp(np.log(horizon), np.log(HORIZONS), np.arange(len(HORIZONS)))
     before = np.minimum(place.astype(np.int64), len(HORIZONS) - 2)
     low, high = (np.take_along_axis(inflation, before + step, axis=1) for step in (0, 1))
-    found: Floats = low + (high - low) * (place - before)
-    return found
+    return low + (high - low) * (place - before)
 
 
 def _update_variance(updates: Updates, a: Floats, b: Floats) -> Floats:

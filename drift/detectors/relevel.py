@@ -99,19 +99,16 @@ def _expected(old: Baseline, start: Integers) -> Floats:
 def _scale_odds(share: Floats, factor: Floats) -> Floats:
     """Multiply the odds of shares [S, C, ...] by `factor`."""
     odds = factor[:, :, None]
-    found: Floats = (odds * share / (1 + (odds - 1) * share)).astype(share.dtype)
-    return found
+    return (odds * share / (1 + (odds - 1) * share)).astype(share.dtype)
 
 
 def _odds(share: Floats) -> Floats:
-    found: Floats = share / (1 - share)
-    return found
+    return share / (1 - share)
 
 
 def _bernoulli_variance(share: Floats) -> Floats:
     """Return the variance of a record."""
-    found: Floats = share * (1 - share)
-    return found
+    return share * (1 - share)
 
 
 def _widen_margins(old: Baseline, base: Floats, records: Floats, known: Floats) -> Baseline:

@@ -180,8 +180,7 @@ def _mean(value: Floats, weight: Floats, axes: int | tuple[int, ...]) -> Floats:
 def _thinness(weight: Floats, axis: int) -> Floats:
     """Return the variance of a weighted mean relative to one cell; infinite without cells."""
     total = weight.sum(axis=axis)
-    found: Floats = np.where(total > 0, (weight**2).sum(axis=axis) / np.where(total > 0, total, 1.0) ** 2, np.inf)
-    return found
+    return np.where(total > 0, (weight**2).sum(axis=axis) / np.where(total > 0, total, 1.0) ** 2, np.inf)
 
 
 def _freedom(weight: Floats, axis: int) -> Floats:

@@ -47,8 +47,7 @@ def _max_powers(ways: Sequence[Floats], excluded: Flags) -> Floats:
 def _by_day(values: Numbers, a_day: int) -> Numbers:
     """Reshape windows [R, T] to days [R, D, W] that end with the last window, padded with zeros."""
     missing = -values.shape[1] % a_day
-    found: Numbers = np.pad(values, ((0, 0), (missing, 0))).reshape(len(values), -1, a_day)
-    return found
+    return np.pad(values, ((0, 0), (missing, 0))).reshape(len(values), -1, a_day)
 
 
 def _counted_drawup(log_lr: Floats, drawups: Floats, others: Floats, excluded: Flags) -> Floats:

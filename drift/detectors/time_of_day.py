@@ -107,8 +107,7 @@ class _DayCells:
     def by_day(self, groups: Numbers, own: Flags) -> Numbers:
         """Return values of days [S, C, D, M] from groups [S, C, G, M]: of the weekday if own, else of its kind."""
         day, kind = DAY_KINDS + self.weekdays, (self.weekdays >= SATURDAY).astype(np.int64)
-        found: Numbers = np.where(own[:, :, day], groups[:, :, day], groups[:, :, kind])
-        return found
+        return np.where(own[:, :, day], groups[:, :, day], groups[:, :, kind])
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,7 @@ def _share_below(some: Floats, than: Floats) -> Floats:
     """Return the share of `some` below each of `than`; ties count half."""
     ordered = np.sort(some)
     counts = np.searchsorted(ordered, than, side="left") + np.searchsorted(ordered, than, side="right")
-    found: Floats = counts / 2 / len(some)
-    return found
+    return counts / 2 / len(some)
 
 
 def _sample_correction(same: Integers) -> float:
@@ -68,8 +67,7 @@ class LogisticModel(NamedTuple):
 
     def log_odds(self, x: Floats) -> Floats:
         """Return the log odds of each row of x [n, dimension]."""
-        found: Floats = x @ self.weights + self.intercept
-        return found
+        return x @ self.weights + self.intercept
 
 
 def fit_logistic(x: Floats, yes: Flags, penalty: float) -> LogisticModel:
