@@ -61,7 +61,7 @@ class Alarms:
         return self.mean(self.residual)
 
 
-def update_open(alarms: Alarms, update: Update, margin: Floats, settle: Floats) -> Flags:
+def _update_open(alarms: Alarms, update: Update, margin: Floats, settle: Floats) -> Flags:
     """Apply an update to open alarms, in place; return the series [S] whose alarm it resolved.
 
     `margin` [S, C] has the unit of residuals. A residual is settled once it covers `settle` [S, C] records.
@@ -95,7 +95,7 @@ def _settle_residuals(alarms: Alarms, series: Numbers, margin: Floats) -> None:
     alarms.good[series] = np.where(near, alarms.good[series] + 1, 0)
 
 
-def open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: float, active: Flags) -> None:
+def _open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: float, active: Flags) -> None:
     """Open alarms of series [S] whose evidence reached the threshold, in place, by the best alternative."""
     series = np.flatnonzero(~alarms.on & (log_e >= threshold))
     if not len(series):
@@ -206,8 +206,8 @@ def run(baseline: Baseline, state: State, start: Integers, update_at: Callable[[
 def _step(baseline: Baseline, state: State, update: Update) -> Floats:
     """Update evidence and alarms, in place; return the log e-values [S]."""
     e_detector.add(state.evidence, update)
-    resolved = update_open(state.alarms, update, baseline.near, baseline.settle)
+    resolved = _update_open(state.alarms, update, baseline.near, baseline.settle)
     state.evidence.log_m[resolved] = e_detector.NO_EVIDENCE
     log_e = e_detector.log_e(state.evidence, baseline.active)
-    open_alarms(state.alarms, state.evidence, log_e, baseline.threshold, baseline.active)
+    _open_alarms(state.alarms, state.evidence, log_e, baseline.threshold, baseline.active)
     return log_e
