@@ -143,8 +143,12 @@ def _explanation_event(context: JobContext, pending: _Pending, now: datetime) ->
     problem = pending.problem
     segments = update_segment_values(context.database, context.windows, context.term, now)
     cause = explain(context.database, context.metrics, pending.query, segments, context.windows.base_s)
-    retry_at = _retry_at(cause, pending.attempt, context.windows.base_s, now)
-    attributes = {"opening": problem.openings, "attempt": pending.attempt, "again_at": retry_at and retry_at.isoformat()}
+    again_at = _retry_at(cause, pending.attempt, context.windows.base_s, now)
+    attributes = {
+        "opening": problem.openings,
+        "attempt": pending.attempt,
+        "again_at": again_at and again_at.isoformat(),
+    }
     return EventRow(
         problem_id=problem.problem_id,
         event_id=pending.event_id,

@@ -1,1 +1,1 @@
-"""Two runs beside each other: what changed, and how sure that is."""
+"""Comparison of two runs: which metrics changed, with confidence."""

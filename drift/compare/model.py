@@ -1,4 +1,4 @@
-"""What is asked of a comparison of two runs, and what comes of it."""
+"""Query and result of a comparison of two runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ ChangeVerdict = Literal["worse", "better", "differs", "same", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class CompareQuery:
-    """What to compare: event times in [start, end), and of the metrics those named, all where none is.
+    """What to compare: event times in [start, end) and the named metrics; all metrics if none is named.
 
-    `alpha` bounds the share of findings that are chance; intervals have confidence 1 - alpha. A difference below
-    `min_change`, in the metric's unit, is none. `top` traces are named per metric.
+    `alpha` bounds the expected share of false findings; intervals have confidence 1 - alpha. Differences below
+    `min_change`, in the metric's unit, are ignored. `top`: number of traces to list per metric.
     """
 
     run_a: str
@@ -30,7 +30,7 @@ class CompareQuery:
 
 
 class MovedTrace(NamedTuple):
-    """A trace that has a value in both runs, by its id alone."""
+    """A trace with a value in both runs."""
 
     trace_id: str
     a: float
@@ -39,14 +39,14 @@ class MovedTrace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricChange:
-    """One metric in both runs. None is what could not be told; `coverage` is scored / applicable.
+    """One metric in both runs; None: could not be computed. Coverage is scored / applicable.
 
-    `paired` traces have a value in both runs, `only_a` and `only_b` in one. Means and difference are of the pairs by
-    method "paired", of all values by "welch". `p_adjusted` is over all metrics compared.
+    `paired` traces have a value in both runs, `only_a` and `only_b` in one. Means and difference use the pairs
+    (method "paired") or all values ("welch"). `p_adjusted` is corrected for all metrics compared.
     """
 
     metric: str
-    better: Better | None  # None: no evaluator that is installed declares it
+    better: Better | None  # None: no installed evaluator declares it
     verdict: ChangeVerdict
     method: Literal["paired", "welch"]
     paired: int
@@ -65,7 +65,7 @@ class MetricChange:
 
 
 class VersionPair(NamedTuple):
-    """Under which an evaluator scored each run, five at most."""
+    """Versions of an evaluator that scored each run, at most five each."""
 
     a: tuple[str, ...]
     b: tuple[str, ...]
@@ -73,15 +73,15 @@ class VersionPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Every metric that both runs have; evaluators that only one has; those whose fingerprints differ."""
+    """Metrics of both runs, evaluators of only one, and evaluators whose versions differ."""
 
     metrics: tuple[MetricChange, ...]
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     fingerprints: Mapping[str, VersionPair]
-    incomplete: tuple[str, ...]  # runs whose replay has not completed
+    incomplete: tuple[str, ...]  # runs whose replay is unfinished
 
     @property
     def worse(self) -> tuple[str, ...]:
-        """The metrics that are."""
+        """Names of the metrics that got worse."""
         return tuple(change.metric for change in self.metrics if change.verdict == "worse")

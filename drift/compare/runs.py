@@ -1,4 +1,4 @@
-"""Which metrics of one run are worse than another's: each difference with its confidence, and all of them together."""
+"""Compare the metrics of two runs, corrected for multiple testing."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from ragtide.sinks.clickhouse.database import Database
 
 
 def compare(database: Database, declared: Mapping[str, MetricRef], query: CompareQuery) -> Comparison:
-    """Every metric of both runs, by name; raises `ConfigError` for a run or a metric that is not there.
+    """Compare every metric that both runs have, by name. Raises `ConfigError` for an unknown run or metric.
 
-    That an evaluator failed more often is a difference too: its line is `evaluator.(failed)`.
+    The failure rate of an evaluator is compared as `evaluator.(failed)`.
     """
     of_a, of_b = (evaluator_runs(database, query, run) for run in (query.run_a, query.run_b))
     wanted = {name.partition(".")[0] for name in query.metrics}
@@ -84,14 +84,14 @@ def _change(
 
 
 def _difference(found: MetricSums, by_pairs: bool, confidence: float) -> Difference:
-    """Of the pairs, where at least half of the smaller run has a partner; else of all values as if none had."""
+    """Compare the pairs if at least half of the smaller run is paired, else all values as independent samples."""
     if by_pairs:
         return paired_difference(found.differences, confidence)
     return unpaired_difference(found.a, found.b, confidence) if found.a.n and found.b.n else Difference()
 
 
 def _finite(mean: float) -> float | None:
-    """None for the mean of nothing, and for one beyond what a double holds."""
+    """Replace the mean of no values, or an overflow, by None."""
     return mean if math.isfinite(mean) else None
 
 
@@ -101,15 +101,14 @@ def _coverage(key: str, scored: int, evaluated: EvaluatorRun) -> float | None:
 
 
 def _with_verdicts(changes: Sequence[MetricChange], query: CompareQuery) -> list[MetricChange]:
-    """With verdicts; what could not be told stays as it is."""
-    p_values = {change.metric: change.p for change in changes if change.p is not None}
-    of_all = dict(zip(p_values, benjamini_hochberg(list(p_values.values())), strict=True))
-    return [
-        replace(change, p_adjusted=of_all[change.metric], verdict=_verdict(change, of_all[change.metric], query))
-        if change.metric in of_all
-        else change
-        for change in changes
-    ]
+    """Set verdict and adjusted p-value of changes that have a p-value."""
+    known = [change for change in changes if change.p is not None]
+    adjusted = benjamini_hochberg([change.p for change in known if change.p is not None])
+    judged = {
+        change.metric: replace(change, p_adjusted=p, verdict=_verdict(change, p, query))
+        for change, p in zip(known, adjusted, strict=True)
+    }
+    return [judged.get(change.metric, change) for change in changes]
 
 
 def _verdict(change: MetricChange, p: float, query: CompareQuery) -> ChangeVerdict:

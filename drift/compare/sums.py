@@ -1,7 +1,7 @@
-"""What the database adds up for a comparison: counts, means and variances, so that no record's row leaves it."""
+"""Aggregates for a comparison, computed by the database: counts, means and variances."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ragtide.drift.compare.model import CompareQuery, MovedTrace
@@ -10,19 +10,24 @@ from ragtide.drift.windows.scope import MINUTE, WHOLE_MINUTES
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.clickhouse.database import Database
 
-FAILED = ""  # in place of a metric's key: 1 where the evaluator failed, 0 where it scored
+FAILED = ""  # the metric key of failures: 1 where the evaluator failed, 0 where it scored
 _MAX_VERSIONS = 5
+_CONDITIONS = {
+    "app": "app = {app:String}",
+    "start": "time >= {start:DateTime64(3, 'UTC')}",
+    "end": "time < {end:DateTime64(3, 'UTC')}",
+}
 
 
 class EvaluatorRun(NamedTuple):
-    """What a run has of one evaluator."""
+    """Failures and versions of one evaluator in a run."""
 
     failed: int
     fingerprints: tuple[str, ...]
 
 
 class MetricSums(NamedTuple):
-    """One metric's values: all of each run, and of the traces that both have their values and differences."""
+    """One metric's values: all of each run, and those of traces in both with their differences."""
 
     key: str
     a: Sample
@@ -34,29 +39,25 @@ class MetricSums(NamedTuple):
 
 
 def evaluator_runs(database: Database, query: CompareQuery, run: str) -> dict[str, EvaluatorRun]:
-    """By evaluator; raises `ConfigError` where the run has nothing that was asked for."""
-    rows = database.rows(
-        f"""
+    """Read failures and versions by evaluator. Raises `ConfigError` if the run has no such scores."""
+    statement = f"""
         SELECT evaluator, countIf(status = 'failed') AS failed,
             arraySort(groupUniqArray({_MAX_VERSIONS})(fingerprint)) AS fingerprints
-        FROM scores FINAL WHERE {_where(query, "run_id = {run:String}")} GROUP BY evaluator""",
-        _parameters(query) | {"run": run},
-        _settings(query),
-    )
+        FROM scores FINAL WHERE {_where(query, "run_id = {run:String}")} GROUP BY evaluator"""
+    rows = _rows(database, query, statement, run=run)
     if not rows:
         raise ConfigError(_no_scores_message(database, run))
     return {row["evaluator"]: EvaluatorRun(row["failed"], tuple(row["fingerprints"])) for row in rows}
 
 
 def metric_sums(database: Database, query: CompareQuery, evaluator: str) -> list[MetricSums]:
-    """Of each metric of an evaluator, sorted; a trace that stands twice in a run counts in its newest version."""
+    """Aggregate each metric of an evaluator, sorted; of a trace scored twice in a run the newest version counts."""
     both = "in_a AND in_b"
-    rows = database.rows(
-        f"""
-        SELECT key, countIf(in_a) AS n_a, avgIf(a, in_a) AS mean_a, varSampStableIf(a, in_a) AS var_a,
-            countIf(in_b) AS n_b, avgIf(b, in_b) AS mean_b, varSampStableIf(b, in_b) AS var_b,
-            countIf({both}) AS pairs, avgIf(a, {both}) AS pairs_a, avgIf(b, {both}) AS pairs_b,
-            avgIf(b - a, {both}) AS mean_d, varSampStableIf(b - a, {both}) AS var_d,
+    statement = f"""
+        SELECT key, (countIf(in_a), avgIf(a, in_a), varSampStableIf(a, in_a)) AS all_a,
+            (countIf(in_b), avgIf(b, in_b), varSampStableIf(b, in_b)) AS all_b,
+            avgIf(a, {both}) AS pairs_a, avgIf(b, {both}) AS pairs_b,
+            (countIf({both}), avgIf(b - a, {both}), varSampStableIf(b - a, {both})) AS differences,
             groupArraySortedIf({query.top:d})((-abs(b - a), trace_id, a, b), {both} AND a != b) AS moved
         FROM (
             SELECT key, mapContains(of_a.held, key) AS in_a, mapContains(of_b.held, key) AS in_b,
@@ -65,15 +66,23 @@ def metric_sums(database: Database, query: CompareQuery, evaluator: str) -> list
             FULL JOIN ({_select_values(query, "b")}) AS of_b ON of_a.trace_id = of_b.trace_id
             ARRAY JOIN arrayDistinct(arrayConcat(mapKeys(of_a.held), mapKeys(of_b.held))) AS key
         )
-        GROUP BY key ORDER BY key""",
-        _parameters(query) | {"a": query.run_a, "b": query.run_b, "evaluator": evaluator},
-        _settings(query),
-    )
-    return [_metric_sums(row) for row in rows]
+        GROUP BY key ORDER BY key"""
+    return [
+        MetricSums(
+            key=row["key"],
+            a=Sample(*row["all_a"]),
+            b=Sample(*row["all_b"]),
+            pairs_a=row["pairs_a"],
+            pairs_b=row["pairs_b"],
+            differences=Sample(*row["differences"]),
+            moved=tuple(MovedTrace(*one[1:]) for one in row["moved"]),
+        )
+        for row in _rows(database, query, statement, a=query.run_a, b=query.run_b, evaluator=evaluator)
+    ]
 
 
 def incomplete_runs(database: Database, runs: Sequence[str]) -> tuple[str, ...]:
-    """Those of the runs whose replay began and did not complete."""
+    """Return the runs whose replay began but did not complete."""
     rows = database.rows(
         "SELECT run_id FROM runs FINAL WHERE run_id IN {runs:Array(String)} AND state != 'completed' ORDER BY run_id",
         {"runs": list(runs)},
@@ -82,7 +91,7 @@ def incomplete_runs(database: Database, runs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _select_values(query: CompareQuery, run: str) -> str:
-    """Trace ids of a run with a map of what the evaluator's row holds."""
+    """Select trace ids of a run with a map of the evaluator's values."""
     where = _where(query, f"run_id = {{{run}:String}} AND evaluator = {{evaluator:String}}")
     return f"""
         SELECT trace_id, mapConcat(CAST(metrics, 'Map(String, Float64)'), map('{FAILED}', toFloat64(status = 'failed')))
@@ -92,38 +101,21 @@ def _select_values(query: CompareQuery, run: str) -> str:
 
 
 def _where(query: CompareQuery, run: str) -> str:
-    conditions = {
-        "app = {app:String}": query.app,
-        "time >= {start:DateTime64(3, 'UTC')}": query.start,
-        "time < {end:DateTime64(3, 'UTC')}": query.end,
-    }
-    return " AND ".join([run, *(condition for condition, value in conditions.items() if value is not None)])
+    return " AND ".join([run, *(_CONDITIONS[name] for name in _bounds(query))])
 
 
-def _settings(query: CompareQuery) -> Mapping[str, int]:
+def _bounds(query: CompareQuery) -> dict[str, Any]:
+    bounds = {"app": query.app, "start": query.start, "end": query.end}
+    return {name: value for name, value in bounds.items() if value is not None}
+
+
+def _rows(database: Database, query: CompareQuery, statement: str, **parameters: str) -> Sequence[dict[str, Any]]:
     whole = all(time is None or time.timestamp() % MINUTE == 0 for time in (query.start, query.end))
-    return WHOLE_MINUTES if whole else {}
-
-
-def _parameters(query: CompareQuery) -> dict[str, Any]:
-    bound = {"app": query.app, "start": query.start, "end": query.end}
-    return {name: value for name, value in bound.items() if value is not None}
-
-
-def _metric_sums(row: dict[str, Any]) -> MetricSums:
-    return MetricSums(
-        key=row["key"],
-        a=Sample(row["n_a"], row["mean_a"], row["var_a"]),
-        b=Sample(row["n_b"], row["mean_b"], row["var_b"]),
-        pairs_a=row["pairs_a"],
-        pairs_b=row["pairs_b"],
-        differences=Sample(row["pairs"], row["mean_d"], row["var_d"]),
-        moved=tuple(MovedTrace(*one[1:]) for one in row["moved"]),
-    )
+    return database.rows(statement, _bounds(query) | parameters, WHOLE_MINUTES if whole else {})
 
 
 def _no_scores_message(database: Database, run: str) -> str:
-    """Why a run has no scores that were asked for."""
+    """Explain why a run has no matching scores."""
     known = [row["run_id"] for row in database.rows("SELECT DISTINCT run_id FROM scores ORDER BY run_id")]
     if run in known:
         return f"run {run!r} has no scores of that application and time"

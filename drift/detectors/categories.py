@@ -1,6 +1,6 @@
-"""Changes in a mix of labels: each with more than 0.2 % of the records is watched, all others together are one more.
+"""Detect changes in a mix of labels: each label with more than 0.2 % of the records, and all others together.
 
-Channels are the labels in the order of the counts, and last the rest, to which labels belong that nobody saw before.
+Channels are the labels in the order of the counts; the last one is the rest, which includes new labels.
 """
 
 from dataclasses import replace
@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ragtide.drift.detectors import baseline as fits
-from ragtide.drift.detectors import proportions, serialization
-from ragtide.drift.detectors.arrays import Categories, Flags, Floats, Numbers, RunResult, cut, size_s
+from ragtide.drift.detectors import proportions
+from ragtide.drift.detectors.arrays import Categories, Flags, Floats, Numbers, RunResult
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.run_state import State
 
@@ -18,19 +18,12 @@ MIN_SHARE = 0.002
 
 
 def fit(history: Categories, *, seasonal: bool = True) -> Baseline:
-    """The baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
-    every = slice(None)
-    windows, labels = history.counts.shape[1:]
-    return serialization.join(
-        [
-            _fit(cut(history, every, chunk), seasonal)
-            for chunk in fits.chunks(len(history.counts), windows * (labels + 1))
-        ]
-    )
+    """Fit the baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
+    return fits.fit_in_chunks(history, history.counts.shape[2] + 1, lambda some: _fit(some, seasonal))
 
 
 def run(baseline: Baseline, state: State, windows: Categories) -> RunResult:
-    """Alarms after each of the windows; `state` goes on to their end. Raises as `watching.advance`."""
+    """Run over windows; `state` advances to their end. Raises as `run_state.run`."""
     n, hits = to_channels(windows.counts, baseline.active[:, :-1])
     return proportions.run_channels(baseline, state, windows.start, n, hits)
 
@@ -38,24 +31,27 @@ def run(baseline: Baseline, state: State, windows: Categories) -> RunResult:
 def _fit(history: Categories, seasonal: bool) -> Baseline:
     n, counts = _zero_invalid(history.counts)
     watched = counts.sum(axis=2) > MIN_SHARE * n.sum(axis=1)[:, None]
-    rest = (counts * ~watched[:, :, None]).sum(axis=1)
-    hits = np.concatenate([counts, rest[:, None]], axis=1)
-    least = np.zeros(hits.shape[:2])
-    least[:, -1] = MIN_SHARE
-    found = proportions.fit_channels(history.start, n, hits, size_s(history.start), seasonal, MARGIN, least)
+    hits = _with_rest(counts, watched)
+    min_shares = np.zeros(hits.shape[1])
+    min_shares[-1] = MIN_SHARE
+    found = proportions.fit_channels(history.start, n, hits, seasonal, MARGIN, min_shares)
     every = np.concatenate([watched, np.ones((len(n), 1), bool)], axis=1)
     return replace(found, active=found.active & every)
 
 
 def to_channels(counts: Numbers, watched: Flags) -> tuple[Floats, Floats]:
-    """Records n [S, T] and hits [S, C, T] of counts, the labels that are not watched in the last channel."""
+    """Convert counts to records n [S, T] and hits [S, C, T]; labels that are not watched go to the last channel."""
     n, of_label = _zero_invalid(counts)
+    return n, _with_rest(of_label, watched)
+
+
+def _with_rest(of_label: Floats, watched: Flags) -> Floats:
     rest = (of_label * ~watched[:, :, None]).sum(axis=1)
-    return n, np.concatenate([of_label, rest[:, None]], axis=1)
+    return np.concatenate([of_label, rest[:, None]], axis=1)
 
 
 def _zero_invalid(counts: Numbers) -> tuple[Floats, Floats]:
-    """Records n [S, T] and counts [S, C, T]; a window with an impossible count is empty."""
+    """Convert counts to records n [S, T] and counts [S, C, T]; a window with an invalid count becomes empty."""
     of_label = np.array(counts.transpose(0, 2, 1), np.float64)
     bad: Flags = np.asarray((~np.isfinite(of_label) | (of_label < 0)).any(axis=1))
     of_label[np.broadcast_to(bad[:, None], of_label.shape)] = 0.0

@@ -1,8 +1,8 @@
 """The sequential statistic: e-Shiryaev-Roberts with restart for a mixture of alternatives.
 
-Per channel, direction and alternative: log M <- log(1 + M) + increment, where the increment is a log likelihood ratio
-(or less), so that E exp(increment) <= 1 while nothing changed. M of a series is the mean over all of them: it is an
-e-detector, and the expected number of windows to M >= A is at least A (Shin, Ramdas and Rinaldo, "E-detectors", 2022).
+Per channel, direction and alternative: log M <- log(1 + M) + increment. The increment is a log likelihood ratio or
+less, so E exp(increment) <= 1 while nothing changed. M of a series is the mean over all of them. It is an e-detector:
+the expected number of windows to M >= A is at least A (Shin, Ramdas and Rinaldo, "E-detectors", 2022).
 Shapes: S series, C channels, 2 directions (up, down), K alternatives.
 """
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from ragtide.drift.detectors.arrays import Flags, Floats, Numbers
 
-NO_EVIDENCE = -700.0  # log M of what has not begun; exp of it is 0 beside 1
-DIRECTIONS = 2
-MAX_INCREMENT = 10.0  # of an update: what one window did, however clearly, is hardly ever enough for an alarm
+NO_EVIDENCE = -700.0  # log M at the start; its exp is 0 beside 1
+SIGNS = np.array([1.0, -1.0])  # of the two directions
+MAX_INCREMENT = 10.0  # of an update: one window alone hardly ever raises an alarm
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """log M [S, C, 2, K], and since when (window of the onset) with what: records, residual and expected sums."""
+    """log M [S, C, 2, K], the window of its onset, and sums since then: records, residuals, expectations."""
 
     log_m: Floats
     onset: Numbers
@@ -29,17 +29,17 @@ class Evidence:
 
     @classmethod
     def none(cls, series: int, channels: int, alternatives: int) -> "Evidence":
-        """Before the first update."""
-        shape = (series, channels, DIRECTIONS, alternatives)
+        """Return the evidence before the first update."""
+        shape = (series, channels, len(SIGNS), alternatives)
         log_m = np.full(shape, NO_EVIDENCE)
         return cls(log_m, np.zeros(shape, np.int32), *(np.zeros(shape, np.float32) for _ in range(3)))
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a step found: which channels were updated, from which window on, with what; all [S, C].
+    """An update of channels [S, C]: whether there is one, its first window, and its sums over records.
 
-    Sums over the `records` of residuals and of what was expected; `increments` are [S, C, 2, K].
+    `increments` [S, C, 2, K] of log M.
     """
 
     present: Flags
@@ -51,7 +51,7 @@ class Update:
 
 
 def add(evidence: Evidence, update: Update) -> None:
-    """The statistic after an update, in place. Where M was at most 1 before it, the onset is the update's start."""
+    """Add an update, in place. If M was at most 1 before, the onset is the update's first window."""
     present = update.present[:, :, None, None]
     anew = present & (evidence.log_m <= 0)
     np.copyto(evidence.onset, update.first[:, :, None, None], where=anew, casting="same_kind")
@@ -67,27 +67,22 @@ def add(evidence: Evidence, update: Update) -> None:
     )
 
 
-def reset(evidence: Evidence, series: Flags) -> None:
-    """Nothing is known of these series [S] any more, in place."""
-    evidence.log_m[series] = NO_EVIDENCE
-
-
 def log_e(evidence: Evidence, active: Flags) -> Floats:
-    """log of the mean M of each series [S] over its active channels [S, C]."""
+    """Return the log of the mean M of each series [S] over its active channels [S, C]."""
     flat = np.where(active[:, :, None, None], evidence.log_m, NO_EVIDENCE).reshape(len(active), -1)
     top = flat.max(axis=1)
-    each = DIRECTIONS * evidence.log_m.shape[3] * np.maximum(active.sum(axis=1), 1)
+    each = len(SIGNS) * evidence.log_m.shape[3] * np.maximum(active.sum(axis=1), 1)
     found: Floats = top + np.log(np.exp(np.maximum(flat - top[:, None], NO_EVIDENCE)).sum(axis=1)) - np.log(each)
     return found
 
 
 def poisson_increments(x: Floats, variance: Floats, third: Floats, shift: Floats) -> Floats:
-    """Log likelihood ratios for a mean that rose by `shift` against one that did not; all of one shape, or broadcast.
+    """Return log likelihood ratios of a mean that rose by `shift` against one that did not; arguments broadcast.
 
-    `x`: how far the mean lies beyond the margin; of `variance` and third moment `third`, as jumps of size
-    c = third / variance would make it. With u = c shift / variance the ratio is
-    log(1 + u) x / c - variance (u - log(1 + u)) / c^2, which for c -> 0 is that of Gaussian errors,
-    shift x / variance - shift^2 / (2 variance): these would take the skewed errors of a few records for a change.
+    `x`: distance of the mean from the margin, with `variance` and third central moment `third`, modelled as a
+    compound Poisson variable of jumps c = third / variance. With u = c shift / variance the ratio is
+    log(1 + u) x / c - variance (u - log(1 + u)) / c^2. For c -> 0 it is that of Gaussian errors,
+    shift x / variance - shift^2 / (2 variance), which would mistake the skewed errors of few records for a change.
     """
     u = third / variance / variance * shift
     small = u < 1e-4
@@ -95,14 +90,11 @@ def poisson_increments(x: Floats, variance: Floats, third: Floats, shift: Floats
     log = np.log1p(safe)
     slope = np.where(small, 1 - u / 2, log / safe)
     curve = np.where(small, 0.5 - u / 3, (safe - log) / safe**2)
-    found: Floats = shift / variance * (slope * x - curve * shift)
-    return found
+    return shift / variance * (slope * x - curve * shift)
 
 
 def bernoulli_increments(n: Floats, hits: Floats, odds: Floats, ratios: Floats) -> Floats:
-    """Exact log likelihood ratios of hits among n, for odds times `ratios` against `odds`; all of one shape, or
-    broadcast.
-    """
+    """Return exact log likelihood ratios of hits among n, for `odds` times `ratios` against `odds`; they broadcast."""
     less = np.log1p(odds * ratios) - np.log1p(odds)
     found: Floats = hits * np.log(ratios) - n * less
     return found

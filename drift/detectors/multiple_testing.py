@@ -1,6 +1,6 @@
-"""Which series of a fleet to believe, so that the whole fleet rarely raises a false alarm: e-BH (Wang and Ramdas 2022).
+"""Bound false alarms of a whole fleet of series: e-BH (Wang and Ramdas 2022).
 
-For users who want a run length of all series together, where each series' own threshold bounds its own.
+For users who want a run length of all series together; each series' own threshold bounds its own only.
 """
 
 import numpy as np
@@ -10,9 +10,9 @@ from ragtide.drift.detectors.baseline import log_threshold
 
 
 def e_bh(log_e: Floats, size_s: int, run_length_days: float = 1.0) -> Flags:
-    """The k series [S] with the most evidence, k the largest with log M >= log(A S / k) for all of them.
+    """Select the k series [S] with the most evidence, with the largest k such that log M >= log(A S / k) for all.
 
-    A is the wanted run length of the fleet in windows.
+    A is the run length of the fleet in windows.
     """
     series = len(log_e)
     order = np.argsort(-log_e, kind="stable")

@@ -1,14 +1,14 @@
-"""How far updates stray from what was expected of them: variance a/N + b, skewness, and what autocorrelation adds.
+"""Noise of updates: variance a/N + b, skewness, and inflation by autocorrelation.
 
-Residuals are of means (or shares), out of sample. An update of windows with n1, n2, ... records has N = sum n and
-Q = sum n^2 and the variance a/N + b Q/N^2. Shapes: R channels, U updates as in `pooling`.
+Residuals are of means (or shares), out of sample. An update of windows with n1, n2, ... records has N = sum n,
+Q = sum n^2 and variance a/N + b Q/N^2. Shapes: R channels, U updates as in `subgroups`.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Floats, Integers
+from ragtide.drift.detectors.arrays import Floats, Integers, masked_median, ratio
 from ragtide.drift.detectors.subgroups import Updates
 
 CLIPPED_SIGMAS = 6.0
@@ -16,15 +16,16 @@ HORIZONS = np.array([1, 3, 6, 12, 36, 72, 144, 288])
 _WINSORISED_SIGMAS = 4.0
 _ROUNDS = 5
 _MEDIAN_OF_CHI2 = 0.4549  # of one degree of freedom
-_SINGULAR = 1e-6  # relative determinant, below which nothing tells a from b
-_MIN_BLOCKS = 4  # of a horizon in the history; with fewer the last horizon that has them speaks
+_SINGULAR = 1e-6  # relative determinant, below which a and b cannot be separated
+_MIN_BLOCKS = 4  # of a horizon in the history; with fewer the inflation of the last horizon that has them holds
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Of a record: variance `a`, what no number of records averages out `b`, third central moment; all [R].
+    """Noise [R]: variance of a record (a), variance that does not average out (b), third central moment of a record.
 
-    `inflation` [R, horizons]: of the variance of sums of updates. How many updates; a usual one's records and variance.
+    `inflation` [R, horizons]: of the variance of sums of updates. `updates`: their number; `records` and `variance`:
+    of a usual update.
     """
 
     noise_per_record: Floats
@@ -37,7 +38,7 @@ class Noise:
 
 
 def fit(updates: Updates, residual: Floats, floor: Floats) -> Noise:
-    """Noise of residuals [R, U]; `floor` [R], more than 0: the variance of a record, which `a` is at least."""
+    """Fit the noise of residuals [R, U]; `floor` [R] > 0 is a lower bound of a, the variance of a record."""
     a, b = _variance(updates, residual, floor)
     variance = _update_variance(updates, a, b)
     z = np.where(updates.present, residual / np.sqrt(variance), 0.0)
@@ -55,7 +56,7 @@ def fit(updates: Updates, residual: Floats, floor: Floats) -> Noise:
 
 
 def inflation(z: Floats, count: Integers) -> Floats:
-    """Var(sum of L)/L [R, horizons] of standardised residuals [R, U]: at least 1, and rising with the horizon."""
+    """Return Var(sum of L)/L [R, horizons] of standardised residuals [R, U]: at least 1, not decreasing in L."""
     running = np.concatenate([np.zeros((len(z), 1)), np.cumsum(z, axis=1)], axis=1)
     found = np.ones((len(z), len(HORIZONS)))
     for index, horizon in enumerate(HORIZONS):
@@ -69,27 +70,27 @@ def inflation(z: Floats, count: Integers) -> Floats:
 
 
 def at_horizon(inflation: Floats, horizon: Floats) -> Floats:
-    """Inflation [R, K] at horizons [R, K] of updates; between the measured ones linear in the log of the horizon."""
+    """Interpolate inflation at horizons [R, K] in updates, linearly in the log of the horizon."""
     place = np.interp(np.log(horizon), np.log(HORIZONS), np.arange(len(HORIZONS)))
     before = np.minimum(place.astype(np.int64), len(HORIZONS) - 2)
     low, high = (np.take_along_axis(inflation, before + step, axis=1) for step in (0, 1))
-    found: Floats = low + (high - low) * (place - before)
-    return found
+    return low + (high - low) * (place - before)
 
 
 def _update_variance(updates: Updates, a: Floats, b: Floats) -> Floats:
-    """The variance of each update's mean; 1 where there is no update."""
+    """Return the variance of each update's mean; 1 where there is no update."""
     return np.where(updates.present, a[:, None] * updates.share + b[:, None] * updates.repeat_share, 1.0)
 
 
 def _variance(updates: Updates, residual: Floats, floor: Floats) -> tuple[Floats, Floats]:
-    """Non-negative least squares of squared residuals, winsorised and weighted by the variance of the round before.
+    """Fit a and b by non-negative least squares of winsorised squared residuals, reweighted each round.
 
-    `a` is never less than what the squares average without winsorising: rare large errors are errors too.
+    `a` is at least the average of the squares without winsorising: rare large errors are errors too.
     """
     x, q = updates.share, updates.repeat_share
     squared = residual**2 * updates.present
-    a, b = np.maximum(_scale(squared * updates.records, updates), floor), np.zeros(floor.shape)
+    scale = masked_median(squared * updates.records, updates.present) / _MEDIAN_OF_CHI2
+    a, b = np.maximum(scale, floor), np.zeros(floor.shape)
     for _ in range(_ROUNDS):
         now = _update_variance(updates, a, b)
         beyond = np.minimum(squared, _WINSORISED_SIGMAS**2 * now) - floor[:, None] * x
@@ -99,39 +100,26 @@ def _variance(updates: Updates, residual: Floats, floor: Floats) -> tuple[Floats
     return np.maximum(a, whole), b
 
 
-def _scale(values: Floats, updates: Updates) -> Floats:
-    """The scale [R] of values that are chi-squared of one degree, by their median; 0 without updates."""
-    ordered = np.sort(np.where(updates.present, values, np.inf), axis=1)
-    middle = np.maximum(updates.count - 1, 0) // 2
-    found = np.take_along_axis(ordered, middle[:, None], axis=1)[:, 0]
-    return np.where(np.isfinite(found), found / _MEDIAN_OF_CHI2, 0.0)
-
-
 def _non_negative(weight: Floats, x: Floats, q: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """a, b >= 0 that make sum of weight (y - a x - b q)^2 least.
+    """Return a, b >= 0 that minimise the sum of weight (y - a x - b q)^2.
 
-    Where all updates have as many records, nothing tells a from b: it is taken for b, which more records do not help.
+    If all updates have equally many records, a and b cannot be separated: all is taken for b, the cautious choice.
     """
     xx, xq, qq = (weight * x * x).sum(axis=1), (weight * x * q).sum(axis=1), (weight * q * q).sum(axis=1)
     xy, qy = (weight * x * y).sum(axis=1), (weight * q * y).sum(axis=1)
     determinant = xx * qq - xq**2
-    told = determinant > _SINGULAR * xx * qq
-    safe = np.where(told, determinant, 1.0)
+    separable = determinant > _SINGULAR * xx * qq
+    safe = np.where(separable, determinant, 1.0)
     a, b = (xy * qq - qy * xq) / safe, (qy * xx - xy * xq) / safe
-    both = told & (a >= 0) & (b >= 0)
-    only_a = told & (b < 0)
+    both = separable & (a >= 0) & (b >= 0)
+    only_a = separable & (b < 0)
     return (
-        np.where(both, a, np.where(only_a, np.maximum(_ratio(xy, xx), 0.0), 0.0)),
-        np.where(both, b, np.where(only_a, 0.0, np.maximum(_ratio(qy, qq), 0.0))),
+        np.where(both, a, np.where(only_a, np.maximum(ratio(xy, xx), 0.0), 0.0)),
+        np.where(both, b, np.where(only_a, 0.0, np.maximum(ratio(qy, qq), 0.0))),
     )
 
 
 def _third_moment(updates: Updates, z: Floats, variance: Floats) -> Floats:
-    """Weighted least squares of cubed residuals on 1/N^2, as the third moment of a mean goes."""
+    """Fit the third moment by weighted least squares of cubed residuals on 1/N^2, as that of a mean scales."""
     scale = updates.share**2 / (variance * np.sqrt(variance))
-    return _ratio((z * z * z * scale).sum(axis=1), (scale**2).sum(axis=1))
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    found: Floats = above / np.where(below > 0, below, 1.0)
-    return found
+    return ratio((z * z * z * scale).sum(axis=1), (scale**2).sum(axis=1))

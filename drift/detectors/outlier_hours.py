@@ -1,9 +1,9 @@
-"""Hours unlike all others in a history: incidents, which are left out, and hours of the week that always are so.
+"""Find outlier hours in a history: incidents, which are excluded, and weekly hours, which have their own level.
 
-An incident is farther than 6 robust sigmas from what all days but its own expect. Where every week is off at the same
-hour by 4 of them and in the same direction, the hour of the week has a level of its own (a job of Sunday nights), and
-only weeks that went more than twice as far as the nearest are incidents. Nor is what comes at the same hour on three
-days and on more than a quarter of the weekdays, of the weekends or of all days. Shapes as in `season`.
+An incident lies more than 6 robust sigmas from the expectation of all other days. If every week deviates at the same
+hour by 4 sigmas in the same direction (a job of Sunday nights), that hour of the week gets its own level. Then only
+weeks that deviate more than twice as far as the nearest week are incidents. An hour is no incident either if it is off
+on three days and on more than a quarter of the weekdays, weekend days or all days. Shapes as in `season`.
 """
 
 from dataclasses import dataclass
@@ -11,32 +11,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragtide.drift.detectors import season
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers
-from ragtide.drift.detectors.season import HOURS, WEEKDAYS, Cells
+from ragtide.drift.detectors.arrays import Flags, Floats, masked_median
+from ragtide.drift.detectors.season import Cells
+from ragtide.drift.stats.calendar import HOURS, SATURDAY, WEEKDAYS
 
 OUTLIER_SIGMAS = 6.0
-MAX_OUTLIERS = 0.15  # share of hours; beyond it they are how the series is
-_FREQUENT_DAYS, _FREQUENT_SHARE = 3, 0.25  # so many days, and more than this share of weekdays, weekends or all
+MAX_OUTLIERS = 0.15  # share of hours; with more, they are usual for the series
+_FREQUENT_DAYS, _FREQUENT_SHARE = 3, 0.25  # days, and share of weekdays, weekend days or all days
 _FREQUENT_AT_ANY_HOUR = 0.2  # share of the days
-_WEEKLY_SIGMAS = 4.0  # of each week
+_WEEKLY_SIGMAS = 4.0  # that each week must reach
 _MIN_WEEKS = 2
 _SIGMA_OF_MAD = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
 class OddHours:
-    """Incidents [S, D, 24], and hours of the week [S, 7, 24], from Monday on, that have a level of their own."""
+    """Incidents [S, D, 24], and hours of the week [S, 7, 24], from Monday on, with their own level."""
 
     outliers: Flags
     weekly: Flags
 
 
 def find_odd_hours(cells: Cells, seasonal: bool, max_influence: Floats) -> OddHours:
-    """Incidents, in any channel, and the week's own hours; no incidents where there are many, or many at that hour.
+    """Find incidents in any channel, and weekly hours. Hours that are off often are no incidents.
 
-    Two passes, since odd hours have a part in the level that others are compared with in the first: after two odd
-    Sundays, Saturdays are odd too. `swing` [S, C]: by how much one record alone can move a sum; what one record
-    explains is neither.
+    Two passes: in the first, odd hours influence the level that others are compared with, so that after two odd
+    Sundays, Saturdays look odd too. `max_influence` [S, C]: the largest change of a sum by one record; a deviation
+    that one record explains is neither incident nor weekly hour.
     """
     present = cells.records > 0
     odd = OddHours(np.zeros(present.shape, bool), np.zeros((len(present), WEEKDAYS, HOURS), bool))
@@ -56,13 +57,14 @@ def find_odd_hours(cells: Cells, seasonal: bool, max_influence: Floats) -> OddHo
 
 
 def _frequent_hours(off: Flags, present: Flags, cells: Cells) -> Flags:
-    """Hours of the day [S, 24] that are off so often that it is how they are: a job that is not punctual. All of them,
-    where some hour or other is on so many days.
+    """Find hours of the day [S, 24] that are off often, as of a job that is not punctual.
+
+    If some hour or other is off on a fifth of the days, these are all hours.
     """
     days, seen = (hours.any(axis=2).sum(axis=1) for hours in (off, present))
     often = (days >= _FREQUENT_DAYS) & (days >= _FREQUENT_AT_ANY_HOUR * seen)
     found = np.repeat(often[:, None], HOURS, axis=1)
-    weekend = cells.weekdays >= season.SATURDAY
+    weekend = cells.weekdays >= SATURDAY
     for kind in (weekend, ~weekend, weekend | ~weekend):
         days = off[:, kind].sum(axis=1)
         found |= (days >= _FREQUENT_DAYS) & (days > _FREQUENT_SHARE * present[:, kind].sum(axis=1))
@@ -70,7 +72,7 @@ def _frequent_hours(off: Flags, present: Flags, cells: Cells) -> Flags:
 
 
 def _residuals(cells: Cells, kept: Cells, seasonal: bool) -> Floats:
-    """How far each cell [S, C, D, 24] lies from what the kept ones of other days expect."""
+    """Return how far each cell [S, C, D, 24] lies from the expectation of the kept cells of other days."""
     records = np.maximum(cells.records, 1.0)[:, None]
     found = np.empty(cells.sums.shape)
     for index, weekday in enumerate(cells.weekdays):
@@ -80,14 +82,15 @@ def _residuals(cells: Cells, kept: Cells, seasonal: bool) -> Floats:
 
 
 def _noise(rest: Floats, records: Floats, max_influence: Floats) -> Floats:
-    """The robust sigma of cells [S, C, D, 24], or what one record alone can do."""
+    """Return the robust sigma of cells [S, C, D, 24], at least the influence of one record."""
     seen = np.broadcast_to((records > 0)[:, None], rest.shape)
-    sigma = _SIGMA_OF_MAD * season.median(np.abs(rest), seen)
+    flat = (*rest.shape[:2], -1)
+    sigma = _SIGMA_OF_MAD * masked_median(np.abs(rest).reshape(flat), seen.reshape(flat))
     return np.maximum(sigma[:, :, None, None], max_influence[:, :, None, None] / np.maximum(records, 1.0)[:, None])
 
 
 def _weekly_hours(rest: Floats, least: Floats, present: Flags, cells: Cells) -> Flags:
-    """Hours of the week [S, 7, 24] at which every week went farther than `least` [S, C, D, 24], in one direction."""
+    """Find hours of the week [S, 7, 24] that every week deviate by more than `least` [S, C, D, 24], one way."""
     found = np.zeros((len(rest), WEEKDAYS, HOURS), bool)
     for weekday in range(WEEKDAYS):
         days = cells.weekdays == weekday
@@ -98,12 +101,13 @@ def _weekly_hours(rest: Floats, least: Floats, present: Flags, cells: Cells) -> 
 
 
 def _beyond_chance(weekly: Flags, rest: Floats, least: Floats, present: Flags, cells: Cells) -> Flags:
-    """Those of `weekly` [S, 7, 24] whose nearest week went farther than any other hour of most days: where hours are as
-    far off at any time of a fifth of the days, two weeks meet by chance.
+    """Keep weekly hours [S, 7, 24] whose nearest week deviates more than any other hour of most days.
+
+    If hours are as far off at any time on a fifth of the days, two weeks coincide by chance.
     """
     far = np.abs(rest) / least * present[:, None]
     other = np.where(weekly[:, None, cells.weekdays], 0.0, far).max(axis=(1, 3))
-    usual = nth_largest(other, frequent_days(np.asarray(present.any(axis=2))))
+    usual = usual_extreme(other, np.asarray(present.any(axis=2)))
     found = weekly.copy()
     for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
         days = cells.weekdays == weekday
@@ -112,21 +116,16 @@ def _beyond_chance(weekly: Flags, rest: Floats, least: Floats, present: Flags, c
     return found
 
 
-def frequent_days(seen: Flags) -> Integers:
-    """On how many of the days [S, D] that were seen what happens at any time is how a series is."""
-    found: Integers = np.maximum(np.ceil(_FREQUENT_AT_ANY_HOUR * seen.sum(axis=-1)), _FREQUENT_DAYS).astype(np.int64)
-    return found
-
-
-def nth_largest(values: Floats, n: Integers) -> Floats:
-    """Along the last axis; 0 where there are fewer."""
-    ordered = -np.sort(-values, axis=-1)
-    found = np.take_along_axis(ordered, np.minimum(n, values.shape[-1])[..., None] - 1, axis=-1)[..., 0]
-    return np.where(n <= values.shape[-1], found, 0.0)
+def usual_extreme(of_days: Floats, seen: Flags) -> Floats:
+    """Return the value that a fifth of the days [..., D] with records reach, three at least; 0 if there are fewer."""
+    often = np.maximum(np.ceil(_FREQUENT_AT_ANY_HOUR * seen.sum(axis=-1)), _FREQUENT_DAYS).astype(np.int64)
+    ordered = -np.sort(-of_days, axis=-1)
+    found = np.take_along_axis(ordered, np.minimum(often, of_days.shape[-1])[..., None] - 1, axis=-1)[..., 0]
+    return np.where(often <= of_days.shape[-1], found, 0.0)
 
 
 def _nearest_week(rest: Floats, weekly: Flags, present: Flags, cells: Cells) -> Floats:
-    """How far the nearest week went in the week's own hours [S, C, D, 24]; 0 in all others."""
+    """Return the deviation of the nearest week in weekly hours [S, C, D, 24]; 0 in all others."""
     found = np.zeros(rest.shape)
     for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
         days = cells.weekdays == weekday

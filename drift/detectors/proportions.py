@@ -1,48 +1,48 @@
 """Detect changes in proportions of records: exact Bernoulli likelihoods for odds times 1.25 to 5, either way.
 
-Hits [S, C, T] among records n [S, T]. Every window with a record counts. Where proportions vary more than coins do
-(bursts, wander), increments are divided by how much more; a power of a likelihood ratio below 1 has an expectation
-below 1 too, so that the run length stands.
+Hits [S, C, T] among records n [S, T]. Every window with a record counts. If proportions vary more than binomially
+(bursts, wander), increments are divided by the excess variance. A power below 1 of a likelihood ratio has an
+expectation of at most 1 too, so the run length holds.
 
-Rates have one channel, the records that say yes. Heavy-tailed metrics (latency, cost) have two, the records above the
-history's median and 95th percentile: a mean of such a metric is one request's whim. `Baseline.bins` holds the levels'
-bins, `arrays.level_values` gives them in the metric's unit."""
+Rates have one channel. Heavy-tailed metrics (latency, cost) have two, records above the history's median and 95th
+percentile, since one request can dominate the mean. `Baseline.bins` holds the levels' bins,
+`arrays.level_values` gives them in the metric's unit."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from ragtide.drift.detectors import baseline as fits
-from ragtide.drift.detectors import e_detector, run_state, serialization, tempering
-from ragtide.drift.detectors.arrays import Flags, Floats, HeavyTailed, Integers, Numbers, Rates, RunResult, cut, size_s
+from ragtide.drift.detectors import e_detector, run_state, tempering
+from ragtide.drift.detectors.arrays import Flags, Floats, HeavyTailed, Integers, Numbers, Rates, RunResult, size_s
 from ragtide.drift.detectors.baseline import Baseline
-from ragtide.drift.detectors.e_detector import Update
+from ragtide.drift.detectors.e_detector import SIGNS, Update
 from ragtide.drift.detectors.run_state import State
-from ragtide.drift.detectors.season import DAY_S
 from ragtide.drift.detectors.tempering import LogLikelihoodRatios
-from ragtide.drift.detectors.time_of_day import Expected
+from ragtide.drift.stats.calendar import DAY_S
 
 MARGIN = 0.1  # of the odds
+HEAVY_TAILED_CHANNELS = ("median", "p95")
 RATIOS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 _EITHER_WAY = np.stack([RATIOS, 1 / RATIOS])
-_DIRECTIONS = np.array([1.0, -1.0])
 _MIN_INFORMATION = 1e-12
 _MAX_LOG_MARGIN = 20.0  # log odds
 _MIN_RECORDS = 10
-_CLEAR_RECORDS = 30  # to judge by whether an alarm is over, and hits expected among them
-_CLEAR_HITS = 3
-_MIN_UPDATES = 100  # that a history is cut into, where hits are so rare that it holds few
+_CLEAR_RECORDS = 30  # that a mean needs to count for the end of an alarm
+_CLEAR_HITS = 3  # expected among them
+_MIN_UPDATES = 100  # of a history, also if hits are rare
 _MAX_SHARE = 1 - 2.0**-24  # below 1 in single precision
 _MAX_RECORDS = 1e12  # records of a window
 
 
 def fit_channels(
-    start: Integers, n: Floats, hits: Floats, size_s: int, seasonal: bool, margin: float, least_share: Floats
+    start: Integers, n: Floats, hits: Floats, seasonal: bool, margin: float, min_shares: Floats
 ) -> Baseline:
-    """The baseline of valid windows; `least_share` [S, C]: hours with less are taken to have it."""
-    learned = fits.fit_season(start, n, hits, np.ones(hits.shape[:2]), size_s, seasonal)
+    """Fit the baseline of valid windows; `min_shares` [C] are lower bounds of hourly levels."""
+    size = size_s(start)
+    learned = fits.fit_season(start, n, hits, np.ones(hits.shape[:2]), seasonal)
     records = learned.n.sum(axis=1)[:, None]
-    least_share = np.maximum(least_share, 0.5 / np.maximum(records, 1.0))
+    least_share = np.maximum(min_shares, 0.5 / np.maximum(records, 1.0))
     level = _clip_levels(learned.level, least_share)
     usual = level.mean(axis=2, dtype=np.float64)
     coin = usual * (1 - usual)
@@ -51,20 +51,20 @@ def fit_channels(
     found = fits.fit_noise(of_channel, hits, learned, least, coin)
     log_margin = np.log1p(margin) + np.minimum(fits.margin_of_error(found) / coin, _MAX_LOG_MARGIN)
     log_margin = np.repeat(log_margin[:, :, None], 2, axis=2)
-    # A share that some hour takes for more than it is cannot fall.
+    # Where a level was raised to the minimum, a fall cannot be seen.
     log_margin[:, :, 1][learned.level.min(axis=2) <= least_share] = np.inf
     a, b = found.noise_per_record / coin, found.noise_floor / coin
-    threshold, a_day = fits.log_threshold(size_s), max(DAY_S // size_s, 1)
+    threshold, a_day = fits.log_threshold(size), max(DAY_S // size, 1)
     spread = ((a + b * found.records) / found.records)[:, :, None, None]
     divisor = fits.divisors(found, threshold * spread / _information(usual, log_margin))
     every = np.broadcast_to(n[:, None], hits.shape)
     varying = (a[:, :, None] + b[:, :, None] * np.maximum(every, found.records[:, :, None])) * learned.variance
     log_lr = _log_lr(every, hits, _clip_levels(learned.unseen, least_share), log_margin, varying)
-    warming = fits.warm_up(n, found.updates.min(axis=1), size_s, seasonal)
+    warming = fits.warm_up(n, found.updates.min(axis=1), size, seasonal)
     return Baseline(
         warming=warming,
         active=np.repeat((warming == fits.WarmUp.READY)[:, None], hits.shape[1], axis=1),
-        known=fits.day_kinds_seen(start, n, size_s, seasonal),
+        known=fits.day_kinds_seen(start, n, seasonal),
         level=level,
         weekly=learned.weekly,
         recurring=replace(learned.recurring, level=_clip_levels(learned.recurring.level, least_share)),
@@ -78,25 +78,23 @@ def fit_channels(
         records=found.records,
         shifts=np.tile(np.log(RATIOS), (*usual.shape, 1)),
         divisor=tempering.temper(divisor, log_lr, every > of_channel, a_day),
-        size_s=size_s,
+        size_s=size,
         threshold=threshold,
     )
 
 
 def run_channels(baseline: Baseline, state: State, start: Integers, n: Numbers, hits: Numbers) -> RunResult:
-    """Alarms after each of the windows n [S, T], hits [S, C, T]; `state` goes on to their end."""
-    run_state.mark_processed(baseline, state, start)
-    result = RunResult(np.zeros(n.shape, bool), np.zeros(n.shape))
-    for index, at in enumerate(start):
-        records, of_channel = zero_invalid(np.where(baseline.is_judged(int(at)), n[:, index], 0), hits[:, :, index])
-        update = _update(baseline, int(at) // baseline.size_s, records, of_channel, baseline.expected(int(at)))
-        result.evidence[:, index] = run_state.step(baseline, state, update)
-        result.alarm[:, index] = state.alarms.on
-    return result
+    """Run over windows n [S, T], hits [S, C, T]; `state` advances to their end."""
+
+    def update_at(index: int, at: int) -> Update:
+        judged = np.where(baseline.is_judged(at), n[:, index], 0)
+        return _update(baseline, at, *zero_invalid(judged, hits[:, :, index]))
+
+    return run_state.run(baseline, state, start, update_at)
 
 
 def zero_invalid(n: Numbers, hits: Numbers) -> tuple[Floats, Floats]:
-    """As floats n [S, ...], hits [S, C, ...]; windows that hold no numbers, or impossible ones, as empty ones."""
+    """Convert n [S, ...] and hits [S, C, ...] to floats; windows with NaN or impossible values become empty."""
     records, of_channel = np.array(n, np.float64), np.array(hits, np.float64)
     good: Flags = np.isfinite(records) & (records >= 1) & (records <= _MAX_RECORDS)
     good &= ((of_channel >= 0) & (of_channel <= records[:, None])).all(axis=1)
@@ -105,25 +103,26 @@ def zero_invalid(n: Numbers, hits: Numbers) -> tuple[Floats, Floats]:
     return records, of_channel
 
 
-def _update(baseline: Baseline, window: int, n: Floats, hits: Floats, usual: Expected) -> Update:
+def _update(baseline: Baseline, at: int, n: Floats, hits: Floats) -> Update:
+    usual = baseline.expected(at)
     level = usual.level
     records = np.broadcast_to(n[:, None], hits.shape)
-    odds = (level / (1 - level))[:, :, None] * np.exp(baseline.margin * _DIRECTIONS)
+    odds = (level / (1 - level))[:, :, None] * np.exp(baseline.margin * SIGNS)
     spread = baseline.a + baseline.b * np.maximum(records, baseline.records)
     increments = e_detector.bernoulli_increments(
         records[:, :, None, None], hits[:, :, None, None], odds[..., None], _EITHER_WAY
     )
     increments = increments / ((spread * usual.variance)[:, :, None, None] * baseline.divisor)
     expected = records * level
-    first = np.full(hits.shape, window, np.int32)
+    first = np.full(hits.shape, at // baseline.size_s, np.int32)
     return Update(records > 0, first, records, hits - expected, expected, increments)
 
 
 def _log_lr(n: Floats, hits: Floats, level: Floats, log_margin: Floats, varying: Floats) -> LogLikelihoodRatios:
-    """What history's windows [S, C, T] would have said, had these levels been expected of them."""
+    """Return log likelihood ratios of history's windows [S, C, T], given these expected levels."""
     rows = (-1, n.shape[2])
     n, hits, odds, varying = (array.reshape(rows) for array in (n, hits, level / (1 - level), varying))
-    times = np.exp(log_margin * _DIRECTIONS).reshape(len(n), -1)
+    times = np.exp(log_margin * SIGNS).reshape(len(n), -1)
 
     def of(some: slice, direction: int, alternative: int) -> Floats:
         at_margin = odds[some] * times[some, direction, None]
@@ -134,14 +133,14 @@ def _log_lr(n: Floats, hits: Floats, level: Floats, log_margin: Floats, varying:
 
 
 def _clip_levels(level: Numbers, least: Floats) -> Numbers:
-    """Levels [S, C, ...] that are neither 0 nor 1, of which nothing could be expected."""
+    """Keep levels [S, C, ...] away from 0 and 1, where odds are undefined."""
     found: Numbers = np.clip(level, least[:, :, None], np.minimum(1 - least, _MAX_SHARE)[:, :, None])
     return found.astype(np.float32)
 
 
 def _information(share: Floats, log_margin: Floats) -> Floats:
-    """What a record is worth [S, C, 2, K] against the margin, where an alternative is true (Kullback and Leibler)."""
-    odds = (share / (1 - share))[:, :, None] * np.exp(log_margin * _DIRECTIONS)
+    """Return the Kullback-Leibler divergence [S, C, 2, K] per record between each alternative and the margin."""
+    odds = (share / (1 - share))[:, :, None] * np.exp(log_margin * SIGNS)
     moved = odds[..., None] * _EITHER_WAY
     less = np.log1p(moved) - np.log1p(odds)[..., None]
     worth: Floats = np.maximum(moved / (1 + moved) * np.log(_EITHER_WAY) - less, _MIN_INFORMATION)
@@ -149,44 +148,28 @@ def _information(share: Floats, log_margin: Floats) -> Floats:
 
 
 def fit_rates(history: Rates, *, seasonal: bool = True) -> Baseline:
-    """The baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
-    every = slice(None)
-    return serialization.join(
-        [_fit_rates(cut(history, every, chunk), seasonal) for chunk in fits.chunks(len(history.n), len(history.start))]
-    )
+    """Fit the baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
+    return fits.fit_in_chunks(history, 1, lambda some: _fit(some, some.hits[:, None], seasonal))
 
 
 def run_rates(baseline: Baseline, state: State, windows: Rates) -> RunResult:
-    """Alarms after each of the windows; `state` goes on to their end. Raises as `watching.advance`."""
+    """Run over windows; `state` advances to their end. Raises as `run_state.run`."""
     return run_channels(baseline, state, windows.start, windows.n, windows.hits[:, None])
 
 
-def _fit_rates(history: Rates, seasonal: bool) -> Baseline:
-    n, hits = zero_invalid(history.n, history.hits[:, None])
-    least = np.zeros((len(n), 1))
-    return fit_channels(history.start, n, hits, size_s(history.start), seasonal, MARGIN, least)
-
-
-HEAVY_TAILED_CHANNELS = ("median", "p95")
-
-
 def fit_heavy_tailed(history: HeavyTailed, levels: Integers | None = None, *, seasonal: bool = True) -> Baseline:
-    """The baseline of known-good windows, or of any reference; `levels` [S, 2]: the bins that `above` lies above."""
-    every = slice(None)
-    parts = [
-        _fit_heavy_tailed(cut(history, every, chunk), seasonal)
-        for chunk in fits.chunks(len(history.n), len(history.start) * len(HEAVY_TAILED_CHANNELS))
-    ]
-    found = serialization.join(parts)
+    """Fit the baseline of known-good windows, or of any reference; `levels` [S, 2]: the bins of the levels."""
+    channels = len(HEAVY_TAILED_CHANNELS)
+    found = fits.fit_in_chunks(history, channels, lambda some: _fit(some, some.above.transpose(0, 2, 1), seasonal))
     return found if levels is None else replace(found, bins=levels.astype(np.int32))
 
 
 def run_heavy_tailed(baseline: Baseline, state: State, windows: HeavyTailed) -> RunResult:
-    """Alarms after each of the windows; `state` goes on to their end. Raises as `watching.advance`."""
+    """Run over windows; `state` advances to their end. Raises as `run_state.run`."""
     return run_channels(baseline, state, windows.start, windows.n, windows.above.transpose(0, 2, 1))
 
 
-def _fit_heavy_tailed(history: HeavyTailed, seasonal: bool) -> Baseline:
-    n, above = zero_invalid(history.n, history.above.transpose(0, 2, 1))
-    least = np.zeros((len(n), len(HEAVY_TAILED_CHANNELS)))
-    return fit_channels(history.start, n, above, size_s(history.start), seasonal, MARGIN, least)
+def _fit(history: Rates | HeavyTailed, hits: Numbers, seasonal: bool) -> Baseline:
+    return fit_channels(
+        history.start, *zero_invalid(history.n, hits), seasonal, MARGIN, min_shares=np.zeros(hits.shape[1])
+    )

@@ -1,7 +1,7 @@
-"""A baseline at another level, for a level that is known while its hours of the day are not: those of before are kept.
+"""Move a baseline to a new level, as long as the new level's hours of the day are not known.
 
-Season, noise, odd moments and horizons stay; the level moves by what records of now differ from what was expected of
-them at their hours, a share's odds by a factor. How little these records say of the level widens the margin.
+Season, noise, recurring ticks and horizons stay. The level moves by the mean difference of current records from their
+expectation; the odds of a share by a factor. The uncertainty of the new level widens the margin.
 Shapes: S series, C channels, T windows.
 """
 
@@ -14,18 +14,20 @@ from ragtide.drift.detectors import scores
 from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Scores
 from ragtide.drift.detectors.baseline import MIN_UPDATES, Baseline
 
-_ROUNDS = 8  # of a fixed point that is hit at once unless hours differ much
+_ROUNDS = 8  # to a fixed point, which one reaches unless hours differ much
 _MIN = 1e-6
-_RARE = 0.005  # a variance of records; as many labels of a mix are
+_RARE = 0.005  # variance of a record; many labels of a mix are as rare
 
 
 def relevel_scores(old: Baseline, now: Scores, known: Floats) -> tuple[Baseline, Flags]:
-    """At the mean and spread of `now`, and which series [S] have enough records of it; `known` [S]: those of `old`."""
+    """Move `old` to the mean and spread of `now`; also return which series [S] have enough records.
+
+    `known` [S]: number of records that `old` was learned from.
+    """
     seen = np.flatnonzero(now.n.sum(axis=0) > 0)
     n, total, squares = (np.asarray(array[:, seen], float) for array in (now.n, now.total, now.squares))
     usual = _expected(old, now.start[seen])
-    freedom = np.maximum(n - 1, 0.0)
-    scatter = np.maximum(squares - total**2 / np.maximum(n, 1.0), 0.0)
+    freedom, scatter = (array[:, 1] for array in scores.to_channels(n, total, squares))
     shift = (total - n * usual[:, 0]).sum(axis=1) / np.maximum(n.sum(axis=1), 1.0)
     expected = (freedom * usual[:, 1]).sum(axis=1)
     wider = np.where(expected > 0, scatter.sum(axis=1) / np.maximum(expected, _MIN), 1.0)
@@ -38,7 +40,7 @@ def relevel_scores(old: Baseline, now: Scores, known: Floats) -> tuple[Baseline,
     variance = old.level[:, 1].mean(axis=1)
     base[:, 1] = np.maximum(scores.SPREAD_MARGIN * variance, scores.MARGIN**2)
     found = _widen_margins(old, base, n.sum(axis=1), known)
-    # Records that scatter more make means that do; that they scatter less is no reason to take means for steadier.
+    # Means vary more if records do; but if records vary less, means need not.
     more = np.maximum(wider, 1.0)
     size = np.stack([np.sqrt(more), more], axis=1)
     of_spread = np.stack([np.ones(len(more)), more], axis=1)
@@ -59,9 +61,9 @@ def relevel_scores(old: Baseline, now: Scores, known: Floats) -> tuple[Baseline,
 def relevel_proportions(
     old: Baseline, start: Integers, n: Floats, hits: Floats, known: Floats, margin: float
 ) -> tuple[Baseline, Flags]:
-    """At the shares of windows n [S, T], hits [S, C, T]; likewise. `margin` of the odds as `old` was learned with.
+    """Move `old` to the shares of windows n [S, T], hits [S, C, T]; see `relevel_scores`. `margin`: of `old`'s odds.
 
-    Of a share that is and was so rare that little can be told of it, the level stays.
+    The level of a share stays if the share is and was too rare to be estimated.
     """
     seen = np.flatnonzero(n.sum(axis=0) > 0)
     n, hits, usual = n[:, seen], hits[:, :, seen], _expected(old, start[seen])
@@ -72,51 +74,47 @@ def relevel_proportions(
         share = (n[:, None] * _scale_odds(usual, factor)).sum(axis=2) / records
         factor *= wanted / _odds(np.clip(share, _MIN, 1 - _MIN))
     most = np.maximum(_bernoulli_variance(wanted / (1 + wanted)), _bernoulli_variance(old.level.mean(axis=2)))
-    told = records * most >= MIN_UPDATES
-    factor = np.where(told, factor, 1.0)
-    coins = _bernoulli_variance(_scale_odds(old.level, factor).mean(axis=2)) / _bernoulli_variance(
-        old.level.mean(axis=2)
-    )
+    estimable = records * most >= MIN_UPDATES
+    factor = np.where(estimable, factor, 1.0)
+    level = _scale_odds(old.level, factor)
+    coins = _bernoulli_variance(level.mean(axis=2)) / _bernoulli_variance(old.level.mean(axis=2))
     found = _widen_margins(old, np.full(old.near.shape, math.log1p(margin)), n.sum(axis=1), known)
     releveled = replace(
         found,
-        level=_scale_odds(old.level, factor),
+        level=level,
         recurring=replace(old.recurring, level=_scale_odds(old.recurring.level, factor)),
         near=found.near * coins,
         settle=old.settle / np.minimum(coins, 1.0),
     )
     many = n.sum(axis=1) >= MIN_UPDATES * np.where(old.active, old.records, np.inf).min(axis=1)
-    return releveled, many & (told | (most < _RARE) | ~old.active).all(axis=1)
+    return releveled, many & (estimable | (most < _RARE) | ~old.active).all(axis=1)
 
 
 def _expected(old: Baseline, start: Integers) -> Floats:
-    """What was expected of windows [S, C, T]."""
+    """Return the expectation of windows [S, C, T]."""
     nothing = np.zeros((*old.level.shape[:2], 0))
     return np.concatenate([nothing, *(old.expected(int(at)).level[:, :, None] for at in start)], axis=2)
 
 
 def _scale_odds(share: Floats, factor: Floats) -> Floats:
-    """Shares [S, C, ...] whose odds are so many times as high."""
+    """Multiply the odds of shares [S, C, ...] by `factor`."""
     odds = factor[:, :, None]
-    found: Floats = (odds * share / (1 + (odds - 1) * share)).astype(share.dtype)
-    return found
+    return (odds * share / (1 + (odds - 1) * share)).astype(share.dtype)
 
 
 def _odds(share: Floats) -> Floats:
-    found: Floats = share / (1 - share)
-    return found
+    return share / (1 - share)
 
 
 def _bernoulli_variance(share: Floats) -> Floats:
-    """The variance of a record."""
-    found: Floats = share * (1 - share)
-    return found
+    """Return the variance of a record."""
+    return share * (1 - share)
 
 
 def _widen_margins(old: Baseline, base: Floats, records: Floats, known: Floats) -> Baseline:
-    """With margins whose share for an unknown level is that of the records of before and of now together.
+    """Widen the part of the margins that stands for the uncertainty of the level, now of old and new level together.
 
-    Its variance is one over the number of records, whatever their noise and autocorrelation.
+    Its variance is inversely proportional to the number of records, for any noise and autocorrelation.
     """
     wider = np.sqrt(1 + known / np.maximum(records, 1.0))[:, None]
     error = np.maximum(old.margin - base[:, :, None], 0.0) * wider[:, :, None]

@@ -1,31 +1,32 @@
 """State of a detector between windows: evidence, pooled windows and alarms; a run needs only the newest windows.
 
-A run over some windows and then over the next ones leaves, bit for bit, what one run over all of them leaves. Keep
-a copy of the state to go back to when late records revise windows: about 1 KB a series with two channels.
+Running window by window leaves, bit for bit, the state of one run over all windows. Keep a copy of the state to return
+to when late records revise windows: about 1 KB per series with two channels.
 
 An alarm opens by the evidence. It resolves when, in its direction, the mean residual of the last 12 updates is at most
-max(margin, half the estimated shift), for 12 updates running. Then the series' evidence starts again.
+max(margin, half the estimated shift), for 12 consecutive updates. Then the series' evidence restarts.
 Shapes: S series, C channels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ragtide.drift.detectors import e_detector as evidence
-from ragtide.drift.detectors import e_detector as statistic
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
+from ragtide.drift.detectors import e_detector
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers, RunResult, ratio
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.e_detector import Evidence, Update
 
-ROLLING_UPDATES = 12  # updates
+ROLLING_UPDATES = 12
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
-    """Of each series [S]: whether it is in alarm, by which channel and direction, since which window, with what.
+    """Alarm of each series [S]: channel, direction, window of the onset, and sums since then.
 
-    Sums since the onset; the last 12 settled residuals [S, 12] with how many there were; what is not settled yet; how
-    many updates running were good.
+    `recent` [S, 12]: last settled residuals; `settled`: their number so far; `waiting`: records not settled yet;
+    `good`: consecutive good updates.
     """
 
     on: Flags
@@ -43,24 +44,27 @@ class Alarms:
 
     @classmethod
     def none(cls, series: int) -> "Alarms":
-        """Nothing is in alarm."""
+        """Return the state without alarms."""
         kinds: dict[str, type] = {"on": np.bool_, "channel": np.int16, "direction": np.int8, "good": np.int8}
         kinds |= {"onset": np.int32, "settled": np.int32}
         shapes = {"recent": (series, ROLLING_UPDATES)}
         names = [field.name for field in fields(cls)]
         return cls(**{name: np.zeros(shapes.get(name, (series,)), kinds.get(name, np.float64)) for name in names})
 
+    def mean(self, total: Floats) -> Floats:
+        """Return a total since the onset per record; 0 without an alarm."""
+        return np.where(self.on, ratio(total, self.records), 0.0)
+
     @property
     def shift(self) -> Floats:
-        """The mean residual since the onset; 0 where nothing is in alarm."""
-        found: Floats = np.where(self.on, self.residual / np.where(self.records > 0, self.records, 1.0), 0.0)
-        return found
+        """Mean residual since the onset; 0 without an alarm."""
+        return self.mean(self.residual)
 
 
-def update_open(alarms: Alarms, update: Update, margin: Floats, settle: Floats) -> Flags:
-    """What an update does to alarms that are on, in place; series [S] whose alarm it resolved.
+def _update_open(alarms: Alarms, update: Update, margin: Floats, settle: Floats) -> Flags:
+    """Apply an update to open alarms, in place; return the series [S] whose alarm it resolved.
 
-    `margin` [S, C] in the unit of residuals; a residual is settled once it is of `settle` [S, C] records.
+    `margin` [S, C] has the unit of residuals. A residual is settled once it covers `settle` [S, C] records.
     """
     on = np.flatnonzero(alarms.on)
     on = on[update.present[on, alarms.channel[on]]]
@@ -91,12 +95,12 @@ def _settle_residuals(alarms: Alarms, series: Numbers, margin: Floats) -> None:
     alarms.good[series] = np.where(near, alarms.good[series] + 1, 0)
 
 
-def open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: float, active: Flags) -> None:
-    """Alarms of series [S] whose evidence reached the threshold, in place: by the alternative that explains most."""
+def _open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: float, active: Flags) -> None:
+    """Open alarms of series [S] whose evidence reached the threshold, in place, by the best alternative."""
     series = np.flatnonzero(~alarms.on & (log_e >= threshold))
     if not len(series):
         return
-    log_m = np.where(active[series, :, None, None], evidence.log_m[series], statistic.NO_EVIDENCE)
+    log_m = np.where(active[series, :, None, None], evidence.log_m[series], e_detector.NO_EVIDENCE)
     best = np.unravel_index(log_m.reshape(len(series), -1).argmax(axis=1), log_m.shape[1:])
     alarms.on[series] = True
     alarms.channel[series] = best[0]
@@ -111,14 +115,11 @@ def open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: fl
         counter[series] = 0
 
 
-VERSION = 2
-
-
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Windows that wait for more records: the first of them, records and sums of their squares, sums; all [S, C].
+    """Windows that wait for more records [S, C]: the first one, records, sum of squared records, and sums.
 
-    `variance`: the sum of records times how many times the usual variance theirs is.
+    `variance`: sum over windows of records times variance, in units of the usual variance.
     """
 
     first: Numbers
@@ -131,7 +132,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Of each series: evidence, alarms, what is pooled, and up to when its windows were looked at [S] (seconds)."""
+    """Evidence, alarms and pooled windows of each series, and the end of its last window [S], in seconds."""
 
     evidence: Evidence
     alarms: Alarms
@@ -141,10 +142,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What to tell of each series now, all [S]: in alarm, by which channel, up (1) or down (-1), since when (seconds).
+    """Status of each series, all [S]: in alarm, channel, direction (1 up, -1 down), onset in seconds.
 
-    `expected` and `observed` are means over the records since the onset, `shift` is their difference, in the metric's
-    unit or as a share of records; all 0 without an alarm. `evidence`: log of the e-value.
+    `expected` and `observed` are means over records since the onset, in the metric's unit or as a share of records;
+    `shift` is their difference. All are 0 without an alarm. `evidence`: log of the e-value.
     """
 
     alarm: Flags
@@ -158,7 +159,7 @@ class Status:
 
 
 def start(baseline: Baseline) -> State:
-    """Nothing seen yet."""
+    """Return the state before the first window."""
     channels, alternatives = baseline.shifts.shape[1:]
     series = baseline.series
     pool = Pool(np.zeros((series, channels), np.int32), *np.zeros((5, series, channels)))
@@ -167,39 +168,46 @@ def start(baseline: Baseline) -> State:
 
 
 def status(baseline: Baseline, state: State) -> Status:
-    """The state in words of numbers."""
-    on = state.alarms.on
-    records = np.where(on & (state.alarms.records > 0), state.alarms.records, 1.0)
-    expected = np.where(on, state.alarms.expected / records, 0.0)
-    shift = state.alarms.shift
+    """Return the status of each series."""
+    alarms = state.alarms
+    expected, shift = alarms.mean(alarms.expected), alarms.shift
     return Status(
-        alarm=on.copy(),
-        channel=np.where(on, state.alarms.channel, 0),
-        direction=np.where(on, state.alarms.direction, 0),
-        onset=np.where(on, state.alarms.onset.astype(np.int64) * baseline.size_s, 0),
+        alarm=alarms.on.copy(),
+        channel=np.where(alarms.on, alarms.channel, 0),
+        direction=np.where(alarms.on, alarms.direction, 0),
+        onset=np.where(alarms.on, alarms.onset.astype(np.int64) * baseline.size_s, 0),
         expected=expected,
         observed=expected + shift,
         shift=shift,
-        evidence=evidence.log_e(state.evidence, baseline.active),
+        evidence=e_detector.log_e(state.evidence, baseline.active),
     )
 
 
-def step(baseline: Baseline, state: State, update: Update) -> Floats:
-    """Evidence and alarms after an update, in place; the log e-values [S]."""
-    evidence.add(state.evidence, update)
-    resolved = update_open(state.alarms, update, baseline.near, baseline.settle)
-    if resolved.any():
-        evidence.reset(state.evidence, resolved)
-    log_e = evidence.log_e(state.evidence, baseline.active)
-    open_alarms(state.alarms, state.evidence, log_e, baseline.threshold, baseline.active)
-    return log_e
+def run(baseline: Baseline, state: State, start: Integers, update_at: Callable[[int, int], Update]) -> RunResult:
+    """Run over windows; `state` advances to their end.
 
-
-def mark_processed(baseline: Baseline, state: State, windows: Integers) -> None:
-    """Mark windows as looked at. Raises `ValueError` where one was before, or is not on the baseline's grid."""
-    if (windows % baseline.size_s).any() or (np.diff(windows) != baseline.size_s).any():
+    `update_at` returns the update of a window, given its index and start, and may change the state's pool.
+    Raises `ValueError` if a window was run before, or does not lie on the baseline's grid.
+    """
+    if (start % baseline.size_s).any() or (np.diff(start) != baseline.size_s).any():
         raise ValueError(f"windows do not lie on a grid of {baseline.size_s} s")
-    if len(windows) and (state.until > windows[0]).any():
-        raise ValueError("windows were looked at before: go back to a state kept from before them")
-    if len(windows):
-        state.until[:] = windows[-1] + baseline.size_s
+    if len(start):
+        if (state.until > start[0]).any():
+            raise ValueError("windows were looked at before: go back to a state kept from before them")
+        state.until[:] = start[-1] + baseline.size_s
+    shape = (baseline.series, len(start))
+    result = RunResult(np.zeros(shape, bool), np.zeros(shape))
+    for index, at in enumerate(start.tolist()):
+        result.evidence[:, index] = _step(baseline, state, update_at(index, at))
+        result.alarm[:, index] = state.alarms.on
+    return result
+
+
+def _step(baseline: Baseline, state: State, update: Update) -> Floats:
+    """Update evidence and alarms, in place; return the log e-values [S]."""
+    e_detector.add(state.evidence, update)
+    resolved = _update_open(state.alarms, update, baseline.near, baseline.settle)
+    state.evidence.log_m[resolved] = e_detector.NO_EVIDENCE
+    log_e = e_detector.log_e(state.evidence, baseline.active)
+    _open_alarms(state.alarms, state.evidence, log_e, baseline.threshold, baseline.active)
+    return log_e

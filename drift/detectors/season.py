@@ -1,33 +1,31 @@
-"""The seasonal level of channels: (weekday | weekend) x hour of the day in UTC, shrunk, and the week's own hours.
+"""The seasonal level of channels: (weekday | weekend) x hour of the day in UTC, shrunk; and weekly hours.
 
-A cell is one hour of one day. level = grand + hour + kind of day + both together, each effect e shrunk to
-e * signal / (signal + variance of e), where the variance comes from how much days differ and the signal is what the
-effects vary by beyond it (method of moments). Between hour centres the level is interpolated linearly. `weekly` hours
-of the week, see `incidents`, have the mean of their own cells instead, and no other level is learned from these; what
-begins on one and ends on another hour, as jobs do, is a step in the level.
+A cell is one hour of one day. level = grand + hour + kind of day + interaction, each effect e shrunk to
+e * signal / (signal + variance of e). The variance comes from the differences between days; the signal is the variance
+of the effects beyond it (method of moments). Between the centres of hours the level is interpolated linearly.
+`weekly` hours, see `outlier_hours`, have the mean of their own cells instead, and do not influence other levels. The
+level has steps at their ends, as jobs begin and end on the hour.
 Shapes: S series, C channels, D days, T windows. Channels of a series share its record counts.
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, masked_median, ratio
+from ragtide.drift.stats.calendar import DAY_S, HOUR_S
+from ragtide.drift.stats.calendar import HOURS as HOURS
+from ragtide.drift.stats.calendar import SATURDAY as SATURDAY
+from ragtide.drift.stats.calendar import WEEKDAYS as WEEKDAYS
+from ragtide.drift.stats.calendar import weekday_of as weekday_of
 
-HOUR_S = 3600
-HOURS = 24
-WEEKDAYS = 7
 SLOTS = WEEKDAYS * HOURS  # of a week, from Monday on
-DAY_S = HOURS * HOUR_S
-SEASONAL_DAYS = 3  # of history; with fewer the level is one number
-SATURDAY = 5
-Days = TypeVar("Days", int, Integers)
+SEASONAL_DAYS = 3  # of history; with fewer days there is one level
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Records [S, D, 24] and sums [S, C, D, 24] of hours of days, or of shorter cells; `days` since 1970 [D]."""
+    """Records [S, D, 24] and sums [S, C, D, 24] of the hours of days, or of shorter cells; `days` since 1970 [D]."""
 
     days: Integers
     records: Floats
@@ -35,7 +33,7 @@ class Cells:
 
     @classmethod
     def of(cls, start: Integers, n: Floats, sums: Floats, a_day: int = HOURS) -> "Cells":
-        """Cells of windows n [S, T] and sums [S, C, T]; so many `a_day`."""
+        """Sum windows n [S, T] and sums [S, C, T] in cells, `a_day` of them per day."""
         cell = start // (DAY_S // a_day)
         first_day, last_day = int(cell[0]) // a_day, int(cell[-1]) // a_day
         days = np.arange(first_day, last_day + 1)
@@ -49,22 +47,20 @@ class Cells:
 
     @property
     def weekdays(self) -> Integers:
-        """Of each day [D], 0 being Monday."""
+        """Weekday of each day [D]; 0 is Monday."""
         return weekday_of(self.days)
 
     def excluding(self, hours: Flags) -> "Cells":
-        """The same, but for the records of hours [S, D, 24]."""
+        """Return cells without the records of these hours [S, D, 24]."""
         return Cells(self.days, np.where(hours, 0.0, self.records), np.where(hours[:, None], 0.0, self.sums))
 
 
-def weekday_of(day: Days) -> Days:
-    """Of days since 1970, 0 being Monday."""
-    return (day + 3) % WEEKDAYS  # 1970 began on a Thursday
-
-
 def expected(level: Floats, weekly: Flags, start: Integers, size_s: int) -> Floats:
-    """The level [S, C, T] at the middle of each window, of levels and the week's own hours, both [S, C, SLOTS]."""
-    before, after, between = _neighbouring_slots(start, size_s)
+    """Return the level [S, C, T] at the middle of each window, from levels and weekly hours [S, C, SLOTS]."""
+    position = (start + size_s / 2) / HOUR_S - 0.5  # of the window's middle among the centres of hours
+    hour = np.floor(position).astype(np.int64)
+    before = weekday_of(hour // HOURS) * HOURS + hour % HOURS
+    after, between = (before + 1) % SLOTS, position - hour
     step = weekly[:, :, before] != weekly[:, :, after]
     share = np.where(step, between >= 0.5, between)
     found: Floats = level[:, :, before] * (1 - share) + level[:, :, after] * share
@@ -72,13 +68,13 @@ def expected(level: Floats, weekly: Flags, start: Integers, size_s: int) -> Floa
 
 
 def levels(cells: Cells, seasonal: bool, weekly: Flags) -> Floats:
-    """Levels [S, C, SLOTS] of the cells, with `weekly` [S, 7, 24]; 0 for a series without a record."""
+    """Fit levels [S, C, SLOTS] with weekly hours [S, 7, 24]; 0 for a series without records."""
     every = np.ones(len(cells.days), dtype=bool)
     return _set_weekly_hours(_fit_levels(_shared_cells(cells, weekly), seasonal, every), cells, weekly, every)
 
 
 def out_of_sample(cells: Cells, seasonal: bool, weekly: Flags, start: Integers, size_s: int) -> Floats:
-    """What each window [S, C, T] was expected to be by those who had not seen its day."""
+    """Return the expectation of each window [S, C, T] from all days but its own."""
     shared, steps = _shared_cells(cells, weekly), weekly.reshape(len(weekly), 1, SLOTS)
     day = start // DAY_S - cells.days[0]
     found = np.empty((*cells.sums.shape[:2], len(start)))
@@ -90,28 +86,20 @@ def out_of_sample(cells: Cells, seasonal: bool, weekly: Flags, start: Integers, 
 
 
 def levels_without(cells: Cells, seasonal: bool, day: int) -> Floats:
-    """Levels [S, C, SLOTS] of all days but one; of all, where that is the only one with records."""
+    """Fit levels [S, C, SLOTS] without one day; with it, if no other day has records."""
     used = np.arange(len(cells.days)) != day
     alone = (cells.records[:, used].sum(axis=(1, 2)) == 0)[:, None, None]
     found = _fit_levels(cells, seasonal, used)
     return np.where(alone, _fit_levels(cells, False, np.ones_like(used)), found) if alone.any() else found
 
 
-def median(values: Floats, seen: Flags) -> Floats:
-    """Over the last two axes, of what was seen; 0 where nothing was."""
-    flat = np.where(seen, values, np.inf).reshape(*values.shape[:2], -1)
-    middle = np.maximum(seen.reshape(flat.shape).sum(axis=2) - 1, 0) // 2
-    found = np.take_along_axis(np.sort(flat, axis=2), middle[:, :, None], axis=2)[:, :, 0]
-    return np.where(np.isfinite(found), found, 0.0)
-
-
 def _shared_cells(cells: Cells, weekly: Flags) -> Cells:
-    """Cells of which the level of all weekdays or all days of weekends is learned."""
+    """Return the cells that levels of weekdays and weekends are learned from."""
     return cells.excluding(weekly[:, cells.weekdays]) if weekly.any() else cells
 
 
 def _set_weekly_hours(level: Floats, cells: Cells, weekly: Flags, used: Flags) -> Floats:
-    """Levels with the weekly hours at the mean of their own cells, in place; as they were where no day has any."""
+    """Set weekly hours to the mean of their own cells, in place; unchanged if no day has records."""
     for weekday in np.flatnonzero(weekly.any(axis=(0, 2))):
         days, at = used & (cells.weekdays == weekday), slice(weekday * HOURS, (weekday + 1) * HOURS)
         records = cells.records[:, days].sum(axis=1)
@@ -145,14 +133,13 @@ def _fit_levels(cells: Cells, seasonal: bool, used: Flags) -> Floats:
 
 
 def _weights(records: Floats) -> Floats:
-    """Records, but no hour weighs more than the median one: a burst is one day's opinion."""
-    flat = records[:, None]
-    usual = median(flat.reshape(len(records), 1, records.shape[1], -1), flat > 0)[:, :, None]
-    return np.minimum(records, usual)
+    """Return records, at most those of the median hour: a burst is evidence of one day only."""
+    flat = records.reshape(len(records), -1)
+    return np.minimum(records, masked_median(flat, flat > 0)[:, None, None])
 
 
 def _day_effects(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
-    """The shrunk effect of weekdays and of weekends [S, C, 2], by how much the days of one kind differ."""
+    """Return the shrunk effects of weekdays and weekends [S, C, 2]."""
     of_day = weight.sum(axis=3)
     value = _mean(rest, weight, 3)
     mean = np.zeros((*rest.shape[:2], 2))
@@ -163,55 +150,40 @@ def _day_effects(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
         thin[:, :, kind] = _thinness(of_day[:, :, own], 2)
         scatter += (of_day[:, :, own] * (value[:, :, own] - mean[:, :, kind, None]) ** 2).sum(axis=2)
         freedom += _freedom(of_day[:, :, own], 2)
-    return _shrink(mean, scatter / np.where(freedom > 0, freedom, 1.0), thin)
+    return _shrink(mean, ratio(scatter, freedom), thin)
 
 
 def _cell_variance(rest: Floats, weight: Floats, weekend: Flags) -> Floats:
-    """The variance [S, C] of a cell about the mean of its hour and kind of day."""
+    """Return the variance [S, C] of a cell about the mean of its hour and kind of day."""
     scatter, freedom = np.zeros(rest.shape[:2]), np.zeros(weight.shape[:2])
     for own in (~weekend, weekend):
         mean = _mean(rest[:, :, own], weight[:, :, own], 2)
         scatter += (weight[:, :, own] * (rest[:, :, own] - mean[:, :, None]) ** 2).sum(axis=(2, 3))
         freedom += _freedom(weight[:, :, own], 2).sum(axis=2)
-    return scatter / np.where(freedom > 0, freedom, 1.0)
+    return ratio(scatter, freedom)
 
 
 def _shrink(effect: Floats, variance: Floats, thinness: Floats) -> Floats:
-    """Effects [S, C, G] of cells with a variance [S, C], less what chance gave them; 0 where nothing was seen."""
+    """Shrink effects [S, C, G] of cells with variance [S, C]; 0 for groups without records."""
     known = np.isfinite(thinness)
     noise = variance[:, :, None] * np.where(known, thinness, 0.0)
     groups = np.maximum(known.sum(axis=2), 1)
     signal = np.maximum(((effect**2 - noise) * known).sum(axis=2) / groups, 0.0)[:, :, None]
     whole = signal + noise
-    return np.where(known & (whole > 0), effect * signal / np.where(whole > 0, whole, 1.0), 0.0)
+    return np.where(known & (whole > 0), ratio(effect * signal, whole), 0.0)
 
 
 def _mean(value: Floats, weight: Floats, axes: int | tuple[int, ...]) -> Floats:
-    total = weight.sum(axis=axes)
-    found: Floats = (value * weight).sum(axis=axes) / np.where(total > 0, total, 1.0)
-    return found
+    return ratio((value * weight).sum(axis=axes), weight.sum(axis=axes))
 
 
 def _thinness(weight: Floats, axis: int) -> Floats:
-    """Variance of a weighted mean over that of one cell; infinite without a cell."""
+    """Return the variance of a weighted mean relative to one cell; infinite without cells."""
     total = weight.sum(axis=axis)
-    found: Floats = np.where(total > 0, (weight**2).sum(axis=axis) / np.where(total > 0, total, 1.0) ** 2, np.inf)
-    return found
+    return np.where(total > 0, (weight**2).sum(axis=axis) / np.where(total > 0, total, 1.0) ** 2, np.inf)
 
 
 def _freedom(weight: Floats, axis: int) -> Floats:
     total = weight.sum(axis=axis)
-    found: Floats = total - (weight**2).sum(axis=axis) / np.where(total > 0, total, 1.0)
-    return found
-
-
-def _neighbouring_slots(start: Integers, size_s: int) -> tuple[Integers, Integers, Floats]:
-    """The slots before and after the middle of each window, and how far it is between their centres."""
-    position = (start + size_s / 2) / HOUR_S - 0.5
-    hour = np.floor(position).astype(np.int64)
-    return _slot(hour), _slot(hour + 1), position - hour
-
-
-def _slot(hour: Integers) -> Integers:
-    found: Integers = (hour + 3 * HOURS) % SLOTS  # 1970 began on a Thursday
+    found: Floats = total - ratio((weight**2).sum(axis=axis), total)
     return found

@@ -1,7 +1,6 @@
-"""Dataclasses of arrays, a row per series, as bytes and back; rows taken and joined.
+"""Serialize dataclasses of arrays with a row per series; select and join their rows.
 
-The bytes are NumPy's own format for several arrays, without pickles, with a name and a version: a reader refuses what
-it does not know.
+The format is NumPy's npz without pickles, with a name and a version: readers refuse unknown ones.
 """
 
 import io
@@ -17,7 +16,7 @@ Rows = TypeVar("Rows")
 
 
 def to_bytes(rows: object, version: int) -> bytes:
-    """A dataclass whose fields are arrays, numbers, or dataclasses of these."""
+    """Serialize a dataclass whose fields are arrays, numbers, or dataclasses of these."""
     buffer = io.BytesIO()
     arrays: dict[str, Any] = {"__kind__": np.array(f"{type(rows).__name__}/{version}"), **_flatten(rows)}
     np.savez(buffer, **arrays)
@@ -25,7 +24,7 @@ def to_bytes(rows: object, version: int) -> bytes:
 
 
 def from_bytes(kind: type[Rows], data: bytes, version: int) -> Rows:
-    """The same, bit for bit. Raises `ValueError` for bytes of another kind or version."""
+    """Deserialize, bit for bit. Raises `ValueError` for bytes of another kind or version."""
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         found, wanted = str(arrays["__kind__"]), f"{kind.__name__}/{version}"
         if found != wanted:
@@ -34,18 +33,18 @@ def from_bytes(kind: type[Rows], data: bytes, version: int) -> Rows:
 
 
 def take(rows: Rows, series: Numbers) -> Rows:
-    """Some series, copied, in the order asked for."""
+    """Copy some series, in this order."""
     taken = {name: array[series] if array.ndim else array for name, array in _flatten(rows).items()}
     return cast(Rows, _rebuild(type(rows), taken, ""))
 
 
-def join(rows: Sequence[Rows]) -> Rows:
-    """All series of several, one after the other. Raises `ValueError` where numbers that they share differ."""
+def join(rows: Sequence[Rows], axis: int = 0) -> Rows:
+    """Concatenate series (`axis` 1: channels). Raises `ValueError` if shared numbers differ."""
     parts = [_flatten(one) for one in rows]
     joined = {}
     for name, array in parts[0].items():
         if array.ndim:
-            joined[name] = np.concatenate([part[name] for part in parts])
+            joined[name] = np.concatenate([part[name] for part in parts], axis=axis)
         elif any(part[name] != array for part in parts):
             raise ValueError(f"{type(rows[0]).__name__}s of different {name} do not join")
         else:

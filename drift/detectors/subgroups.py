@@ -1,21 +1,21 @@
-"""Updates: consecutive windows of a channel joined until they hold enough records to speak.
+"""Pool consecutive windows of a channel to updates with enough records (rational subgroups).
 
-The running detector and the fit of its noise join them alike. Shapes: R channels of all series, T windows, U updates,
-as many as the channel with the most has; the others are zero behind their own.
+The running detector and the fit of its noise pool alike. Shapes: R channels of all series, T windows, U updates of the
+channel with the most; other channels are padded with zeros.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """Of each update [R, U]: whether it is there, its records N and their sum, 1/N and Q/N^2. Q is the sum of the
-    squared records of its windows: Q/N^2 is 1 for an update of one window, less for one of many. 0 where none is.
-    `window`: which one completes it.
+    """Updates [R, U]: `present`, records N, their sum, `share` 1/N, `repeat_share` Q/N^2, last window; 0 if absent.
+
+    Q is the sum of squared records of the windows: Q/N^2 is 1 for an update of one window, less for several.
     """
 
     present: Flags
@@ -27,12 +27,12 @@ class Updates:
 
     @property
     def count(self) -> Integers:
-        """Updates of each channel [R]."""
+        """Number of updates of each channel [R]."""
         found: Integers = self.present.sum(axis=1)
         return found
 
     def at_windows(self, values: Floats, windows: int) -> Floats:
-        """What is of updates [R, U], at the windows [R, T] that complete them; 0 at all others."""
+        """Place values of updates [R, U] at the windows [R, T] that complete them; 0 elsewhere."""
         found = np.zeros((len(values), windows))
         row, update = np.nonzero(self.present)
         found[row, self.window[row, update]] = values[row, update]
@@ -40,7 +40,7 @@ class Updates:
 
 
 def pool_windows(n: Floats, total: Floats, least: Floats) -> Updates:
-    """Windows [R, T] joined until each update has `least` [R] records; what is left over waits."""
+    """Pool windows [R, T] until each update has `least` [R] records; the remainder is dropped."""
     complete = _completes(n, least)
     place = np.cumsum(complete, axis=1) - 1
     channel, window = np.nonzero(complete)
@@ -55,14 +55,14 @@ def pool_windows(n: Floats, total: Floats, least: Floats) -> Updates:
 
     records = held(n)
     present = records > 0
-    share = present / np.where(present, records, 1.0)
+    share = ratio(present, records)
     at = np.zeros(shape, np.int64)
     at[channel, update] = window
     return Updates(present, records, held(total), share, held(n**2) * share**2, at)
 
 
 def _completes(n: Floats, least: Floats) -> Flags:
-    """Which windows [R, T] complete an update."""
+    """Tell which windows [R, T] complete an update."""
     complete = np.zeros(n.shape[::-1], dtype=bool)
     held = np.zeros(len(n))
     for window, records in enumerate(np.ascontiguousarray(n.T)):

@@ -1,10 +1,10 @@
-"""Five-minute ticks of the day with a level of their own, such as those of a nightly job, and how they are learned.
+"""Learn five-minute ticks of the day with a level of their own, such as those of a nightly job.
 
-A tick is of weekdays, of weekends, or of one day of the week. It is its own where days make a habit of it: the mean
-square of the nearest three quarters of D days is above 16 / D variances, four standard errors of what most days share,
-so that one day's trouble is none. Failing that, on one day of the week; or on some days more than others, above 40 / D
-of all but the farthest. Its level is the mean of the days, its variance how far each is from the others: of a job that
-is not as punctual, or as bad, every day, less is concluded, and as little ten minutes earlier and later.
+A tick belongs to weekdays, to weekends, or to one day of the week. It gets its own level if the mean square of the
+nearest three quarters of D days exceeds 16 / D variances: four standard errors of what most days share, so that one
+bad day does not count. Otherwise if one day of the week does so, or if all days but the farthest exceed 40 / D.
+Its level is the mean of the days; its variance comes from their differences. So a job that is irregular in time or
+size gives less evidence, also ten minutes earlier and later.
 Shapes: S series, C channels, T windows, D days, G groups of days, M ticks of a day, K ticks that are stored."""
 
 from dataclasses import dataclass, replace
@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ragtide.drift.detectors import outlier_hours
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
-from ragtide.drift.detectors.season import DAY_S, SATURDAY, WEEKDAYS, Cells, weekday_of
+from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers, ratio
+from ragtide.drift.detectors.season import Cells
+from ragtide.drift.stats.calendar import DAY_S, SATURDAY, WEEKDAYS, weekday_of
 
 TICKS_PER_DAY = 288
 DAY_KINDS = 2  # groups of days are weekdays and weekends,
@@ -22,10 +23,18 @@ DAY_GROUPS = DAY_KINDS + WEEKDAYS  # and then each day of the week
 MAX_TICKS = 80  # of a channel
 TICK_S = DAY_S // TICKS_PER_DAY
 _NONE = -1
+_MIN_DAYS, _MANY_DAYS = 2, 5
+_OWN_THRESHOLD, _NEAREST_SHARE = 16.0, 0.75
+_FREQUENT_THRESHOLD, _ALL_DAYS = 40.0, 1.0
+_HIGH_VARIANCE = 4.0  # times the usual variance
+_WIDENING_TICKS = 2  # ticks
+_MIN_CLARITY = 1e-9
+_MAX_VARIANCE = 6e4  # half precision ends there
+_ROUNDS = 8  # of excluding ticks from the variance that others are judged by
 
 
 class Expected(NamedTuple):
-    """What a window is expected to be [S, C]: its level, and how many times the variance of other windows it has."""
+    """Expectation of a window [S, C]: level, and variance relative to other windows."""
 
     level: Floats
     variance: Floats
@@ -33,7 +42,7 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecurringTicks:
-    """All [S, C, K]: which moments are their own (group * A_DAY + moment; -1: none), with what level and variance."""
+    """Ticks with their own level [S, C, K]: `moment` is group * TICKS_PER_DAY + tick, or -1; level; variance."""
 
     moment: Numbers
     level: Numbers
@@ -41,21 +50,22 @@ class RecurringTicks:
 
     @classmethod
     def none(cls, series: int, channels: int) -> "RecurringTicks":
-        """No moment is its own."""
+        """Return no ticks."""
         nothing = np.zeros((series, channels, DAY_GROUPS * TICKS_PER_DAY))
         return cls.from_clarity(nothing, nothing, nothing)
 
     @classmethod
     def from_clarity(cls, clear: Floats, level: Floats, variance: Floats) -> "RecurringTicks":
-        """Of moments [S, C, GROUPS * A_DAY] those that are the most `clear`; none where that is 0."""
+        """Select the clearest ticks of [S, C, DAY_GROUPS * TICKS_PER_DAY], none where `clear` is 0."""
         moment = np.sort(np.argpartition(clear, -MAX_TICKS, axis=2)[:, :, -MAX_TICKS:], axis=2)
         clear, level, variance = (np.take_along_axis(array, moment, axis=2) for array in (clear, level, variance))
         kept = np.where(clear > 0, moment, _NONE)
         return cls(kept.astype(np.int16), level.astype(np.float32), variance.astype(np.float16))
 
     def expected(self, start: int, level: Floats) -> Expected:
-        """Of the window that begins then, which by its hour would have the level [S, C]; its day of the week, which is
-        behind weekdays and weekends, has the last word.
+        """Return the expectation of the window at `start`, given its hour's level [S, C].
+
+        Ticks of a day of the week come after those of weekdays and weekends, and so override them.
         """
         weekday, moment = weekday_of(start // DAY_S), start // TICK_S % TICKS_PER_DAY
         kind, day = (group * TICKS_PER_DAY + moment for group in (int(weekday >= SATURDAY), DAY_KINDS + weekday))
@@ -65,19 +75,9 @@ class RecurringTicks:
         return found
 
 
-_MIN_DAYS, _MANY_DAYS = 2, 5
-_OWN_THRESHOLD, _NEAREST_SHARE = 16.0, 0.75
-_FREQUENT_THRESHOLD, _ALL_DAYS = 40.0, 1.0
-_HIGH_VARIANCE = 4.0  # times the usual variance
-_WIDENING_TICKS = 2  # moments
-_MIN_CLARITY = 1e-9
-_MAX_VARIANCE = 6e4  # half precision ends there
-_ROUNDS = 8  # of leaving moments out of the variance that others are judged by
-
-
 @dataclass(frozen=True, slots=True)
 class TimeOfDayFit:
-    """What recurs; and of windows [S, C, T] the level that other days expect, and how many times the usual variance."""
+    """Recurring ticks, and of windows [S, C, T] the out-of-sample level and the variance relative to the usual one."""
 
     recurring: RecurringTicks
     out_of_sample: Floats
@@ -86,7 +86,7 @@ class TimeOfDayFit:
 
 @dataclass(frozen=True, slots=True)
 class _DayCells:
-    """Cells by moment [S, C, D, M]: means, how far off their hours' level, records (1 at least), whether it has any."""
+    """Cells by tick [S, C, D, M]: means, deviations from the hour's level, records (at least 1), and `present`."""
 
     weekdays: Integers
     mean: Floats
@@ -95,25 +95,24 @@ class _DayCells:
     present: Flags
 
     def subset(self, series: Integers) -> "_DayCells":
-        """Of these series."""
-        off, records, seen = self.deviation[series], self.records[series], self.present[series]
-        return _DayCells(self.weekdays, self.mean[series], off, records, seen)
+        """Select series."""
+        off, records, present = self.deviation[series], self.records[series], self.present[series]
+        return _DayCells(self.weekdays, self.mean[series], off, records, present)
 
     def members(self) -> list[Flags]:
-        """Which days [D] each group has."""
+        """Return which days [D] belong to each group."""
         weekend = self.weekdays >= SATURDAY
         return [~weekend, weekend, *(self.weekdays == weekday for weekday in range(WEEKDAYS))]
 
     def by_day(self, groups: Numbers, own: Flags) -> Numbers:
-        """What is of groups [S, C, G, M] for each day [S, C, D, M]: of its day of the week where that is its own."""
+        """Return values of days [S, C, D, M] from groups [S, C, G, M]: of the weekday if own, else of its kind."""
         day, kind = DAY_KINDS + self.weekdays, (self.weekdays >= SATURDAY).astype(np.int64)
-        found: Numbers = np.where(own[:, :, day], groups[:, :, day], groups[:, :, kind])
-        return found
+        return np.where(own[:, :, day], groups[:, :, day], groups[:, :, kind])
 
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """All [S, C, G, M]: how clearly a moment is its own (0: it is not), how many days saw it, level, variance."""
+    """Ticks of groups [S, C, G, M]: clarity (0: no level of its own), days with records, level, variance."""
 
     clarity: Floats
     days: Floats
@@ -122,21 +121,20 @@ class _Groups:
 
     @property
     def is_own(self) -> Flags:
-        """Which moments are their own."""
+        """Which ticks have their own level."""
         return self.clarity > 0
 
     def to_recurring(self) -> RecurringTicks:
-        """The clearest."""
+        """Return the clearest ticks."""
         return RecurringTicks.from_clarity(*(_flat(array) for array in (self.clarity, self.level, self.variance)))
 
 
 def fit_time_of_day(
     start: Integers, n: Floats, sums: Floats, out_of_sample: Floats, max_influence: Floats
 ) -> TimeOfDayFit:
-    """Of windows n [S, T] and sums [S, C, T], of which the hours' levels on other days expect `out_of_sample` [S, C,
-    T].
+    """Learn recurring ticks from windows n [S, T], sums [S, C, T] and their out-of-sample levels [S, C, T].
 
-    `swing` [S, C]: by how much one record alone can move a sum.
+    `max_influence` [S, C]: the largest change of a sum by one record.
     """
     cells = Cells.of(start, n, sums, TICKS_PER_DAY)
     off = Cells.of(start, n, sums - n[:, None] * out_of_sample, TICKS_PER_DAY).sums
@@ -149,8 +147,9 @@ def fit_time_of_day(
 
 
 def _find_own(days: _DayCells, max_influence: Floats) -> tuple[Floats, Floats]:
-    """How clearly moments are their own [S, C, G, M], and the variance of cells [S, C, D, M] that they are judged by:
-    that of all others, which is known once the clearest were found.
+    """Return the clarity of ticks [S, C, G, M] and the variance of cells [S, C, D, M] that they are judged by.
+
+    The variance is that of all other ticks, hence the rounds.
     """
     clear = np.zeros((*days.deviation.shape[:2], DAY_GROUPS, TICKS_PER_DAY))
     variance, series = np.empty(days.deviation.shape), np.arange(len(clear))
@@ -163,8 +162,9 @@ def _find_own(days: _DayCells, max_influence: Floats) -> tuple[Floats, Floats]:
 
 
 def _variance(days: _DayCells, usual: Flags, max_influence: Floats) -> Floats:
-    """a / n + b of cells [S, C, D, M], by least squares of n times the squares on n over the usual ones; at least as if
-    one record of all went as far as it can.
+    """Fit the variance a / n + b of cells [S, C, D, M]: least squares of n times squared deviations on n.
+
+    Only usual cells count. The fit includes one record with the largest influence.
     """
     present = (days.present & usual).astype(np.float64)
     n, y = days.records * present, days.records * days.deviation**2 * present
@@ -172,15 +172,17 @@ def _variance(days: _DayCells, usual: Flags, max_influence: Floats) -> Floats:
     mean_n, mean_y = total / count, y.sum(axis=(2, 3)) / count + max_influence**2 / total
     scatter = np.einsum("scdm,scdm->sc", n, days.records) / count - mean_n**2
     slope = np.einsum("scdm,scdm->sc", y, days.records) / count - mean_y * mean_n
-    b = np.clip(_ratio(slope, scatter), 0.0, mean_y / mean_n)
+    b = np.clip(np.where(scatter > 0, ratio(slope, scatter), 0.0), 0.0, mean_y / mean_n)
     a = np.maximum(mean_y - b * mean_n, max_influence**2 / total)
     found: Floats = a[:, :, None, None] / days.records + b[:, :, None, None]
     return found
 
 
 def _clarity(days: _DayCells, variance: Floats, max_influence: Floats) -> Floats:
-    """How clearly moments are their own [S, C, G, M]: 0 where they are not. What few days do has to be more than one
-    record can; and days of the week, of which there are fewest, have to go the same way.
+    """Return the clarity of ticks [S, C, G, M]; 0: no level of its own.
+
+    With few days, deviations must exceed the influence of one record. Days of the week, with fewest days, must all
+    deviate the same way.
     """
     noise = variance + (max_influence[:, :, None, None] / days.records) ** 2
     square, more = (days.deviation**2 / array * days.present for array in (variance, noise))
@@ -203,11 +205,12 @@ def _clarity(days: _DayCells, variance: Floats, max_influence: Floats) -> Floats
 
 
 def _beyond_chance(days: _DayCells, own: Flags, square: Floats) -> Flags:
-    """Moments of single days of the week [S, C, 7, M] whose nearest day went farther than all others of most days do:
-    where bursts come at any time of a fifth of the days, two weeks meet by chance.
+    """Tell which ticks of weekdays [S, C, 7, M] deviate, on their nearest day, more than all others of most days.
+
+    If bursts come at any time on a fifth of the days, two weeks coincide by chance.
     """
     other = np.where(days.by_day(own, own) | ~days.present, 0.0, square).max(axis=3)
-    usual = outlier_hours.nth_largest(other, outlier_hours.frequent_days(np.asarray(days.present.any(axis=3))))
+    usual = outlier_hours.usual_extreme(other, np.asarray(days.present.any(axis=3)))
     found = np.zeros((*own.shape[:2], WEEKDAYS, TICKS_PER_DAY), bool)
     for weekday, of in enumerate(days.members()[DAY_KINDS:]):
         nearest = np.where(days.present[:, :, of], square[:, :, of], np.inf).min(axis=2, initial=np.inf)
@@ -216,8 +219,9 @@ def _beyond_chance(days: _DayCells, own: Flags, square: Floats) -> Flags:
 
 
 def _distance(square: Floats, seen: Flags, least: float, share: float) -> Floats:
-    """D times the mean square [S, C, D, M] of that share of D days, the nearest ones, and at most of all but one:
-    [S, C, M], 0 where it is not above `least`.
+    """Return D times the mean square [S, C, M] of the nearest `share` of D days, at most of all but one.
+
+    0 where it is not above `least`.
     """
     days = seen.sum(axis=2)
     found = np.zeros(days.shape)
@@ -231,7 +235,7 @@ def _distance(square: Floats, seen: Flags, least: float, share: float) -> Floats
 
 
 def _group_levels(days: _DayCells, variance: Floats, clear: Floats) -> _Groups:
-    """With the mean of days, and in units of the variance the mean square by which each is off that of the others."""
+    """Add the mean of the days, and the mean square difference of each day from the others in units of the variance."""
     count, level, times = (np.zeros(clear.shape) for _ in range(3))
     for group, of in enumerate(days.members()):
         seen, mean = days.present[:, :, of], days.mean[:, :, of]
@@ -244,8 +248,9 @@ def _group_levels(days: _DayCells, variance: Floats, clear: Floats) -> _Groups:
 
 
 def _carry_over(found: _Groups, days: _DayCells) -> _Groups:
-    """Where one kind of day has moments of its own, so has the other. One that was seen once, or never, has the same
-    ones, where that day was nearer to these than to its hours.
+    """Give one kind of day the own ticks of the other.
+
+    A kind of day with one day or none takes their level too, if that day was nearer to it than to its hour's level.
     """
     clear, level, variance = found.clarity.copy(), found.level.copy(), found.variance.copy()
     for kind, of in enumerate(days.members()[:DAY_KINDS]):
@@ -260,13 +265,13 @@ def _carry_over(found: _Groups, days: _DayCells) -> _Groups:
 
 
 def _retain_clearest(found: _Groups) -> _Groups:
-    """No more moments of their own than are kept."""
+    """Drop all but the clearest `MAX_TICKS` ticks."""
     least = np.partition(_flat(found.clarity), -MAX_TICKS, axis=2)[:, :, -MAX_TICKS, None, None]
     return replace(found, clarity=np.where(found.clarity >= least, found.clarity, 0.0))
 
 
 def _widen(found: _Groups) -> _Groups:
-    """Where days stray far, they may ten minutes earlier or later, and on the other kind of day."""
+    """Extend a high variance to ten minutes earlier and later, and to the other kind of day."""
     kinds = np.s_[:, :, :DAY_KINDS]
     far = np.where(found.is_own & (found.variance > _HIGH_VARIANCE), found.variance, 0.0)[kinds].max(axis=2)
     wide = np.max([np.roll(far, by, axis=2) for by in range(-_WIDENING_TICKS, _WIDENING_TICKS + 1)], axis=0)[:, :, None]
@@ -278,7 +283,7 @@ def _widen(found: _Groups) -> _Groups:
 
 
 def _out_of_sample(found: _Groups, days: _DayCells, start: Integers, out_of_sample: Floats) -> tuple[Floats, Floats]:
-    """Levels and variances of windows [S, C, T]: at moments of their own the mean of the other days."""
+    """Return levels and variances of windows [S, C, T]; at own ticks the level is the mean of the other days."""
     own, level, count = (days.by_day(array, found.is_own) for array in (found.is_own, found.level, found.days))
     level = np.where(count < _MIN_DAYS, level, level - (days.mean - level) / np.maximum(count - 1, 1))
     times = np.where(own, days.by_day(found.variance, found.is_own), 1.0)
@@ -288,11 +293,5 @@ def _out_of_sample(found: _Groups, days: _DayCells, start: Integers, out_of_samp
 
 
 def _flat(groups: Floats) -> Floats:
-    """[S, C, G * M]."""
+    """Reshape to [S, C, G * M]."""
     return groups.reshape(*groups.shape[:2], -1)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """0 where there is nothing to divide by."""
-    found: Floats = np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
-    return found

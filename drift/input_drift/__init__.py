@@ -1,1 +1,1 @@
-"""What users ask, seen by the vectors of their questions: does it differ from what they asked before, and in what?"""
+"""Input drift: whether and how users' questions differ from earlier ones, by their vectors."""

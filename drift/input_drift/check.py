@@ -1,28 +1,29 @@
 """The job `questions`: process each application's questions tick by tick and day by day, and report input drift.
 
-Run in many pieces, it ends as in one. References are learned when a day begins, of what was known then: at first every
-day, then once a week, and never while questions drift, so that no drift becomes usual unless an operator accepts it."""
+The result does not depend on how often the job runs. References are learned at the start of a day from earlier
+questions: first daily, then weekly. During drift none is learned: it becomes usual only if an operator accepts it."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 
 from ragtide.drift.anomalies.references import BaselinePin, ReferenceOverrides, load_overrides
-from ragtide.drift.detectors import categories, run_state
+from ragtide.drift.detectors import categories
 from ragtide.drift.detectors.arrays import Integers
 from ragtide.drift.detectors.baseline import Baseline, WarmUp
 from ragtide.drift.input_drift import reference as memories
 from ragtide.drift.input_drift.classifier_test import MIN_QUESTIONS
-from ragtide.drift.input_drift.day_test import MARGIN, DayComparison, compare, is_drifted, same_day_kind
-from ragtide.drift.input_drift.messages import METRIC, input_drift_details, key_of, onset
+from ragtide.drift.input_drift.day_test import MARGIN, DayComparison, compare, is_drifted
+from ragtide.drift.input_drift.messages import METRIC, input_drift_details, key_of, onset, series_of
 from ragtide.drift.input_drift.reference import (
     DAY_QUESTIONS,
     TICK_QUESTIONS,
     TICK_S,
     Memory,
+    Reference,
     ReferenceLearner,
     count_groups,
 )
@@ -31,22 +32,26 @@ from ragtide.drift.job_history import StopRequested
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems.kinds import Kind
 from ragtide.drift.problems.model import EventRow, Problem
-from ragtide.drift.problems.report import Clear, Detection, ProblemKey, open_detections, report
-from ragtide.drift.rules.model import Series
+from ragtide.drift.problems.report import Clear, Detection, open_detections, report
 from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
 from ragtide.drift.stats import calendar
+from ragtide.drift.stats.calendar import DAY_S
 from ragtide.drift.windows import watermark
 from ragtide.sinks.clickhouse.database import Database
 
-_RENEWAL_DAYS = 7
-STALE_AFTER_S = 7 * calendar.DAY_S  # after which nobody makes up for what was not looked at
+logger = logging.getLogger(__name__)
+KIND: Kind = "input_drift"
+_LANE = "model"  # stores the vectors
+_RENEWAL_S = 7 * DAY_S
+STALE_AFTER_S = 7 * DAY_S  # a state this old is discarded, and its problem clears
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceProcessor:
-    """Runs for one application; `pin` and `basis` are what people said its reference rests on.
+    """Processes one application; `pin` and `basis` are the source of its reference.
 
-    `margin`: so many times as great as what is nobody's business must a change be.
+    `margin`: smallest change to report, as a multiple of the default tolerance.
     """
 
     learner: ReferenceLearner
@@ -56,49 +61,50 @@ class SourceProcessor:
     margin: float = 1.0
 
     def advance(self, memory: Memory | None, end: int) -> Memory | None:
-        """As it is once all ticks before `end` were looked at; None where there is nothing to compare with yet."""
+        """Process all ticks before `end` and return the state; None if there is no reference yet."""
         if memory is None or end - memory.until >= STALE_AFTER_S:
-            memory = self._learn(calendar.floor(end, calendar.DAY_S), np.empty(0, np.int64))
+            memory = self._learn(calendar.floor(end, DAY_S))
         elif memory.reference.basis != self.basis:
-            memory = self._learn(memory.until, np.empty(0, np.int64)) or memory
+            memory = self._learn(memory.until) or memory
         while memory is not None and memory.until < end:
             memory = self._renew(memory)
-            stop = min(end, calendar.ceil(memory.until + 1, calendar.DAY_S))
+            stop = min(end, calendar.ceil(memory.until + 1, DAY_S))
             self._process(memory, stop)
-            if stop % calendar.DAY_S == 0:
-                self._test_day(memory, stop - calendar.DAY_S)
+            if stop % DAY_S == 0:
+                self._test_day(memory, stop - DAY_S)
         return memory
 
     def compare_day(self, memory: Memory, day: int) -> DayComparison:
-        """The day that began then against days of its kind."""
-        old = self.learner.sample_like(self.source, memory.reference, day)
-        return compare(self._day_sample(day), old, memory.reference.has_rhythm)
+        """Compare a day with days of its kind."""
+        return self._compare(memory.reference, self._day_sample(day), day)
 
     def compare_recent(self, memory: Memory, since: int) -> DayComparison:
-        """What was asked from then on, a day at most, against days of the same kind."""
-        first = max(calendar.floor(since, TICK_S), memory.until - calendar.DAY_S)
+        """Compare questions from `since` on, of a day at most, with days of the same kind."""
+        first = max(calendar.floor(since, TICK_S), memory.until - DAY_S)
         new = self.learner.questions.sample(self.source, first, memory.until, TICK_S, TICK_QUESTIONS)
         chosen = np.random.default_rng(first).permutation(len(new.at))[:DAY_QUESTIONS]
-        reference = memory.reference
-        old = self.learner.sample_like(self.source, reference, calendar.floor(memory.until - 1, calendar.DAY_S))
-        return compare(new.select(np.sort(chosen)), old, reference.has_rhythm)
+        last_day = calendar.floor(memory.until - 1, DAY_S)
+        return self._compare(memory.reference, new.select(np.sort(chosen)), last_day)
+
+    def _compare(self, reference: Reference, new: QuestionSample, day: int) -> DayComparison:
+        return compare(new, self.learner.sample_like(self.source, reference, day), reference.has_rhythm)
 
     def _day_sample(self, day: int) -> QuestionSample:
-        return self.learner.questions.sample(self.source, day, day + calendar.DAY_S, calendar.DAY_S, DAY_QUESTIONS)
+        return self.learner.questions.sample(self.source, day, day + DAY_S, DAY_S, DAY_QUESTIONS)
 
-    def _learn(self, at: int, excluded_days: Integers) -> Memory | None:
+    def _learn(self, at: int, excluded_days: Integers = _NONE) -> Memory | None:
         reference = self.learner.learn(self.source, at, self.pin, self.basis, excluded_days)
         return None if reference is None else Memory.start(reference, at, excluded_days)
 
     def _renew(self, memory: Memory) -> Memory:
-        """With a new reference where it is time for one."""
+        """Learn a new reference if it is due."""
         reference = memory.reference
         age = memory.until - reference.learned
-        young = reference.learned - reference.since < _RENEWAL_DAYS * calendar.DAY_S
-        due = age >= (1 if young else _RENEWAL_DAYS) * calendar.DAY_S and memory.until % calendar.DAY_S == 0
+        young = reference.learned - reference.since < _RENEWAL_S
+        due = age >= (DAY_S if young else _RENEWAL_S) and memory.until % DAY_S == 0
         if self.pin is not None or not due or memory.is_drifted:
             return memory
-        oldest = memory.until - self.learner.history_days * calendar.DAY_S
+        oldest = memory.until - self.learner.history_days * DAY_S
         return self._learn(memory.until, memory.troubled[memory.troubled >= oldest]) or memory
 
     def _process(self, memory: Memory, stop: int) -> None:
@@ -107,33 +113,32 @@ class SourceProcessor:
         ticks = count_groups(some, memory.reference.groups, start)
         seen = categories.run(self._effective_baseline(memory), memory.state, ticks)
         memory.until = stop
-        _exclude_days(memory, start[seen.alarm[0]])
+        memory.exclude(start[seen.alarm[0]])
 
     def _test_day(self, memory: Memory, day: int) -> None:
-        """Few questions change nothing; where the reference's vectors have expired, shares alone speak."""
+        """Test a day, unless it has few questions. If the reference's vectors expired, only group shares are tested."""
         reference, sample = memory.reference, self._day_sample(day)
         if len(sample.at) < MIN_QUESTIONS:
             return
-        usual = reference.usual[same_day_kind(reference.days, day)] if reference.has_rhythm else reference.usual
-        found = compare(sample, self.learner.sample_like(self.source, reference, day), reference.has_rhythm)
+        found, usual = self._compare(reference, sample, day), reference.usual[reference.days_like(day)]
         memory.unlike = bool(is_drifted(found.test, usual, self.margin * MARGIN, memory.unlike))
         if memory.unlike:
-            _exclude_days(memory, np.array([day]))
+            memory.exclude(np.array([day]))
         if memory.groups_in_alarm and _is_clear(memory, self._effective_baseline(memory), sample, day):
             memory.reset()
 
     def _effective_baseline(self, memory: Memory) -> Baseline:
-        """The reference's baseline with the margin that settings ask for; it is learned, and stored, with its own."""
+        """Return the reference's baseline with the tolerance of the settings; it is stored with the default one."""
         found = memory.reference.baseline
         return replace(found, margin=found.margin * self.margin, near=found.near * self.margin)
 
 
 def _is_clear(memory: Memory, baseline: Baseline, sample: QuestionSample, day: int) -> bool:
-    """Whether the group in alarm had its usual share, or nearly, on a whole day after the alarm's onset.
+    """Tell whether the group in alarm was back near its usual share on a whole day after the onset.
 
-    The detector itself wants two dozen means that say something: of a group of 1 in 100, of thousands of questions.
+    The detector itself needs two dozen settled means: thousands of questions for a group of 1 in 100.
     """
-    status, groups = run_state.status(baseline, memory.state), memory.reference.groups
+    status, groups = memory.status, memory.reference.groups
     channel, shift = int(status.channel[0]), float(status.shift[0])
     if status.onset[0] > day or channel > groups.outlier:
         return False
@@ -142,19 +147,9 @@ def _is_clear(memory: Memory, baseline: Baseline, sample: QuestionSample, day: i
     return int(status.direction[0]) * (share - float(status.expected[0])) <= allowed
 
 
-def _exclude_days(memory: Memory, times: Integers) -> None:
-    """The days of these times are no example."""
-    memory.troubled = np.unique(np.concatenate([memory.troubled, times // calendar.DAY_S * calendar.DAY_S]))
-
-
-logger = logging.getLogger(__name__)
-KIND: Kind = "input_drift"
-_LANE = "model"  # which stores the vectors
-
-
 @dataclass(frozen=True, slots=True)
 class InputDriftResult:
-    """How many applications were looked at, why some of them are not watched yet, and what follows for problems."""
+    """Number of applications, reasons why some are not monitored yet, and new events."""
 
     applications: int
     warming_up: Mapping[str, str]
@@ -163,7 +158,7 @@ class InputDriftResult:
 
 @dataclass(frozen=True, slots=True)
 class InputDriftCheck:
-    """Watches for one leader's term."""
+    """The job for one leader's term."""
 
     database: Database
     settings: DriftSettings
@@ -172,10 +167,10 @@ class InputDriftCheck:
     term: Term
 
     def run(self, now: datetime, stopped: Callable[[], bool] = lambda: False) -> InputDriftResult:
-        """Questions were looked at up to the watermark, and what follows is stored, when this returns.
+        """Process questions up to the watermark; store states and events.
 
-        Raises `StopRequested` after an application where `stopped` says so; nothing is told then, and the next run goes
-        on.
+        Raises `StopRequested` after an application if `stopped` returns true: states are stored, problems are reported
+        by the next run.
         """
         closed = watermark.closed_until(self.database, self.windows, now).get(_LANE)
         if closed is None:
@@ -183,33 +178,38 @@ class InputDriftCheck:
         end = calendar.floor(closed.timestamp(), TICK_S)
         known, overrides = memories.load_states(self.database), load_overrides(self.database)
         before = {key: one for key, one in open_detections(self.database, KIND).items() if key.metric == METRIC}
+        active = active_sources(self.database, calendar.utc(end - DAY_S), calendar.utc(end))
+        active = [source for source in active if self.is_monitored(source)]
+        known = {source: memory for source, memory in known.items() if self.is_monitored(source)}
+        # The problem of an application without questions stays open until its state is stale.
+        standing = {key_of(source) for source, memory in known.items() if end - memory.until < STALE_AFTER_S}
+        standing -= {key_of(source) for source in active}
         reports: list[Detection | Clear] = []
         warming = {}
-        found = active_sources(self.database, calendar.utc(end - calendar.DAY_S), calendar.utc(end))
-        lately = [source for source in found if self.is_monitored(source)]
-        known = {source: memory for source, memory in known.items() if self.is_monitored(source)}
-        for done, source in enumerate(lately, start=1):
-            processor = self.processor(source, overrides)
+        for done, source in enumerate(active, start=1):
+            processor, key = self.processor(source, overrides), key_of(source)
             memory = self._advance(processor, known.get(source), end)
             if why := WarmUp.NO_RECORDS.reason if memory is None else memory.reference.baseline.warm_up_reasons()[0]:
                 warming[source.app] = why
-            reports += self._detection(processor, memory, before.get(key_of(source)), end, now)
+            if memory is not None and memory.is_drifted:
+                standing.add(key)
+                reports += self._news(processor, memory, before.get(key), now)
             if stopped():
-                raise StopRequested(f"questions of {done} of {len(lately)} applications were looked at")
-        reports += _stale(before, lately, known, end)
+                raise StopRequested(f"questions of {done} of {len(active)} applications were processed")
+        reports += [Clear(key, KIND, calendar.utc(end)) for key in before if key not in standing]
         events = report(self.database, reports, self.rules, self.term, now)
         for event in events:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
         for app, why in sorted(warming.items()):
             logger.debug("questions of %s are not watched yet: %s", app, why)
-        return InputDriftResult(len(lately), warming, events)
+        return InputDriftResult(len(active), warming, events)
 
     def is_monitored(self, source: QuestionSource) -> bool:
-        """Whether questions of this application are looked at."""
+        """Tell whether the settings monitor questions of this application."""
         return self.settings.monitors(source.app, METRIC)
 
     def _advance(self, processor: SourceProcessor, before: Memory | None, end: int) -> Memory | None:
-        """After all ticks before `end`; stored where it is another than before."""
+        """Process all ticks before `end`, and store the state if it changed."""
         position = None if before is None else (before.until, before.reference.basis)
         memory = processor.advance(before, end)
         if memory is not None and (memory.until, memory.reference.basis) != position:
@@ -217,48 +217,31 @@ class InputDriftCheck:
         return memory
 
     def processor(self, source: QuestionSource, overrides: ReferenceOverrides) -> SourceProcessor:
-        """What looks at them, where people said that."""
-        key = key_of(source)
-        series = Series(*(getattr(key, name) for name in Series._fields))
-        learner = ReferenceLearner(ClickHouseQuestionStore(self.database), self.settings.history_days)
+        """Make the processor of an application."""
+        series = series_of(source)
         return SourceProcessor(
-            learner,
+            ReferenceLearner(ClickHouseQuestionStore(self.database), self.settings.history_days),
             source,
             overrides.pin_of(series),
             overrides.baseline_source(series),
             self.settings.of(source.app).margin,
         )
 
-    def _detection(
-        self, processor: SourceProcessor, memory: Memory | None, before: Problem | None, end: int, now: datetime
-    ) -> Sequence[Detection | Clear]:
-        """One of them, or nothing where nothing is new."""
-        key = key_of(processor.source)
-        if memory is None or not memory.is_drifted:
-            return [] if before is None else [Clear(key, KIND, calendar.utc(end))]
-        if before is not None and now - before.last_seen_at < timedelta(seconds=self.rules.update_every_s):
-            return []
+    def _news(
+        self, processor: SourceProcessor, memory: Memory, before: Problem | None, now: datetime
+    ) -> list[Detection]:
+        """Return the detection, unless there was one just now: it reads samples."""
         since = calendar.utc(onset(memory))
         if before is not None:
-            since = min(since, datetime.fromisoformat(before.voices[KIND].attributes["since"]))
+            if now - before.last_seen_at < timedelta(seconds=self.rules.update_every_s):
+                return []
+            since = min(since, before.voices[KIND].evidence.since or since)
         return [detection_of(processor, memory, since, self.rules)]
 
 
 def detection_of(processor: SourceProcessor, memory: Memory, since: datetime, rules: RuleSettings) -> Detection:
-    """What is said of questions with which something is amiss, since then."""
+    """Describe the drift of questions since then."""
     began = onset(memory)
     found = processor.compare_recent(memory, began) if memory.groups_in_alarm else processor.compare_day(memory, began)
-    overrides = input_drift_details(processor.source, memory, found, since, rules, processor.margin)
-    return Detection(key_of(processor.source), overrides, since, calendar.utc(memory.until))
-
-
-def _stale(
-    before: Mapping[ProblemKey, Problem],
-    lately: Sequence[QuestionSource],
-    known: Mapping[QuestionSource, Memory],
-    end: int,
-) -> list[Clear]:
-    """Problems of who asks nothing for so long that nothing is remembered."""
-    known_keys = {key_of(source) for source in lately}
-    known_keys |= {key_of(source) for source, memory in known.items() if end - memory.until < STALE_AFTER_S}
-    return [Clear(key, KIND, calendar.utc(end)) for key in before if key not in known_keys]
+    details = input_drift_details(processor.source, memory, found, since, rules, processor.margin)
+    return Detection(key_of(processor.source), details, since, calendar.utc(memory.until))

@@ -1,59 +1,62 @@
 """Classifier two-sample test of questions (Lopez-Paz and Oquab 2017): do two samples differ, and by how much? Pure.
 
-A logistic regression learns to tell new questions from old ones by their vectors, and is asked of questions that it did
-not learn from. The area under its ROC curve is how often it tells a new one from an old one: half of the time where
-both are asked alike. The same question is never both learned from and asked of, however often users asked it.
+A logistic regression learns to separate new from old questions by their vectors, and is evaluated on held-out ones. The
+area under its ROC curve (AUC) is the probability to rank a new question above an old one: 0.5 if the samples are alike.
+Repetitions of a question are in the same fold.
 
-The variance of the area is DeLong's (1988); questions that are the same are one piece of evidence and no more, so that
-what they add is summed first (Obuchowski 1997)."""
+The variance of the AUC is DeLong's (1988), with repetitions of a question as one cluster (Obuchowski 1997)."""
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ragtide.drift.detectors.arrays import Flags, Floats, Integers
+from ragtide.drift.topics.model import principal_components
 from ragtide.evaluators.spec import Vectors
+
+MIN_QUESTIONS = 100  # of either sample
+_DIMENSIONS = 64  # principal components; others would be noise
+_FOLDS = 5
+_PENALTY = 10.0
+_Z_95 = 1.959964  # standard errors of a 95 % interval
+_MAX_STEPS = 50
+_CONVERGED = 1e-8  # largest step of a weight, relative to the largest weight or 1
 
 
 class Auc(NamedTuple):
-    """The area, and its standard error; infinite where all of a sample are the same question."""
+    """AUC and its standard error; infinite if a sample repeats one question only."""
 
     value: float
     error: float
 
 
 def auc(new: Floats, old: Floats, same_new: Integers, same_old: Integers) -> Auc:
-    """How far `new` [n] lies above `old` [m], neither of them empty; the same number in `same_*`: the same question."""
-    above = (
-        (_count_below(old, new) + _count_below(old, new, "right")) / 2 / len(old)
-    )  # of each new one: the old ones below it
-    under = 1 - (_count_below(new, old) + _count_below(new, old, "right")) / 2 / len(new)
+    """Return the AUC of scores `new` [n] against `old` [m], not empty; equal numbers in `same_*` mark repetitions."""
+    above, under = _share_below(old, new), 1 - _share_below(new, old)
     value = float(above.mean())
     if min(len(np.unique(same_new)), len(np.unique(same_old))) < 2:
         return Auc(value, math.inf)
     questions, place = np.unique(np.concatenate([same_new, same_old]), return_inverse=True)
     of_new = np.bincount(place[: len(new)], above - value, len(questions)) / len(new)
     of_old = np.bincount(place[len(new) :], under - value, len(questions)) / len(old)
-    variance = _sample_correction(same_new) * float(of_new @ of_new) + _sample_correction(same_old) * float(
-        of_old @ of_old
-    )
+    variance = _sample_correction(same_new) * float(of_new @ of_new)
+    variance += _sample_correction(same_old) * float(of_old @ of_old)
     variance += 2 * _sample_correction(questions) * float(of_new @ of_old)
     return Auc(value, math.sqrt(max(variance, 0.0)))
 
 
-def _count_below(some: Floats, than: Floats, side: Literal["left", "right"] = "left") -> Integers:
-    return np.searchsorted(np.sort(some), than, side=side)
+def _share_below(some: Floats, than: Floats) -> Floats:
+    """Return the share of `some` below each of `than`; ties count half."""
+    ordered = np.sort(some)
+    counts = np.searchsorted(ordered, than, side="left") + np.searchsorted(ordered, than, side="right")
+    return counts / 2 / len(some)
 
 
 def _sample_correction(same: Integers) -> float:
     questions = len(np.unique(same))
     return questions / (questions - 1)
-
-
-_MAX_STEPS = 50
-_CONVERGED = 1e-8  # largest move of a weight, relative to the largest weight or 1
 
 
 class LogisticModel(NamedTuple):
@@ -63,15 +66,14 @@ class LogisticModel(NamedTuple):
     intercept: float
 
     def log_odds(self, x: Floats) -> Floats:
-        """Of each row of x [n, dimension]."""
-        found: Floats = x @ self.weights + self.intercept
-        return found
+        """Return the log odds of each row of x [n, dimension]."""
+        return x @ self.weights + self.intercept
 
 
 def fit_logistic(x: Floats, yes: Flags, penalty: float) -> LogisticModel:
-    """The line of least sum of log losses over x [n, dimension], plus penalty / 2 of the squared weights.
+    """Fit weights that minimise the sum of log losses over x [n, dimension] plus penalty / 2 of squared weights.
 
-    The intercept has no penalty, so some rows must say yes and some no.
+    The intercept has no penalty, so `yes` must have both values.
     """
     rows = np.column_stack([x, np.ones(len(x))])
     ridge = np.full(rows.shape[1], penalty)
@@ -95,16 +97,9 @@ def _loss(rows: Floats, yes: Flags, ridge: Floats, w: Floats) -> float:
     return float(np.logaddexp(0.0, np.where(yes, -z, z)).sum() + ridge @ w**2 / 2)
 
 
-MIN_QUESTIONS = 100  # questions of either sample
-_DIMENSIONS = 64  # in which the questions differ most: others are noise to learn
-_FOLDS = 5
-_PENALTY = 10.0
-_Z_95 = 1.959964  # standard errors of 95 %
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassifierTest:
-    """The held-out area, its standard error, and the log odds of each new question to be one [n] (NaN: not asked)."""
+    """Held-out AUC, its standard error, and log odds of each new question to be new [n] (NaN: not evaluated)."""
 
     auc: float
     error: float
@@ -112,24 +107,21 @@ class ClassifierTest:
 
     @property
     def low(self) -> float:
-        """Of the interval of 95 %."""
+        """Lower end of the 95 % interval."""
         return max(self.auc - _Z_95 * self.error, 0.0)
 
     @property
     def high(self) -> float:
-        """Of the interval of 95 %."""
+        """Upper end of the 95 % interval."""
         return min(self.auc + _Z_95 * self.error, 1.0)
 
 
 def classifier_test(new: Vectors, old: Vectors, seed: int) -> ClassifierTest | None:
-    """How far apart the samples [n, dimension] and [m, dimension] are; None where that cannot be told.
-
-    The same vectors and seed have the same answer.
-    """
+    """Test two samples [n, dimension], [m, dimension]; None: too few questions. Deterministic for the same seed."""
     if min(len(new), len(old)) < MIN_QUESTIONS:
         return None
-    x = _principal_components(np.concatenate([new, old]))
-    same = same_questions(np.concatenate([new, old]))
+    both = np.concatenate([new, old])
+    x, same = _scaled_components(both), same_questions(both)
     is_new = np.arange(len(x)) < len(new)
     fold = (np.random.default_rng(seed).permutation(same.max() + 1) % _FOLDS)[same]
     log_odds = np.full(len(x), np.nan)
@@ -146,13 +138,13 @@ def classifier_test(new: Vectors, old: Vectors, seed: int) -> ClassifierTest | N
 
 
 def same_questions(vectors: Vectors) -> Integers:
-    """A number for each vector [n]; those that are the same have the same."""
+    """Number the vectors [n]; equal vectors get equal numbers."""
     numbers: dict[bytes, int] = {}
     return np.array([numbers.setdefault(vector.tobytes(), len(numbers)) for vector in vectors], np.int64)
 
 
 def _combine(parts: list[tuple[Auc, int]], log_odds: Floats) -> ClassifierTest | None:
-    """The mean over folds by their pairs (LeDell, Petersen and van der Laan 2015): none shares a question."""
+    """Average folds, weighted by pairs (LeDell, Petersen and van der Laan 2015); they share no question."""
     pairs = sum(number for _, number in parts)
     if not pairs or not all(math.isfinite(one.error) for one, _ in parts):
         return None
@@ -161,11 +153,8 @@ def _combine(parts: list[tuple[Auc, int]], log_odds: Floats) -> ClassifierTest |
     return ClassifierTest(value, error, log_odds)
 
 
-def _principal_components(vectors: Vectors) -> Floats:
-    """Along the directions of greatest variance, scaled so that a number's mean square is 1."""
-    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    directions = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :_DIMENSIONS]
-    seen = centred @ directions
-    scale = math.sqrt(float((seen**2).mean()))
-    found: Floats = seen / scale if scale > 0 else seen
-    return found
+def _scaled_components(vectors: Vectors) -> Floats:
+    """Return principal components with a mean square of 1."""
+    found = principal_components(vectors, _DIMENSIONS)
+    scale = math.sqrt(float((found**2).mean()))
+    return found / scale if scale > 0 else found

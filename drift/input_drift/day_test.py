@@ -1,8 +1,8 @@
-"""Is a day asked otherwise than the days of a reference, by more than these differ among each other? Pure.
+"""Test whether a day's questions differ from the reference by more than its days differ from each other. Pure.
 
-Both samples have the same mix of hours, so that the rhythm of a day is no difference. Each day of the reference is
-compared with the others of its kind (weekday, weekend) in the same way: what a day like them may be is told by how much
-they differ, t = (area - mean) / (s sqrt(1 + 1 / days)) with days - 1 degrees of freedom.
+Both samples have the same mix of hours, so the rhythm of a day is no difference. Each day of the reference is compared
+with the others of its kind (weekday, weekend) in the same way. The prediction interval of a new day follows from
+t = (AUC - mean) / (s sqrt(1 + 1 / days)) with days - 1 degrees of freedom.
 """
 
 import math
@@ -12,29 +12,27 @@ import numpy as np
 
 from ragtide.drift.detectors.arrays import Flags, Floats, Integers
 from ragtide.drift.detectors.baseline import FALSE_ALARMS_A_DAY
-from ragtide.drift.detectors.season import HOUR_S, HOURS, WEEKDAYS
 from ragtide.drift.input_drift.classifier_test import ClassifierTest, classifier_test
 from ragtide.drift.input_drift.source import QuestionSample, concatenate
-from ragtide.drift.stats import calendar
+from ragtide.drift.stats.calendar import HOUR_S, HOURS, is_weekend
 
-MARGIN = 0.02  # of the area, beyond a half: nobody's business
+MARGIN = 0.02  # tolerance of the AUC, beyond 0.5
 MIN_DAYS = 4
-_MIN_SPREAD = 2e-3  # of an area: days that are all alike are not told apart by a rounding
+_MIN_SPREAD = 2e-3  # of the AUC, if all days are alike
 _STAY_ALPHA = 0.05
 _SEED = 1
-_SATURDAY = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DayComparison:
-    """Two samples of the same mix of hours, where there is one, and how far they are apart; None: too few to tell."""
+    """Two samples with the same mix of hours, if possible, and their test; None: too few questions."""
 
     new: QuestionSample
     old: QuestionSample
     test: ClassifierTest | None
 
     def most_unusual(self, most: int) -> tuple[str, ...]:
-        """Trace ids of new questions that look least like the old ones, each question once."""
+        """Return trace ids of the new questions least like the old ones, without repetitions."""
         if self.test is None:
             return ()
         found: dict[bytes, str] = {}
@@ -44,14 +42,14 @@ class DayComparison:
 
 
 def compare(new: QuestionSample, old: QuestionSample, by_hour: bool) -> DayComparison:
-    """New questions against old ones, as many of either."""
+    """Compare equally many new and old questions."""
     of_new, of_old = _match_hours(new.at, old.at, by_hour)
     new, old = new.select(of_new), old.select(of_old)
     return DayComparison(new, old, classifier_test(new.vectors, old.vectors, _SEED))
 
 
 def usual_aucs(days: list[QuestionSample], starts: Integers, by_hour: bool) -> Floats:
-    """The area of each day [D] against the others of its kind; NaN where that cannot be told."""
+    """Return the AUC of each day [D] against the others of its kind; NaN: too few questions."""
     found = np.full(len(days), np.nan)
     for place, one in enumerate(days):
         others = [days[other] for other in np.flatnonzero(same_day_kind(starts, int(starts[place]))) if other != place]
@@ -61,22 +59,15 @@ def usual_aucs(days: list[QuestionSample], starts: Integers, by_hour: bool) -> F
 
 
 def same_day_kind(starts: Integers, day: int) -> Flags:
-    """Days of the same kind as this one, weekday or weekend; all in seconds since 1970."""
-    same: Flags = is_weekend(starts) == is_weekend(np.array([day]))
-    return same
-
-
-def is_weekend(starts: Integers) -> Flags:
-    """Whether days that begin then are of a weekend."""
-    found: Flags = (starts // calendar.DAY_S + 3) % WEEKDAYS >= _SATURDAY  # 1970 began on a Thursday
-    return found
+    """Tell which days are of the same kind as `day`, weekday or weekend; all in seconds since 1970."""
+    return np.asarray(is_weekend(starts) == is_weekend(day))
 
 
 def is_drifted(test: ClassifierTest | None, usual: Floats, margin: float, already: bool = False) -> bool | None:
-    """Whether a day differs, for sure by more than the `margin` and more than days like it do; None: cannot be told.
+    """Tell whether a day differs by more than `margin` and more than similar days do, significantly; None: unknown.
 
-    Where the day before was unlike `already`, one in twenty is sure enough: a kind of day of which there are few tells
-    less, and would end what is not over.
+    If the day before differed `already`, the level is 5 %: few days of a kind have little power, and would clear a
+    problem that is not over.
     """
     level = _STAY_ALPHA if already else FALSE_ALARMS_A_DAY
     from scipy.special import ndtri, stdtr
@@ -92,13 +83,13 @@ def is_drifted(test: ClassifierTest | None, usual: Floats, margin: float, alread
 
 
 def _match_hours(new: Integers, old: Integers, by_hour: bool) -> tuple[Integers, Integers]:
-    """Places of as many of either from each hour of the day, by lot."""
+    """Sample equally many of both from each hour of the day; return their indices."""
     rng = np.random.default_rng(_SEED)
-    hours = [at // HOUR_S % HOURS if by_hour else np.zeros_like(at) for at in (new, old)]
-    places: tuple[list[Integers], list[Integers]] = ([], [])
+    of_new, of_old = (at // HOUR_S % HOURS if by_hour else np.zeros_like(at) for at in (new, old))
+    places = []
     for hour in range(HOURS):
-        both = [np.flatnonzero(of == hour) for of in hours]
+        both = np.flatnonzero(of_new == hour), np.flatnonzero(of_old == hour)
         most = min(map(len, both))
-        for found, some in zip(places, both, strict=True):
-            found.append(np.sort(rng.permutation(some)[:most]))
-    return np.sort(np.concatenate(places[0])), np.sort(np.concatenate(places[1]))
+        places.append([rng.permutation(some)[:most] for some in both])
+    mine, others = (np.sort(np.concatenate(parts)) for parts in zip(*places, strict=True))
+    return mine, others

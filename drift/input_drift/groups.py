@@ -1,8 +1,7 @@
-"""Groups of questions that mean much the same: spherical k-means over a reference (Dhillon and Modha 2001). Pure.
+"""Group questions by meaning: spherical k-means over a reference (Dhillon and Modha 2001). Pure.
 
-Every question of the reference is in a group; one asked later is in the nearest, or in none where it lies further from
-its middle than nearly all of the reference do. So the shares of the groups, with that of none, say what is asked, and
-what nobody asked before shows too.
+Each question of the reference belongs to a group. A later question belongs to the nearest group, or to none if it lies
+farther from the centroid than 99 % of the group's reference. So new kinds of questions show as outliers.
 """
 
 from dataclasses import dataclass
@@ -13,26 +12,28 @@ from ragtide.drift.detectors.arrays import Floats, Integers
 from ragtide.drift.topics.model import centroid_of, cosines_of, min_cosine_of
 from ragtide.evaluators.spec import Vectors
 
-MAX_GROUPS = 12  # groups
-_MIN_SIZE = 50  # questions that a group has on average, at least
-_OUTLIER_SHARE = 0.01  # of the questions of a group: so many of the reference are of none
+MAX_GROUPS = 12
+_MIN_SIZE = 50  # mean number of questions of a group, at least
+_OUTLIER_SHARE = 0.01  # of a group's reference that counts as outliers
 _ROUNDS = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionGroups:
-    """Middles [k, dimension] of length 1, and the cosine [k] that a question needs to be of the group."""
+    """Centroids [k, dimension] of length 1, and the minimum cosine [k] of a group's questions."""
 
     centroids: Vectors
     least_cosines: Floats
 
     @property
     def outlier(self) -> int:
-        """The number of those that are in no group."""
+        """Number of the group of outliers."""
         return len(self.centroids)
 
     def assign(self, vectors: Vectors) -> Integers:
-        """The group of each question [n, dimension], from 0 on; `none` where it is too far from all."""
+        """Return the group of each question [n, dimension], from 0 on, or `outlier`."""
+        if not len(vectors):
+            return np.empty(0, np.int64)
         cosines = cosines_of(vectors, self.centroids)
         nearest = cosines.argmax(axis=1)
         reached = cosines[np.arange(len(nearest)), nearest] >= self.least_cosines[nearest]
@@ -40,11 +41,10 @@ class QuestionGroups:
 
 
 def cluster(vectors: Vectors, seed: int) -> QuestionGroups:
-    """From one to a dozen groups of these questions [n, dimension]; the same for the same vectors and seed."""
+    """Cluster questions [n, dimension] in 1 to 12 groups; deterministic for the same vectors and seed."""
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    centroids = _initial_centroids(
-        units, min(MAX_GROUPS, max(len(vectors) // _MIN_SIZE, 1)), np.random.default_rng(seed)
-    )
+    most = min(MAX_GROUPS, max(len(vectors) // _MIN_SIZE, 1))
+    centroids = _initial_centroids(units, most, np.random.default_rng(seed))
     nearest = np.full(len(units), -1)
     for _ in range(_ROUNDS):
         before, nearest = nearest, cosines_of(units, centroids).argmax(axis=1)
@@ -58,7 +58,7 @@ def cluster(vectors: Vectors, seed: int) -> QuestionGroups:
 
 
 def _initial_centroids(units: Vectors, most: int, rng: np.random.Generator) -> Vectors:
-    """Questions far from each other, by lot (k-means++, Arthur and Vassilvitskii 2007)."""
+    """Sample questions far from each other (k-means++, Arthur and Vassilvitskii 2007)."""
     chosen = [int(rng.integers(len(units)))]
     distance = 1 - cosines_of(units, units[chosen])[:, 0]
     while len(chosen) < most and (weights := np.maximum(distance, 0.0)).any():

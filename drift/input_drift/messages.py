@@ -1,4 +1,4 @@
-"""Details of input drift: how far questions are apart, which groups changed, and which questions show it."""
+"""Details and messages of input drift: classifier test, changed groups, examples."""
 
 import math
 from collections import Counter
@@ -7,25 +7,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragtide.drift.detectors import run_state
 from ragtide.drift.detectors.arrays import Integers
 from ragtide.drift.input_drift.day_test import MARGIN, DayComparison
 from ragtide.drift.input_drift.groups import QuestionGroups
 from ragtide.drift.input_drift.reference import Memory
 from ragtide.drift.input_drift.source import QuestionSource
 from ragtide.drift.problems.report import Details, ProblemKey, build_details
+from ragtide.drift.rules.model import Series
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, scope_label, timestamp
 from ragtide.drift.topics.model import OTHER
 
+METRIC = "inputs.question_meaning"
+RULE = "questions"
 _SIGMAS = 3.0  # standard errors
-_MIN_SHIFT = 0.02  # of the questions
+_MIN_SHIFT = 0.02  # of a group's share
 _MAX_GROUPS = 3
+_MAX_EXAMPLES = 10
+_LN_10 = float(np.log(10))
 
 
 class GroupShift(NamedTuple):
-    """A group whose share went from `before` to `now`."""
+    """A group whose share changed from `before` to `now`."""
 
     name: str
     before: float
@@ -33,72 +37,66 @@ class GroupShift(NamedTuple):
 
 
 def group_shifts(memory: Memory, found: DayComparison) -> list[GroupShift]:
-    """The group that is in alarm, then others by how far they moved for sure; three at most."""
+    """Return the group in alarm, then others with significant changes, largest first; three at most."""
     groups = memory.reference.groups
-    new, old = (groups.assign(lot.vectors) if len(lot.at) else np.empty(0, np.int64) for lot in (found.new, found.old))
-    names = [group_label(group, new, found.new.topics, groups) for group in range(groups.outlier + 2)]
-    in_alarm = _group_in_alarm(memory)
-    shares = {} if in_alarm is None else {in_alarm[0]: in_alarm[1:]}
+    new, old = groups.assign(found.new.vectors), groups.assign(found.old.vectors)
+    shares: dict[int, tuple[float, float]] = {}
+    if memory.groups_in_alarm:
+        status = memory.status
+        shares[int(status.channel[0])] = float(status.expected[0]), float(status.observed[0])
     if len(new):
-        sizes = [np.bincount(some, minlength=groups.outlier + 1) / len(some) for some in (new, old)]
-        now, before = sizes
+        now, before = (np.bincount(some, minlength=groups.outlier + 1) / len(some) for some in (new, old))
         error = np.sqrt((now * (1 - now) + before * (1 - before)) / len(new))
         for group in np.argsort(-np.abs(now - before), kind="stable").tolist():
             if abs(now[group] - before[group]) >= max(_SIGMAS * error[group], _MIN_SHIFT):
                 shares.setdefault(group, (float(before[group]), float(now[group])))
-    return [GroupShift(names[group], *share) for group, share in shares.items()][:_MAX_GROUPS]
-
-
-def _group_in_alarm(memory: Memory) -> tuple[int, float, float] | None:
-    """Its number, its share before and since the alarm's onset."""
-    if not memory.groups_in_alarm:
-        return None
-    status = run_state.status(memory.reference.baseline, memory.state)
-    return int(status.channel[0]), float(status.expected[0]), float(status.observed[0])
+    return [
+        GroupShift(group_label(group, new, found.new.topics, groups), *share)
+        for group, share in list(shares.items())[:_MAX_GROUPS]
+    ]
 
 
 def group_label(group: int, of: Integers, topics: tuple[str, ...], groups: QuestionGroups) -> str:
-    """By the topic that most of its new questions have, where topics are known; else by number."""
+    """Name a group by the topic of most of its new questions, if known, else by number."""
     if group > groups.outlier:
         return "groups that were rare"
     if group == groups.outlier:
         return "questions unlike all before"
     known = Counter(topics[place] for place in np.flatnonzero(of == group).tolist() if topics[place])
     name, most = known.most_common(1)[0] if known else ("", 0)
-    in_alarm = name not in ("", OTHER) and most > math.floor(known.total() / 2)
-    return f"questions about {name}" if in_alarm else f"questions of group {group + 1}"
-
-
-METRIC = "inputs.question_meaning"
-RULE = "questions"
-_MAX_EXAMPLES = 10
-_LN_10 = float(np.log(10))
+    is_about = name not in ("", OTHER) and most > math.floor(known.total() / 2)
+    return f"questions about {name}" if is_about else f"questions of group {group + 1}"
 
 
 def key_of(source: QuestionSource) -> ProblemKey:
-    """Where the problem is: questions come before any model answers them."""
+    """Return the key of the problem; it has no model, since questions come before answers."""
     return ProblemKey(source.app, source.environment, "", "inputs", METRIC)
 
 
+def series_of(source: QuestionSource) -> Series:
+    """Return the series that pins and accepted changes refer to."""
+    return Series(source.app, source.environment, METRIC, model="", segment="", segment_value="")
+
+
 def onset(memory: Memory) -> int:
-    """Since when it is so, as far as can be seen: the alarm's onset, or the start of the last whole day."""
+    """Return the onset of drift: of the alarm, or the start of the last whole day."""
     day = calendar.floor(memory.until, calendar.DAY_S) - calendar.DAY_S
     if not memory.groups_in_alarm:
         return day
-    began = int(run_state.status(memory.reference.baseline, memory.state).onset[0])
+    began = int(memory.status.onset[0])
     return min(began, day) if memory.unlike else began
 
 
 def input_drift_details(
     source: QuestionSource, memory: Memory, found: DayComparison, since: datetime, rules: RuleSettings, margin: float
 ) -> Details:
-    """Of trouble since then, `margin` times what is nobody's business or more. It quotes no question."""
+    """Build the details of drift since then; they quote no question. `margin`: multiple of the default tolerance."""
     groups, key, number = group_shifts(memory, found), key_of(source), len(found.new.at)
     return build_details(
         "input_drift",
         key,
         None,
-        _describe(key, memory, found, groups, since),
+        _message(key, memory, found, groups, since),
         _attributes(source, memory, found, groups) | {"margin": margin * MARGIN},
         rules,
         bad=round(_changed_share(found, groups) * number),
@@ -108,28 +106,28 @@ def input_drift_details(
     )
 
 
-def _describe(key: ProblemKey, memory: Memory, found: DayComparison, groups: list[GroupShift], since: datetime) -> str:
-    reference = memory.reference
-    parts = []
-    if found.test is not None:
-        one = found.test
-        parts.append(
-            f"a classifier tells a new question from an old one in {percent(one.auc)} of pairs "
-            f"({percent(one.low)} to {percent(one.high)}; by chance 50 %)"
+def _message(key: ProblemKey, memory: Memory, found: DayComparison, groups: list[GroupShift], since: datetime) -> str:
+    first, last = (f"{calendar.utc(at):%Y-%m-%d}" for at in (memory.reference.since, memory.reference.until - 1))
+    sentences = [
+        f"{scope_label(key.app, key.environment)}: users' questions since {timestamp(since)} differ from those of "
+        f"{first} to {last}."
+    ]
+    if (test := found.test) is not None:
+        sentences.append(
+            f"A classifier separates new from old questions in {percent(test.auc)} of pairs "
+            f"({percent(test.low)} to {percent(test.high)}; by chance 50 %)."
         )
-    parts += [f"{one.name} went from {percent(one.before)} to {percent(one.now)}" for one in groups]
-    return (
-        f"{scope_label(key.app, key.environment)}: what users ask since {timestamp(since)} differs from what they "
-        f"asked from {calendar.utc(reference.since):%Y-%m-%d} to {calendar.utc(reference.until - 1):%Y-%m-%d}: "
-        f"{'; '.join(parts)}; on {len(found.new.at):,} questions."
-    )
+    for one in groups:
+        change = f"{'rose' if one.now > one.before else 'fell'} from {percent(one.before)} to {percent(one.now)}"
+        sentences.append(f"{one.name[:1].upper()}{one.name[1:]} {change}.")
+    return " ".join([*sentences, f"Sample size: {len(found.new.at):,} questions."])
 
 
 def _attributes(
     source: QuestionSource, memory: Memory, found: DayComparison, groups: list[GroupShift]
 ) -> dict[str, Any]:
     reference = memory.reference
-    found_attributes: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "encoder": source.encoder,
         "groups": [one._asdict() for one in groups],
         "moved_share": _changed_share(found, groups),
@@ -137,23 +135,17 @@ def _attributes(
         "reference_since": calendar.utc(reference.since).isoformat(),
         "reference_until": calendar.utc(reference.until).isoformat(),
         "sample_size": len(found.new.at),
-        "log10_e_value": float(run_state.status(reference.baseline, memory.state).evidence[0]) / _LN_10,
+        "log10_e_value": float(memory.status.evidence[0]) / _LN_10,
     }
-    if found.test is not None:
-        one = found.test
-        found_attributes |= {
-            "value": one.auc,
-            "baseline": 0.5,
-            "effect_size": 2 * one.auc - 1,
-            "low": one.low,
-            "high": one.high,
-        }
+    if (test := found.test) is not None:
+        attributes |= {"value": test.auc, "baseline": 0.5, "effect_size": 2 * test.auc - 1}
+        attributes |= {"low": test.low, "high": test.high}
     if (usual := reference.usual[np.isfinite(reference.usual)]).size:
-        found_attributes |= {"usual_low": float(usual.min()), "usual_high": float(usual.max()), "days": usual.size}
-    return found_attributes
+        attributes |= {"usual_low": float(usual.min()), "usual_high": float(usual.max()), "days": usual.size}
+    return attributes
 
 
 def _changed_share(found: DayComparison, groups: list[GroupShift]) -> float:
-    """At least so large a share of the questions is not as it was: an area needs 2 area - 1, a group its own move."""
+    """Return a lower bound of the share of changed questions: 2 AUC - 1, or the largest change of a group."""
     by_area = 0.0 if found.test is None else max(2 * found.test.auc - 1, 0.0)
     return max([by_area, *(abs(one.now - one.before) for one in groups)])

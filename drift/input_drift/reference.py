@@ -1,10 +1,9 @@
-"""The reference of an application's questions: how it is learned and stored, with the state of its detector.
+"""Learn and store the reference of an application's questions, with the state of its detector.
 
-A reference has groups of questions, their usual shares, and how much days differ."""
+A reference has groups of questions, their usual shares, and the usual differences between days."""
 
 import base64
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -13,30 +12,37 @@ import numpy as np
 
 from ragtide.drift.anomalies.references import BaselinePin
 from ragtide.drift.detectors import categories, run_state, serialization
-from ragtide.drift.detectors.arrays import Categories, Floats, Integers
+from ragtide.drift.detectors.arrays import Categories, Flags, Floats, Integers
 from ragtide.drift.detectors.baseline import VERSION as BASELINE
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.run_state import VERSION as STATE
-from ragtide.drift.detectors.run_state import State
-from ragtide.drift.detectors.season import HOUR_S
+from ragtide.drift.detectors.run_state import State, Status
 from ragtide.drift.input_drift.classifier_test import same_questions
 from ragtide.drift.input_drift.day_test import same_day_kind, usual_aucs
 from ragtide.drift.input_drift.groups import QuestionGroups, cluster
 from ragtide.drift.input_drift.source import QuestionSample, QuestionSource, QuestionStore, concatenate
 from ragtide.drift.stats import calendar
+from ragtide.drift.stats.calendar import DAY_S, HOUR_S
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
 logger = logging.getLogger(__name__)
 _VERSION = 1 << 16 | BASELINE << 8 | STATE
+TICK_S = HOUR_S // 4
+TICK_QUESTIONS = 60  # sampled per tick
+DAY_QUESTIONS = 1_000  # sampled per day, for comparisons of days
+_CLUSTER_SAMPLE = 5_000  # questions of a reference that are clustered
+_CHUNK_DAYS = 4  # in memory at a time: 35 MB of vectors of 384 numbers
+_MAX_DAYS = 28  # of a pinned interval, from its end
+_SEED = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """How questions of a run were asked on `days` [D], within [since, until): groups and their usual shares.
+    """Questions of a run on `days` [D] within [since, until): groups and their usual shares. Field names are stored.
 
-    Times in seconds since 1970. `usual` [D]: the area of each day against the others, NaN where it is not known.
-    `learned`: at which time; `basis`: on what, see `ragtide.drift.anomalies.references`.
+    Times in seconds since 1970. `usual` [D]: AUC of each day against the others, or NaN. `learned`: time of the fit;
+    `basis`: source of the data, see `ragtide.drift.anomalies.references`.
     """
 
     groups: QuestionGroups
@@ -51,16 +57,19 @@ class Reference:
 
     @property
     def has_rhythm(self) -> bool:
-        """Whether hours of a day, and weekends, are told apart: a replay has times of its own."""
+        """Whether hours and weekends are distinguished; the times of a replay mean nothing."""
         return self.run_id == LIVE
+
+    def days_like(self, day: int) -> Flags:
+        """Tell which of its days [D] are of the same kind as `day`."""
+        return same_day_kind(self.days, day) if self.has_rhythm else np.ones(len(self.days), bool)
 
 
 @dataclass(slots=True, eq=False)
 class Memory:
-    """Of one application: its reference, and the state of the detector of shares after all ticks before `until`.
+    """State of one application: its reference, and the detector of group shares up to `until`. Field names are stored.
 
-    `unlike`: whether the last whole day was, as far as that could be told; `excluded_days` [D]: days that are no
-    example.
+    `unlike`: whether the last whole day differed; `troubled` [D]: days excluded from references.
     """
 
     reference: Reference
@@ -70,32 +79,34 @@ class Memory:
     troubled: Integers
 
     @classmethod
-    def start(cls, reference: Reference, until: int, excluded_days: Integers | None = None) -> "Memory":
-        """Nothing was looked at since the reference."""
-        none = np.empty(0, np.int64)
-        return cls(
-            reference,
-            run_state.start(reference.baseline),
-            until,
-            False,
-            none if excluded_days is None else excluded_days,
-        )
+    def start(cls, reference: Reference, until: int, excluded_days: Integers) -> "Memory":
+        """Return the state right after a reference was learned."""
+        return cls(reference, run_state.start(reference.baseline), until, False, excluded_days)
+
+    def exclude(self, times: Integers) -> None:
+        """Exclude the days of these times from references."""
+        self.troubled = np.unique(np.concatenate([self.troubled, times // DAY_S * DAY_S]))
 
     def reset(self) -> None:
-        """The shares of groups are in alarm no more, and nothing is known against them."""
+        """Clear the alarm of group shares and its evidence."""
         until = self.state.until
         self.state = run_state.start(self.reference.baseline)
         self.state.until[:] = until
 
     @property
     def is_drifted(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether any test reports drift."""
         return self.groups_in_alarm or self.unlike
 
     @property
     def groups_in_alarm(self) -> bool:
-        """Whether the shares of groups are in alarm."""
+        """Whether the detector of group shares is in alarm."""
         return bool(self.state.alarms.on[0])
+
+    @property
+    def status(self) -> Status:
+        """Status of the detector of group shares, which has one series."""
+        return run_state.status(self.reference.baseline, self.state)
 
 
 class _Row(NamedTuple):
@@ -113,7 +124,7 @@ class _Row(NamedTuple):
 
 
 def load_states(database: Database) -> dict[QuestionSource, Memory]:
-    """All there are; what another release wrote is left out, and begins anew."""
+    """Load the state of every application; those written by another release restart."""
     rows = database.rows("SELECT app, environment, encoder, memory FROM question_references FINAL ORDER BY ALL")
     found = {}
     for row in rows:
@@ -126,40 +137,25 @@ def load_states(database: Database) -> dict[QuestionSource, Memory]:
 
 
 def save_state(database: Database, source: QuestionSource, memory: Memory, version: int) -> None:
-    """As it is now, stored when this returns."""
+    """Store a state."""
     reference = memory.reference
-    text = base64.b64encode(serialization.to_bytes(memory, _VERSION)).decode()
-    days = [calendar.utc(int(day)) for day in reference.days]
-    database.insert(
-        "question_references",
-        [
-            _Row(
-                source.app,
-                source.environment,
-                source.encoder,
-                calendar.utc(reference.learned),
-                calendar.utc(memory.until),
-                days,
-                len(reference.groups.centroids),
-                text,
-                version,
-            )
-        ],
+    row = _Row(
+        source.app,
+        source.environment,
+        source.encoder,
+        learned=calendar.utc(reference.learned),
+        until=calendar.utc(memory.until),
+        days=[calendar.utc(int(day)) for day in reference.days],
+        groups=len(reference.groups.centroids),
+        memory=base64.b64encode(serialization.to_bytes(memory, _VERSION)).decode(),
+        version=version,
     )
-
-
-TICK_S = HOUR_S // 4
-TICK_QUESTIONS = 60  # of a tick that are looked at
-DAY_QUESTIONS = 1_000  # of a day that are compared with those of others
-_CLUSTER_SAMPLE = 5_000  # of a reference that groups are found among
-_CHUNK_DAYS = 4  # whose ticks are in memory: 35 MB of vectors of 384 numbers
-_MAX_DAYS = 28  # of what is pinned the end counts
-_SEED = 1
+    database.insert("question_references", [row])
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLearner:
-    """Learns from live history of so many days, or from what a person pinned."""
+    """Learns references from live history of `history_days`, or from a pin."""
 
     questions: QuestionStore
     history_days: int
@@ -167,63 +163,62 @@ class ReferenceLearner:
     def learn(
         self, origin: QuestionSource, at: int, pin: BaselinePin | None, basis: int, excluded_days: Integers
     ) -> Reference | None:
-        """What holds from `at` on; None where nothing was asked that it could be learned from.
+        """Learn the reference that is effective from `at` on; None if there are no questions.
 
-        `excluded_days`: days that are no example; nothing before a `basis` above 0 is.
+        Days in `excluded_days` and times before a positive `basis` are not used.
         """
         if pin is None:
-            since, until, run_id = max(at - self.history_days * calendar.DAY_S, basis), at, LIVE
+            since, until, run_id = max(at - self.history_days * DAY_S, basis), at, LIVE
         else:
             until, run_id = int(pin.until.timestamp()), pin.run_id
-            since = max(int(pin.since.timestamp()), until - _MAX_DAYS * calendar.DAY_S)
-        days = np.arange(calendar.floor(since, calendar.DAY_S), calendar.ceil(until, calendar.DAY_S), calendar.DAY_S)
-        days = days if pin is not None else days[~np.isin(days, excluded_days)]
+            since = max(int(pin.since.timestamp()), until - _MAX_DAYS * DAY_S)
+        days = np.arange(calendar.floor(since, DAY_S), calendar.ceil(until, DAY_S), DAY_S)
+        if pin is None:
+            days = days[~np.isin(days, excluded_days)]
         source = origin._replace(run_id=run_id)
         samples = self._daily_samples(source, days, since, until)
-        groups = self._find_groups(samples)
-        if groups is None:
+        vectors = concatenate(samples).vectors
+        if not len(vectors):
             return None
+        chosen = np.sort(np.random.default_rng(_SEED).permutation(len(vectors))[:_CLUSTER_SAMPLE])
+        groups = cluster(vectors[chosen], _SEED)
         baseline = categories.fit(self._history_counts(source, groups, days, since, until), seasonal=run_id == LIVE)
         usual = usual_aucs(samples, days, run_id == LIVE)
         return Reference(groups, baseline, days, usual, since, until, at, basis, run_id)
 
     def sample_like(self, origin: QuestionSource, reference: Reference, day: int) -> QuestionSample:
-        """Questions of the reference's days of the same kind as the one that begins then."""
-        source = origin._replace(run_id=reference.run_id)
-        days = reference.days[same_day_kind(reference.days, day)] if reference.has_rhythm else reference.days
+        """Sample questions of the reference's days of the same kind as `day`."""
+        source, days = origin._replace(run_id=reference.run_id), reference.days[reference.days_like(day)]
         return concatenate(self._daily_samples(source, days, reference.since, reference.until))
 
     def _daily_samples(self, origin: QuestionSource, days: Integers, since: int, until: int) -> list[QuestionSample]:
-        """Questions of each of some days, ascending, that were asked in [since, until)."""
+        """Sample questions of each day, ascending, within [since, until)."""
         if not len(days):
             return []
-        first, end = int(days[0]), int(days[-1]) + calendar.DAY_S
-        some = _between(self.questions.sample(origin, first, end, calendar.DAY_S, DAY_QUESTIONS), since, until)
-        return [some.select(some.at // calendar.DAY_S == day // calendar.DAY_S) for day in days]
-
-    def _find_groups(self, samples: Sequence[QuestionSample]) -> QuestionGroups | None:
-        vectors = concatenate(samples).vectors
-        chosen = np.sort(np.random.default_rng(_SEED).permutation(len(vectors))[:_CLUSTER_SAMPLE])
-        return cluster(vectors[chosen], _SEED) if len(vectors) else None
+        some = self.questions.sample(origin, int(days[0]), int(days[-1]) + DAY_S, DAY_S, DAY_QUESTIONS)
+        some = some.select((some.at >= since) & (some.at < until))
+        return [some.select(some.at // DAY_S == day // DAY_S) for day in days]
 
     def _history_counts(
         self, origin: QuestionSource, groups: QuestionGroups, days: Integers, since: int, until: int
     ) -> Categories:
-        """Ticks from the first to the last day; those of days that are left out are empty."""
-        start = np.arange(days[0], days[-1] + calendar.DAY_S, TICK_S)
+        """Count groups by tick from the first to the last day; excluded days are empty."""
+        begin, stop = int(days[0]), int(days[-1]) + DAY_S
+        start = np.arange(begin, stop, TICK_S)
         counts = np.zeros((1, len(start), groups.outlier + 1))
-        for first in range(int(days[0]), int(days[-1]) + calendar.DAY_S, _CHUNK_DAYS * calendar.DAY_S):
-            end = min(first + _CHUNK_DAYS * calendar.DAY_S, int(days[-1]) + calendar.DAY_S)
-            some = _between(self.questions.sample(origin, first, end, TICK_S, TICK_QUESTIONS), since, until)
-            some = some.select(np.isin(some.at // calendar.DAY_S, days // calendar.DAY_S))
+        for first in range(begin, stop, _CHUNK_DAYS * DAY_S):
+            end = min(first + _CHUNK_DAYS * DAY_S, stop)
+            some = self.questions.sample(origin, first, end, TICK_S, TICK_QUESTIONS)
+            within = (some.at >= since) & (some.at < until) & np.isin(some.at // DAY_S, days // DAY_S)
+            some = some.select(within)
             counts += count_groups(some, groups, start).counts
         return Categories(start, counts)
 
 
 def count_groups(some: QuestionSample, groups: QuestionGroups, start: Integers) -> Categories:
-    """How many different ones of these questions are in each group, and in none, in each tick.
+    """Count distinct questions by tick and group, with outliers.
 
-    One that is asked again in the same tick counts once: an eager client says nothing of what users ask.
+    Repetitions within a tick count once: one eager client is no change of what users ask.
     """
     counts = np.zeros((1, len(start), groups.outlier + 1))
     if len(some.at):
@@ -231,7 +226,3 @@ def count_groups(some: QuestionSample, groups: QuestionGroups, start: Integers) 
         first = np.unique(np.stack([tick, same_questions(some.vectors)]), axis=1, return_index=True)[1]
         np.add.at(counts[0], (tick[first], groups.assign(some.vectors[first])), 1)
     return Categories(start, counts)
-
-
-def _between(some: QuestionSample, since: int, until: int) -> QuestionSample:
-    return some.select((some.at >= since) & (some.at < until))

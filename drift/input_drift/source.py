@@ -1,6 +1,5 @@
-"""Questions by lot, as vectors: a bounded number of each stretch of time, however many there are."""
+"""Random samples of questions as vectors: at most a fixed number per interval."""
 
-import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,19 +10,23 @@ import numpy as np
 
 from ragtide.drift.detectors.arrays import Flags, Integers
 from ragtide.drift.stats import calendar
-from ragtide.drift.topics.source import ENCODED, decode_vectors
+from ragtide.drift.stats.sampling import sample_minutes
+from ragtide.drift.topics.source import ENCODED, START_OF_MINUTE, decode_vectors, minute_counts
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
-_OVERSAMPLING = 5  # times as many as wanted are read at most, so that a lot among them is no lot among a few minutes
-_MAX_QUESTIONS = 10_000  # questions that one statement reads at most, about
-_MAX_MINUTES = 5_000  # that one statement names at most, about
+_MAX_QUESTIONS = 10_000  # that one statement reads, about
+_MAX_MINUTES = 5_000  # that one statement names, about
 _SEED = 1
+_WITHIN = (
+    "run_id = {run_id:String} AND app = {app:String} AND environment = {environment:String} "
+    "AND model = {encoder:String} AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')}"
+)
 
 
 class QuestionSource(NamedTuple):
-    """Where questions come from: an application, and the encoder of their vectors; two encoders never compare."""
+    """An application and the encoder of its questions' vectors; vectors of two encoders are not comparable."""
 
     app: str
     environment: str
@@ -33,7 +36,7 @@ class QuestionSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionSample:
-    """Questions in the order of their times `at` [n] (seconds since 1970); `topics` are empty where none was known."""
+    """Questions by time `at` [n] (seconds since 1970); unknown `topics` are empty."""
 
     at: Integers
     trace_ids: tuple[str, ...]
@@ -41,7 +44,7 @@ class QuestionSample:
     vectors: Vectors
 
     def select(self, those: Flags | Integers) -> "QuestionSample":
-        """Some of them, by flags or by places."""
+        """Select questions by flags or by index."""
         places = np.arange(len(self.at))[those].tolist()
         ids, topics = ([some[place] for place in places] for some in (self.trace_ids, self.topics))
         return QuestionSample(self.at[places], tuple(ids), tuple(topics), self.vectors[places])
@@ -51,7 +54,7 @@ EMPTY = QuestionSample(np.zeros(0, np.int64), (), (), np.zeros((0, 0), np.float3
 
 
 def active_sources(database: Database, since: datetime, until: datetime) -> list[QuestionSource]:
-    """Every application that asked in [since, until), with the encoder that it was last seen with."""
+    """Return every application with questions in [since, until), with its newest encoder."""
     rows = database.rows(
         "SELECT app, environment, argMax(model, time) AS encoder FROM embeddings "
         "WHERE run_id = 'live' AND is_deleted = 0 AND time >= {since:DateTime64(3, 'UTC')} "
@@ -62,34 +65,34 @@ def active_sources(database: Database, since: datetime, until: datetime) -> list
 
 
 class QuestionStore(Protocol):
-    """Where lots are drawn from."""
+    """What samples are drawn from."""
 
     def sample(self, source: QuestionSource, since: int, until: int, every_s: int, most: int) -> QuestionSample:
-        """At most `most` questions of each whole stretch of `every_s` in [since, until), both multiples of it.
+        """Sample at most `most` questions of each interval of `every_s` in [since, until), both multiples of it.
 
-        The same for the same questions, whatever the range that a stretch is drawn with.
+        The sample of an interval depends on its questions only, not on the range.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClickHouseQuestionStore:
-    """Table `embeddings`. Where many more were asked, whole minutes are drawn first: no others are read."""
+    """Samples from table `embeddings`. If there are many more questions, only a sample of whole minutes is read."""
 
     database: Database
 
     def sample(self, source: QuestionSource, since: int, until: int, every_s: int, most: int) -> QuestionSample:
         """See `QuestionStore`."""
         within = {**source._asdict(), "since": calendar.utc(since), "until": calendar.utc(until)}
-        chosen = _sample_minutes(_minute_counts(self.database, within), every_s, most)
-        return concatenate(self._read(within, some, every_s, most) for some in _chunks(chosen, every_s, most))
+        counts = minute_counts(self.database, _WITHIN, within)
+        return concatenate(self._read(within, some, every_s, most) for some in _portions(counts, every_s, most))
 
     def _read(self, within: Mapping[str, object], minutes: Sequence[int], every_s: int, most: int) -> QuestionSample:
         rows = self.database.rows(
             f"""
             SELECT toInt64(toUnixTimestamp(time)) AS at, trace_id, topic, {ENCODED} AS vector
             FROM embeddings FINAL
-            WHERE {_WITHIN} AND {_MINUTE} IN ({", ".join(map(str, minutes))})
+            WHERE {_WITHIN} AND {START_OF_MINUTE} IN ({", ".join(map(str, minutes))})
             ORDER BY cityHash64(trace_id, {_SEED}), trace_id LIMIT {most} BY intDiv(at, {every_s})
             """,
             within,
@@ -104,7 +107,7 @@ class ClickHouseQuestionStore:
 
 
 def concatenate(samples: Iterable[QuestionSample]) -> QuestionSample:
-    """All of them, one after the other."""
+    """Concatenate samples."""
     some = [one for one in samples if len(one.at)] or [EMPTY]
     return QuestionSample(
         np.concatenate([one.at for one in some]),
@@ -114,47 +117,15 @@ def concatenate(samples: Iterable[QuestionSample]) -> QuestionSample:
     )
 
 
-_WITHIN = (
-    "run_id = {run_id:String} AND app = {app:String} AND environment = {environment:String} "
-    "AND model = {encoder:String} AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')}"
-)
-_MINUTE = "toUnixTimestamp(toStartOfMinute(time))"
-
-
-def _minute_counts(database: Database, within: Mapping[str, object]) -> dict[int, int]:
-    """How many questions each minute has, in its order."""
-    rows = database.rows(
-        f"SELECT {_MINUTE} AS minute, count() AS n FROM embeddings WHERE {_WITHIN} AND is_deleted = 0 "
-        "GROUP BY minute ORDER BY minute",
-        within,
-    )
-    return {int(row["minute"]): int(row["n"]) for row in rows}
-
-
-def _sample_minutes(minutes: Mapping[int, int], every_s: int, most: int) -> list[int]:
-    """Of each stretch as many minutes by lot as hold enough."""
-    found = []
-    for interval, some in groupby(minutes, key=lambda minute: minute // every_s):
-        order = list(some)
-        random.Random(f"{_SEED} {interval}").shuffle(order)
-        total = 0
-        for minute in order:
-            if total >= most * _OVERSAMPLING:
-                break
-            found.append(minute)
-            total += minutes[minute]
-    return sorted(found)
-
-
-def _chunks(minutes: Sequence[int], every_s: int, most: int) -> Iterator[Sequence[int]]:
-    """The minutes of as many whole stretches as hold a bounded number of questions."""
+def _portions(counts: Mapping[int, int], every_s: int, most: int) -> Iterator[Sequence[int]]:
+    """Sample minutes of each interval; yield those of as many intervals as one statement reads."""
     portion: list[int] = []
-    stretches = 0
-    for _, some in groupby(minutes, key=lambda minute: minute // every_s):
-        portion += some
-        stretches += 1
-        if stretches * most >= _MAX_QUESTIONS or len(portion) >= _MAX_MINUTES:
+    intervals = 0
+    for interval, minutes in groupby(counts, key=lambda minute: minute // every_s):
+        portion += sample_minutes({minute: counts[minute] for minute in minutes}, most, f"{_SEED} {interval}")
+        intervals += 1
+        if intervals * most >= _MAX_QUESTIONS or len(portion) >= _MAX_MINUTES:
             yield portion
-            portion, stretches = [], 0
+            portion, intervals = [], 0
     if portion:
         yield portion

@@ -9,10 +9,9 @@ from ragtide.drift.anomalies.pinning import SHORTFALLS, PinCoverage, describe_pi
 from ragtide.drift.anomalies.references import BaselinePin
 from ragtide.drift.detectors.baseline import WarmUp
 from ragtide.drift.input_drift import reference as memories
-from ragtide.drift.input_drift.messages import METRIC, group_label, key_of
+from ragtide.drift.input_drift.messages import METRIC, group_label, series_of
 from ragtide.drift.input_drift.reference import TICK_QUESTIONS, TICK_S, Memory, ReferenceLearner, count_groups
 from ragtide.drift.input_drift.source import QuestionSource, QuestionStore
-from ragtide.drift.rules.model import Series
 from ragtide.drift.stats import calendar
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.clickhouse.database import Database
@@ -21,7 +20,7 @@ from ragtide.sinks.clickhouse.database import Database
 def reference_views(
     database: Database, questions: QuestionStore, app: str, environment: str | None
 ) -> list[BaselineView]:
-    """Of each environment of an application; raises `ConfigError` where there is none."""
+    """Return the view of each environment of an application. Raises `ConfigError` if there is none."""
     known = memories.load_states(database)
     found = [source for source in known if source.app == app and environment in (None, source.environment)]
     if not found:
@@ -33,31 +32,30 @@ def reference_views(
 
 
 def _view(questions: QuestionStore, source: QuestionSource, memory: Memory) -> BaselineView:
-    reference, key = memory.reference, key_of(source)
-    since = memory.until - calendar.DAY_S
+    reference, since = memory.reference, memory.until - calendar.DAY_S
     last = questions.sample(source, since, memory.until, TICK_S, TICK_QUESTIONS)
     groups = reference.groups
-    of = groups.assign(last.vectors) if len(last.at) else np.empty(0, np.int64)
+    of = groups.assign(last.vectors)
     names = [f"share of {group_label(group, of, last.topics, groups)}" for group in range(groups.outlier + 1)]
     ticks = count_groups(last, groups, np.arange(since, memory.until, TICK_S))
-    warming = WarmUp(int(reference.baseline.warming[0])).reason
+    warming = reference.baseline.warm_up_reasons()[0]
     return BaselineView(
-        series=Series(*(getattr(key, name) for name in Series._fields)),
+        series=series_of(source),
         rests_on=describe_source(reference.basis, is_used=True),
         learned_at=calendar.utc(reference.learned),
         warming=warming,
         warm_at=None,
         not_judged="" if warming else reference.baseline.days_not_judged()[0],
         records=float(reference.baseline.records[0].max()),
-        in_alarm=memory.groups_in_alarm or memory.unlike,
+        in_alarm=memory.is_drifted,
         channels=tuple(channel_views(names, reference.baseline, ticks)),
     )
 
 
 def pin_coverage(database: Database, questions: QuestionStore, pin: BaselinePin) -> PinCoverage:
-    """Of how many environments of the application it is the reference; others are judged by their last days.
+    """Return of how many environments of the application the pin can be the reference; others keep their history.
 
-    Raises `ConfigError` where nothing was asked in that time, or too little for every one that is watched.
+    Raises `ConfigError` if the interval has no questions, or too few for every monitored environment.
     """
     rows = database.rows(
         "SELECT count() AS n FROM embeddings WHERE run_id = {run:String} AND app = {app:String} AND is_deleted = 0 "

@@ -12,8 +12,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What a kind's life cycle, chart, inhibition, baseline and root cause follow from; None or empty: not known.
 
     [since, until) is the interval in event time, `revision` that of the newest verdict. `channel`, `detector`, `rule`,
-    `level`, `min`, `max`, `threshold` and `limit` say which figure moved, and what it is compared with. Of operator
-    actions `kinds` and `why` are known, of an explanation the `opening` that it is about, which `attempt` it was and when the next one is due.
+    `level`, `min`, `max`, `threshold` and `limit` say which figure moved, and what it is compared with. Operator
+    actions have `kinds` and `why`; an explanation has the `opening` that it is about, its `attempt`, and when the next
+    one is due.
     """
 
     since: datetime | None = None

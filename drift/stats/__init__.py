@@ -1,1 +1,1 @@
-"""Statistics that several rooms share. Pure: no room of `drift` is imported."""
+"""Statistics shared by the rooms of drift. Pure: imports none of them."""

@@ -1,23 +1,23 @@
-"""How far the mean of one sample lies from that of another, with a confidence interval. Pure.
+"""Differences of means, paired and unpaired, with confidence intervals and p-values. Pure.
 
-Paired: d = mean(b - a), s its standard deviation, interval d ± t(n - 1) s / sqrt(n) (Student). Unpaired (Welch 1947):
-d = mean(b) - mean(a), interval d ± t(v) sqrt(e), e = va / na + vb / nb and, after Satterthwaite,
-1 / v = r² / (na - 1) + (1 - r)² / (nb - 1) where r = va / na / e. p is that of the same t, two-sided.
+Paired (Student): d = mean(b - a), s its standard deviation, interval d ± t(n - 1) s / sqrt(n).
+Unpaired (Welch 1947): d = mean(b) - mean(a), interval d ± t(v) sqrt(e), where e = va / na + vb / nb and
+1 / v = r² / (na - 1) + (1 - r)² / (nb - 1), r = va / na / e (Satterthwaite). p is two-sided, of the same t.
 
-Where values do not vary, t would call two records certain. Then there is no interval, and p is another: that n changes
-all point one way (sign test, 2 · 2^-n), or that chance parts the values so well (Fisher, at most 2 / C(na + nb, na)).
+If values do not vary, t would call two records certain. Then there is no interval, and p comes from another test.
+Paired: the sign test, 2 · 2^-n. Unpaired: Fisher's bound for values that separate the samples, 2 / C(na + nb, na).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_ROUNDING = 1e-9  # relative: a standard deviation below it is that of the arithmetic, not of the values
+_ROUNDING = 1e-9  # relative: a smaller standard deviation comes from the arithmetic, not from the values
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Count, mean and variance (over n - 1; of no meaning below two)."""
+    """Count, mean and variance (divided by n - 1; undefined below two values)."""
 
     n: int
     mean: float
@@ -26,7 +26,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What was found, and how sure it is. None: nothing to compare, no interval, too few to tell."""
+    """Difference, confidence interval and p-value. None: not computable from these samples."""
 
     value: float | None = None
     low: float | None = None
@@ -35,7 +35,7 @@ class Difference:
 
 
 def paired_difference(differences: Sample, confidence: float = 0.95) -> Difference:
-    """Of what each pair differs by, of which there is at least one."""
+    """Test whether the mean difference of pairs, at least one, is 0."""
     n, mean = differences.n, differences.mean
     if n < 2:
         return Difference(mean)
@@ -46,7 +46,7 @@ def paired_difference(differences: Sample, confidence: float = 0.95) -> Differen
 
 
 def unpaired_difference(a: Sample, b: Sample, confidence: float = 0.95) -> Difference:
-    """Of two samples that have nothing to do with each other, neither of them empty."""
+    """Test whether two independent samples, neither empty, have the same mean: b - a."""
     mean = b.mean - a.mean
     if min(a.n, b.n) < 2:
         return Difference(mean)
@@ -60,7 +60,10 @@ def unpaired_difference(a: Sample, b: Sample, confidence: float = 0.95) -> Diffe
 
 
 def benjamini_hochberg(p: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg's: of the findings up to alpha, a share of at most alpha is chance (expected)."""
+    """Adjust p-values for multiple testing: of findings with p <= alpha, an expected share of alpha at most is false.
+
+    Benjamini and Hochberg (1995).
+    """
     from scipy.stats import false_discovery_control
 
     return [float(value) for value in false_discovery_control(p)] if p else []
@@ -69,7 +72,7 @@ def benjamini_hochberg(p: Sequence[float]) -> list[float]:
 def _t_interval(mean: float, error: float, freedom: float, confidence: float) -> Difference:
     from scipy.special import stdtr, stdtrit
 
-    if not math.isfinite(mean + error):  # values near the end of what a double holds
+    if not math.isfinite(mean + error):  # values near the limits of a double
         return Difference(mean if math.isfinite(mean) else None)
     half_width = error * float(stdtrit(freedom, (1 + confidence) / 2))
     return Difference(mean, mean - half_width, mean + half_width, 2 * float(stdtr(freedom, -abs(mean) / error)))

@@ -1,4 +1,4 @@
-"""How often something happens here and elsewhere, and how sure that is. Pure; intervals are of 95 % unless told."""
+"""Proportions and their differences, with confidence intervals (95 % by default). Pure."""
 
 import math
 from collections.abc import Sequence
@@ -12,31 +12,31 @@ _HALF = 0.5
 
 
 class Share(NamedTuple):
-    """`hits` of `n`; what is asked of it needs an `n` that is not 0."""
+    """`hits` of `n`. Every function needs n > 0."""
 
     hits: int
     n: int
 
     @property
     def value(self) -> float:
-        """From 0 to 1."""
+        """The proportion, from 0 to 1."""
         return self.hits / self.n
 
 
 class Interval(NamedTuple):
-    """Both ends belong to it."""
+    """A closed interval."""
 
     low: float
     high: float
 
 
 def z_score(confidence: float) -> float:
-    """How many standard errors an interval of a normal estimate reaches to either side."""
+    """Return the half-width of a normal interval in standard errors."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def wilson(share: Share, confidence: float = CONFIDENCE) -> Interval:
-    """Of a share: the score interval (Wilson 1927)."""
+    """Return the score interval of a proportion (Wilson 1927)."""
     z = z_score(confidence)
     n, p, z2 = share.n, share.value, z**2
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
@@ -45,7 +45,7 @@ def wilson(share: Share, confidence: float = CONFIDENCE) -> Interval:
 
 
 def difference(here: Share, there: Share, confidence: float = CONFIDENCE) -> Interval:
-    """Of `here` less `there`: the hybrid score interval (Newcombe 1998, method 10)."""
+    """Return the hybrid score interval of `here` - `there` (Newcombe 1998, method 10)."""
     a, b, found = wilson(here, confidence), wilson(there, confidence), here.value - there.value
     below = math.hypot(here.value - a.low, b.high - there.value)
     above = math.hypot(a.high - here.value, there.value - b.low)
@@ -53,14 +53,14 @@ def difference(here: Share, there: Share, confidence: float = CONFIDENCE) -> Int
 
 
 def fisher_p(here: Share, there: Share) -> float:
-    """p of so many more hits here, were it all the same: Fisher's exact test, one-sided."""
+    """Test whether hits are more frequent here: Fisher's exact test, one-sided."""
     from scipy.stats import hypergeom
 
     return float(hypergeom.sf(here.hits - 1, here.n + there.n, here.hits + there.hits, here.n))
 
 
 def fisher_p_values(pairs: Sequence[tuple[Share, Share]]) -> list[float]:
-    """`fisher_p` of each pair (here, there), worked out together: of thousands a hundred times as fast."""
+    """Return `fisher_p` of each pair (here, there); a hundred times as fast as one by one."""
     from scipy.stats import hypergeom
 
     a, n, b, m = np.array([(*here, *there) for here, there in pairs], np.int64).reshape(-1, 4).T
@@ -68,7 +68,7 @@ def fisher_p_values(pairs: Sequence[tuple[Share, Share]]) -> list[float]:
 
 
 class Lift(NamedTuple):
-    """How many times as often, and its interval."""
+    """A ratio of proportions and its interval."""
 
     value: float
     low: float
@@ -76,7 +76,10 @@ class Lift(NamedTuple):
 
 
 def lift(here: Share, there: Share) -> Lift:
-    """Of `here` over `there`, half a case added to each count so that none divides by 0 (Walter 1975, Katz 1978)."""
+    """Return the ratio here / there with half a case added to each count, against division by 0.
+
+    Walter (1975); interval by Katz et al. (1978).
+    """
     a, n, b, m = here.hits + _HALF, here.n + _HALF, there.hits + _HALF, there.n + _HALF
     middle = math.log(a / n) - math.log(b / m)
     reach = z_score(CONFIDENCE) * math.sqrt(1 / a - 1 / n + 1 / b - 1 / m)

@@ -1,8 +1,8 @@
-"""Whether chance alone may put a few stretches of a series that is well on the wrong side of its line. Pure.
+"""Significance of breaches: can chance alone explain that a healthy series crosses its limit? Pure.
 
-A service of which 2 of 100 requests fail has a stretch of thirty with two failures, above 5 %, every few hours, and
-three in five of them once a day. So k of m stretches are a problem once their records, or those of a longer time up to
-now, show that the line is crossed: a series that is exactly on it has so many less often than `rules.chance`.
+A service that fails 2 of 100 requests has intervals of 30 requests with two failures, above 5 %, every few hours.
+Three of five consecutive intervals do so once a day. So a k-of-m breach opens a problem only if it is significant:
+a series exactly at its limit shows it with probability below `rules.chance`.
 """
 
 import math
@@ -11,22 +11,22 @@ from itertools import islice, pairwise
 from statistics import NormalDist, median
 from typing import NamedTuple
 
-MAX_INTERVALS = 20  # stretches
+MAX_INTERVALS = 20
 _MEDIAN_STEP = 0.954  # median |x - y| of two normal values of standard deviation 1
 _NEGLIGIBLE = 1e-6
 
 
 class Sample(NamedTuple):
-    """Records of a stretch, and those that are wrong."""
+    """Records of an interval, and how many are bad."""
 
     records: int
     bad: int
 
 
 def within_binomial_noise(newest_first: Iterable[Sample], limit: float, chance: float) -> bool:
-    """Whether so many wrong records may come of a series of which `limit` is the true share.
+    """Tell whether a series with true share `limit` may show so many bad records: the binomial test.
 
-    Asked of the newest stretch, of the two newest together, and so on.
+    Tested on the newest interval, on the two newest together, and so on.
     """
     if chance >= 1:
         return False
@@ -39,8 +39,9 @@ def within_binomial_noise(newest_first: Iterable[Sample], limit: float, chance: 
 
 
 def within_mean_noise(values: Sequence[float], bound: float, chance: float) -> bool:
-    """The same of means of stretches, in order of time, the last beyond the line; by how far they step from one to the
-    next: at least two values.
+    """Tell the same of means of intervals, in order of time, the last beyond the bound.
+
+    Their noise is estimated from the steps between consecutive means; needs at least two.
     """
     if chance >= 1:
         return False
@@ -55,9 +56,9 @@ def within_mean_noise(values: Sequence[float], bound: float, chance: float) -> b
 
 
 def binomial_tail(bad: int, records: int, share: float) -> float:
-    """P of so many or more wrong records, which are more than the share lets expect: the binomial tail, term by term.
+    """Return P(X >= bad) for X ~ Binomial(records, share), where `bad` exceeds the expectation; 0 if bad > records.
 
-    Terms fall from there on. More wrong records than records have no chance: 0.
+    Summed term by term: terms decrease beyond the expectation.
     """
     if not 0 < share < 1 or bad > records:
         return 0.0

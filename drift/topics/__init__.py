@@ -1,1 +1,1 @@
-"""What users ask about: a versioned model of topics, fitted by a job; by it every trace gets its topic on arrival."""
+"""Topics of users' questions: a job fits a versioned model, which assigns each new trace its topic."""

@@ -1,6 +1,6 @@
-"""Clusters found in a process of their own: finding them holds the interpreter for seconds, and a leader must answer.
+"""Find clusters in a child process: clustering holds the interpreter for seconds, and a leader must answer.
 
-Run as `python -m ragtide.drift.topics.cluster_process LEAST SEED`: an .npy of vectors comes in, one of labels goes out.
+Run as `python -m ragtide.drift.topics.cluster_process MIN_SIZE SEED`: reads an .npy of vectors, writes one of labels.
 """
 
 import io
@@ -14,14 +14,14 @@ from ragtide.drift.topics.clusters import Labels, find_clusters, missing_package
 from ragtide.evaluators.errors import Transient
 from ragtide.evaluators.spec import Vectors
 
-MAX_IN_PROCESS = 1_000  # whose clusters take a fraction of a second
+MAX_IN_PROCESS = 1_000  # vectors; their clusters take a fraction of a second
 _TIMEOUT_S = 600.0
 
 
 def find_clusters_apart(vectors: Vectors, min_size: int, seed: int, max_in_process: int = MAX_IN_PROCESS) -> Labels:
-    """As `find_clusters`; more than `few` vectors are another process's work.
+    """Run `find_clusters`, in a child process if there are more than `max_in_process` vectors.
 
-    Raises `Unavailable`, and `Transient` where that process was killed or took ten minutes; a bug of it is one here.
+    Raises `Unavailable`, and `Transient` if the child was killed or took ten minutes.
     """
     if len(vectors) <= max_in_process or missing_package():
         return find_clusters(vectors, min_size, seed)
@@ -49,7 +49,7 @@ def _unpack(data: bytes) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    os.nice(5)  # it is in no hurry, and lanes may run beside it
+    os.nice(5)  # lanes may run on the same machine
     sys.stdout.buffer.write(
         _pack(find_clusters(_unpack(sys.stdin.buffer.read()), min_size=int(sys.argv[1]), seed=int(sys.argv[2])))
     )

@@ -1,7 +1,7 @@
-"""Clusters of vectors: what lies dense (HDBSCAN, Campello et al. 2013), or where nothing does, k parts (k-means).
+"""Cluster vectors: dense regions (HDBSCAN, Campello et al. 2013), or k-means if there are none.
 
-Distances in hundreds of dimensions are much alike and slow, so vectors are first seen along the directions in which
-they differ most (principal components). The same vectors in the same order give the same clusters.
+Distances in hundreds of dimensions are slow and nearly equal, so vectors are first projected on their principal
+components. The same vectors in the same order give the same clusters.
 """
 
 from importlib.util import find_spec
@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import numpy.typing as npt
 
+from ragtide.drift.topics.model import principal_components
 from ragtide.evaluators.errors import Unavailable
 from ragtide.evaluators.spec import Vectors
 
@@ -17,19 +18,17 @@ Labels = npt.NDArray[np.int64]
 NONE = -1
 INSTALL = "pip install 'ragtide[insights]'"
 _DIMENSIONS = 32
-_NEIGHBOURS = 5  # within whose reach a vector is dense
+_NEIGHBOURS = 5  # that make a vector part of a dense region
 _CLUSTER_COUNTS = range(2, 9)
-_MIN_SILHOUETTE = (
-    0.15  # mean silhouette of what is a cluster: those found in noise have 0.1 at most, true ones 0.2 to 0.6
-)
+_MIN_SILHOUETTE = 0.15  # mean silhouette of a cluster: in noise 0.1 at most, of true ones 0.2 to 0.6
 _DIGITS = 9
-_SILHOUETTE_SAMPLE = 2_000  # vectors by which silhouettes are judged
+_SILHOUETTE_SAMPLE = 2_000  # vectors
 
 
 def find_clusters(vectors: Vectors, min_size: int, seed: int) -> Labels:
-    """The cluster of each vector [n, dimension], from 0 on; -1: of none. None has fewer than `least` vectors.
+    """Return the cluster of each vector [n, dimension], from 0 on; -1: none. Each has `min_size` vectors at least.
 
-    Takes time with the square of n, and holds the interpreter meanwhile: see `silhouette`. Raises `Unavailable`.
+    Takes O(n²) time and holds the interpreter: see `cluster_process`. Raises `Unavailable` without scikit-learn.
     """
     if missing := missing_package():
         raise Unavailable(missing)
@@ -37,28 +36,19 @@ def find_clusters(vectors: Vectors, min_size: int, seed: int) -> Labels:
 
     if len(vectors) < 2 * min_size:
         return np.full(len(vectors), NONE)
-    projected = _principal(vectors)
+    projected = principal_components(vectors, _DIMENSIONS)
     found = HDBSCAN(min_cluster_size=min_size, min_samples=_NEIGHBOURS, copy=True).fit_predict(projected)
     found = _drop_weak(projected, found.astype(np.int64), seed)
     return found if found.max() > 0 else _k_means(projected, min_size, seed)
 
 
 def missing_package() -> str | None:
-    """Which package is not here and what brings it, None where it is; loads nothing."""
+    """Return the missing package and how to install it, or None. Loads nothing."""
     return None if find_spec("sklearn") else f"scikit-learn is not installed: {INSTALL}"
 
 
-def _principal(vectors: Vectors) -> npt.NDArray[np.float64]:
-    """The vectors along the directions of greatest variance; each direction's sign is fixed."""
-    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    directions = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :_DIMENSIONS]
-    largest = np.abs(directions).argmax(axis=0)
-    directions *= np.sign(directions[largest, np.arange(directions.shape[1])])
-    return np.asarray(centred @ directions, np.float64)
-
-
 def _drop_weak(projected: npt.NDArray[np.float64], labels: Labels, seed: int) -> Labels:
-    """The clusters that lie apart from the others: HDBSCAN finds a few small ones in noise, too."""
+    """Keep clusters that are separated from the others: HDBSCAN finds a few small ones in noise, too."""
     from sklearn.metrics import silhouette_samples
 
     some = np.flatnonzero(labels != NONE)
@@ -67,13 +57,13 @@ def _drop_weak(projected: npt.NDArray[np.float64], labels: Labels, seed: int) ->
         return np.full(len(labels), NONE)
     silhouette = silhouette_samples(projected[some], labels[some])
     kept = [label for label in np.unique(labels[some]) if silhouette[labels[some] == label].mean() >= _MIN_SILHOUETTE]
-    renumbered = np.full(int(labels.max()) + 2, NONE)  # the last item is for those of none
+    renumbered = np.full(int(labels.max()) + 2, NONE)  # the last item stands for NONE
     renumbered[kept] = np.arange(len(kept))
     return renumbered[labels]
 
 
 def _k_means(projected: npt.NDArray[np.float64], min_size: int, seed: int) -> Labels:
-    """As many parts as lie furthest apart; none where they do not, or one would be too small."""
+    """Return the number of clusters with the best silhouette; none if it is poor or a cluster too small."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
 
@@ -85,9 +75,8 @@ def _k_means(projected: npt.NDArray[np.float64], min_size: int, seed: int) -> La
         labels = KMeans(parts, n_init=4, random_state=seed).fit_predict(projected).astype(np.int64)
         if np.bincount(labels, minlength=parts).min() < min_size:
             continue
-        silhouette_mean = silhouette_score(
-            projected, labels, sample_size=min(_SILHOUETTE_SAMPLE, len(projected)), random_state=seed
-        )
-        if silhouette_mean > silhouette:
-            best, silhouette = labels, silhouette_mean
+        size = min(_SILHOUETTE_SAMPLE, len(projected))
+        mean = silhouette_score(projected, labels, sample_size=size, random_state=seed)
+        if mean > silhouette:
+            best, silhouette = labels, mean
     return best

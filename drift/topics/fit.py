@@ -1,4 +1,4 @@
-"""Fit topic models anew; topics that are still asked about keep their ids and names."""
+"""Fit topic models; topics that continue keep their ids and names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,51 +17,51 @@ from ragtide.drift.topics.source import QuestionCount, TopicQuestions, question_
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 
-MIN_COSINE = 0.8  # least cosine of two centroids of one topic; those of different topics lie near 0.4
+_MIN_COSINE = 0.8  # of two centroids of one topic; those of different topics have about 0.4
+_OUTLIER_SHARE = 0.02  # of a topic's questions, farthest from its centroid, do not count for its radius
+_MAX_TOPICS = 200  # each topic has one in 200 questions at least
+_MAX_RETIRED = 200  # topics without questions whose names are kept
 
 
-def match_topics(centroids: Vectors, known: Sequence[Topic], floor: float = MIN_COSINE) -> list[Topic | None]:
-    """The known topic that each centroid [n, dimension] continues, each at most once; None: it is new.
+def match_topics(centroids: Vectors, known: Sequence[Topic]) -> list[Topic | None]:
+    """Match each centroid [n, dimension] with the known topic that it continues; None: it is new.
 
-    Of all assignments that one whose cosines are greatest in sum (Kuhn 1955). Topics in use go before retired ones: one
-    that comes back has its name again, but takes nobody's.
+    The assignment maximises the sum of cosines (Kuhn 1955). Topics in use are matched before retired ones, so a topic
+    that comes back gets its name again but takes no other's.
     """
     found: list[Topic | None] = [None] * len(centroids)
     for some in ([topic for topic in known if topic.questions], [topic for topic in known if not topic.questions]):
         free = [at for at, topic in enumerate(found) if topic is None]
         if free and some:
-            for at, topic in _assign(centroids[free], some, floor):
+            for at, topic in _assign(centroids[free], some):
                 found[free[at]] = topic
     return found
 
 
-def _assign(centroids: Vectors, known: Sequence[Topic], floor: float) -> list[tuple[int, Topic]]:
+def _assign(centroids: Vectors, known: Sequence[Topic]) -> list[tuple[int, Topic]]:
     from scipy.optimize import linear_sum_assignment
 
     cosines = cosines_of(centroids, np.stack([topic.centroid for topic in known]))
-    worth = np.where(cosines >= floor, cosines, 0.0)  # what is no match must not draw one away
+    worth = np.where(
+        cosines >= _MIN_COSINE, cosines, 0.0
+    )  # a cosine below the minimum must not influence the assignment
     rows, columns = linear_sum_assignment(worth, maximize=True)
     return [(row, known[at]) for row, at in zip(rows.tolist(), columns.tolist(), strict=True) if worth[row, at] > 0]
 
 
-_OUTLIER_SHARE = 0.02  # of a topic's questions: what lies furthest from its middle does not say how far it reaches
-_MAX_TOPICS = 200  # a topic has at least so large a part of the questions: one in 200
-_MAX_RETIRED = 200  # topics no longer asked about whose names are remembered
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class PreviousTopics:
-    """What a new model goes on from: the topics of the last one of its encoder, and the last id of any."""
+    """Topics of the encoder's last model, and the last topic id of any model."""
 
     topics: Sequence[Topic] = ()
     last_id: int = 0
 
 
 def fit_topics(database: Database, settings: TopicSettings, named: bool, term: Term, now: datetime) -> list[TopicModel]:
-    """The models of applications that are due, stored when this returns.
+    """Fit and store the models of applications that are due.
 
-    Due is an application with enough questions that has no model of its encoder, one that is old, or one of half as
-    many questions. `named`: words may stand in names, where the settings say so too. Raises `Unavailable` without
+    An application with enough questions is due if its encoder has no model, an old one, or one of half as many
+    questions. `named`: names may contain words, if the settings allow it too. Raises `Unavailable` without
     scikit-learn.
     """
     since = now - timedelta(days=settings.period_days)
@@ -88,7 +88,7 @@ def fit_topics(database: Database, settings: TopicSettings, named: bool, term: T
 def find_topics(
     questions: TopicQuestions, settings: TopicSettings, before: PreviousTopics, named: bool
 ) -> tuple[Topic, ...]:
-    """The topics of these questions, those that are retired behind them."""
+    """Find the topics of these questions; retired topics follow them."""
     least = max(settings.least_questions, len(questions.vectors) // _MAX_TOPICS)
     labels = find_clusters_apart(questions.vectors, least, settings.seed)
     members = [np.flatnonzero(labels == label) for label in range(labels.max(initial=NONE) + 1)]
@@ -131,7 +131,7 @@ def _names(questions: TopicQuestions, labels: Labels, members: Sequence[Labels],
 
 
 def _unique(name: str, id_: int, taken: set[str]) -> str:
-    """No other topic's name, also where the words are the same."""
+    """Make a name unique by its id."""
     if not name:
         return f"topic {id_}"
     return f"{name} ({id_})" if name in taken else name

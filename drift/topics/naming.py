@@ -1,8 +1,7 @@
-"""Topics are named by the words that tell them from the rest, never by what belongs to a person.
+"""Name topics by their distinctive words, never by personal data.
 
-A word stands for a topic by p ln(p / q), p the share of the topic's questions that use it and q that of all questions:
-class-based TF-IDF as the divergence of Kullback and Leibler has it (Tomokiyo and Hurst 2003). Words that every topic
-has come to nothing, in any language.
+The weight of a word is p ln(p / q), where p is the share of the topic's questions that use it and q that of all
+questions: the Kullback-Leibler form of class-based TF-IDF (Tomokiyo and Hurst 2003). Words of all topics weigh nothing.
 """
 
 import math
@@ -13,20 +12,20 @@ from collections.abc import Iterable, Sequence
 from ragtide.evaluators.leaks import DEFAULT_REGION, scanner
 
 WORDS = 3
-MAX_CHARACTERS = 2_000  # characters of a question that are read
+MAX_CHARACTERS = 2_000  # of a question that are read
 _MAX_WORD = 30
-_MIN_OF_BEST = 0.2  # of the first word's weight: what tells less than that tells nothing beside it
-_MASK = re.compile(r"\[[^\]\n]{0,80}\]")  # of what was masked when it was stored
+_MIN_OF_BEST = 0.2  # of the first word's weight
+_MASK = re.compile(r"\[[^\]\n]{0,80}\]")  # inserted in place of masked text when the question was stored
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_UNSPACED_LENGTH = 2  # characters that are taken as a word where none is between spaces
+_UNSPACED_LENGTH = 2  # characters taken as a word in scripts without spaces
 
 
-def words_of(question: str, region: str = DEFAULT_REGION) -> frozenset[str]:
-    """The words of a question in lower case, without what is personal, secret or was masked."""
+def words_of(question: str) -> frozenset[str]:
+    """Return the words of a question in lower case, without personal, secret or masked text."""
     text = question[:MAX_CHARACTERS]
     shown = list(text)
-    for hit in scanner(region)(text).hits:
+    for hit in scanner(DEFAULT_REGION)(text).hits:
         shown[hit.start : hit.end] = " " * (hit.end - hit.start)
     found: set[str] = set()
     for word in _WORD.findall(_MASK.sub(" ", "".join(shown)).casefold()):
@@ -38,10 +37,10 @@ def words_of(question: str, region: str = DEFAULT_REGION) -> frozenset[str]:
 
 
 def names_of(topics: Sequence[Iterable[str]], others: Iterable[str], min_questions: int) -> list[str]:
-    """A name for each topic, given the texts of its questions; empty where no word may stand in it.
+    """Name each topic from the texts of its questions; empty if no word qualifies.
 
-    A word may where at least `least` different questions of the topic use it: what is in so many belongs to nobody.
-    `others` are questions of no topic. A question that was asked in the same words counts once.
+    A word qualifies if at least `min_questions` different questions of the topic use it: then it identifies nobody.
+    `others` are questions of no topic. Questions with the same words count once.
     """
     words = [_by_question(texts) for texts in (*topics, others)]
     everywhere = Counter(word for group in words for question in group for word in question)

@@ -1,31 +1,32 @@
-"""Questions of an application drawn by lot, with their vectors, and what may be read of their words."""
+"""Random samples of an application's questions: vectors and, where stored, texts."""
 
 import base64
-import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
+from ragtide.drift.stats.sampling import sample_minutes
 from ragtide.drift.topics.naming import MAX_CHARACTERS
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 
-_OVERSAMPLING = 5  # times as many as wanted are read at most, so that a lot among them is no lot among a few minutes
 _LIVE = "run_id = 'live' AND time >= {since:DateTime64(3, 'UTC')} AND time < {until:DateTime64(3, 'UTC')}"
-# A tenth of the memory that lists of numbers take.
+# Base64 takes a tenth of the memory of lists of numbers.
 # All four bytes of each float32: arrayStringConcat drops zero bytes at the end of a FixedString, and so 0.0.
 _BYTES = "char(bits, bitShiftRight(bits, 8), bitShiftRight(bits, 16), bitShiftRight(bits, 24))"
 _BITS = "arrayMap(number -> reinterpretAsUInt32(number), vector)"
 ENCODED = f"base64Encode(arrayStringConcat(arrayMap(bits -> {_BYTES}, {_BITS})))"
+START_OF_MINUTE = "toUnixTimestamp(toStartOfMinute(time))"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicQuestions:
-    """Row i of `vectors` (float32 [n, dimension]) is question i; no two vectors are the same.
+    """Row i of `vectors` (float32 [n, dimension]) is question i; vectors are distinct.
 
-    `texts` are empty where none is stored. `question_counts` counts all that were drawn, repeated ones too.
+    `texts` are empty if not stored. `total` counts the sampled questions, repeated ones too.
     """
 
     vectors: Vectors
@@ -33,9 +34,8 @@ class TopicQuestions:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionCount:
-    """How many live questions of an application have a vector of the encoder that it was last seen with."""
+class QuestionCount(NamedTuple):
+    """Number of live questions of an application with a vector of its current encoder."""
 
     app: str
     encoder: str
@@ -43,7 +43,7 @@ class QuestionCount:
 
 
 def question_counts(database: Database, since: datetime, until: datetime) -> list[QuestionCount]:
-    """Every application that asked in [since, until), by name."""
+    """Count the questions of every application in [since, until), by name."""
     rows = database.rows(
         f"""
         SELECT app, argMax(model, newest) AS encoder, toUInt64(argMax(n, newest)) AS questions
@@ -61,24 +61,24 @@ def question_counts(database: Database, since: datetime, until: datetime) -> lis
 def sample_questions(
     database: Database, app: str, encoder: str, since: datetime, until: datetime, most: int, seed: int
 ) -> TopicQuestions:
-    """At most `most` live questions asked in [since, until), the same for the same rows and seed.
+    """Sample at most `most` live questions of [since, until), the same for the same rows and seed.
 
-    Where there are many more, whole minutes are drawn first: the database reads no others.
+    If there are many more, whole minutes are sampled first, so the database reads no others.
     """
-    of_app = f"{_LIVE} AND app = {{app:String}}"
+    of_app, of_encoder = f"{_LIVE} AND app = {{app:String}}", "model = {encoder:String}"
     within = {"since": since, "until": until, "app": app, "encoder": encoder}
-    minutes = _sample_minutes(database, of_app, within, most * _OVERSAMPLING, seed)
+    minutes = sample_minutes(minute_counts(database, f"{of_app} AND {of_encoder}", within), most, seed)
     if not minutes:
         return TopicQuestions(np.zeros((0, 0), np.float32), (), 0)
-    drawn_from = f"{of_app} AND toUnixTimestamp(toStartOfMinute(time)) IN ({', '.join(map(str, minutes))})"
+    drawn_from = f"{of_app} AND {START_OF_MINUTE} IN ({', '.join(map(str, minutes))})"
     rows = database.rows(
         f"""
         SELECT vector, text
         FROM (
             SELECT environment, trace_id, {ENCODED} AS vector FROM embeddings FINAL
-            WHERE {drawn_from} AND model = {{encoder:String}}
+            WHERE {drawn_from} AND {of_encoder}
             ORDER BY cityHash64(trace_id, {{seed:UInt64}}), environment, trace_id LIMIT {{most:UInt64}}
-        ) AS lot
+        ) AS sampled
         LEFT JOIN (
             SELECT environment, trace_id, substringUTF8(ifNull(question, ''), 1, {MAX_CHARACTERS}) AS text
             FROM trace_texts FINAL WHERE {drawn_from}
@@ -92,23 +92,16 @@ def sample_questions(
 
 
 def decode_vectors(encoded: Sequence[str]) -> Vectors:
-    """The vectors that a SELECT of `ENCODED` gave, float32 [n, dimension]."""
+    """Decode the vectors that a SELECT of `ENCODED` returned: float32 [n, dimension]."""
     data = b"".join(map(base64.b64decode, encoded))
     return np.frombuffer(data, "<f4").reshape(len(encoded), -1)
 
 
-def _sample_minutes(database: Database, where: str, within: dict[str, object], most: int, seed: int) -> list[int]:
-    """Minutes by lot, in seconds since 1970, until they hold so many questions."""
+def minute_counts(database: Database, where: str, parameters: Mapping[str, object]) -> dict[int, int]:
+    """Count the vectors of each minute (seconds since 1970), ascending."""
     rows = database.rows(
-        f"SELECT toUnixTimestamp(toStartOfMinute(time)) AS minute, count() AS n FROM embeddings "
-        f"WHERE {where} AND model = {{encoder:String}} AND is_deleted = 0 GROUP BY minute ORDER BY minute",
-        within,
+        f"SELECT {START_OF_MINUTE} AS minute, count() AS n FROM embeddings WHERE {where} AND is_deleted = 0 "
+        "GROUP BY minute ORDER BY minute",
+        parameters,
     )
-    random.Random(seed).shuffle(rows)
-    found, total = [], 0
-    for row in rows:
-        if total >= most:
-            break
-        found.append(int(row["minute"]))
-        total += row["n"]
-    return sorted(found)
+    return {int(row["minute"]): int(row["n"]) for row in rows}

@@ -1,4 +1,4 @@
-"""Store topic models, one row per version, and load them, with how much is asked of each topic now."""
+"""Store topic models, one row per version; load them with the current number of questions per topic."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,33 +28,30 @@ class TopicModelRow(NamedTuple):
 
 
 _COLUMNS = ", ".join(name for name in TopicModelRow._fields if name != "epoch")
+_OF_APP = "({app:String} = '' OR app = {app:String})"
 
 
 def save_model(database: Database, model: TopicModel, epoch: int) -> None:
-    """Durable when this returns; the row of an epoch that is over never becomes the newest."""
+    """Store a model; the row of an old epoch never becomes the newest."""
     topics = model.topics
-    database.insert(
-        "topic_models",
-        [
-            TopicModelRow(
-                model.app,
-                model.encoder,
-                model.version,
-                epoch,
-                model.fitted_at,
-                model.questions,
-                [topic.id for topic in topics],
-                [topic.name for topic in topics],
-                [topic.centroid.tolist() for topic in topics],
-                [topic.min_cosine for topic in topics],
-                [topic.questions for topic in topics],
-            )
-        ],
+    row = TopicModelRow(
+        model.app,
+        model.encoder,
+        model.version,
+        epoch,
+        model.fitted_at,
+        model.questions,
+        ids=[topic.id for topic in topics],
+        names=[topic.name for topic in topics],
+        centroids=[topic.centroid.tolist() for topic in topics],
+        least_cosines=[topic.min_cosine for topic in topics],
+        sizes=[topic.questions for topic in topics],
     )
+    database.insert("topic_models", [row])
 
 
 def load_newest(database: Database, encoder: str) -> dict[str, TopicModel]:
-    """The newest model of each application, as this encoder sees its questions."""
+    """Load the newest model of each application for this encoder."""
     rows = database.rows(
         f"SELECT {_COLUMNS} FROM topic_models FINAL WHERE encoder = {{encoder:String}} "
         "ORDER BY version DESC LIMIT 1 BY app",
@@ -64,7 +61,7 @@ def load_newest(database: Database, encoder: str) -> dict[str, TopicModel]:
 
 
 def newest_version(database: Database, encoder: str) -> int:
-    """Of any application's model; 0 where there is none. Greater whenever `load_newest` has become another."""
+    """Return the newest version of any application, or 0; it rises whenever `load_newest` changes."""
     rows = database.rows(
         "SELECT max(version) AS version FROM topic_models WHERE encoder = {encoder:String}", {"encoder": encoder}
     )
@@ -72,7 +69,7 @@ def newest_version(database: Database, encoder: str) -> int:
 
 
 def last_id(database: Database, app: str) -> int:
-    """The greatest id of a topic that this application ever had, by any encoder; 0 where it had none."""
+    """Return the largest topic id that this application ever had, with any encoder, or 0."""
     rows = database.rows(
         "SELECT max(arrayMax(arrayPushBack(ids, 0))) AS id FROM topic_models WHERE app = {app:String}", {"app": app}
     )
@@ -95,9 +92,9 @@ def _decode(row: Mapping[str, Any]) -> TopicModel:
 
 
 class TopicView(NamedTuple):
-    """`fitted_on` counts different questions, 0: retired; `asked` those of late, `share` of all that were placed.
+    """`fitted_on`: distinct questions in the fit (0: retired); `asked`: recent questions; `share` of all recent ones.
 
-    What is of no topic stands as `other`, without an id; share is None where nothing was asked.
+    Questions of no topic are `other`, without an id. `share` is None if there are no recent questions.
     """
 
     id: int | None
@@ -108,7 +105,7 @@ class TopicView(NamedTuple):
 
 
 class TopicModelView(NamedTuple):
-    """An application's newest model, whichever encoder's; `topics`, those that are asked about most first."""
+    """An application's newest model of any encoder; `topics` by number of recent questions, descending."""
 
     app: str
     encoder: str
@@ -119,21 +116,17 @@ class TopicModelView(NamedTuple):
 
 
 def current_models(database: Database, since: datetime, app: str | None = None) -> list[TopicModelView]:
-    """By application; what was asked is counted in live questions from `since` on. Of all applications where None."""
+    """Load the newest model of one or all applications, with live questions from `since` on."""
     asked = _question_counts(database, since, app)
+    known = ("app", "encoder", "version", "fitted_at", "questions")
     rows = database.rows(
-        "SELECT app, encoder, version, fitted_at, questions, ids, names, sizes FROM topic_models FINAL"
-        f"{'' if app is None else ' WHERE app = {app:String}'} ORDER BY version DESC LIMIT 1 BY app",
-        {} if app is None else {"app": app},
+        f"SELECT {', '.join(known)}, arrayZip(ids, names, sizes) AS topics FROM topic_models FINAL WHERE {_OF_APP} "
+        "ORDER BY version DESC LIMIT 1 BY app",
+        {"app": app or ""},
     )
     models = [
         TopicModelView(
-            row["app"],
-            row["encoder"],
-            row["version"],
-            row["fitted_at"],
-            row["questions"],
-            _topic_views(zip(row["ids"], row["names"], row["sizes"], strict=True), asked.get(row["app"], {})),
+            **{name: row[name] for name in known}, topics=_topic_views(row["topics"], asked.get(row["app"], {}))
         )
         for row in rows
     ]
@@ -141,7 +134,7 @@ def current_models(database: Database, since: datetime, app: str | None = None) 
 
 
 def fitted_at(database: Database, since: datetime) -> dict[str, datetime]:
-    """When the newest model was fitted, of each application that has one and asked from `since` on."""
+    """Return when the newest model of each application with questions from `since` on was fitted."""
     rows = database.rows(
         "SELECT app, max(fitted_at) AS newest FROM topic_models WHERE app IN ("
         "SELECT DISTINCT app FROM embeddings WHERE run_id = 'live' AND time >= {since:DateTime64(3, 'UTC')}) "
@@ -153,21 +146,19 @@ def fitted_at(database: Database, since: datetime) -> dict[str, datetime]:
 
 def _topic_views(known: Iterable[tuple[int, str, int]], asked: Mapping[str, int]) -> tuple[TopicView, ...]:
     total = sum(asked.values())
-    found = [*known, (None, OTHER, 0)]
-    shown = (
+    views = (
         TopicView(id_, name, size, asked.get(name, 0), asked.get(name, 0) / total if total else None)
-        for id_, name, size in found
+        for id_, name, size in (*known, (None, OTHER, 0))
     )
-    return tuple(sorted(shown, key=lambda one: (-one.asked, -one.fitted_on, one.name)))
+    return tuple(sorted(views, key=lambda one: (-one.asked, -one.fitted_on, one.name)))
 
 
 def _question_counts(database: Database, since: datetime, app: str | None) -> dict[str, Counter[str]]:
-    """Live questions that were placed, by application and topic."""
+    """Count live questions with a topic, by application and topic."""
     rows = database.rows(
         "SELECT app, topic, count() AS n FROM embeddings FINAL WHERE run_id = 'live' AND topic != '' "
-        f"AND time >= {{since:DateTime64(3, 'UTC')}}{'' if app is None else ' AND app = {app:String}'} "
-        "GROUP BY app, topic",
-        {"since": since} if app is None else {"since": since, "app": app},
+        f"AND time >= {{since:DateTime64(3, 'UTC')}} AND {_OF_APP} GROUP BY app, topic",
+        {"since": since, "app": app or ""},
     )
     found: dict[str, Counter[str]] = {}
     for row in rows:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from ragtide.drift.detectors import categories, proportions, run_state, scores
-from ragtide.drift.detectors.arrays import Categories, HeavyTailed, Histograms, Rates, Scores, cut, level_values
+from ragtide.drift.detectors.arrays import Categories, HeavyTailed, Rates, Scores, cut, level_values, quantile_bins
 from ragtide.drift.detectors.baseline import log_threshold
 from ragtide.drift.windows.histogram import LOG_ORIGIN, Scale
-from tests.drift.detectors.worlds import DAY, KINDS, MONDAY, mixed, rated, scored, starts, timed
+from tests.drift.detectors.worlds import DAY, KINDS, MONDAY, mixed, rated, scored, timed
 
 
 def test_the_stated_run_length() -> None:
@@ -142,24 +142,11 @@ def test_levels_of_latency_are_its_bins() -> None:
     scale = Scale(0.0, np.inf, "lower")
     seconds = np.arange(1, 101)
     bins = np.array([scale.bin(float(value)) for value in seconds])
-    counts = np.zeros((1, 2, bins.max() - LOG_ORIGIN + 1), np.uint16)
-    np.add.at(counts[0, 0], bins - LOG_ORIGIN, 1)
-    counts[0, 1, scale.bin(60.0) - LOG_ORIGIN] = 7
-    histograms = Histograms(starts(2), counts, LOG_ORIGIN)
-    levels = Histograms(starts(1), counts[:, :1], LOG_ORIGIN).levels()
+    levels = quantile_bins(np.bincount(bins - LOG_ORIGIN)[None]) + LOG_ORIGIN
     assert levels.tolist() == [[scale.bin(50.0), scale.bin(95.0)]]
-    found = histograms.above(levels)
-    assert found.n.tolist() == [[100, 7]]
-    assert found.above.tolist() == [[[50, 5], [7, 0]]]
     assert level_values(levels)[0] == pytest.approx([50, 95], rel=0.01)
     baseline = proportions.fit_heavy_tailed(timed(2 * DAY, 1, 1), levels)
     assert baseline.bins.tolist() == levels.tolist()
-
-
-def test_a_level_below_all_bins_has_all_above_it() -> None:
-    counts = np.ones((1, 1, 3), np.int64)
-    found = Histograms(starts(1), counts, 50).above(np.array([[10, 51]]))
-    assert found.above.tolist() == [[[3, 1]]]
 
 
 def test_windows_must_lie_on_a_grid() -> None:

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from ragtide.drift.detectors import proportions, run_state, scores, season, time_of_day
+from ragtide.drift.detectors import proportions, run_state, scores, time_of_day
 from ragtide.drift.detectors.arrays import Flags, Floats, Rates, Scores, cut
 from ragtide.drift.detectors.time_of_day import RecurringTicks, TimeOfDayFit
+from ragtide.drift.stats.calendar import HOUR_S
 from tests.drift.detectors.worlds import DAY, MONDAY, daily, starts
 
 AT = np.arange(21 * DAY)
@@ -175,5 +176,5 @@ def test_failures_of_a_job_are_no_news() -> None:
     baseline = proportions.fit_rates(cut(batch, slice(0, 14 * DAY)))
     watched = proportions.run_rates(baseline, run_state.start(baseline), cut(batch, slice(14 * DAY, None)))
     assert not watched.alarm.any()
-    level = baseline.expected(MONDAY + 29 * season.HOUR_S // 12).level
+    level = baseline.expected(MONDAY + 29 * HOUR_S // 12).level
     assert level[:, 0] == pytest.approx(np.full(SERIES, 0.2), abs=0.05)

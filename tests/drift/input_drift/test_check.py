@@ -102,8 +102,8 @@ def test_a_problem_opens_says_what_is_asked_and_ends(database: Database) -> None
     shop = problems(database)["shop"]
     assert (shop.aspect, shop.metric, shop.kinds) == ("inputs", "inputs.question_meaning", ("input_drift",))
     assert (shop.type, shop.code, shop.severity) == ("data_quality", "P0101 Data drift", "critical")
-    assert shop.description.startswith("shop (prod): what users ask since")
-    assert "a classifier tells a new question from an old one in" in shop.description
+    assert shop.description.startswith("shop (prod): users' questions since")
+    assert "A classifier separates new from old questions in" in shop.description
     assert "of pairs" in shop.description
     assert len(shop.examples) == 10
     assert all(id_.startswith("new") for id_ in shop.examples)

@@ -1,8 +1,10 @@
-"""When batches learn their baselines: once a day each, and few at a time."""
+"""When batches learn their baselines: once a day each, and few at a time; and which days are weekends."""
 
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from ragtide.drift.stats import calendar
@@ -30,3 +32,12 @@ def test_no_two_of_a_days_batches_learn_in_the_same_five_minutes() -> None:
         assert max(learnt.values()) == 1
     busiest = Counter(calendar.next_fit(number, 0, 300) // calendar.HOUR_S for number in range(100))
     assert max(busiest.values()) <= 6  # of 100 batches four an hour is the mean
+
+
+def test_weekends_are_those_of_the_calendar() -> None:
+    days = np.arange(-400, 800, dtype=np.int64)
+    known = [(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=int(day))).weekday() for day in days]
+    assert calendar.weekday_of(days).tolist() == known
+    last_second = calendar.DAY_S * (days + 1) - 1
+    assert calendar.is_weekend(last_second).tolist() == [weekday in (5, 6) for weekday in known]
+    assert [calendar.is_weekend(int(at)) for at in last_second] == calendar.is_weekend(last_second).tolist()

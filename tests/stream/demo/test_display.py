@@ -113,8 +113,8 @@ def test_numbers_and_limits_in_words() -> None:
     assert limit(Watched("m", "any", 1.0, None, "")) == "not one"
     assert change(replace(PROBLEM, evidence=Evidence())) == PROBLEM.metric
     assert change(replace(PROBLEM, evidence=Evidence(value=3))) == f"{PROBLEM.metric} 3"
-    share = {"value": 1.0, "baseline": 0.138, "sample_size": 102, "rule": "share"}
-    assert change(replace(PROBLEM, attributes=share)) == f"{PROBLEM.metric} not passed by 13.8 % → 100 % on 102 traces"
+    share = Evidence(value=1.0, baseline=0.138, sample_size=102, rule="share")
+    assert change(replace(PROBLEM, evidence=share)) == f"{PROBLEM.metric} not passed by 13.8 % → 100 % on 102 traces"
 
 
 def test_plain_lines_tell_every_fault_and_every_change_once() -> None:
