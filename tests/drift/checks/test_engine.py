@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -22,6 +21,7 @@ from ragtide.stream.telemetry.registry import Telemetry
 from tests.drift.world import World
 
 RULES = RuleSettings(flap_s=0, update_every_s=0)
+CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
 KEY = ProblemKey("shop", "prod", "", "finding", "queue", "queue", "depth")
 
 
@@ -108,31 +108,9 @@ def test_every_check_can_be_made_and_says_how_problems_of_its_kind_are_classifie
 
 @pytest.fixture
 def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What CONTRIBUTING.md says of adding a problem kind: a module in the room, a row in `KINDS`."""
-    (tmp_path / "open_tickets.py").write_text(
-        dedent(
-            """
-            from ragtide.drift.checks.engine import Check, Observation
-            from ragtide.drift.problems.report import Detection, ProblemKey, build_details
-
-            KEY = ProblemKey("shop", "prod", "", "finding", "tickets", "tickets", "open")
-
-
-            class OpenTickets(Check):
-                kind = "open_tickets"
-                job = "tickets"
-
-                def observe(self, ctx, now):
-                    bad = now.minute >= 30
-                    yield Observation.of(KEY, bad=bad, cleared=not bad, detection=lambda: self.detect(ctx, now))
-
-                def detect(self, ctx, now):
-                    message = "Many tickets are open."
-                    details = build_details(self.kind, KEY, None, message, {}, ctx.rules, severity="warning")
-                    return Detection(KEY, details, now, now)
-            """
-        )
-    )
+    """The module of the sample in CONTRIBUTING.md, in a folder that the room has too, and a row of `KINDS`."""
+    _, _, section = CONTRIBUTING.read_text().partition("## Add a problem kind\n")
+    (tmp_path / "open_tickets.py").write_text(section.split("```python\n")[1].split("```")[0])
     monkeypatch.setattr(checks, "__path__", [*checks.__path__, str(tmp_path)])
     info = KindInfo(type="data_quality", actions=("Close the oldest ticket.",), actions_suffice=True)
     monkeypatch.setitem(KINDS, "open_tickets", info)
@@ -144,12 +122,17 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.clickhouse
 @pytest.mark.usefixtures("added")
 def test_a_problem_kind_is_a_module_and_a_row(database: Database) -> None:
+    database.command("CREATE TABLE tickets (is_open Bool) ENGINE = MergeTree ORDER BY ()")
+    database.command("INSERT INTO tickets SELECT true FROM numbers(101)")
     world = World(database, rules=RULES)
     scheduled = {name for name, _, _ in job_schedule(Settings(), database, Telemetry(), lambda: False)}
     assert "tickets" in scheduled
     (check,) = (one() for one in every_check() if one.job == "tickets")
-    assert [event.event for event in world.check(check, world.at(45 * 60)).events] == ["opened"]
+    assert [event.event for event in world.check(check, world.at(60)).events] == ["opened"]
     (problem,) = world.open()
     assert (problem.type, problem.actions) == ("data_quality", ("Close the oldest ticket.",))
-    found = backtest(database, world.evaluators, RULES, world.windows, world.settings, world.at(0), world.at(2 * 3600))
-    assert [(one.rule, one.description) for one in found] == [("open_tickets", "Many tickets are open.")] * 2
+    found = backtest(database, world.evaluators, RULES, world.windows, world.settings, world.at(0), world.at(3600))
+    message = "101 tickets are open, above the limit of 100."
+    assert [(one.rule, one.description) for one in found] == [("open_tickets", message)]
+    database.command("ALTER TABLE tickets DELETE WHERE 1 SETTINGS mutations_sync = 1")
+    assert [event.event for event in world.check(check, world.at(120)).events] == ["resolved"]
