@@ -123,6 +123,9 @@ class WindowSettings(AppWindows, extra="forbid", frozen=True, allow_inf_nan=Fals
         return tuple(sorted({self.base_s, *self.sizes_s}))
 
 
+_RULES: tuple[str, ...] = get_args(RuleKind)
+
+
 class RuleOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Overrides for one metric. If several match a series, each field comes from the most specific one that sets it."""
 
@@ -131,7 +134,9 @@ class RuleOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     segment: str | None = Field(default=None, description="Only this segment; '' is the total. If absent, all.")
     segment_value: str | None = Field(default=None, description="Only this value of the segment. If absent, all.")
     enabled: bool = Field(default=True, description="false turns all rules of this metric off.")
-    rule: RuleKind | None = Field(default=None, description="How a window is evaluated: mean, share, value or any.")
+    rule: RuleKind | None = Field(
+        default=None, description=f"How a window is evaluated: {', '.join(_RULES[:-1])} or {_RULES[-1]}."
+    )
     min: float | None = Field(default=None, description="Smallest good value of a record (rule value: of the window).")
     max: float | None = Field(default=None, description="Largest good value of a record (rule value: of the window).")
     limit: Share | None = Field(

@@ -14,7 +14,16 @@ PACKAGES = ("stream", "evaluators", "sinks", "drift", "dashboards")
 TOP_LEVEL = {
     *PACKAGES,
     *("src", "tests", "deploy", "docs", "benchmarks", "examples", ".ci"),
-    *("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "Makefile", "constraints.txt", ".gitignore"),
+    *(
+        "pyproject.toml",
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "Makefile",
+        "constraints.txt",
+        ".gitignore",
+    ),
 }
 
 # Who may look at the environment: whoever hands it to our own reader or to a child, takes secrets out of it, and who

@@ -34,7 +34,7 @@ from ragtide.drift.problems.rule_lifecycle import (
 )
 from ragtide.drift.problems.store import fold
 from ragtide.drift.rules import queries
-from ragtide.drift.rules.evaluate import evaluate, sample_size, verdict_row
+from ragtide.drift.rules.evaluate import evaluate, verdict_row
 from ragtide.drift.rules.evaluator_versions import VersionStart
 from ragtide.drift.rules.model import NO_RESULT, Rule, Series, Verdict, Window
 from ragtide.drift.rules.pooling import pool_forward
@@ -333,7 +333,7 @@ class _SeriesSimulation:
     def _pool(self, fingerprint: str, windows: Sequence[Window]) -> list[Window]:
         rule = self.simulation.rule
         waiting = [*self._unpooled.get(fingerprint, ()), *windows]
-        pooled = list(pool_forward(waiting, rule.min_sample, sample_size(rule)))
+        pooled = list(pool_forward(waiting, rule.min_sample, rule.kind.sample_size))
         end = pooled[-1].end if pooled else 0
         self._unpooled[fingerprint] = [window for window in waiting if window.start >= end]
         return pooled

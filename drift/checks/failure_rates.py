@@ -100,7 +100,7 @@ def apps_in(database: Database, live: str) -> list[str]:
 def mean_rules(app: str, metrics: Mapping[str, MetricRef], rules: RuleSettings) -> dict[str, Rule]:
     """By metric the rules whose failures are counted: others than the mean look at single records already."""
     found = {name: rule_of_app(app, metric, rules) for name, metric in metrics.items()}
-    return {name: rule for name, rule in found.items() if rule is not None and rule.kind == "mean"}
+    return {name: rule for name, rule in found.items() if rule is not None and rule.kind.is_average}
 
 
 def load_series_failures(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ragtide.drift.insights.data import Group, MetricTotals
 from ragtide.drift.insights.model import Insight
 from ragtide.drift.problems.classification import type_of
+from ragtide.drift.rules.kinds import KINDS
 from ragtide.drift.stats.proportions import Share, wilson
 from ragtide.drift.text import number, percent, scope_label
 from ragtide.drift.windows.metrics import MetricRef
@@ -33,7 +34,7 @@ def _is_guard_at_best(metric_ref: MetricRef, value: float) -> bool:
     """Whether it is there to find what is rare, and found nothing: that nothing leaked is what one wants to hear."""
     best = metric_ref.metric.high if metric_ref.metric.better == "higher" else metric_ref.metric.low
     rule = metric_ref.evaluator.rule_of(metric_ref.metric)
-    return value == best and (rule != "mean" or type_of(metric_ref, rule) not in _SCORES)
+    return value == best and (not KINDS[rule].is_average or type_of(metric_ref, rule) not in _SCORES)
 
 
 def _insight(app: str, environment: str, metric_ref: MetricRef, own: MetricTotals) -> Insight:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from ragtide.drift.problems.messages import Statistics
 from ragtide.drift.rules.kinds import record_source
-from ragtide.drift.rules.model import Rule, Series, Verdict
+from ragtide.drift.rules.model import Rule, Series, Statistics, Verdict
 from ragtide.drift.rules.queries import bound_parameters, has_class, out_of_bounds, record_query
 from ragtide.drift.windows.segments import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
@@ -59,12 +58,12 @@ def statistics(
     value = sum(v.value * v.samples for v in breaching) / weight
     until = max(v.end for v in breaching)
     reasons: tuple[str, ...] = ()
-    if rule.kind == "coverage":
+    if rule.kind.counts_unscored:
         reasons = _reasons(database, series, since, until)
         # A verdict on windows that are not closed: there is no row of these traces, neither scored nor failed.
         reasons += (f"missing {totals.missing}",) if totals.missing else ()
     return Statistics(
-        value=value if rule.kind != "any" else float(totals.bad),
+        value=float(totals.bad) if rule.kind.value_type == "count" else value,
         threshold=breaching[-1].threshold,
         baseline=totals.baseline,
         effect_size=_effect_size(rule, value, totals.baseline),
@@ -95,11 +94,9 @@ def examples(
     until: datetime,
 ) -> tuple[str, ...]:
     """Ids of traces on the wrong side, worst first; of coverage problems, of traces without a score, latest first."""
-    if rule.kind == "coverage":
+    if rule.kind.counts_unscored:
         return _examples_without_score(database, series, rule, since, until)
-    class_ = ""
-    if rule.kind == "value":
-        series, rule, class_ = record_source(series, rule)
+    series, rule, class_ = record_source(series, rule)
     records = record_query(series, segments, int(since.timestamp()), math.ceil(until.timestamp()))
     worst_first = "metrics[{key:String}]" if rule.max is None else "-metrics[{key:String}]"
     if rule.min is not None and rule.max is not None:  # the further beyond its line the worse
@@ -160,9 +157,9 @@ def _baseline(
 
 def _effect_size(rule: Rule, value: float, baseline: float | None) -> float | None:
     """Cohen's h of two shares; of other numbers the relative change."""
-    if baseline is None or rule.kind == "any":
+    if baseline is None or rule.kind.value_type == "count":
         return None
-    if rule.kind in ("share", "coverage"):
+    if rule.kind.value_type == "share":
         return 2 * math.asin(math.sqrt(value)) - 2 * math.asin(math.sqrt(baseline))
     return (value - baseline) / abs(baseline) if baseline else None
 

@@ -243,13 +243,10 @@ def _read_windows(database: Database, query: RcaQuery, segments: SegmentValues, 
 def _choose_quantity(database: Database, scope: RcaScope) -> MeasuredQuantity | None:
     """As the rule judges, or by the metric's own threshold; None where windows have no records before the onset."""
     metric_ref, rule = scope.query.metric_ref, scope.query.rule
-    if rule is not None and rule.kind == "coverage":
+    if rule is not None and rule.kind.counts_unscored:
         return MeasuredQuantity("coverage", metric_ref)
-    threshold, higher = metric_ref.metric.threshold, metric_ref.metric.better == "higher"
-    min_value, max_value = (threshold, None) if higher else (None, threshold)
-    if rule is not None:
-        min_value, max_value = rule.min, rule.max
-    if rule is not None and rule.kind in ("share", "any", "value"):
+    min_value, max_value = metric_ref.bounds if rule is None else (rule.min, rule.max)
+    if rule is not None and not rule.kind.is_average:
         return share_out_of_bounds(metric_ref, min_value, max_value)
     if metric_ref.scale.bounded:
         return MeasuredQuantity("mean", metric_ref, min_value, max_value)

@@ -47,20 +47,10 @@ class RcaQuery:
 
 def rca_query(series: Series, rule: Rule, since: datetime, until: datetime, problem_id: str) -> RcaQuery:
     """Of a series that a rule judges. What a window is made of is asked of the records behind it."""
-    query = RcaQuery(
-        *(series.environment, rule.metric_ref, since, until, series.app, series.model, series.segment),
-        series.segment_value,
-        rule, problem_id,
-    )  # fmt: skip
-    if rule.kind != "value":
-        return query
-    behind = record_source(series, rule)
-    return replace(
-        query,
-        metric_ref=behind.rule.metric_ref,
-        segment=behind.series.segment,
-        segment_value=behind.series.segment_value,
-        rule=behind.rule,
+    source = record_source(series, rule)
+    return RcaQuery(
+        *(series.environment, source.rule.metric_ref, since, until, series.app, series.model, source.series.segment),
+        *(source.series.segment_value, source.rule, problem_id),
     )
 
 

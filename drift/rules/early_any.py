@@ -13,6 +13,7 @@ from ragtide.drift.cursors import INGEST_OVERLAP
 from ragtide.drift.leadership import Term
 from ragtide.drift.rules import queries
 from ragtide.drift.rules.evaluate import evaluate, verdict_row
+from ragtide.drift.rules.kinds import KINDS
 from ragtide.drift.rules.model import NO_RESULT, Rule, RuleResult, Series, Verdict, Window
 from ragtide.drift.rules.resolve import any_rule_prefilter, rule_for
 from ragtide.drift.settings import RuleSettings, WindowSettings
@@ -72,7 +73,7 @@ class OpenWindows:
         windows = self._suspect_windows(database, now, closing) | {key.window for key in before}
         for (series, fingerprint), found in self._contents(database, windows, segments).items():
             rule = rule_for(series, self.metrics[series.metric], self.settings)
-            if rule is None or rule.kind != "any":
+            if rule is None or not rule.kind.zero_tolerance:
                 continue
             for window in found:
                 key = _VerdictKey(rule.rule_id, series, fingerprint, window.start)
@@ -144,8 +145,9 @@ class OpenWindows:
 
     def _load_results(self, database: Database, now: datetime) -> dict[_VerdictKey, RuleResult]:
         """What an earlier leader said of windows whose own verdicts did not come yet."""
+        ids = " OR ".join(f"startsWith(rule_id, '{kind.name}:')" for kind in KINDS.values() if kind.zero_tolerance)
         rows = database.rows(
-            f"SELECT {', '.join(Verdict._fields)} FROM verdicts FINAL WHERE startsWith(rule_id, 'any:') "
+            f"SELECT {', '.join(Verdict._fields)} FROM verdicts FINAL WHERE ({ids}) "
             "AND run_id = 'live' AND revision = 0 AND samples > 0 AND start >= {since:DateTime64(3, 'UTC')}",
             {"since": now - _FIRST_LOOKBACK},
         )

@@ -1,12 +1,12 @@
 """Judges closed windows of live traffic: every (rule, stretch, revision) once, whoever leads, however often it runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
 from ragtide.drift.leadership import Term
-from ragtide.drift.rules import kinds, queries
+from ragtide.drift.rules import queries
 from ragtide.drift.rules.allowlist import count_allowed_records
 from ragtide.drift.rules.model import NO_RESULT, Rule, RuleResult, Series, Verdict, Window
 from ragtide.drift.rules.pooling import JudgedInterval, due
@@ -111,7 +111,7 @@ def _verdicts(
     database: Database, run: _RuleRun, windows: Sequence[Window], segments: SegmentValues, term: Term
 ) -> Iterable[Verdict]:
     rule, one = run.rule, run.changed
-    samples = sample_size(rule)
+    samples = rule.kind.sample_size
     recent = [window for window in windows if window.start >= run.read_from]
     for window in due(recent, run.intervals, rule.min_sample, samples):
         found = evaluate(database, rule, one.series, segments, window) if samples(window) else None
@@ -141,34 +141,11 @@ def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, fo
 def evaluate(
     database: Database, rule: Rule, series: Series, segments: SegmentValues, window: Window
 ) -> RuleResult | None:
-    """What the rule says of the window; None where there is nothing to judge."""
-    match rule.kind:
-        case "mean":
-            return kinds.evaluate_mean(window, rule)
-        case "share":
-            return kinds.evaluate_share(window, rule)
-        case "value":
-            return kinds.evaluate_value(window, rule, series)
-        case "coverage":
-            return kinds.evaluate_coverage(window, rule)
-        case "any":
-            excused = 0
-            if (rule.allow_kinds or rule.allow_texts) and rule.bad_count(window):
-                excused = count_allowed_records(database, rule, series, segments, window.start, window.end)
-            return kinds.evaluate_any(window, rule, excused)
-
-
-def sample_size(rule: Rule) -> Callable[[Window], int]:
-    """How many records of a window the rule rests on."""
-    return _applicable if rule.kind == "coverage" else _scored
-
-
-def _applicable(window: Window) -> int:
-    return window.applicable
-
-
-def _scored(window: Window) -> int:
-    return window.scored
+    """Judge a window; None where nothing can be told of it."""
+    allowed = 0
+    if rule.kind.zero_tolerance and (rule.allow_kinds or rule.allow_texts) and rule.bad_count(window):
+        allowed = count_allowed_records(database, rule, series, segments, window.start, window.end)
+    return rule.kind.evaluate(window, rule, series, allowed)
 
 
 def _read_from(verdict_intervals: Sequence[JudgedInterval], one: queries.ChangedSeries, k_of_m_s: int) -> int:

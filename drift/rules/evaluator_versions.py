@@ -55,7 +55,7 @@ def verdicts_of_active_versions(rule: Rule, verdicts: Mapping[VersionStart, Sequ
         version: [Interval(v.start.timestamp(), v.end.timestamp()) for v in some] for version, some in enough.items()
     }
     active = active_versions({version: some for version, some in intervals.items() if some})
-    chosen = active if rule.kind == "any" else active[-1:]
+    chosen = active if rule.kind.zero_tolerance else active[-1:]
     found = [v for one in chosen for v in enough[one.version] if v.start.timestamp() >= one.since]
     return sorted(found, key=lambda verdict: (verdict.start, verdict.end))
 

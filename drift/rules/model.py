@@ -2,17 +2,18 @@
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ragtide.drift.settings import Severity
 from ragtide.drift.text import scope_label
 from ragtide.drift.windows.metrics import MetricRef
-from ragtide.evaluators.spec import RuleKind
+from ragtide.evaluators import spec
 
-WindowRuleKind = RuleKind | Literal["coverage"]
+WindowRuleKind = spec.RuleKind | Literal["coverage"]
 
 
 class Series(NamedTuple):
@@ -54,20 +55,99 @@ class Window:
     incomplete: bool = False
 
 
+class Statistics(NamedTuple):
+    """The numbers of a problem. `value` and `baseline` are means of the bad windows and of good ones before them."""
+
+    value: float
+    threshold: float
+    baseline: float | None
+    effect_size: float | None
+    samples: int
+    bad: int
+    traffic: int  # traces of the app in the same time, all models together
+    reasons: tuple[str, ...] = ()
+
+
+class ReferenceLine(NamedTuple):
+    """A value on the chart, and what it is."""
+
+    name: str
+    value: float
+
+
+class ChartSeries(NamedTuple):
+    """Expressions on rows of `windows` in groups: the figure under its name, and how many records it rests on.
+
+    `unsegmented`: the problem's segment is none that windows are cut by.
+    """
+
+    name: str
+    value: str
+    records: str
+    line: ReferenceLine | None
+    unsegmented: bool = False
+
+
+class RuleKind(ABC):
+    """How windows are judged. Each kind is one class in `ragtide.drift.rules.kinds`; all that differs is said there."""
+
+    name: ClassVar[str]
+    value_type: ClassVar[Literal["number", "share", "count"]] = "number"  # shares and counts are of bad records
+    per_record: ClassVar[bool] = True  # judges records; False: metrics that only a window has
+    is_average: ClassVar[bool] = False  # of the records' scores, so that a few bad records do not show
+    counts_unscored: ClassVar[bool] = False  # a bad record is an applicable one without a score
+    # One bad record is a problem at once, whichever evaluator version found it, and also in a window that is still
+    # open. The problem ends when no bad record came for `any_resolve_after_s`. Allow-lists apply.
+    zero_tolerance: ClassVar[bool] = False
+
+    @abstractmethod
+    def evaluate(self, window: Window, rule: "Rule", series: Series, allowed: int = 0) -> "RuleResult | None":
+        """Judge a window with records; `allowed` bad ones are excused. None where nothing can be told."""
+
+    @abstractmethod
+    def describe(self, series: Series, rule: "Rule", statistics: Statistics) -> str:
+        """Say what is bad and by how much, without the series' label and the time."""
+
+    @abstractmethod
+    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
+        """Choose what windows show of a problem with these attributes; None where they cannot.
+
+        `metric` is None where nobody knows it.
+        """
+
+    def sample_size(self, window: Window) -> int:
+        """How many records of a window the rule rests on."""
+        return window.applicable if self.counts_unscored else window.scored
+
+    def max_bad_share(self, rule: "Rule") -> float | None:
+        """The largest good share of bad records; None where the kind judges another number."""
+        return {"count": 0.0, "share": rule.limit}.get(self.value_type)
+
+    @property
+    def aspect(self) -> Literal["level", "coverage"]:
+        """The aspect of the series that the kind watches."""
+        return "coverage" if self.counts_unscored else "level"
+
+    @property
+    def problem_kind(self) -> Literal["threshold", "coverage"]:
+        """The kind of the problems that it raises."""
+        return "coverage" if self.counts_unscored else "threshold"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one series is judged. A record is bad below `least` or above `greatest`; equal to them is good."""
+    """How one series is judged. A record is bad below `min` or above `max`; equal to them is good."""
 
-    kind: WindowRuleKind
+    kind: RuleKind
     metric_ref: MetricRef
     min: float | None
     max: float | None
-    limit: float
-    min_sample: int
-    k: int
-    m: int
-    resolve_after: int
-    severity: Severity | None
+    limit: float = 0.0
+    min_sample: int = 1
+    k: int = 1
+    m: int = 1
+    resolve_after: int = 1
+    severity: Severity | None = None
     failure_limit: float = 1.0  # of kind mean: the share of bad records that is a problem whatever the mean
     allow_kinds: tuple[str, ...] = ()
     allow_texts: tuple[str, ...] = ()
@@ -76,7 +156,7 @@ class Rule:
     def rule_id(self) -> str:
         """Names the kind and everything a verdict follows from: a changed threshold starts verdicts of its own."""
         what = [self.min, self.max, self.limit, self.min_sample, self.allow_kinds, self.allow_texts]
-        return f"{self.kind}:{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:8]}"
+        return f"{self.kind.name}:{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:8]}"
 
     def bad_count(self, window: Window) -> int:
         """Records on the wrong side of the lines."""

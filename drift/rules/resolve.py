@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from ragtide.drift.rules.kinds import COVERAGE, KINDS
 from ragtide.drift.rules.model import Rule, Series
 from ragtide.drift.settings import LimitOverride, Objective, RuleOverride, RuleSettings
 from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
@@ -20,11 +21,11 @@ def rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule 
         return None
     spec, evaluator = metric.metric, metric.evaluator
     min_value, max_value = override.min, override.max
-    if min_value is None and max_value is None and spec.threshold is not None:
-        min_value, max_value = (spec.threshold, None) if spec.better == "higher" else (None, spec.threshold)
+    if min_value is None and max_value is None:
+        min_value, max_value = metric.bounds
     if min_value is None and max_value is None:
         return None
-    kind = override.rule or evaluator.rule_of(spec)
+    kind = KINDS[override.rule or evaluator.rule_of(spec)]
     fair = settings.fairness_share_limit if evaluator.domain == "fairness" else settings.share_limit
     return Rule(
         kind=kind,
@@ -32,9 +33,9 @@ def rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule 
         min=min_value,
         max=max_value,
         limit=fair if override.limit is None else override.limit,
-        min_sample=1 if kind == "any" else override.min_sample or settings.min_sample,
-        k=1 if kind == "any" else override.k or settings.k,
-        m=1 if kind == "any" else override.m or settings.m,
+        min_sample=1 if kind.zero_tolerance else override.min_sample or settings.min_sample,
+        k=1 if kind.zero_tolerance else override.k or settings.k,
+        m=1 if kind.zero_tolerance else override.m or settings.m,
         resolve_after=override.resolve_after or settings.resolve_after,
         severity=override.severity,
         failure_limit=settings.failure_limit if override.failure_limit is None else override.failure_limit,
@@ -59,7 +60,7 @@ def coverage_rule_for(series: Series, metric: MetricRef, settings: RuleSettings)
     if not is_coverage_metric(metric) or series.segment or not override.enabled:
         return None
     return Rule(
-        kind="coverage",
+        kind=COVERAGE,
         metric_ref=metric,
         min=None,
         max=None,
@@ -89,18 +90,17 @@ def any_rule_prefilter(metrics: Mapping[str, MetricRef], settings: RuleSettings)
     primary_only = all(one.primary_only for one in (settings, *map(settings.of, settings.apps)))
     for metric in metrics.values():
         override = [one for one in settings.overrides if one.metric == metric.name]
-        kinds = {metric.evaluator.rule_of(metric.metric), *(one.rule for one in override)}
-        if "any" not in kinds or (primary_only and not metric.metric.primary and not override):
+        kinds = {metric.evaluator.rule_of(metric.metric), *(one.rule for one in override if one.rule is not None)}
+        kind = next((KINDS[name] for name in kinds if KINDS[name].zero_tolerance), None)
+        if kind is None or (primary_only and not metric.metric.primary and not override):
             continue
-        spec, higher = metric.metric, metric.metric.better == "higher"
-        min_values = [spec.threshold if higher else None, *(one.min for one in override)]
-        max_values = [None if higher else spec.threshold, *(one.max for one in override)]
+        own_min, own_max = metric.bounds
+        min_values = [own_min, *(one.min for one in override)]
+        max_values = [own_max, *(one.max for one in override)]
         min_value = max((bound for bound in min_values if bound is not None), default=None)
         max_value = min((bound for bound in max_values if bound is not None), default=None)
         if min_value is not None or max_value is not None:
-            found.append(
-                Rule("any", metric, min_value, max_value, 0.0, min_sample=1, k=1, m=1, resolve_after=1, severity=None)
-            )
+            found.append(Rule(kind, metric, min_value, max_value))
     return found
 
 
@@ -112,7 +112,7 @@ def check_settings(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) 
         if metric is None:
             raise ConfigError(f"rules.overrides: no metric {override.metric!r}{_suggestion(override.metric, metrics)}")
         spec, of_window = metric.metric, metric.evaluator.combine is not None
-        if override.rule is not None and of_window != (override.rule == "value"):
+        if override.rule is not None and of_window == KINDS[override.rule].per_record:
             kind = "whole windows, which rule value judges" if of_window else "records, which rule value does not judge"
             raise ConfigError(
                 f"rules.overrides: rule = {override.rule!r} of {override.metric}: it is a metric of {kind}"

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ragtide.drift import sql
 from ragtide.drift.leadership import Term
-from ragtide.drift.rules import kinds, queries
+from ragtide.drift.rules import queries
 from ragtide.drift.rules.evaluate import verdict_row
-from ragtide.drift.rules.model import Rule, Series, Window
+from ragtide.drift.rules.model import NO_RESULT, Rule, Series, Window
 from ragtide.drift.rules.pooling import due
 from ragtide.drift.rules.resolve import coverage_rule_for, is_coverage_metric
 from ragtide.drift.settings import RuleSettings, WindowSettings
@@ -84,9 +84,9 @@ class StalledLanes:
         for series, rule in rules.items():
             fingerprint = known[series].fingerprint
             intervals = verdict_intervals.get((rule.rule_id, series, fingerprint), [])
-            for window in due(missing[series], intervals, rule.min_sample, lambda window: window.applicable):
-                found = kinds.evaluate_coverage(window, rule)
-                verdicts.append(verdict_row(rule, series, fingerprint, window, found, self.term))
+            for window in due(missing[series], intervals, rule.min_sample, rule.kind.sample_size):
+                result = rule.kind.evaluate(window, rule, series) or NO_RESULT
+                verdicts.append(verdict_row(rule, series, fingerprint, window, result, self.term))
         database.insert("verdicts", verdicts)
         return {series: (rule,) for series, rule in rules.items()}
 

@@ -27,6 +27,12 @@ class MetricRef:
         return None if carrier is None else MetricRef(self.evaluator, carrier)
 
     @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The smallest and the largest good value of a record by the metric's own threshold."""
+        threshold = self.metric.threshold
+        return (threshold, None) if self.metric.better == "higher" else (None, threshold)
+
+    @property
     def scale(self) -> Scale:
         """How its values fall into bins."""
         return Scale.of(self.metric)

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragtide.drift.problems.model import Problem
+from ragtide.drift.rules.kinds import KINDS
 from ragtide.stream.console import plain_text
 from ragtide.stream.demo.observe import Point, Snapshot
 from ragtide.stream.demo.schedule import Episode
@@ -19,7 +20,6 @@ _BARS = "▁▂▃▄▅▆▇█"
 _TREND = 18  # windows
 _EXAMPLES = 2
 _PROBLEMS = 4
-_OF_RULE = {"share": "not passed by ", "any": "not passed by "}  # their figures are shares of records
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def number(value: float | None) -> str:
 
 def limit(watched: Watched) -> str:
     """The line between good and bad in words."""
-    if watched.rule == "any":
+    if KINDS[watched.rule].zero_tolerance:
         return "not one"
     ends = ((watched.low, "≥"), (watched.high, "≤"))
     return " ".join(f"{sign} {number(end)}" for end, sign in ends if end is not None)
@@ -116,13 +116,19 @@ def change(problem: Problem) -> str:
     """The metric, what it moved from and to, and on how many traces; what is not known is left out."""
     said = problem.attributes
     figures = [said.get(name) for name in ("baseline", "value")]
-    moved = " → ".join(_figure(figure, said.get("rule")) for figure in figures if isinstance(figure, int | float))
-    words = f"{problem.metric} {_OF_RULE.get(str(said.get('rule')), '')}{moved}".rstrip()
+    of_records = _is_share_of_records(said.get("rule"))
+    moved = " → ".join(
+        f"{100 * figure:.3g} %" if of_records else number(figure)
+        for figure in figures
+        if isinstance(figure, int | float)
+    )
+    words = f"{problem.metric} {'not passed by ' if of_records else ''}{moved}".rstrip()
     return f"{words} on {said['sample_size']} traces" if said.get("sample_size") is not None else words
 
 
-def _figure(value: float, rule: object) -> str:
-    return f"{100 * value:.3g} %" if rule in _OF_RULE else number(value)
+def _is_share_of_records(rule: object) -> bool:
+    kind = KINDS.get(str(rule))
+    return kind is not None and kind.value_type != "number" and not kind.counts_unscored
 
 
 def _problems(problems: Sequence[Problem]) -> RenderableType:
