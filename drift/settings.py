@@ -123,9 +123,6 @@ class WindowSettings(AppWindows, extra="forbid", frozen=True, allow_inf_nan=Fals
         return tuple(sorted({self.base_s, *self.sizes_s}))
 
 
-_RULES: tuple[str, ...] = get_args(RuleKind)
-
-
 class RuleOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Overrides for one metric. If several match a series, each field comes from the most specific one that sets it."""
 
@@ -135,7 +132,7 @@ class RuleOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     segment_value: str | None = Field(default=None, description="Only this value of the segment. If absent, all.")
     enabled: bool = Field(default=True, description="false turns all rules of this metric off.")
     rule: RuleKind | None = Field(
-        default=None, description=f"How a window is evaluated: {', '.join(_RULES[:-1])} or {_RULES[-1]}."
+        default=None, description=f"How a window is evaluated, one of: {', '.join(get_args(RuleKind))}."
     )
     min: float | None = Field(default=None, description="Smallest good value of a record (rule value: of the window).")
     max: float | None = Field(default=None, description="Largest good value of a record (rule value: of the window).")
