@@ -94,7 +94,7 @@ def _rules(app: str, metrics: Mapping[str, MetricRef], settings: RuleSettings) -
     found = {}
     for name, metric in metrics.items():
         rule = rule_of_app(app, metric, settings)
-        if rule is not None and type_of(metric, rule.kind) in _QUALITY:
+        if rule is not None and type_of(metric, rule.kind.problem_kind) in _QUALITY:
             found[name] = rule
     return found
 

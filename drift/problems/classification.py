@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ragtide.drift.problems.model import Aspect, Kind
-from ragtide.drift.rules import model
 from ragtide.drift.windows.metrics import MetricRef
+from ragtide.evaluators.spec import RuleKind
 from ragtide.evaluators.standards import ACCOUNTABLE_AND_TRANSPARENT, ONGOING_MONITORING
 
 _TYPE_OF_ASPECT: Mapping[Aspect, str] = {  # of level it is the kind or the metric that says
@@ -63,7 +63,7 @@ _MISINFORMATION = ("hallucination", "groundedness", "faithfulness", "fact_check"
 _TRANSPARENCY_KINDS = ("coverage", "missing_data", "evaluator_error")
 
 
-def type_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind, aspect: Aspect = "level") -> str:
+def type_of(metric: MetricRef | None, kind: Kind | RuleKind, aspect: Aspect = "level") -> str:
     """Of a problem; how it was found goes before what was measured. `metric` is None where it is of none."""
     named = _TYPE_OF_ASPECT.get(aspect) or _TYPE_OF_KIND.get(kind)
     if named is not None:
@@ -74,7 +74,7 @@ def type_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind, aspect:
     return named or _TYPE_OF_DOMAIN.get(metric.evaluator.domain, "accuracy")
 
 
-def code_of(metric: MetricRef | None, type_: str, kind: Kind | model.WindowRuleKind = "threshold") -> str:
+def code_of(metric: MetricRef | None, type_: str, kind: Kind | RuleKind = "threshold") -> str:
     """The code of the AVID taxonomy and its words."""
     if kind in _CODE_OF_KIND and _CODE_OF_TYPE[type_] != _SCALING:
         return _CODE_OF_KIND[kind]
@@ -88,7 +88,7 @@ def code_of(metric: MetricRef | None, type_: str, kind: Kind | model.WindowRuleK
     return _CODE_OF_TYPE[type_]
 
 
-def standards_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind) -> tuple[str, ...]:
+def standards_of(metric: MetricRef | None, kind: Kind | RuleKind) -> tuple[str, ...]:
     """What the evaluator serves, what every scheduled job serves, and what those serve that say a figure is missing."""
     served = () if metric is None else metric.evaluator.standards
     found = (ACCOUNTABLE_AND_TRANSPARENT,) if kind in _TRANSPARENCY_KINDS else ()

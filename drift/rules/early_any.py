@@ -80,7 +80,7 @@ class OpenWindows:
                 last = retracted.pop(key, None)
                 if self._is_closed(key, closing):
                     continue
-                result = evaluate(database, rule, series, segments, window) or NO_RESULT
+                result = evaluate(database, rule, series, segments, window)
                 if last is None and not result.breached:
                     continue
                 if result != last:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
+from operator import attrgetter
 
 from ragtide.drift.leadership import Term
 from ragtide.drift.rules import queries
@@ -59,19 +60,16 @@ def evaluate_rules(
         for rule in rules.get(one.series, ())
         for intervals in [verdict_intervals.get((rule.rule_id, one.series, one.fingerprint), [])]
     ]
-    hours: dict[int, list[_RuleRun]] = {}
-    for run in runs:
-        hours.setdefault(run.read_from // _HOUR * _HOUR, []).append(run)
     count = 0
-    for hour, some in [(hour, some) for hour, runs_of in hours.items() for some in _portions(runs_of)]:
-        windows = queries.load_windows(database, metrics, base_s, hour, [run.changed for run in some], since)
-        rows = [
-            verdict
-            for run in some
-            for verdict in _verdicts(
-                database, run, windows.get((run.changed.series, run.changed.fingerprint), []), segments, term
-            )
-        ]
+    for batch in _batches(runs):
+        changes = [run.changed for run in batch]
+        windows = queries.load_windows(database, metrics, base_s, batch[0].hour, changes, since)
+        rows = []
+        for run in batch:
+            rule, one = run.rule, run.changed
+            for window in run.due(windows.get((one.series, one.fingerprint), ())):
+                result = evaluate(database, rule, one.series, segments, window)
+                rows.append(verdict_row(rule, one.series, one.fingerprint, window, result, term))
         database.insert("verdicts", rows)
         count += len(rows)
     return Evaluation({series: found for series, found in rules.items() if found}, count, cursor)
@@ -86,36 +84,36 @@ class _RuleRun:
     intervals: Sequence[JudgedInterval]
     read_from: int
 
+    @property
+    def hour(self) -> int:
+        """The hour from which its windows are read."""
+        return self.read_from // _HOUR * _HOUR
 
-def _portions(runs: Sequence[_RuleRun]) -> Iterator[list[_RuleRun]]:
-    """The looks in portions of few windows; those of one application and metric, which are read together, in one."""
-    portion: list[_RuleRun] = []
+    @property
+    def query_key(self) -> tuple[int, str, str, str]:
+        """The same for runs whose windows are read together."""
+        return self.hour, *self.changed.series[:3]
+
+    def due(self, windows: Iterable[Window]) -> Iterator[Window]:
+        """The windows, pooled, that the rule has to judge."""
+        recent = [window for window in windows if window.start >= self.read_from]
+        return due(recent, self.intervals, self.rule.min_sample, self.rule.kind.sample_size)
+
+
+def _batches(runs: Iterable[_RuleRun]) -> Iterator[list[_RuleRun]]:
+    """Runs of one hour and of few windows; those of one application and metric are together."""
+    batch: list[_RuleRun] = []
     windows = 0
-    for _, some in groupby(sorted(runs, key=_query_key), key=_query_key):
-        found = list(some)
-        changed = sum(run.changed.windows for run in found)
-        if portion and windows + changed > _WINDOWS_PER_QUERY:
-            yield portion
-            portion, windows = [], 0
-        portion += found
+    for _, group in groupby(sorted(runs, key=attrgetter("query_key")), key=attrgetter("query_key")):
+        alike = list(group)
+        changed = sum(run.changed.windows for run in alike)
+        if batch and (alike[0].hour != batch[0].hour or windows + changed > _WINDOWS_PER_QUERY):
+            yield batch
+            batch, windows = [], 0
+        batch += alike
         windows += changed
-    if portion:
-        yield portion
-
-
-def _query_key(run: _RuleRun) -> tuple[str, str, str]:
-    return run.changed.series.app, run.changed.series.environment, run.changed.series.metric
-
-
-def _verdicts(
-    database: Database, run: _RuleRun, windows: Sequence[Window], segments: SegmentValues, term: Term
-) -> Iterable[Verdict]:
-    rule, one = run.rule, run.changed
-    samples = rule.kind.sample_size
-    recent = [window for window in windows if window.start >= run.read_from]
-    for window in due(recent, run.intervals, rule.min_sample, samples):
-        found = evaluate(database, rule, one.series, segments, window) if samples(window) else None
-        yield verdict_row(rule, one.series, one.fingerprint, window, found or NO_RESULT, term)
+    if batch:
+        yield batch
 
 
 def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, found: RuleResult, term: Term) -> Verdict:
@@ -138,14 +136,14 @@ def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, fo
     )
 
 
-def evaluate(
-    database: Database, rule: Rule, series: Series, segments: SegmentValues, window: Window
-) -> RuleResult | None:
-    """Judge a window; None where nothing can be told of it."""
+def evaluate(database: Database, rule: Rule, series: Series, segments: SegmentValues, window: Window) -> RuleResult:
+    """Judge a window; `NO_RESULT` where it has no records, or nothing can be told of them."""
+    if not rule.kind.sample_size(window):
+        return NO_RESULT
     allowed = 0
     if rule.kind.zero_tolerance and (rule.allow_kinds or rule.allow_texts) and rule.bad_count(window):
         allowed = count_allowed_records(database, rule, series, segments, window.start, window.end)
-    return rule.kind.evaluate(window, rule, series, allowed)
+    return rule.kind.evaluate(window, rule, series, allowed) or NO_RESULT
 
 
 def _read_from(verdict_intervals: Sequence[JudgedInterval], one: queries.ChangedSeries, k_of_m_s: int) -> int:

@@ -11,9 +11,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from ragtide.drift.settings import Severity
 from ragtide.drift.text import scope_label
 from ragtide.drift.windows.metrics import MetricRef
-from ragtide.evaluators import spec
-
-WindowRuleKind = spec.RuleKind | Literal["coverage"]
 
 
 class Series(NamedTuple):
@@ -25,6 +22,11 @@ class Series(NamedTuple):
     model: str
     segment: str
     segment_value: str
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "Series":
+        """The series that a row of `windows` or `verdicts` is of."""
+        return cls(*(row[name] for name in cls._fields))
 
     @property
     def label(self) -> str:
@@ -55,7 +57,8 @@ class Window:
     incomplete: bool = False
 
 
-class Statistics(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Statistics:
     """The numbers of a problem. `value` and `baseline` are means of the bad windows and of good ones before them."""
 
     value: float

@@ -72,7 +72,7 @@ def last_seen(
         f"GROUP BY {', '.join(Series._fields)}",
         {"since": since, "until": until},
     )
-    return {Series(*(row[name] for name in Series._fields)): row["newest"] for row in rows}
+    return {Series.of_row(row): row["newest"] for row in rows}
 
 
 _CURSOR = "rules"
@@ -119,9 +119,7 @@ def changes_since(database: Database, base_s: int, since: int) -> Changes:
         {"base_s": base_s, "since": since},
     )
     changed = [
-        ChangedSeries(
-            Series(*(row[name] for name in Series._fields)), row["fingerprint"], row["changed_from"], row["n"]
-        )
+        ChangedSeries(Series.of_row(row), row["fingerprint"], row["changed_from"], row["n"])
         for row in rows
         if row["fresh"]
     ]
@@ -153,10 +151,8 @@ def judged_intervals(
     )
     found: dict[tuple[str, Series, str], set[JudgedInterval]] = {}
     for row in rows:
-        series = Series(*(row[name] for name in Series._fields))
-        found.setdefault((row["rule_id"], series, row["fingerprint"]), set()).add(
-            JudgedInterval(row["first"], row["last"], row["revision"])
-        )
+        key_ = (row["rule_id"], Series.of_row(row), row["fingerprint"])
+        found.setdefault(key_, set()).add(JudgedInterval(row["first"], row["last"], row["revision"]))
     return {key_: sorted(intervals) for key_, intervals in found.items()}
 
 
@@ -170,8 +166,7 @@ def series_in(database: Database, metrics: Iterable[str], base_s: int, first: in
         GROUP BY {_SERIES}, fingerprint ORDER BY {_SERIES}, fingerprint
         """
     )
-    series = [Series(*(row[name] for name in Series._fields)) for row in rows]
-    return [ChangedSeries(one, row["fingerprint"], row["changed_from"]) for one, row in zip(series, rows, strict=True)]
+    return [ChangedSeries(Series.of_row(row), row["fingerprint"], row["changed_from"]) for row in rows]
 
 
 def load_windows(
@@ -241,24 +236,22 @@ def load_open_windows(
 def _by_series(rows: Iterable[Mapping[str, Any]], base_s: int) -> dict[tuple[Series, str], list[Window]]:
     found: dict[tuple[Series, str], list[Window]] = {}
     for row in rows:
-        series = Series(*(row[name] for name in Series._fields))
-        found.setdefault((series, row["fingerprint"]), []).append(
-            Window(
-                start=row["at"],
-                end=row["at"] + base_s,
-                seen=row["n_seen"],
-                applicable=row["n_applicable"],
-                scored=row["n_scored"],
-                failed=row["n_failed"],
-                sum=row["total"],
-                bins=row["all_bins"],
-                parts=row["all_parts"],
-                revision=row["revisions"],
-                frozen=bool(row["all_frozen"]),
-                changed=bool(row["some_changed"]),
-                incomplete=bool(row["some_incomplete"]),
-            )
+        window = Window(
+            start=row["at"],
+            end=row["at"] + base_s,
+            seen=row["n_seen"],
+            applicable=row["n_applicable"],
+            scored=row["n_scored"],
+            failed=row["n_failed"],
+            sum=row["total"],
+            bins=row["all_bins"],
+            parts=row["all_parts"],
+            revision=row["revisions"],
+            frozen=bool(row["all_frozen"]),
+            changed=bool(row["some_changed"]),
+            incomplete=bool(row["some_incomplete"]),
         )
+        found.setdefault((Series.of_row(row), row["fingerprint"]), []).append(window)
     return found
 
 

@@ -3,11 +3,12 @@
 The evaluator's defaults apply, then overrides from settings, the most specific last."""
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 from ragtide.drift.rules.kinds import COVERAGE, KINDS
-from ragtide.drift.rules.model import Rule, Series
+from ragtide.drift.rules.model import Rule, RuleKind, Series
 from ragtide.drift.settings import LimitOverride, Objective, RuleOverride, RuleSettings
 from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
 from ragtide.evaluators.errors import ConfigError
@@ -27,16 +28,11 @@ def rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule 
         return None
     kind = KINDS[override.rule or evaluator.rule_of(spec)]
     fair = settings.fairness_share_limit if evaluator.domain == "fairness" else settings.share_limit
-    return Rule(
-        kind=kind,
-        metric_ref=metric,
+    return replace(
+        _base_rule(kind, metric, override, settings),
         min=min_value,
         max=max_value,
         limit=fair if override.limit is None else override.limit,
-        min_sample=1 if kind.zero_tolerance else override.min_sample or settings.min_sample,
-        k=1 if kind.zero_tolerance else override.k or settings.k,
-        m=1 if kind.zero_tolerance else override.m or settings.m,
-        resolve_after=override.resolve_after or settings.resolve_after,
         severity=override.severity,
         failure_limit=settings.failure_limit if override.failure_limit is None else override.failure_limit,
         allow_kinds=override.allow_kinds,
@@ -59,17 +55,19 @@ def coverage_rule_for(series: Series, metric: MetricRef, settings: RuleSettings)
     override, settings = _merged_override(series, settings), settings.of(series.app)
     if not is_coverage_metric(metric) or series.segment or not override.enabled:
         return None
-    return Rule(
-        kind=COVERAGE,
-        metric_ref=metric,
-        min=None,
-        max=None,
-        limit=settings.coverage_limit,
+    return replace(_base_rule(COVERAGE, metric, override, settings), limit=settings.coverage_limit)
+
+
+def _base_rule(kind: RuleKind, metric: MetricRef, override: RuleOverride, settings: RuleSettings) -> Rule:
+    """The rule without what makes a record or a window bad."""
+    rule = Rule(kind, metric, None, None, resolve_after=override.resolve_after or settings.resolve_after)
+    if kind.zero_tolerance:
+        return rule
+    return replace(
+        rule,
         min_sample=override.min_sample or settings.min_sample,
         k=override.k or settings.k,
         m=override.m or settings.m,
-        resolve_after=override.resolve_after or settings.resolve_after,
-        severity=None,
     )
 
 
@@ -164,31 +162,27 @@ def _suggestion(unknown: str, names: Collection[str]) -> str:
 
 
 _NO_OVERRIDE = RuleOverride(metric="")
+_SELECTORS = ("metric", "app", "segment", "segment_value")
 
 
 def _merged_override(series: Series, settings: RuleSettings) -> RuleOverride:
     """All overrides that fit, laid over one another, the most specific on top."""
-    matching = [override for override in settings.overrides if _matches(override, series)]
+    matching = _matching(settings.overrides, {name: getattr(series, name) for name in _SELECTORS})
     if not matching:
         return _NO_OVERRIDE
-    merged: dict[str, object] = {"metric": series.metric}
-    for override in sorted(matching, key=_specificity):
-        fields: Sequence[str] = sorted(override.model_fields_set)
-        merged |= {name: getattr(override, name) for name in fields if name not in ("app", "segment", "segment_value")}
-    return RuleOverride.model_validate(merged)
+    merged: dict[str, object] = {}
+    for override in matching:
+        merged |= {name: getattr(override, name) for name in override.model_fields_set}
+    return RuleOverride.model_validate(merged | dict.fromkeys(_SELECTORS) | {"metric": series.metric})
 
 
-def _matches(override: RuleOverride, series: Series) -> bool:
-    return (
-        override.metric == series.metric
-        and override.app in (None, series.app)
-        and override.segment in (None, series.segment)
-        and override.segment_value in (None, series.segment_value)
-    )
+Override = TypeVar("Override", RuleOverride, LimitOverride)
 
 
-def _specificity(override: RuleOverride) -> int:
-    return sum(selector is not None for selector in (override.app, override.segment, override.segment_value))
+def _matching(overrides: Iterable[Override], labels: Mapping[str, str]) -> list[Override]:
+    """Overrides whose selectors, as far as they are set, are these labels; the most specific last."""
+    found = (one for one in overrides if all(getattr(one, name) in (None, value) for name, value in labels.items()))
+    return sorted(found, key=lambda one: sum(getattr(one, name) is not None for name in labels))
 
 
 class Limits(NamedTuple):
@@ -201,17 +195,6 @@ class Limits(NamedTuple):
 
 def limits_for(app: str, evaluator: str, settings: RuleSettings) -> Limits:
     """The app's defaults, and over them what is said of it and of this evaluator, the most specific on top."""
-    defaults = settings.of(app)
-    limits = Limits(defaults.error_limit, defaults.finding_traces, defaults.finding_limit)
-    matching = (one for one in settings.limits if one.app in (None, app) and one.evaluator in (None, evaluator))
-    for override in sorted(matching, key=_limit_specificity):
-        limits = Limits(
-            limits.error_limit if override.error_limit is None else override.error_limit,
-            limits.finding_traces if override.finding_traces is None else override.finding_traces,
-            limits.finding_limit if override.finding_limit is None else override.finding_limit,
-        )
-    return limits
-
-
-def _limit_specificity(override: LimitOverride) -> int:
-    return (override.app is not None) + (override.evaluator is not None)
+    sources = [settings.of(app), *_matching(settings.limits, {"app": app, "evaluator": evaluator})]
+    values = {name: [getattr(one, name) for one in sources] for name in Limits._fields}
+    return Limits(**{name: [value for value in some if value is not None][-1] for name, some in values.items()})
