@@ -168,15 +168,8 @@ class DeliveryJob:
             self._retry_at = now + timedelta(seconds=next(self._delays_s))
             raise
         self._delays_s, self._retry_at = self._delays(), None
-        self._backoffs = {message: self._backoffs[message] for message in backing_off} | self._backoffs_after(
-            result.failed, now
-        )
+        failed = {message: self._backoffs.get(message) or _Backoff(now, self._delays()) for message in result.failed}
+        for backoff in failed.values():
+            backoff.retry_at = now + timedelta(seconds=next(backoff.delays_s))
+        self._backoffs = {message: self._backoffs[message] for message in backing_off} | failed
         return result
-
-    def _backoffs_after(self, failed: Iterable[str], now: datetime) -> dict[str, _Backoff]:
-        pauses = {message: backoff.delays_s for message, backoff in self._backoffs.items()}
-        found = {}
-        for message in failed:
-            delays_s = pauses.get(message, self._delays())
-            found[message] = _Backoff(now + timedelta(seconds=next(delays_s)), delays_s)
-        return found

@@ -59,6 +59,11 @@ class _UnsentEvent(NamedTuple):
     is_known: bool
     is_old: bool
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """The episode."""
+        return self.problem_id, self.episode
+
 
 def enqueue(database: Database, epoch: int, now: datetime) -> None:
     """Of the events that ask for a message and have none yet, the oldest `outbox.MOST` have one, to be sent.
@@ -74,17 +79,14 @@ def enqueue(database: Database, epoch: int, now: datetime) -> None:
     known = load_problems(database, ids={one.problem_id for one in unsent}, every_episode=True)
     episodes = {(one.problem_id, one.episode): one for one in known}
     muted = {one.problem_id for one in known if one.is_muted(now)}
-    inhibited_ids, coincident = (
-        _inhibited_ids(database, latest_episodes(known)),
-        _coincident_segments(database, known, now),
-    )
+    inhibited = {*_inhibited_ids(database, latest_episodes(known))}
+    coincident = {*_coincident_segments(database, known, now)}
     due = [
         one
         for one in unsent
         if one.problem_id not in muted
-        and (one.is_known or not (one.problem_id in inhibited_ids or (one.problem_id, one.episode) in coincident))
-        and (not one.is_old or _still_current(one, episodes.get((one.problem_id, one.episode))))
-        and (_ACTIONS[one.event] != "update" or _still_current_update(one, episodes.get((one.problem_id, one.episode))))
+        and (one.is_known or not (one.problem_id in inhibited or one.key in coincident))
+        and _is_current(one, episodes.get(one.key))
     ][: outbox.MOST]
     if not due:
         return
@@ -134,15 +136,15 @@ def _coincident_segments(database: Database, known: Sequence[Problem], now: date
     }
 
 
-def _still_current(one: _UnsentEvent, problem: Problem | None) -> bool:
-    if problem is None or one.event == "resolved":
-        return problem is not None and problem.resolved_at == one.at
-    return problem.state == "open" and one.at >= problem.openings_at[-1]
-
-
-def _still_current_update(one: _UnsentEvent, problem: Problem | None) -> bool:
-    """Whether what changed is so still: the problem is open, since no later time, and has no later cause."""
-    if problem is None or problem.state != "open":
+def _is_current(one: _UnsentEvent, problem: Problem | None) -> bool:
+    """Whether the event still holds of the episode. Openings and ends have to only where they are old."""
+    if not one.is_old and _ACTIONS[one.event] != "update":
+        return True
+    if problem is None:
+        return False
+    if one.event == "resolved":
+        return problem.resolved_at == one.at
+    if problem.state != "open":
         return False
     if one.event == "explained":
         return bool(json.loads(one.attributes or "{}") == problem.cause)

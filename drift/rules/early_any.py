@@ -20,7 +20,7 @@ from ragtide.drift.settings import RuleSettings, WindowSettings
 from ragtide.drift.windows.contents import base_contents
 from ragtide.drift.windows.histogram import is_out_of_bounds
 from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.scope import WindowKey, batch_scopes
+from ragtide.drift.windows.scope import WindowKey
 from ragtide.drift.windows.segments import SegmentValues
 from ragtide.drift.windows.watermark import Watermark
 from ragtide.sinks.clickhouse.database import Database
@@ -132,13 +132,10 @@ class OpenWindows:
         metrics = {name: metric for name, metric in self.metrics.items() if metric.evaluator.id in watched}
         others = sorted({metric.evaluator.id for metric in self.metrics.values()} - watched)
         found: dict[tuple[Series, str], list[Window]] = {}
-        cut = segments.group_by_segments(windows)
+        names = [rule.metric_ref.name for rule in self._prefilter]
         base_s = self.window_settings.base_s
-        for values, scope in [
-            (values, scope) for values, alike in cut for scope in batch_scopes(alike, base_s, others)
-        ]:
+        for values, scope in segments.batch_scopes(windows, base_s, others):
             contents = base_contents(scope, metrics, values, revised=False)
-            names = [rule.metric_ref.name for rule in self._prefilter]
             for key, open_ in queries.load_open_windows(database, contents, names, base_s).items():
                 found.setdefault(key, []).extend(open_)
         return found

@@ -20,7 +20,6 @@ from ragtide.drift.settings import RuleSettings, WindowSettings
 from ragtide.drift.windows.metrics import MetricRef
 from ragtide.drift.windows.traffic import apps_condition, live_windows, select_traffic, traffic_metrics
 from ragtide.drift.windows.watermark import FAST, Watermark
-from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
 _LOOKBACK_S = 3600  # before the lane stopped: what was recorded then was on; before now: older windows say nothing new
@@ -75,7 +74,8 @@ class StalledLanes:
         first = max(int(stopped_at.timestamp()) // base_s * base_s, until - _LOOKBACK_S)
         known = self._expected_rates(database, lane, int(stopped_at.timestamp()))
         missing = self._missing_windows(database, known, first, until)
-        rules = {series: rule for series in missing if (rule := self._rule(series)) is not None}
+        every = {series: coverage_rule_for(series, self.metrics[series.metric], self.settings) for series in missing}
+        rules = {series: rule for series, rule in every.items() if rule is not None}
         if not rules:
             return {}
         changed = [queries.ChangedSeries(series, known[series].fingerprint, first) for series in rules]
@@ -89,9 +89,6 @@ class StalledLanes:
                 verdicts.append(verdict_row(rule, series, fingerprint, window, result, self.term))
         database.insert("verdicts", verdicts)
         return {series: (rule,) for series, rule in rules.items()}
-
-    def _rule(self, series: Series) -> Rule | None:
-        return coverage_rule_for(series, self.metrics[series.metric], self.settings)
 
     def _expected_rates(self, database: Database, lane: str, stopped_at: int) -> dict[Series, _ExpectedRate]:
         """What the lane's evaluators recorded of late, by the metric that coverage is told of."""
@@ -134,15 +131,13 @@ class StalledLanes:
                     missing.setdefault(series, []).append(window)
         return missing
 
-    def _evaluators(self) -> Iterable[Evaluator]:
-        return {one.evaluator.id: one.evaluator for one in self.metrics.values()}.values()
-
     def _trace_counts(
         self, database: Database, apps: Sequence[tuple[str, str]], first: int, until: int
     ) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
         """Start and count of each window in order of time, by app, environment and model."""
         found: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
-        for metrics in traffic_metrics(self._evaluators()):
+        evaluators = {one.evaluator.id: one.evaluator for one in self.metrics.values()}
+        for metrics in traffic_metrics(evaluators.values()):
             windows = f"{live_windows(self.window_settings.base_s, metrics, first, until)} AND {apps_condition(apps)}"
             for row in database.rows(f"{select_traffic(windows)} ORDER BY at"):
                 key = (row["app"], row["environment"], row["model"])

@@ -58,16 +58,14 @@ class Scale:
         return self.edge(round((threshold - self.low) / (self.high - self.low) * BINS))
 
     def below(self, bins: Mapping[int, int], min_value: float) -> int:
-        """Records whose value is less than `least`, snapped. Never counts a value equal to it."""
-        if not self.bounded:
-            return sum(count for index, count in bins.items() if index < _log_bin(min_value))
+        """Records whose value is less than `min_value`, snapped. Never counts a value equal to it."""
         edge = self.bin(self.snap(min_value))
         # Better lower: the edge itself shares its bin with lesser values; an equal value must not count.
         return sum(count for index, count in bins.items() if index < edge)
 
     def above(self, bins: Mapping[int, int], max_value: float) -> int:
-        """Records whose value is more than `greatest`, snapped. Never counts a value equal to it."""
-        edge = self.bin(self.snap(max_value)) if self.bounded else _log_bin(max_value)
+        """Records whose value is more than `max_value`, snapped. Never counts a value equal to it."""
+        edge = self.bin(self.snap(max_value))
         return sum(count for index, count in bins.items() if index > edge)
 
 

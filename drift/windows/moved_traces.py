@@ -10,7 +10,6 @@ around the traces that are new, and only once an hour all days.
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, get_args
 
@@ -36,19 +35,7 @@ class TraceTombstone(NamedTuple):
     time: datetime
     trace_id: str
     version: int
-    is_deleted: int
-
-
-@dataclass(frozen=True, slots=True)
-class _MovedTrace:
-    """A place of a trace that stands at a newer one."""
-
-    run_id: str
-    app: str
-    environment: str
-    time: datetime
-    trace_id: str
-    version: int  # of the newest
+    is_deleted: int = 1
 
 
 def tombstone_moved_traces(database: Database, base_s: int, now: datetime) -> int:
@@ -57,25 +44,23 @@ def tombstone_moved_traces(database: Database, base_s: int, now: datetime) -> in
     Marks come first, so that whoever takes over after a crash finds either the trace still at two places or its windows
     marked.
     """
-    full_since = _since(database, _FULL_CURSOR, now)
-    full = now - full_since >= _FULL_EVERY
-    moved = (
-        _moved_traces(database, full_since, None)
-        if full
-        else _moved_traces(database, _since(database, _CURSOR, now), _NEAR)
-    )
+    since, near = _since(database, _FULL_CURSOR, now), None
+    full = now - since >= _FULL_EVERY
+    if not full:
+        since, near = _since(database, _CURSOR, now), _NEAR
+    moved = _moved_traces(database, since, near)
     database.insert("dirty_windows", _dirty_marks(moved, base_s))
-    database.insert(
-        "traces",
-        [TraceTombstone(one.run_id, one.app, one.environment, one.time, one.trace_id, one.version, 1) for one in moved],
-    )
+    database.insert("traces", moved)
     for cursor in (_CURSOR, _FULL_CURSOR) if full else (_CURSOR,):
         cursors.save(database, cursor, int(now.timestamp() * 1000))
     return len(moved)
 
 
-def _moved_traces(database: Database, since: datetime, near: timedelta | None) -> list[_MovedTrace]:
-    """The older places of traces ingested since then: all of them, or those that are as near to any new one."""
+def _moved_traces(database: Database, since: datetime, near: timedelta | None) -> list[TraceTombstone]:
+    """The older places of traces ingested since then: all of them, or those that are as near to any new one.
+
+    Each has the version of the newest place.
+    """
     new = database.rows(
         "SELECT count() AS n, min(time) AS first, max(time) AS last FROM traces "
         "WHERE ingested_at >= {since:DateTime64(3, 'UTC')}",
@@ -120,13 +105,13 @@ def _moved_traces(database: Database, since: datetime, near: timedelta | None) -
         bounds,
     )
     return [
-        _MovedTrace(run_id, app, environment, time, row["trace_id"], row["newest"])
+        TraceTombstone(run_id, app, environment, time, row["trace_id"], row["newest"])
         for row in rows
         for *_, run_id, app, environment, time in row["places"][:-1]
     ]
 
 
-def _dirty_marks(moved: Iterable[_MovedTrace], base_s: int) -> list[DirtyRow]:
+def _dirty_marks(moved: Iterable[TraceTombstone], base_s: int) -> list[DirtyRow]:
     mark = f"reconcile:{uuid.uuid4().hex}"
     windows = {(one.run_id, one.app, one.environment, int(one.time.timestamp()) // base_s * base_s) for one in moved}
     return [
@@ -138,8 +123,6 @@ def _dirty_marks(moved: Iterable[_MovedTrace], base_s: int) -> list[DirtyRow]:
 
 def _since(database: Database, cursor: str, now: datetime) -> datetime:
     last_run_ms = cursors.load(database, cursor)
-    return (
-        datetime.fromtimestamp(last_run_ms / 1000, UTC) - cursors.INGEST_OVERLAP
-        if last_run_ms
-        else now - _FIRST_LOOKBACK
-    )
+    if not last_run_ms:
+        return now - _FIRST_LOOKBACK
+    return datetime.fromtimestamp(last_run_ms / 1000, UTC) - cursors.INGEST_OVERLAP

@@ -162,13 +162,13 @@ class Rollup:
         marked = dirty.pending_windows(self.database, self.term, run.after, self.backoff.waiting(now))
         if run.after and sum(len(one.mark_ids) for one in marked) < dirty.MAX_MARKS:
             self.backoff.forget((one.window for one in marked), now)
-        expired = [one for one in marked if not one.passed and not run.retention.has_scores(one.window)]
-        dirty.clear_marks(self.database, self.term, expired)
-        ready: dict[WindowKey, list[dirty.DirtyWindow]] = {}
+        expired, ready = list[dirty.DirtyWindow](), dict[WindowKey, list[dirty.DirtyWindow]]()
         for one in marked:
-            in_time = one.passed or run.retention.has_scores(one.window)
-            if in_time and run.is_closed(one.window, self.settings.base_s, one.lane):
+            if not one.passed and not run.retention.has_scores(one.window):
+                expired.append(one)
+            elif run.is_closed(one.window, self.settings.base_s, one.lane):
                 ready.setdefault(one.window, []).append(one)
+        dirty.clear_marks(self.database, self.term, expired)
         totals = self._process(ready, run)
         watermark.store(self.database, watermarks)
         if totals.error is not None and not self.backoff.succeeded:
@@ -178,10 +178,8 @@ class Rollup:
             logger.warning("%d marks came after the scores of their day were deleted; no window changes", too_late)
         marks = too_late + sum(len(one.mark_ids) for one in totals.done)
         waiting = len(marked) - len(expired) - len(totals.done)
-        return RollupResult(
-            *(totals.windows, marks, too_late, waiting, totals.failed),
-            *(run.after, run.segments, run.replaced),
-        )
+        counts = (totals.windows, marks, too_late, waiting, totals.failed)
+        return RollupResult(*counts, run.after, run.segments, run.replaced)
 
     def _mark_passed(self, run: _RollupRun) -> None:
         """Mark larger windows that the watermark passed since the last roll-up, if they have smaller ones."""
@@ -259,10 +257,8 @@ class Rollup:
         windows = [w for w in windows if run.retention.has_windows(w, size_s)]
         known = self._closed_before(windows, size_s, others)
         for revised in (False, True):
-            cut = run.segments.group_by_segments(w for w in windows if (w in known) == revised)
-            for values, scope in [
-                (values, scope) for values, alike in cut for scope in batch_scopes(alike, size_s, others)
-            ]:
+            some = [w for w in windows if (w in known) == revised]
+            for values, scope in run.segments.batch_scopes(some, size_s, others):
                 how = self._close_params(lane, run)
                 if revised:
                     contents = base_contents(scope, run.metrics, values, revised=True)
@@ -282,16 +278,15 @@ class Rollup:
         changed = {w._replace(start=w.start // size_s * size_s) for w in touched}
         changed = {w for w in changed if run.is_closed(w, size_s, lane)}
         merged = {w for w in changed if run.retention.has_windows(w, smaller_s)}
+        from_scores = [w for w in changed - merged if run.retention.has_scores(w)]
         made = [
             (scope, merged_contents(scope, smaller_s, names, run.counters))
             for scope in batch_scopes(merged, size_s, others)
         ]
         made += [
             (scope, base_contents(scope, run.metrics, values, revised=True))
-            for values, alike in run.segments.group_by_segments(
-                w for w in changed - merged if run.retention.has_scores(w)
-            )
-            for scope in batch_scopes(alike, size_s, others, limit=1)  # each reads all rows of its window
+            # Each reads all rows of its window.
+            for values, scope in run.segments.batch_scopes(from_scores, size_s, others, limit=1)
         ]
         for scope, contents in made:
             how = self._close_params(lane, run)

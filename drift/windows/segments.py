@@ -13,7 +13,7 @@ from ragtide.drift import sql
 from ragtide.drift.leadership import Term
 from ragtide.drift.settings import WindowSettings
 from ragtide.drift.topics.model import SEGMENT as TOPIC
-from ragtide.drift.windows.scope import WindowKey
+from ragtide.drift.windows.scope import Scope, WindowKey, batch_scopes
 from ragtide.sinks.clickhouse.database import Database
 
 _DAY = timedelta(days=1)
@@ -53,17 +53,18 @@ class SegmentValues:
         segments = self.apps.get(app, self.segments)
         return {name: values or current[name].values for name, values in segments.items() if values or name in current}
 
-    def group_by_segments(
-        self, windows: Iterable[WindowKey]
-    ) -> Iterator[tuple[Mapping[str, Sequence[str]], list[WindowKey]]]:
-        """The windows, together where the same values hold."""
+    def batch_scopes(
+        self, windows: Iterable[WindowKey], size_s: int, others: Sequence[str], limit: int = 100
+    ) -> Iterator[tuple[Mapping[str, Sequence[str]], Scope]]:
+        """Scopes of the windows, each with the values that hold in all of it; see `scope.batch_scopes`."""
         changes = [int(choice.holds_from.timestamp()) for choice in self.choices]
-        stretches: dict[tuple[int, str], list[WindowKey]] = {}
+        groups: dict[tuple[int, str], list[WindowKey]] = {}
         for window in windows:
             own = window.app if window.app in self.apps else ""
-            stretches.setdefault((sum(change <= window.start for change in changes), own), []).append(window)
-        for _, alike in sorted(stretches.items()):
-            yield self.at(alike[0].start, alike[0].app), alike
+            groups.setdefault((sum(change <= window.start for change in changes), own), []).append(window)
+        for _, alike in sorted(groups.items()):
+            values = self.at(alike[0].start, alike[0].app)
+            yield from ((values, scope) for scope in batch_scopes(alike, size_s, others, limit))
 
 
 def load_segment_values(database: Database, settings: WindowSettings) -> SegmentValues:

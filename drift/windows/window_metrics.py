@@ -7,7 +7,7 @@ run finds nothing to write; one after a crash finds what is missing.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ragtide.drift import sql
 from ragtide.drift.windows.scope import STREAMED, Scope
@@ -59,6 +59,12 @@ class WindowRow(NamedTuple):
 
 
 _COLUMNS = ", ".join(f"`{name}`" for name in WindowRow._fields)
+_WITHOUT_RECORDS: Mapping[str, Any] = {
+    **dict.fromkeys(("seen", "sampled", "applicable", "scored", "failed"), 0),
+    **{key: {} for key in ("skipped", "failures", "bins", "category_counts", "parts")},
+    **dict.fromkeys(("sum", "sum_squares"), 0.0),
+    **dict.fromkeys(("min", "max", "value"), None),
+}
 
 
 def segment_of(metric: Metric) -> str:
@@ -122,12 +128,10 @@ class _Writer(NamedTuple):
             yield from self._class_rows(evaluator, whole["", ""], made["", ""], per)
 
     def _with_value(self, row: WindowRow, value: float | None) -> Iterator[WindowRow]:
-        if _nearly_equal(row.value, value):
-            return
-        if row.version == self.closing.version:  # its contents were stored just now, and nobody looked at it since
-            yield row._replace(value=value, version=self.version)
-        else:
-            yield self._revise(row)._replace(value=value)
+        if not _nearly_equal(row.value, value):
+            now = row._replace(value=value, version=self.version)
+            # Contents that were stored just now are no revision: nobody looked at them since.
+            yield now if row.version == self.closing.version else self._revision(now, row)
 
     def _class_rows(
         self, evaluator: Evaluator, whole: WindowRow, made: Combined, stored: Mapping["_RowKey", WindowRow]
@@ -140,42 +144,23 @@ class _Writer(NamedTuple):
         }
         for key in {**stored, **found}:
             before, now = stored.get(key), _class_window(whole, key, found.get(key))
-            if before is None:
-                state = "frozen" if self._is_frozen(whole) else "closed"
-                yield now._replace(revision=1, state=state, version=self.version)
-            elif _counts(before) != _counts(now) or not _nearly_equal(before.value, now.value):
-                revised = self._revise(before)
-                yield now._replace(revision=revised.revision, state=revised.state, version=self.version)
+            if before is None or _counts(before) != _counts(now) or not _nearly_equal(before.value, now.value):
+                yield self._revision(now, before)
 
-    def _revise(self, row: WindowRow) -> WindowRow:
-        state = "frozen" if self._is_frozen(row) else "revised"
-        return row._replace(revision=row.revision + 1, state=state, version=self.version)
-
-    def _is_frozen(self, row: WindowRow) -> bool:
-        return row.run_id in STREAMED and row.start.timestamp() + row.size_s <= self.closing.frozen_end
+    def _revision(self, now: WindowRow, before: WindowRow | None) -> WindowRow:
+        """The row that takes the place of the one before."""
+        frozen = now.run_id in STREAMED and now.start.timestamp() + now.size_s <= self.closing.frozen_end
+        state = "frozen" if frozen else "closed" if before is None else "revised"
+        return now._replace(revision=1 if before is None else before.revision + 1, state=state, version=self.version)
 
 
 def _class_window(whole: WindowRow, key: _RowKey, found: ClassValue | None) -> WindowRow:
     """The window of one class: how many records it rests on, and its number; neither where the class is gone."""
-    records = found.records if found else 0
-    return whole._replace(
-        **key._asdict(),
-        seen=whole.seen if found else 0,
-        sampled=whole.sampled if found else 0,
-        applicable=records,
-        scored=records,
-        failed=0,
-        skipped={},
-        failures={},
-        sum=0.0,
-        sum_squares=0.0,
-        min=None,
-        max=None,
-        bins={},
-        category_counts={},
-        parts={},
-        value=found.value if found else None,
-    )
+    now = whole._replace(**key._asdict(), **_WITHOUT_RECORDS)
+    if found is None:
+        return now
+    counts = {"seen": whole.seen, "sampled": whole.sampled, "applicable": found.records, "scored": found.records}
+    return now._replace(**counts, value=found.value)
 
 
 def _counts(row: WindowRow) -> tuple[int, ...]:
