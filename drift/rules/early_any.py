@@ -1,6 +1,6 @@
-"""Rule `any` on windows that are still open: a leak stored now is a problem at the next look, not a window later.
+"""Evaluate rules of zero tolerance on open windows, so that a leak opens a problem in the next cycle.
 
-What is said of an open window is a verdict of revision 0; the window's own verdict takes its place once it closed.
+The verdict on an open window has revision 0. The verdict on the closed window replaces it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ _FIRST_LOOKBACK = timedelta(days=1)
 
 
 class _VerdictKey(NamedTuple):
-    """What a verdict on one window speaks of."""
+    """The rule, the series and the window of a verdict."""
 
     rule_id: str
     series: Series
@@ -44,7 +44,7 @@ class _VerdictKey(NamedTuple):
 
 @dataclass(slots=True)
 class OpenWindows:
-    """Remembers, for one leader's term, what was said of windows that were open."""
+    """Evaluate open windows; remembers its verdicts on them for one leader's term."""
 
     metrics: Mapping[str, MetricRef]
     settings: RuleSettings
@@ -60,10 +60,9 @@ class OpenWindows:
     def evaluate(
         self, database: Database, now: datetime, closing: Mapping[str, Watermark], segments: SegmentValues
     ) -> dict[Series, tuple[Rule, ...]]:
-        """The rules of series with a bad record in an open window; their verdicts are stored when this returns.
+        """Return the rules of series with a bad record in an open window. Their verdicts are stored on return.
 
-        To be asked after closed windows were judged: of a window that closed nothing more is said here, but that it
-        holds nothing any more.
+        Call it after closed windows were evaluated: a window that closed gets no verdict here.
         """
         if not self._prefilter:
             return {}
@@ -92,7 +91,7 @@ class OpenWindows:
         return rules
 
     def _retracted(self, retracted: Iterable[_VerdictKey]) -> Iterable[Verdict]:
-        """Neither good nor bad: the records were taken out, or a rule that is no more spoke of them."""
+        """Make verdicts of no samples for windows whose records were deleted or moved."""
         for key in retracted:
             rule = rule_for(key.series, self.metrics[key.series.metric], self.settings)
             if rule is not None and rule.rule_id == key.rule_id:
@@ -104,7 +103,7 @@ class OpenWindows:
         return watermark is not None and key.start + self.window_settings.base_s <= watermark.at.timestamp()
 
     def _suspect_windows(self, database: Database, now: datetime, closing: Mapping[str, Watermark]) -> set[WindowKey]:
-        """Open windows into which a record that may be bad was stored since the last look."""
+        """Find open windows into which a possibly bad record was stored since the last run."""
         base_s = self.window_settings.base_s
         suspects = []
         for rule in self._prefilter:
@@ -141,7 +140,7 @@ class OpenWindows:
         return found
 
     def _load_results(self, database: Database, now: datetime) -> dict[_VerdictKey, RuleResult]:
-        """What an earlier leader said of windows whose own verdicts did not come yet."""
+        """Load an earlier leader's verdicts on windows that have no verdict of their own yet."""
         ids = " OR ".join(f"startsWith(rule_id, '{kind.name}:')" for kind in KINDS.values() if kind.zero_tolerance)
         rows = database.rows(
             f"SELECT {', '.join(Verdict._fields)} FROM verdicts FINAL WHERE ({ids}) "

@@ -1,4 +1,4 @@
-"""Judges closed windows of live traffic: every (rule, stretch, revision) once, whoever leads, however often it runs."""
+"""Evaluate rules on closed live windows: each (rule, interval, revision) once, whoever leads and however often."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from ragtide.drift.windows.segments import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
-_LOOKBACK_S = 3600  # how far back a rule looks that is new to a series
+_LOOKBACK_S = 3600  # of a rule that is new to a series
 _HOUR = 3600
 _WINDOWS_PER_QUERY = 50_000  # read together where more changed: a window takes a kilobyte, and a backlog has millions
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What one evaluation of the rules found; `cursor` is for `queries.commit_cursor`."""
+    """The result of one evaluation of the rules; `cursor` is for `queries.commit_cursor`."""
 
     rules: Mapping[Series, tuple[Rule, ...]]
     verdicts: int
@@ -40,9 +40,9 @@ def evaluate_rules(
     segments: SegmentValues,
     term: Term,
 ) -> Evaluation:
-    """The rules of every series that changed, whose verdicts are stored when this returns.
+    """Evaluate the rules of every series that changed. The verdicts are stored on return.
 
-    Asked again before `queries.commit_cursor`, it gives the same rules and judges nothing twice.
+    Called again before `queries.commit_cursor`, it returns the same rules and evaluates nothing twice.
     """
     since = queries.cursor(database)
     changed, cursor = queries.changes_since(database, base_s, since)
@@ -77,7 +77,7 @@ def evaluate_rules(
 
 @dataclass(frozen=True, slots=True)
 class _RuleRun:
-    """One rule's look at one series: the stretches it judged before, and from when on windows matter to it."""
+    """One rule on one series: the intervals that have verdicts, and the start of the windows to read."""
 
     rule: Rule
     changed: queries.ChangedSeries
@@ -95,7 +95,7 @@ class _RuleRun:
         return self.hour, *self.changed.series[:3]
 
     def due(self, windows: Iterable[Window]) -> Iterator[Window]:
-        """The windows, pooled, that the rule has to judge."""
+        """Pool the windows that the rule has to evaluate."""
         recent = [window for window in windows if window.start >= self.read_from]
         return due(recent, self.intervals, self.rule.min_sample, self.rule.kind.sample_size)
 
@@ -117,7 +117,7 @@ def _batches(runs: Iterable[_RuleRun]) -> Iterator[list[_RuleRun]]:
 
 
 def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, found: RuleResult, term: Term) -> Verdict:
-    """The row that says so; never a breach on too few records."""
+    """Make the row of `verdicts`. Too few records are never a breach."""
     return Verdict(
         rule.rule_id,
         LIVE,
@@ -147,7 +147,7 @@ def evaluate(database: Database, rule: Rule, series: Series, segments: SegmentVa
 
 
 def _read_from(verdict_intervals: Sequence[JudgedInterval], one: queries.ChangedSeries, k_of_m_s: int) -> int:
-    """From where on windows must be read: what changed, the stretch it stands in, and what waits to be pooled."""
+    """Find where to start reading: at the changes, the interval around them, or the windows not pooled yet."""
     if not verdict_intervals:
         return one.changed_from - max(_LOOKBACK_S, k_of_m_s)
     around = [interval.start for interval in verdict_intervals if interval.end > one.changed_from]

@@ -1,7 +1,6 @@
-"""The kinds of rules, one class each: how it evaluates a window, describes what is bad, and charts it. Pure.
+"""The kinds of rules, one class each: it evaluates windows, describes what is bad, and charts it. Pure.
 
-A value equal to a bound, but for rounding, is good. A new kind is a class here, a name in `evaluators.spec.RuleKind`
-and a line in the docs.
+A new kind is a class here, a name in `evaluators.spec.RuleKind` and a row in docs/custom-evaluators.md.
 """
 
 from collections.abc import Mapping
@@ -112,7 +111,7 @@ class ZeroTolerance(RuleKind):
 
 
 class Coverage(RuleKind):
-    """The share of applicable records without a score is above the limit. Every evaluator is judged by it."""
+    """The share of applicable records without a score is above the limit. Every evaluator has this rule."""
 
     name = "coverage"
     value_type = "share"
@@ -144,7 +143,7 @@ def describe(series: Series, rule: Rule, statistics: Statistics, since: datetime
 
 
 class BoundCheck(NamedTuple):
-    """The bound that was crossed; where none was, the one that is nearest."""
+    """The bound that was crossed, or else the nearest one."""
 
     threshold: float
     breached: bool
@@ -166,7 +165,7 @@ def _share_result(rule: Rule, bad: int, samples: int) -> RuleResult:
 
 
 class RecordSource(NamedTuple):
-    """Where the records of a series are, the rule that tells bad ones, and of which class they are ('': of any)."""
+    """The series that has the records, the rule that finds bad ones, and the class to which they belong ('': any)."""
 
     series: Series
     rule: Rule
@@ -174,9 +173,9 @@ class RecordSource(NamedTuple):
 
 
 def record_source(series: Series, rule: Rule) -> RecordSource:
-    """A window metric's records are told apart by what each alone has of the carrier, and by the carrier's threshold.
+    """Find the records behind a series: those of a window metric are judged by the carrier and its threshold.
 
-    Where the rule watches the carrier itself, its bounds are those of records too.
+    A rule on the carrier itself has its bounds for records too.
     """
     carrier, metric = rule.metric_ref.counts_metric, rule.metric_ref.metric
     if rule.kind.per_record or carrier is None or carrier.metric is metric:
@@ -200,7 +199,7 @@ def mean_series(line: ReferenceLine | None) -> ChartSeries:
 
 
 def bad_share_series(attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
-    """Chart the share of records beyond `min` and `max`; None where there is neither, or nobody knows the metric."""
+    """Chart the share of records beyond `min` and `max`; None without either, or where the metric is unknown."""
     bounds = attributes.get("min"), attributes.get("max")
     if metric is None or bounds == (None, None):
         return None
@@ -209,7 +208,7 @@ def bad_share_series(attributes: Mapping[str, Any], metric: MetricRef | None) ->
 
 
 def reference_line(name: str, value: object) -> ReferenceLine | None:
-    """The line; None where the value is no number."""
+    """Make the line; None where the value is no number."""
     return ReferenceLine(name, float(value)) if isinstance(value, int | float) else None
 
 

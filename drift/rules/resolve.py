@@ -16,7 +16,7 @@ from ragtide.evaluators.spec import Evaluator
 
 
 def rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule | None:
-    """The rule on the metric's level, or None: not watched, or nothing says what is good."""
+    """Return the rule on the metric's level; None where it is turned off or has no threshold."""
     override, settings = _merged_override(series, settings), settings.of(series.app)
     if not override.enabled or (settings.primary_only and not metric.metric.primary and override is _NO_OVERRIDE):
         return None
@@ -41,17 +41,17 @@ def rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule 
 
 
 def rule_of_app(app: str, metric: MetricRef, settings: RuleSettings) -> Rule | None:
-    """The same for an application on the whole, whatever environment and model."""
+    """Return `rule_for` an application as a whole, without its environments, models and segments."""
     return rule_for(Series(app, "", metric.name, "", "", ""), metric, settings)
 
 
 def rule_of_every_app(metric: MetricRef, settings: RuleSettings) -> Rule | None:
-    """The same for every application alike: what settings say of one app or segment is left out."""
+    """Return `rule_for` applications without settings of their own."""
     return rule_of_app("", metric, settings)
 
 
 def coverage_rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule | None:
-    """The rule on how many records got a score at all: one per evaluator, on its first primary metric, on the whole."""
+    """Return the rule on records without a score: one per evaluator, on its first primary metric, without segments."""
     override, settings = _merged_override(series, settings), settings.of(series.app)
     if not is_coverage_metric(metric) or series.segment or not override.enabled:
         return None
@@ -59,7 +59,7 @@ def coverage_rule_for(series: Series, metric: MetricRef, settings: RuleSettings)
 
 
 def _base_rule(kind: RuleKind, metric: MetricRef, override: RuleOverride, settings: RuleSettings) -> Rule:
-    """The rule without what makes a record or a window bad."""
+    """Make the rule without its bounds and limits."""
     rule = Rule(kind, metric, None, None, resolve_after=override.resolve_after or settings.resolve_after)
     if kind.zero_tolerance:
         return rule
@@ -72,18 +72,18 @@ def _base_rule(kind: RuleKind, metric: MetricRef, override: RuleOverride, settin
 
 
 def rules_for(series: Series, metric: MetricRef, settings: RuleSettings) -> tuple[Rule, ...]:
-    """The rules on the metric's level and on its coverage, as far as they watch the series."""
+    """Return the rules on the metric's level and on its coverage, those that apply."""
     both = (rule_for(series, metric, settings), coverage_rule_for(series, metric, settings))
     return tuple(rule for rule in both if rule is not None)
 
 
 def is_coverage_metric(metric: MetricRef) -> bool:
-    """Whether coverage of its evaluator is told of this metric: the first primary one."""
+    """Whether the evaluator's coverage is reported on this metric: the first primary one."""
     return metric.metric is next((one for one in metric.evaluator.metrics if one.primary), None)
 
 
 def any_rule_prefilter(metrics: Mapping[str, MetricRef], settings: RuleSettings) -> list[Rule]:
-    """A rule for each metric that rule `any` may watch in some series: what breaches there breaches this one."""
+    """Make one rule per metric that has zero tolerance in any series: what breaches there breaches this one."""
     found = []
     primary_only = all(one.primary_only for one in (settings, *map(settings.of, settings.apps)))
     for metric in metrics.values():
@@ -103,7 +103,7 @@ def any_rule_prefilter(metrics: Mapping[str, MetricRef], settings: RuleSettings)
 
 
 def check_settings(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) -> None:
-    """Raise ConfigError where a rule names a metric or evaluator that is none, or says what can never hold."""
+    """Raise ConfigError where a setting names an unknown metric or evaluator, or bounds that cannot hold."""
     metrics = metrics_by_name(evaluators)
     for override in settings.overrides:
         metric = metrics.get(override.metric)
@@ -154,7 +154,7 @@ def _check_objective(objective: Objective, metrics: Mapping[str, MetricRef]) -> 
 
 
 def _suggestion(unknown: str, names: Collection[str]) -> str:
-    """What follows a name that is none: the nearest one, and those of its evaluator, or the evaluators there are."""
+    """Suggest the closest name, and list the names of the same evaluator, or else all evaluators."""
     own = [name for name in names if name.startswith(f"{unknown.partition('.')[0]}.")]
     closest = difflib.get_close_matches(unknown, names, n=1)
     meant = f"; did you mean {closest[0]!r}?" if closest else ""
@@ -166,7 +166,7 @@ _SELECTORS = ("metric", "app", "segment", "segment_value")
 
 
 def _merged_override(series: Series, settings: RuleSettings) -> RuleOverride:
-    """All overrides that fit, laid over one another, the most specific on top."""
+    """Overlay all matching overrides, the most specific last."""
     matching = _matching(settings.overrides, {name: getattr(series, name) for name in _SELECTORS})
     if not matching:
         return _NO_OVERRIDE
@@ -180,13 +180,13 @@ Override = TypeVar("Override", RuleOverride, LimitOverride)
 
 
 def _matching(overrides: Iterable[Override], labels: Mapping[str, str]) -> list[Override]:
-    """Overrides whose selectors, as far as they are set, are these labels; the most specific last."""
+    """Find overrides whose selectors match the labels or are not set, the most specific last."""
     found = (one for one in overrides if all(getattr(one, name) in (None, value) for name, value in labels.items()))
     return sorted(found, key=lambda one: sum(getattr(one, name) is not None for name in labels))
 
 
 class Limits(NamedTuple):
-    """As the settings of these names."""
+    """The settings of these names."""
 
     error_limit: float
     finding_traces: int
@@ -194,7 +194,7 @@ class Limits(NamedTuple):
 
 
 def limits_for(app: str, evaluator: str, settings: RuleSettings) -> Limits:
-    """The app's defaults, and over them what is said of it and of this evaluator, the most specific on top."""
+    """Resolve the limits of an app and an evaluator: the app's defaults, then overrides, the most specific last."""
     sources = [settings.of(app), *_matching(settings.limits, {"app": app, "evaluator": evaluator})]
     values = {name: [getattr(one, name) for one in sources] for name in Limits._fields}
     return Limits(**{name: [value for value in some if value is not None][-1] for name, some in values.items()})
