@@ -1,11 +1,10 @@
-"""A trace that was sent again with another minute, app, environment or `probe` stands at two places.
+"""Delete the older row of a trace that was sent again with another minute, app, environment or `probe`.
 
-The older one is marked as deleted in `traces`; its windows are marked as dirty, and the roll-up deletes whatever else
-stands there (`ragtide.drift.windows.replaced_rows`). Live traces and those of probes are of one stream, each replay is
-of its own.
+The older row in `traces` gets a tombstone and its windows are marked as dirty. The roll-up then deletes the trace's
+other rows there (`ragtide.drift.windows.replaced_rows`). Live traces and probes are one stream; each replay is its own.
 
-Nothing but a look at every id of the retention tells whether a trace was there before. So each look searches the days
-around the traces that are new, and only once an hour all days.
+Only a search of all stored ids tells whether a trace was there before. So each run searches the days around the new
+traces, and once an hour all days.
 """
 
 import uuid
@@ -27,7 +26,7 @@ _STREAM = f"if(run_id = '{PROBE}', '{LIVE}', run_id) AS stream"
 
 
 class TraceTombstone(NamedTuple):
-    """Table `traces`: the row of this key is gone for every older version."""
+    """Table `traces`: deletes every older version of the row with this key."""
 
     run_id: str
     app: str
@@ -39,10 +38,9 @@ class TraceTombstone(NamedTuple):
 
 
 def tombstone_moved_traces(database: Database, base_s: int, now: datetime) -> int:
-    """Every trace ingested lately stands at one place when this returns, and the windows it left are dirty.
+    """Leave each trace ingested lately at one place, mark the windows it left, and return the number of tombstones.
 
-    Marks come first, so that whoever takes over after a crash finds either the trace still at two places or its windows
-    marked.
+    Marks are stored first: after a crash the next leader finds either the trace at two places or its windows marked.
     """
     since, near = _since(database, _FULL_CURSOR, now), None
     full = now - since >= _FULL_EVERY
@@ -57,7 +55,7 @@ def tombstone_moved_traces(database: Database, base_s: int, now: datetime) -> in
 
 
 def _moved_traces(database: Database, since: datetime, near: timedelta | None) -> list[TraceTombstone]:
-    """The older places of traces ingested since then: all of them, or those that are as near to any new one.
+    """Find the older places of traces ingested since then, within `near` of any new one, or all.
 
     Each has the version of the newest place.
     """
@@ -80,11 +78,11 @@ def _moved_traces(database: Database, since: datetime, near: timedelta | None) -
         GROUP BY stream, trace_id
         HAVING min(cityHash64(run_id, app, environment, toStartOfMinute(time)))
             != max(cityHash64(run_id, app, environment, toStartOfMinute(time)))"""
-    # A trace whose older place was taken out is among the doubled until the engine has merged it away.
+    # A trace whose older place was deleted is among the duplicates until the engine merges it away.
     if not database.rows(f"{duplicates} LIMIT 1", bounds):
         return []
-    # Equal versions are of one record that a changed decoder placed elsewhere, or of more partitions than versions
-    # tell apart.
+    # Equal versions are of one record that a changed decoder placed elsewhere, or of more partitions than versions can
+    # distinguish.
     rows = database.rows(
         f"""
         SELECT trace_id, max(version_there) AS newest,

@@ -1,7 +1,7 @@
-"""Stores what windows of method `window` come to: their metrics, and a series for each class, made of their parts.
+"""Store the metrics of evaluators of method `window`, and a series for each class, combined from windows' parts.
 
-The contents are there already (`changes`); here the windows' numbers follow, by `combine` and in no other way. A second
-run finds nothing to write; one after a crash finds what is missing.
+The contents are stored before (`store`); only `combine` makes the values. A second run writes nothing; a run after a
+crash writes the missing ones.
 """
 
 import math
@@ -68,21 +68,21 @@ _WITHOUT_RECORDS: Mapping[str, Any] = {
 
 
 def segment_of(metric: Metric) -> str:
-    """The segment of the series of a metric with `per`: `class`, or `class/iou`."""
+    """Return the segment of a metric with `per`: `class`, or `class/iou`."""
     return "/".join(metric.per)
 
 
 def segment_value_of(labels: Sequence[str]) -> str:
-    """One series of it: `dog`, or `dog/0.5`."""
+    """Return the segment's value for these labels: `dog`, or `dog/0.5`."""
     return "/".join(labels)
 
 
 def store_window_metrics(
     database: Database, evaluators: Mapping[str, Evaluator], scope: Scope, closing: CloseParams, version: int
 ) -> None:
-    """Every window of these evaluators in the scope has its own numbers when this returns.
+    """Store the values of every window of these evaluators in the scope.
 
-    `closing` is how the contents were stored, `version` what rows of now carry.
+    The contents were stored with `closing`; new rows have `version`.
     """
     there = f"{scope.windows_condition(scope.size_s)} AND evaluator IN {sql.texts(evaluators)}"
     rows = database.rows(
@@ -99,7 +99,7 @@ def store_window_metrics(
 
 
 class _RowKey(NamedTuple):
-    """Which of a window's rows."""
+    """One of a window's rows."""
 
     metric: str
     segment: str
@@ -111,7 +111,7 @@ class _Writer(NamedTuple):
     version: int
 
     def changes(self, evaluator: Evaluator, rows: Sequence[WindowRow]) -> Iterator[WindowRow]:
-        """The rows of one window, cut and uncut, whose numbers are not those that its parts make."""
+        """Find the rows of one window, of all segments, whose values differ from those of its parts."""
         assert evaluator.carrier is not None
         metrics = {f"{evaluator.id}.{metric.key}": metric for metric in evaluator.metrics}
         carrier = f"{evaluator.id}.{evaluator.carrier.key}"
@@ -130,13 +130,13 @@ class _Writer(NamedTuple):
     def _with_value(self, row: WindowRow, value: float | None) -> Iterator[WindowRow]:
         if not _nearly_equal(row.value, value):
             now = row._replace(value=value, version=self.version)
-            # Contents that were stored just now are no revision: nobody looked at them since.
+            # Contents that were stored just now are no revision: nobody has read them yet.
             yield now if row.version == self.closing.version else self._revision(now, row)
 
     def _class_rows(
         self, evaluator: Evaluator, whole: WindowRow, made: Combined, stored: Mapping["_RowKey", WindowRow]
     ) -> Iterator[WindowRow]:
-        """A row for each class, and one of zeros for each that was there and is there no more."""
+        """Make a row for each class, and one of zeros for each class that is gone."""
         found = {
             _RowKey(f"{evaluator.id}.{metric.key}", segment_of(metric), segment_value_of(labels)): value
             for metric in evaluator.metrics
@@ -148,14 +148,14 @@ class _Writer(NamedTuple):
                 yield self._revision(now, before)
 
     def _revision(self, now: WindowRow, before: WindowRow | None) -> WindowRow:
-        """The row that takes the place of the one before."""
+        """Make the row that replaces the one before."""
         frozen = now.run_id in STREAMED and now.start.timestamp() + now.size_s <= self.closing.frozen_end
         state = "frozen" if frozen else "closed" if before is None else "revised"
         return now._replace(revision=1 if before is None else before.revision + 1, state=state, version=self.version)
 
 
 def _class_window(whole: WindowRow, key: _RowKey, found: ClassValue | None) -> WindowRow:
-    """The window of one class: how many records it rests on, and its number; neither where the class is gone."""
+    """Make the row of one class with its records and its value, or with neither if the class is gone."""
     now = whole._replace(**key._asdict(), **_WITHOUT_RECORDS)
     if found is None:
         return now
@@ -168,5 +168,5 @@ def _counts(row: WindowRow) -> tuple[int, ...]:
 
 
 def _nearly_equal(one: float | None, other: float | None) -> bool:
-    """To nine digits: sums of floats inside `combine` follow the order of the parts."""
+    """Compare to nine digits: sums of floats inside `combine` depend on the order of the parts."""
     return one == other if one is None or other is None else math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
