@@ -53,7 +53,7 @@ def _detector_series(attributes: Mapping[str, Any], metric: MetricRef | None) ->
         return ChartSeries("standard deviation", value, freedom, baseline)
     if kind == "rate" and metric is not None:
         bad = count_out_of_bounds(*bin_bounds(metric.scale, *metric.bounds))
-        return share_series("share that did not pass", bad, "scored", baseline)
+        return share_series("share that failed", bad, "scored", baseline)
     if kind == "positive" and channel in POSITIVE and attributes.get("level") is not None:
         return _share_above(attributes["level"], level_bin(attributes["level"]), baseline)
     return None

@@ -51,8 +51,8 @@ class Share(RuleKind):
             direction = "up" if statistics.value >= statistics.baseline else "down"
             before = f"{direction} from {percent(statistics.baseline)}, "
         return (
-            f"{percent(statistics.value)} of the traces did not pass {series.metric}, {before}above the limit of "
-            f"{percent(rule.limit)}: {statistics.bad} of {_trace_count(statistics.samples)}"
+            f"{percent(statistics.value)} of traces failed {series.metric}, {before}above the limit of "
+            f"{percent(rule.limit)} ({statistics.bad} of {_trace_count(statistics.samples)})"
         )
 
     def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
@@ -103,8 +103,8 @@ class ZeroTolerance(RuleKind):
         return RuleResult(float(bad), 0.0, bad > 0, window.scored, bad)
 
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
-        failed = f"{_trace_count(statistics.bad)} of {statistics.samples}"
-        return f"{failed} did not pass {series.metric}; one is too many"
+        failed = f"{statistics.bad} of {_trace_count(statistics.samples)}"
+        return f"{failed} failed {series.metric} (none allowed)"
 
     def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
         return bad_share_series(attributes, metric)
@@ -121,11 +121,10 @@ class Coverage(RuleKind):
         return _share_result(rule, window.failed, window.applicable)
 
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
-        reasons = f" ({', '.join(statistics.reasons)})" if statistics.reasons else ""
+        reasons = f"; reasons: {', '.join(statistics.reasons)}" if statistics.reasons else ""
         return (
-            f"{percent(statistics.value)} of the traces that {rule.metric_ref.evaluator.id} should have scored got no "
-            f"score, above the limit of {percent(rule.limit)}: {statistics.bad} of {_trace_count(statistics.samples)}"
-            f"{reasons}"
+            f"{percent(statistics.value)} of applicable traces got no score from {rule.metric_ref.evaluator.id}, above "
+            f"the limit of {percent(rule.limit)} ({statistics.bad} of {_trace_count(statistics.samples)}{reasons})"
         )
 
     def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries:
@@ -139,7 +138,7 @@ KINDS: dict[str, RuleKind] = {kind.name: kind for kind in (MEAN, SHARE, VALUE, A
 
 def describe(series: Series, rule: Rule, statistics: Statistics, since: datetime) -> str:
     """Say in one sentence where, what, by how much and since when. It quotes no trace."""
-    return f"{series.label}: {rule.kind.describe(series, rule, statistics)}; since {timestamp(since)}."
+    return f"{series.label}: {rule.kind.describe(series, rule, statistics)}, since {timestamp(since)}."
 
 
 class BoundCheck(NamedTuple):
@@ -204,7 +203,7 @@ def bad_share_series(attributes: Mapping[str, Any], metric: MetricRef | None) ->
     if metric is None or bounds == (None, None):
         return None
     bad = count_out_of_bounds(*bin_bounds(metric.scale, *bounds))
-    return share_series("share that fails", bad, "scored", reference_line("limit", attributes.get("limit")))
+    return share_series("share that failed", bad, "scored", reference_line("limit", attributes.get("limit")))
 
 
 def reference_line(name: str, value: object) -> ReferenceLine | None:
@@ -220,7 +219,7 @@ def _level_clause(series: Series, rule: Rule, statistics: Statistics) -> str:
         change = f"{direction} from {number(statistics.baseline, unit)} to {number(statistics.value, unit)}"
     side = "below" if rule.min is not None and statistics.threshold == rule.min else "above"
     # Of a class of a window it is not known which records are bad.
-    bad = "" if rule.metric_ref.metric.per else f", {statistics.bad} of them on the wrong side"
+    bad = "" if rule.metric_ref.metric.per else f" ({statistics.bad} failed)"
     threshold, traces = number(statistics.threshold, unit), _trace_count(statistics.samples)
     return f"{series.metric} {change}, {side} {threshold}, on {traces}{bad}"
 

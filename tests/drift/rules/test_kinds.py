@@ -62,7 +62,7 @@ def test_a_new_kind_raises_a_problem_with_its_sentence_its_examples_and_its_char
         None,
     )
     assert said["effect_size"] == pytest.approx(-0.75)
-    assert "the median of quality.good is 0.20, it was 0.80; since" in problem.description
+    assert "the median of quality.good is 0.20, it was 0.80, since" in problem.description
     assert problem.kinds == ("threshold",)
     assert len(problem.examples) == 10
     assert all(trace_id.startswith("bad") for trace_id in problem.examples)
