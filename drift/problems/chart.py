@@ -15,13 +15,13 @@ from ragtide.drift.windows.histogram import BINS, FAR, bin_bounds, count_out_of_
 from ragtide.drift.windows.metrics import MetricRef
 from ragtide.sinks.clickhouse.database import Database
 
-_ASPECTS = ("level", "inputs", "coverage")  # of the others no window has the figure
+_ASPECTS = ("level", "inputs", "coverage")  # windows do not have the values of the others
 
 
 def chart_series(problem: Problem, metric: MetricRef | None) -> ChartSeries | None:
-    """The figure that those moved who tell the problem now; None where windows do not have it.
+    """Choose the value that the problem's newest kind evaluated; None where windows do not have it.
 
-    `metric` is the problem's, None where nobody knows it: then its bins cannot be read.
+    `metric` is None where the evaluator is not installed: then its bins cannot be read.
     """
     attributes = problem.attributes
     if problem.aspect not in _ASPECTS:
@@ -41,7 +41,7 @@ def _detector_series(attributes: Mapping[str, Any], metric: MetricRef | None) ->
     channel, baseline = attributes["channel"], reference_line("usual", attributes["baseline"])
     kind = attributes["detector"]
     if kind == "category":
-        # Which labels are the others was known only while the detector looked.
+        # Only the detector knew which labels are the other ones.
         labelled = f"category_counts[{sql.text(channel)}]"
         every = "arraySum(mapValues(category_counts))"
         return None if channel == "other labels" else share_series(f"share of {channel}", labelled, every, baseline)
@@ -60,7 +60,7 @@ def _detector_series(attributes: Mapping[str, Any], metric: MetricRef | None) ->
 
 
 def _day_series(attributes: Mapping[str, Any], metric: MetricRef) -> ChartSeries | None:
-    """The share above a level, as a whole day is compared with the days before."""
+    """Chart the share above a level, which the daily drift test compares between days."""
     level, baseline = attributes.get("level"), reference_line("usual", attributes.get("baseline"))
     if level is None:
         return None
@@ -76,13 +76,13 @@ def _share_above(level: float, bin_: int, baseline: ReferenceLine | None) -> Cha
 
 
 MAX_POINTS = 60
-_BEFORE = timedelta(minutes=30)  # at least, and as long as the trouble lasts
+_BEFORE = timedelta(minutes=30)  # at least, and as long as the problem lasts
 _AFTER = timedelta(minutes=15)
 _MAX_DURATION = timedelta(days=7)
 
 
 class ChartPoint(NamedTuple):
-    """The figure over so many records from `start` on."""
+    """The value over a number of records from `start` on."""
 
     start: datetime
     value: float
@@ -90,7 +90,7 @@ class ChartPoint(NamedTuple):
 
 
 def chart_points(database: Database, problem: Problem, series: ChartSeries, base_s: int) -> list[ChartPoint]:
-    """At most `MAX_POINTS`, in order of time; none where windows have no such figure. `base_s` sizes the windows."""
+    """Load at most `MAX_POINTS` points in order of time, from windows of `base_s`."""
     since, until = _chart_interval(problem)
     step_s = max(base_s, -(-int((until - since).total_seconds()) // MAX_POINTS // base_s) * base_s)
     rows = database.rows(
@@ -115,7 +115,7 @@ def chart_points(database: Database, problem: Problem, series: ChartSeries, base
 
 
 def onset_of(problem: Problem) -> datetime:
-    """When the trouble began, in event time as far as it is known."""
+    """Return when the problem began, in event time if it is known."""
     since = problem.attributes.get("since")
     return datetime.fromisoformat(since) if since else problem.opened_at or problem.first_seen_at
 
