@@ -109,21 +109,14 @@ def check_settings(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) 
         metric = metrics.get(override.metric)
         if metric is None:
             raise ConfigError(f"rules.overrides: no metric {override.metric!r}{_suggestion(override.metric, metrics)}")
-        spec, of_window = metric.metric, metric.evaluator.combine is not None
+        of_window = metric.evaluator.combine is not None
         if override.rule is not None and of_window == KINDS[override.rule].per_record:
             kind = "whole windows, which rule value judges" if of_window else "records, which rule value does not judge"
             raise ConfigError(
                 f"rules.overrides: rule = {override.rule!r} of {override.metric}: it is a metric of {kind}"
             )
-        for name, bound in (("min", override.min), ("max", override.max)):
-            if bound is not None and not spec.low <= bound <= spec.high:
-                raise ConfigError(
-                    f"rules.overrides: {name} = {bound} of {override.metric} is outside its range [{spec.low}, "
-                    f"{spec.high}]"
-                )
-        if override.min is not None and override.max is not None and override.min > override.max:
-            raise ConfigError(f"rules.overrides: min {override.min} of {override.metric} is above max {override.max}")
-        if override.enabled and spec.threshold is None and override.min is None and override.max is None:
+        _check_bounds(f"rules.overrides: {override.metric}", metric, override.min, override.max)
+        if override.enabled and metric.metric.threshold is None and override.min is None and override.max is None:
             raise ConfigError(
                 f"rules.overrides: {override.metric} has no threshold of its own; give min or max, or enabled = false"
             )
@@ -143,14 +136,19 @@ def _check_objective(objective: Objective, metrics: Mapping[str, MetricRef]) -> 
         raise ConfigError(
             f"{where}: no metric of records {objective.metric!r}{_suggestion(objective.metric, of_records)}"
         )
-    spec, bounds = metric.metric, objective.bounds(metric.metric)
-    given = [bound for bound in bounds if bound is not None]
-    if not given:
+    bounds = objective.bounds(metric.metric)
+    if bounds == (None, None):
         raise ConfigError(f"{where}: {objective.metric} has no threshold of its own; give min or max")
-    if any(not spec.low <= bound <= spec.high for bound in given):
-        raise ConfigError(f"{where}: min or max is outside the range of {objective.metric}, [{spec.low}, {spec.high}]")
-    if len(given) == 2 and given[0] > given[1]:
-        raise ConfigError(f"{where}: min {given[0]} is above max {given[1]}")
+    _check_bounds(where, metric, *bounds)
+
+
+def _check_bounds(where: str, metric: MetricRef, min_value: float | None, max_value: float | None) -> None:
+    low, high = metric.metric.low, metric.metric.high
+    for name, bound in (("min", min_value), ("max", max_value)):
+        if bound is not None and not low <= bound <= high:
+            raise ConfigError(f"{where}: {name} = {bound} is outside the range of {metric.name}, [{low}, {high}]")
+    if min_value is not None and max_value is not None and min_value > max_value:
+        raise ConfigError(f"{where}: min {min_value} is above max {max_value}")
 
 
 def _suggestion(unknown: str, names: Collection[str]) -> str:

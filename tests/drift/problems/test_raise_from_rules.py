@@ -332,7 +332,7 @@ def test_a_persons_word_survives_the_jobs(database: Database) -> None:
 def test_overrides_that_can_never_work_are_refused() -> None:
     for override, said in (
         (RuleOverride(metric="quality.bad", min=0.5), "quality.good, quality.other"),
-        (RuleOverride(metric="quality.good", min=1.5), "outside its range"),
+        (RuleOverride(metric="quality.good", min=1.5), "min = 1.5 is outside the range of quality.good"),
         (RuleOverride(metric="quality.good", min=0.5, max=0.4), "above max"),
         (RuleOverride(metric="speed.seconds", k=2), "give min or max"),
     ):
