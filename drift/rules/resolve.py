@@ -5,12 +5,13 @@ The evaluator's defaults apply, then overrides from settings, the most specific 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, get_args
 
 from ragtide.drift.rules.kinds import COVERAGE, KINDS
 from ragtide.drift.rules.model import Rule, RuleKind, Series
 from ragtide.drift.settings import LimitOverride, Objective, RuleOverride, RuleSettings
 from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
+from ragtide.evaluators import spec
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.spec import Evaluator
 
@@ -20,14 +21,13 @@ def rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule 
     override, settings = _merged_override(series, settings), settings.of(series.app)
     if not override.enabled or (settings.primary_only and not metric.metric.primary and override is _NO_OVERRIDE):
         return None
-    spec, evaluator = metric.metric, metric.evaluator
     min_value, max_value = override.min, override.max
     if min_value is None and max_value is None:
         min_value, max_value = metric.bounds
     if min_value is None and max_value is None:
         return None
-    kind = KINDS[override.rule or evaluator.rule_of(spec)]
-    fair = settings.fairness_share_limit if evaluator.domain == "fairness" else settings.share_limit
+    kind = KINDS[override.rule or metric.evaluator.rule_of(metric.metric)]
+    fair = settings.fairness_share_limit if metric.evaluator.domain == "fairness" else settings.share_limit
     return replace(
         _base_rule(kind, metric, override, settings),
         min=min_value,
@@ -111,9 +111,10 @@ def check_settings(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) 
             raise ConfigError(f"rules.overrides: no metric {override.metric!r}{_suggestion(override.metric, metrics)}")
         of_window = metric.evaluator.combine is not None
         if override.rule is not None and of_window == KINDS[override.rule].per_record:
-            kind = "whole windows, which rule value judges" if of_window else "records, which rule value does not judge"
+            usable = [name for name in get_args(spec.RuleKind) if KINDS[name].per_record != of_window]
             raise ConfigError(
-                f"rules.overrides: rule = {override.rule!r} of {override.metric}: it is a metric of {kind}"
+                f"rules.overrides: rule = {override.rule!r} of {override.metric}: it is a metric of "
+                f"{'whole windows' if of_window else 'records'}; use {' or '.join(usable)}"
             )
         _check_bounds(f"rules.overrides: {override.metric}", metric, override.min, override.max)
         if override.enabled and metric.metric.threshold is None and override.min is None and override.max is None:

@@ -287,8 +287,8 @@ def test_rules_of_records_and_of_windows_are_not_mixed_up() -> None:
             RuleOverride(metric="rated.right", rule="mean"),
             "rule = 'mean' of rated.right: it is a metric of whole",
         ),
-        (RuleOverride(metric="rated.class_right", rule="any", min=0.5), "a metric of whole windows, which rule value"),
-        (RuleOverride(metric="quality.good", rule="value"), "a metric of records, which rule value does not judge"),
+        (RuleOverride(metric="rated.class_right", rule="any", min=0.5), "a metric of whole windows; use value"),
+        (RuleOverride(metric="quality.good", rule="value"), "a metric of records; use mean or share or any"),
     ):
         with pytest.raises(ConfigError, match=said):
             check_settings(RuleSettings(overrides=(override,)), ALL)
