@@ -159,8 +159,8 @@ def _class_window(whole: WindowRow, key: _RowKey, found: ClassValue | None) -> W
     now = whole._replace(**key._asdict(), **_WITHOUT_RECORDS)
     if found is None:
         return now
-    counts = {"seen": whole.seen, "sampled": whole.sampled, "applicable": found.records, "scored": found.records}
-    return now._replace(**counts, value=found.value)
+    now = now._replace(seen=whole.seen, sampled=whole.sampled)
+    return now._replace(applicable=found.records, scored=found.records, value=found.value)
 
 
 def _counts(row: WindowRow) -> tuple[int, ...]:
