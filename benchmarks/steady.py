@@ -29,9 +29,9 @@ from ragtide.drift.checks.hysteresis import WindowCount, k_of_m
 from ragtide.drift.checks.missing_data import ActiveHours, ActivityProfile, typical_pause
 from ragtide.drift.detectors.arrays import Floats, Integers
 from ragtide.drift.leadership import Term
-from ragtide.drift.rules import kinds
-from ragtide.drift.rules.evaluate import sample_size, verdict_row
-from ragtide.drift.rules.model import Rule, RuleResult, Series, Window
+from ragtide.drift.rules.evaluate import verdict_row
+from ragtide.drift.rules.kinds import KINDS
+from ragtide.drift.rules.model import NO_RESULT, Rule, Series, Window
 from ragtide.drift.rules.pooling import pool_forward
 from ragtide.drift.rules.resolve import rules_for
 from ragtide.drift.settings import Objective, RuleSettings, WindowSettings
@@ -62,20 +62,16 @@ def opened(rule: Rule, settings: RuleSettings, n: Integers, total: Floats, wrong
     windows [T] with so many records, sums and wrong ones.
     """
     course, waiting = RuleSimulation(PLACE, rule, settings), list[Window]()
-    judge: Callable[[Window, Rule], RuleResult] = {
-        "mean": kinds.evaluate_mean,
-        "share": kinds.evaluate_share,
-        "coverage": kinds.evaluate_coverage,
-    }[rule.kind]
-    term, samples = Term(0, datetime.fromtimestamp(0, UTC)), sample_size(rule)
+    term = Term(0, datetime.fromtimestamp(0, UTC))
     for at in range(HISTORY - PER_DAY, HISTORY + WATCHED):
         start, records = int(START[at]), int(n[at])
         one = Window(start, start + WINDOW_S, records, records, records, int(wrong[at]), float(total[at]))
         one = replace(one, bins={100 if ERRORS.bad_count(Window(0, 0, bins={100: 1})) else 0: int(wrong[at])})
         waiting.append(one)
         verdicts = []
-        for pooled in pool_forward(waiting, rule.min_sample, samples):
-            verdicts.append(verdict_row(rule, PLACE, "f1", pooled, judge(pooled, rule), term))
+        for pooled in pool_forward(waiting, rule.min_sample, rule.kind.sample_size):
+            result = rule.kind.evaluate(pooled, rule, PLACE) or NO_RESULT
+            verdicts.append(verdict_row(rule, PLACE, "f1", pooled, result, term))
             waiting = []
         course.observe(datetime.fromtimestamp(start + WINDOW_S, UTC), verdicts)
     first = datetime.fromtimestamp(int(START[HISTORY]), UTC)
@@ -90,7 +86,7 @@ def rate_rule(
     rng: np.random.Generator,
 ) -> int:
     """Errors against 5 % of the traces (`mean` of yes and no, and `share`), traces without a score against 20 %."""
-    rule = COVERAGE if kind == "coverage" else replace(ERRORS, kind=kind, limit=0.05)
+    rule = COVERAGE if kind == "coverage" else replace(ERRORS, kind=KINDS[kind], limit=0.05)
     behind = backdrop(regime, rng)
     wrong = failing(near * rule.limit, behind, rng)
     return opened(rule, settings, behind.n, wrong.astype(float), wrong)

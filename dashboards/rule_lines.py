@@ -36,7 +36,8 @@ def rule_lines(registry: Mapping[str, Evaluator], rules: RuleSettings) -> dict[s
         line = rule.min if least else rule.max
         if line is not None:
             edge = metric.scale.bin(metric.scale.snap(line))
-            limit = {"any": 0.0, "share": rule.limit}.get(rule.kind)
             share = (metric.metric.low, metric.metric.high) == (0.0, 1.0)
-            found[name] = RuleLine(name, line, least, edge, limit, share, rule.kind == "value")
+            found[name] = RuleLine(
+                name, line, least, edge, rule.kind.max_bad_share(rule), share, not rule.kind.per_record
+            )
     return found

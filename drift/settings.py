@@ -131,7 +131,9 @@ class RuleOverride(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     segment: str | None = Field(default=None, description="Only this segment; '' is the total. If absent, all.")
     segment_value: str | None = Field(default=None, description="Only this value of the segment. If absent, all.")
     enabled: bool = Field(default=True, description="false turns all rules of this metric off.")
-    rule: RuleKind | None = Field(default=None, description="How a window is evaluated: mean, share, value or any.")
+    rule: RuleKind | None = Field(
+        default=None, description=f"How a window is evaluated, one of: {', '.join(get_args(RuleKind))}."
+    )
     min: float | None = Field(default=None, description="Smallest good value of a record (rule value: of the window).")
     max: float | None = Field(default=None, description="Largest good value of a record (rule value: of the window).")
     limit: Share | None = Field(

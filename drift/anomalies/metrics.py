@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragtide.drift.problems.kinds import Aspect
+from ragtide.drift.rules.kinds import KINDS
 from ragtide.drift.windows.metrics import MetricRef
 from ragtide.evaluators.spec import Evaluator, Lane
 
@@ -82,5 +83,5 @@ def _signal_kind(ref: MetricRef) -> SignalKind:
     """`rate` if the metric's rule judges the share of records beyond a threshold, else by the metric's range."""
     if not ref.metric.bounded:
         return "positive"
-    shares = ref.evaluator.rule_of(ref.metric) in ("share", "any") or ref.name in _BOOLEAN_METRICS
+    shares = KINDS[ref.evaluator.rule_of(ref.metric)].value_type != "number" or ref.name in _BOOLEAN_METRICS
     return "rate" if shares and ref.metric.threshold is not None else "score"

@@ -34,9 +34,9 @@ from ragtide.drift.problems.rule_lifecycle import (
 )
 from ragtide.drift.problems.store import fold
 from ragtide.drift.rules import queries
-from ragtide.drift.rules.evaluate import evaluate, sample_size, verdict_row
+from ragtide.drift.rules.evaluate import evaluate, verdict_row
 from ragtide.drift.rules.evaluator_versions import VersionStart
-from ragtide.drift.rules.model import NO_RESULT, Rule, Series, Verdict, Window
+from ragtide.drift.rules.model import Rule, Series, Verdict, Window
 from ragtide.drift.rules.pooling import pool_forward
 from ragtide.drift.rules.queries import is_stale
 from ragtide.drift.rules.resolve import rules_for
@@ -315,7 +315,7 @@ class _SeriesSimulation:
         series, rule = self.simulation.series, self.simulation.rule
         for fingerprint in self.fingerprints:
             for window in self._pool(fingerprint, by_series.get((series, fingerprint), ())):
-                found = evaluate(database, rule, series, segments, window) or NO_RESULT
+                found = evaluate(database, rule, series, segments, window)
                 verdict = verdict_row(rule, series, fingerprint, window, found, self.term)
                 judged.setdefault(window.end, []).append(verdict)
         for moment in moments:
@@ -333,7 +333,7 @@ class _SeriesSimulation:
     def _pool(self, fingerprint: str, windows: Sequence[Window]) -> list[Window]:
         rule = self.simulation.rule
         waiting = [*self._unpooled.get(fingerprint, ()), *windows]
-        pooled = list(pool_forward(waiting, rule.min_sample, sample_size(rule)))
+        pooled = list(pool_forward(waiting, rule.min_sample, rule.kind.sample_size))
         end = pooled[-1].end if pooled else 0
         self._unpooled[fingerprint] = [window for window in waiting if window.start >= end]
         return pooled
@@ -385,7 +385,7 @@ def _simulated_problem(
         episode=episode.episode,
         state=episode.state,
         aspect=episode.aspect,
-        rule=rule.kind,
+        rule=rule.kind.name,
         severity=said.severity,
         description=said.description,
         windows=course.breach_counts[episode.episode],

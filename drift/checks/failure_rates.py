@@ -100,7 +100,7 @@ def _scored_windows(base_s: int, since: int, until: int | None = None) -> str:
 def _mean_rules(ctx: CheckContext, app: str) -> dict[str, Rule]:
     """By metric the rules whose failures are counted: others than the mean look at single records already."""
     found = {name: rule_of_app(app, metric, ctx.rules) for name, metric in ctx.metrics.items()}
-    return {name: rule for name, rule in found.items() if rule is not None and rule.kind == "mean"}
+    return {name: rule for name, rule in found.items() if rule is not None and rule.kind.is_average}
 
 
 def _load_series_of_app(

@@ -118,7 +118,7 @@ def _exceeds_limit(one: _Finding, affected: int, traces: int, rules: RuleSetting
 def _is_allowed(one: _Finding, evaluator: Evaluator, rules: RuleSettings) -> bool:
     """Whether what leaked may leak."""
     return one.leaked and all(
-        rule is None or rule.kind != "any" or one.name in rule.allow_kinds or bool(rule.allow_texts)
+        rule is None or not rule.kind.zero_tolerance or one.name in rule.allow_kinds or bool(rule.allow_texts)
         for rule in (
             rule_of_app(one.app, watched, rules)
             for watched in (MetricRef(evaluator, metric) for metric in evaluator.metrics)
@@ -131,7 +131,7 @@ def _leaks(evaluators: Iterable[Evaluator], rules: RuleSettings) -> str:
     conditions = []
     for watched in (MetricRef(one, metric) for one in evaluators for metric in one.metrics):
         rule = rule_of_every_app(watched, rules)
-        if rule is None or rule.kind != "any":
+        if rule is None or not rule.kind.zero_tolerance:
             continue
         value = f"metrics[{sql.text(watched.metric.key)}]"
         wrong = is_out_of_bounds(value, watched.scale, rule.min, rule.max)

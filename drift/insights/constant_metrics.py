@@ -6,6 +6,7 @@ from ragtide.drift.insights.data import PeriodData, merge
 from ragtide.drift.insights.model import AppEnvironment, Insight, share_estimate
 from ragtide.drift.insights.registry import insight
 from ragtide.drift.problems.classification import type_of
+from ragtide.drift.rules.kinds import KINDS
 from ragtide.drift.stats.proportions import Share
 from ragtide.drift.text import number
 from ragtide.drift.windows.metrics import MetricRef
@@ -43,4 +44,4 @@ def _is_guard_at_best(metric_ref: MetricRef, value: float) -> bool:
     """Whether it looks for something rare and found nothing: a good result is no constant metric."""
     best = metric_ref.metric.high if metric_ref.metric.better == "higher" else metric_ref.metric.low
     rule = metric_ref.evaluator.rule_of(metric_ref.metric)
-    return value == best and (rule != "mean" or type_of(metric_ref, rule) not in _SCORES)
+    return value == best and (not KINDS[rule].is_average or type_of(metric_ref, rule) not in _SCORES)

@@ -58,5 +58,7 @@ def _quality_rules(app: str, metrics: Mapping[str, MetricRef], settings: RuleSet
     """The rules of quality metrics for this app, whatever model and environment."""
     rules = {name: rule_of_app(app, metric, settings) for name, metric in metrics.items()}
     return {
-        name: rule for name, rule in rules.items() if rule is not None and type_of(metrics[name], rule.kind) in _QUALITY
+        name: rule
+        for name, rule in rules.items()
+        if rule is not None and type_of(metrics[name], rule.kind.problem_kind) in _QUALITY
     }

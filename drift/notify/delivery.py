@@ -1,8 +1,8 @@
 """Deliver problem events to Grafana as annotations, exactly once in effect.
 
-A message is stored in the outbox before it is sent and marked afterwards. Whoever finds one unmarked looks in Grafana
-for the episode's tag before it adds anything, so a crash or a second leader adds nothing twice. While Grafana is away,
-it is tried at growing intervals; so is a message that fails although Grafana answers."""
+A message is stored in the outbox before it is sent, and marked afterwards. The sender of an unmarked one first looks in
+Grafana for the episode's tag, so that a crash or a second leader adds nothing twice. While Grafana is down it is tried
+at growing intervals; so is a message that fails although Grafana answers."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -18,14 +18,14 @@ from ragtide.sinks.grafana import GrafanaGateway
 
 logger = logging.getLogger(__name__)
 
-_MAX_FAILED = 3  # messages on which Grafana fails though it answers, before the others wait for the next run
+_MAX_FAILED = 3  # messages that fail although Grafana answers, before the others wait for the next run
 
 
 @dataclass(slots=True)
 class DeliveryResult:
-    """How many messages were sent in this run: problems opened and closed, and messages that Grafana refused.
+    """The number of problems opened and closed in Grafana in this run, and of messages that it refused.
 
-    `failed` are ids of those on which it failed though it answers; `attempted` were taken up, whatever came of them.
+    `failed` are ids of messages that failed although Grafana answers.
     """
 
     opened: int = 0
@@ -42,23 +42,22 @@ def deliver(
     clock: Callable[[], datetime],
     backing_off: Collection[str] = (),
 ) -> DeliveryResult:
-    """Every event of a problem that is not muted is in Grafana afterwards, in the order in which they happened.
+    """Send the events of problems that are not muted to Grafana, in the order in which they happened.
 
-    The oldest `outbox.MOST` where there are more; the next run goes on. What Grafana refuses for its content is set
-    aside with its reason and holds nothing back. A message on which it fails though it answers, and those of `resting`
-    (ids), which are not tried, hold back what is to be told of the same episode alone. Does nothing where a newer
-    leader than `epoch` was elected. Raises `Transient` or `ConfigError` where Grafana or the database is away or
-    refuses us; what is left is sent by the next run.
+    At most the oldest `outbox.MOST`; the next run goes on. A message that Grafana refuses for its content is marked as
+    refused and blocks nothing. A message that fails although Grafana answers blocks later ones of its episode only; so
+    do the ids of `backing_off`, which are not tried. Stops if a newer leader than `epoch` was elected. Raises
+    `Transient` or `ConfigError` if Grafana or the database is down or rejects the credentials.
     """
     enqueue(database, epoch, clock())
     result = DeliveryResult()
-    blocked: set[str] = set()  # episodes of which something earlier is to be told first
+    blocked: set[str] = set()  # episodes with an earlier message that is not sent yet
     for message in outbox.pending(database):
         if message.thread in blocked or message.message_id in backing_off:
             blocked.add(message.thread)
             continue
         if _is_superseded(database, epoch):
-            logger.info("announcements: epoch %d is over; a newer leader goes on", epoch)
+            logger.info("notifications: epoch %d is over; a newer leader goes on", epoch)
             break
         result.attempted += 1
         try:
@@ -67,14 +66,16 @@ def deliver(
             outbox.mark(database, message, epoch, "pending", why=str(error))
             if not _answers(grafana):
                 raise
-            logger.warning("announcements: %s of problem %s waits: %s", message.action, message.thread, error)
+            logger.warning(
+                "notifications: %s of problem %s is retried later: %s", message.action, message.thread, error
+            )
             result.failed.append(message.message_id)
             blocked.add(message.thread)
             if len(result.failed) == _MAX_FAILED:
                 break
             continue
         except Refused as error:
-            logger.error("announcements: %s of problem %s is given up: %s", message.action, message.thread, error)
+            logger.error("notifications: %s of problem %s was refused: %s", message.action, message.thread, error)
             outbox.mark(database, message, epoch, "refused", why=str(error))
             result.refused += 1
             continue
@@ -85,7 +86,7 @@ def deliver(
 
 
 def _send(grafana: GrafanaGateway, message: Message) -> str:
-    """Bring the episode's one annotation to how it should look; its id, empty where a person took it away."""
+    """Create or update the episode's one annotation; return its id, empty if a person deleted it."""
     found = [each.id for each in grafana.find_annotations(message.identity)]
     if found and grafana.patch_annotation(found[0], text=message.text, tags=message.tags, end=message.end):
         _delete(grafana, found[1:])
@@ -93,14 +94,14 @@ def _send(grafana: GrafanaGateway, message: Message) -> str:
     if message.action != "open":
         return ""
     created = grafana.annotate(text=message.text, tags=message.tags, start=message.start, end=message.end)
-    # An old leader that does not know yet that it is none may have done the same between our two calls.
+    # An old leader that does not know yet that it was replaced may have done the same between our two calls.
     first, *duplicates = sorted({created, *(each.id for each in grafana.find_annotations(message.identity))})
     _delete(grafana, duplicates)
     return str(first)
 
 
 def _answers(grafana: GrafanaGateway) -> bool:
-    """Whether Grafana is there, and so what failed is of the message."""
+    """Whether Grafana is up, so that the message is at fault."""
     try:
         grafana.check()
     except Transient:
@@ -119,16 +120,16 @@ def _is_superseded(database: Database, epoch: int) -> bool:
 
 @dataclass(slots=True)
 class _Backoff:
-    """When a message is tried again, and how long it rests after that."""
+    """When a message is tried again, and the delays after that."""
 
     retry_at: datetime
     delays_s: Iterator[float]
 
 
 class DeliveryJob:
-    """Remembers from run to run when to ask again.
+    """Deliver at intervals; remembers when to retry.
 
-    `measure` gets the backlog after each run; `delays` are the pauses in seconds, from the first failure on.
+    `measure` gets the backlog after each run; `delays` makes the pauses in seconds, from the first failure on.
     """
 
     def __init__(
@@ -147,15 +148,15 @@ class DeliveryJob:
         self._backoffs: dict[str, _Backoff] = {}  # by message id
 
     def run(self, epoch: int, now: datetime) -> DeliveryResult:
-        """What waits is sent, and how much is left is measured. Raises as `deliver` does, `Transient` in a pause.
+        """Deliver pending messages and measure the backlog. `now` is the server's time.
 
-        `now` is the server's time.
+        Raises as `deliver` does, and `Transient` during a pause.
         """
         try:
             if self._retry_at is not None and now < self._retry_at:
                 enqueue(self._database, epoch, now)
                 left_s = (self._retry_at - now).total_seconds()
-                raise Transient(f"announcements wait after a failure: Grafana is asked again in {left_s:.0f} s")
+                raise Transient(f"notifications wait after a failure; next attempt in {left_s:.0f} s")
             return self._send(epoch, now)
         finally:
             self._measure(outbox.backlog(self._database, now))
@@ -168,15 +169,8 @@ class DeliveryJob:
             self._retry_at = now + timedelta(seconds=next(self._delays_s))
             raise
         self._delays_s, self._retry_at = self._delays(), None
-        self._backoffs = {message: self._backoffs[message] for message in backing_off} | self._backoffs_after(
-            result.failed, now
-        )
+        failed = {message: self._backoffs.get(message) or _Backoff(now, self._delays()) for message in result.failed}
+        for backoff in failed.values():
+            backoff.retry_at = now + timedelta(seconds=next(backoff.delays_s))
+        self._backoffs = {message: self._backoffs[message] for message in backing_off} | failed
         return result
-
-    def _backoffs_after(self, failed: Iterable[str], now: datetime) -> dict[str, _Backoff]:
-        pauses = {message: backoff.delays_s for message, backoff in self._backoffs.items()}
-        found = {}
-        for message in failed:
-            delays_s = pauses.get(message, self._delays())
-            found[message] = _Backoff(now + timedelta(seconds=next(delays_s)), delays_s)
-        return found

@@ -1,7 +1,7 @@
-"""What happened to problems as messages to Grafana, one per event, written down in table `outbox`.
+"""Turn problem events into messages to Grafana in table `outbox`, one per event.
 
-Opened, reopened and resolved say what they said then; joined, eased and explained change what is told of a problem that
-is open, to what holds now. A message has its event's id, so that it is written once.
+Opened, reopened and resolved have the details of the event; joined, eased and explained update the annotation of an
+open problem to its current details. A message has its event's id, so that it is stored once.
 """
 
 import hashlib
@@ -36,18 +36,18 @@ _ACTIONS: dict[str, Action] = {
     "resolved": "close",
 }
 _DETAIL_FIELDS = ("type", "severity", "description", "actions", "examples")
-MAX_AGE = timedelta(days=7)  # a Grafana that is configured later does not get years of history, only what is so still
+MAX_AGE = timedelta(days=7)  # a Grafana that is configured later gets only what still holds, not years of history
 _OPENING_EVENTS = ("opened", "reopened")
 _LONGEST_TAG = 80  # bytes; Grafana takes 100 a tag, and 500 for all tags of an annotation
 _LONGEST_GROUP = _LONGEST_TAG - len("group:")
 _DIGEST = 12
-_SHORTEST_REGION = timedelta(seconds=1)  # without an extent it is a point, and closing it would show nothing
+_SHORTEST_REGION = timedelta(seconds=1)  # a region without extent is a point, and closing it would show nothing
 
 
 class _UnsentEvent(NamedTuple):
-    """An event that asks for a message and has none.
+    """An event without the message that it needs.
 
-    `is_known`: Grafana was told of its episode before; `is_old`: it waited for longer than `MAX_AGE`.
+    `is_known`: its episode has messages already; `is_old`: it is older than `MAX_AGE`.
     """
 
     problem_id: str
@@ -59,14 +59,19 @@ class _UnsentEvent(NamedTuple):
     is_known: bool
     is_old: bool
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """The episode."""
+        return self.problem_id, self.episode
+
 
 def enqueue(database: Database, epoch: int, now: datetime) -> None:
-    """Of the events that ask for a message and have none yet, the oldest `outbox.MOST` have one, to be sent.
+    """Store messages for the oldest `outbox.MOST` events without one.
 
-    Those of muted problems wait until they are muted no more, and those of a problem that another one explains until
-    that one is resolved (`ragtide.drift.problems.inhibition`), of a segment for an hour longer: one that moved with the
-    whole and is back with it has none. But where an opening was told, its end is. Of what waited for longer than
-    `MAX_AGE` only what is so still has one: that a problem is open, and that one that was told is over.
+    Events of muted problems wait until the mute ends. Events of an inhibited problem wait until the inhibiting one is
+    resolved (`ragtide.drift.problems.inhibition`), those of a segment `COINCIDENT` longer: a segment that shifts and
+    recovers with the total has no message. If the opening was sent, the end is sent too. Events older than `MAX_AGE`
+    have a message only if they still hold: the problem is open, or its opening was sent and it is resolved.
     """
     unsent = _unsent(database, now)
     if not unsent:
@@ -74,17 +79,14 @@ def enqueue(database: Database, epoch: int, now: datetime) -> None:
     known = load_problems(database, ids={one.problem_id for one in unsent}, every_episode=True)
     episodes = {(one.problem_id, one.episode): one for one in known}
     muted = {one.problem_id for one in known if one.is_muted(now)}
-    inhibited_ids, coincident = (
-        _inhibited_ids(database, latest_episodes(known)),
-        _coincident_segments(database, known, now),
-    )
+    inhibited = {*_inhibited_ids(database, latest_episodes(known))}
+    coincident = {*_coincident_segments(database, known, now)}
     due = [
         one
         for one in unsent
         if one.problem_id not in muted
-        and (one.is_known or not (one.problem_id in inhibited_ids or (one.problem_id, one.episode) in coincident))
-        and (not one.is_old or _still_current(one, episodes.get((one.problem_id, one.episode))))
-        and (_ACTIONS[one.event] != "update" or _still_current_update(one, episodes.get((one.problem_id, one.episode))))
+        and (one.is_known or not (one.problem_id in inhibited or one.key in coincident))
+        and _is_current(one, episodes.get(one.key))
     ][: outbox.MOST]
     if not due:
         return
@@ -97,7 +99,7 @@ def enqueue(database: Database, epoch: int, now: datetime) -> None:
 
 
 def _unsent(database: Database, now: datetime) -> list[_UnsentEvent]:
-    """The oldest first."""
+    """Load events without a message, the oldest first."""
     rows = database.rows(
         f"SELECT {', '.join(_UnsentEvent._fields[:-2])}, "
         "concat(problem_id, ':', toString(episode)) IN (SELECT subject FROM outbox) AS is_known, "
@@ -111,7 +113,7 @@ def _unsent(database: Database, now: datetime) -> list[_UnsentEvent]:
 
 
 def _inhibited_ids(database: Database, known: Mapping[str, Problem]) -> Collection[str]:
-    """Ids of those that are to be expected while another one is open."""
+    """Return ids of problems that an open one inhibits."""
     causes = {
         one.problem_id: one for one in load_problems(database, states=("open",)) if one.aspect in INHIBITING_ASPECTS
     }
@@ -119,7 +121,7 @@ def _inhibited_ids(database: Database, known: Mapping[str, Problem]) -> Collecti
 
 
 def _coincident_segments(database: Database, known: Sequence[Problem], now: datetime) -> Collection[tuple[str, int]]:
-    """Episodes of segments that are, or until they ended were, the same move as one of all traffic."""
+    """Return episodes of segments that coincide with one of all traffic."""
     of_segments = [(one, parent_id(one)) for one in known if one.segment and one.aspect in SEGMENT_ASPECTS]
     if not of_segments:
         return ()
@@ -134,15 +136,15 @@ def _coincident_segments(database: Database, known: Sequence[Problem], now: date
     }
 
 
-def _still_current(one: _UnsentEvent, problem: Problem | None) -> bool:
-    if problem is None or one.event == "resolved":
-        return problem is not None and problem.resolved_at == one.at
-    return problem.state == "open" and one.at >= problem.openings_at[-1]
-
-
-def _still_current_update(one: _UnsentEvent, problem: Problem | None) -> bool:
-    """Whether what changed is so still: the problem is open, since no later time, and has no later cause."""
-    if problem is None or problem.state != "open":
+def _is_current(one: _UnsentEvent, problem: Problem | None) -> bool:
+    """Whether the event still holds for the episode. Openings and ends must hold only if they are old."""
+    if not one.is_old and _ACTIONS[one.event] != "update":
+        return True
+    if problem is None:
+        return False
+    if one.event == "resolved":
+        return problem.resolved_at == one.at
+    if problem.state != "open":
         return False
     if one.event == "explained":
         return bool(json.loads(one.attributes or "{}") == problem.cause)
@@ -159,7 +161,7 @@ def _load_events(database: Database, some: Sequence[_UnsentEvent]) -> Iterator[E
 
 
 def _with_details_of(event: EventRow, problem: Problem, is_old: bool) -> EventRow:
-    """The event with the cause beside its words; one that changes what is told, or is old, has those of the problem."""
+    """Add the root cause to the event; updates and old events get the problem's current details."""
     if is_old or _ACTIONS[event.event] == "update":
         details = {name: getattr(problem, name) for name in _DETAIL_FIELDS}
         event = event._replace(**details, attributes=json.dumps(problem.attributes))
@@ -167,7 +169,7 @@ def _with_details_of(event: EventRow, problem: Problem, is_old: bool) -> EventRo
 
 
 def message_of(event: EventRow, now: datetime) -> Message:
-    """What an event asks for, written down now; the same event always asks for the same."""
+    """Make the message of an event; the same event always has the same message but for `written_at`."""
     attributes = json.loads(event.attributes or "{}")
     action = _ACTIONS[event.event]
     since = attributes.get("since")
@@ -190,14 +192,14 @@ def message_of(event: EventRow, now: datetime) -> Message:
 
 
 def _text(event: EventRow) -> str:
-    """For people. Grafana shows HTML: names that applications chose must not become some."""
+    """Make the annotation's text. Grafana renders HTML, so names that applications chose are escaped."""
     lines = [f"{event.severity} {event.type}: {event.description}".strip(), *event.actions]
     lines += [f"Examples: {', '.join(event.examples)}"] if event.examples else []
     return "\n".join(html.escape(line, quote=False) for line in lines)
 
 
 def _shorten(group: str) -> str:
-    """The group, or what still tells it from every other one: routing compares the whole tag."""
+    """Shorten the group with a digest that keeps it unique: routing compares the whole tag."""
     if len(group.encode()) <= _LONGEST_GROUP:
         return group
     digest = hashlib.sha256(group.encode()).hexdigest()[:_DIGEST]

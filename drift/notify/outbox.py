@@ -1,6 +1,6 @@
-"""What is to go out is in table `outbox` first, under an id of its own, and is marked once it went or never will.
+"""Table `outbox`: a message is stored under its own id before it is sent, and marked once it is sent or refused.
 
-Whoever finds a message unmarked cannot know whether it arrived: the sender looks for it at its target first.
+An unmarked message may have arrived: the sender looks for it at its target first.
 """
 
 import json
@@ -16,7 +16,7 @@ Action = Literal["open", "update", "close"]
 State = Literal["pending", "sent", "refused"]
 
 GRAFANA = "grafana"
-MOST = 1000  # messages that one run takes up: a long outage is worked off in bounded steps
+MOST = 1000  # messages of one run: the backlog of a long outage is sent in bounded steps
 _LONGEST_WHY = 500  # characters
 
 
@@ -38,7 +38,7 @@ class OutboxRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one event asks of Grafana: how the episode's annotation looks afterwards."""
+    """A change of an episode's annotation, as one event asks for it; text and tags are those of afterwards."""
 
     message_id: str
     action: Action
@@ -53,13 +53,13 @@ class Message:
 
     @property
     def identity(self) -> str:
-        """The tag that finds the episode's annotation again."""
+        """The tag by which the episode's annotation is found."""
         return f"id:{self.thread}"
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Messages that wait, those of them tried in vain, for how long the oldest one has, and those set aside."""
+    """The number of pending messages, of those that failed before, the age of the oldest, and of refused ones."""
 
     waiting: int
     failing: int
@@ -68,12 +68,12 @@ class Backlog:
 
 
 def enqueue_messages(database: Database, messages: Iterable[Message], epoch: int) -> None:
-    """The messages are there as pending, unless a later word on them is."""
+    """Store messages as pending. A later state of the same message wins."""
     database.insert("outbox", [_row(message, epoch, "pending") for message in messages])
 
 
 def pending(database: Database) -> Sequence[Message]:
-    """The oldest `MOST`, in order; of one moment an opening before a closing."""
+    """Load the oldest `MOST` pending messages in order; at the same time, openings come first."""
     rows = database.rows(
         "SELECT message_id, action, subject, payload, attempts, written_at FROM outbox FINAL "
         "WHERE target = {target:String} AND state = 'pending' "
@@ -87,13 +87,13 @@ def pending(database: Database) -> Sequence[Message]:
 def mark(
     database: Database, message: Message, epoch: int, state: State, *, external_id: str = "", why: str = ""
 ) -> None:
-    """One attempt more was made, and this came of it. A newer leader's word stands."""
+    """Store the result of one more attempt. A newer leader's result wins."""
     attempted = replace(message, attempts=message.attempts + 1)
     database.insert("outbox", [_row(attempted, epoch, state, external_id, why[:_LONGEST_WHY])])
 
 
 def backlog(database: Database, now: datetime) -> Backlog:
-    """How it stands at `now`, the server's time."""
+    """Measure the backlog at `now`, the server's time."""
     [found] = database.rows(
         "SELECT countIf(state = 'pending') AS waiting, countIf(state = 'pending' AND attempts > 0) AS failing, "
         "minIf(written_at, state = 'pending') AS oldest, "
@@ -122,7 +122,7 @@ def _row(message: Message, epoch: int, state: State, external_id: str = "", why:
         why=why,
         external_id=external_id,
         attempts=message.attempts,
-        # Within an epoch a later attempt wins, and an end wins over "pending"; a newer leader's word wins over all.
+        # Within an epoch a later attempt wins, and a final state over "pending"; a newer leader wins over all.
         version=min_version(epoch) | message.attempts << 1 | (state != "pending"),
         written_at=message.written_at,
     )

@@ -9,92 +9,59 @@ from ragtide.drift.detectors.arrays import level_bin
 from ragtide.drift.detectors.proportions import HEAVY_TAILED_CHANNELS as POSITIVE
 from ragtide.drift.detectors.scores import CHANNELS as SCORE
 from ragtide.drift.problems.model import Problem
+from ragtide.drift.rules.kinds import KINDS, bad_share_series, mean_series, reference_line, share_series
+from ragtide.drift.rules.model import ChartSeries, ReferenceLine
 from ragtide.drift.windows.histogram import BINS, FAR, bin_bounds, count_out_of_bounds
 from ragtide.drift.windows.metrics import MetricRef
 from ragtide.sinks.clickhouse.database import Database
 
-_ASPECTS = ("level", "inputs", "coverage")  # of the others no window has the figure
-
-
-class ReferenceLine(NamedTuple):
-    """A value on the chart, and what it is."""
-
-    name: str
-    value: float
-
-
-class ChartSeries(NamedTuple):
-    """Expressions on rows of `windows` in groups: the figure under its name, and how many records it rests on.
-
-    `unsegmented`: the problem's segment is none that windows are cut by.
-    """
-
-    name: str
-    value: str
-    records: str
-    line: ReferenceLine | None
-    unsegmented: bool = False
+_ASPECTS = ("level", "inputs", "coverage")  # windows do not have the values of the others
 
 
 def chart_series(problem: Problem, metric: MetricRef | None) -> ChartSeries | None:
-    """The figure that those moved who tell the problem now; None where windows do not have it.
+    """Choose the value that the problem's newest kind evaluated; None where windows do not have it.
 
-    `metric` is the problem's, None where nobody knows it: then its bins cannot be read.
+    `metric` is None where the evaluator is not installed: then its bins cannot be read.
     """
     attributes = problem.attributes
     if problem.aspect not in _ASPECTS:
         return None
-    if problem.aspect == "coverage":
-        return _share_series(
-            "share without a score", "failed", "applicable", _reference_line("limit", attributes.get("limit"))
-        )
     if "detector" in attributes:
         return _detector_series(attributes, metric)
-    rule = attributes.get("rule")
-    if rule == "mean":
-        return _mean_series(_reference_line("threshold", attributes.get("threshold")))
-    if rule == "value":
-        number, scored = "argMaxIf(value, scored, value IS NOT NULL)", "sumIf(scored, value IS NOT NULL)"
-        return ChartSeries(
-            "value of the largest window", number, scored, _reference_line("threshold", attributes.get("threshold"))
-        )
-    if metric is None:
-        return None
-    if attributes.get("min") is not None or attributes.get("max") is not None:
-        bad = count_out_of_bounds(*bin_bounds(metric.scale, attributes.get("min"), attributes.get("max")))
-        series = _share_series("share that fails", bad, "scored", _reference_line("limit", attributes.get("limit")))
-        return series._replace(unsegmented="objective" in attributes)
-    return _day_series(attributes, metric)
+    kind = KINDS.get(attributes.get("rule", ""))
+    if kind is not None:
+        return kind.chart_series(attributes, metric)
+    bad_share = bad_share_series(attributes, metric)
+    if bad_share is not None:
+        return bad_share._replace(unsegmented="objective" in attributes)
+    return None if metric is None else _day_series(attributes, metric)
 
 
 def _detector_series(attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
-    channel, baseline = attributes["channel"], _reference_line("usual", attributes["baseline"])
+    channel, baseline = attributes["channel"], reference_line("usual", attributes["baseline"])
     kind = attributes["detector"]
     if kind == "category":
-        # Which labels are the others was known only while the detector looked.
+        # Only the detector knew which labels are the other ones.
         labelled = f"category_counts[{sql.text(channel)}]"
         every = "arraySum(mapValues(category_counts))"
-        return None if channel == "other labels" else _share_series(f"share of {channel}", labelled, every, baseline)
+        return None if channel == "other labels" else share_series(f"share of {channel}", labelled, every, baseline)
     if kind == "score" and channel == SCORE[0]:
-        return _mean_series(baseline)
+        return mean_series(baseline)
     if kind == "score":
         scatter, freedom = "windows.sum_squares - windows.sum * windows.sum / scored", "sumIf(scored - 1, scored > 1)"
         value = f"sqrt(greatest(sumIf({scatter}, scored > 1), 0) / {freedom})"
         return ChartSeries("standard deviation", value, freedom, baseline)
     if kind == "rate" and metric is not None:
-        threshold, higher = metric.metric.threshold, metric.metric.better == "higher"
-        bad = count_out_of_bounds(
-            *bin_bounds(metric.scale, threshold if higher else None, None if higher else threshold)
-        )
-        return _share_series("share that did not pass", bad, "scored", baseline)
+        bad = count_out_of_bounds(*bin_bounds(metric.scale, *metric.bounds))
+        return share_series("share that failed", bad, "scored", baseline)
     if kind == "positive" and channel in POSITIVE and attributes.get("level") is not None:
         return _share_above(attributes["level"], level_bin(attributes["level"]), baseline)
     return None
 
 
 def _day_series(attributes: Mapping[str, Any], metric: MetricRef) -> ChartSeries | None:
-    """The share above a level, as a whole day is compared with the days before."""
-    level, baseline = attributes.get("level"), _reference_line("usual", attributes.get("baseline"))
+    """Chart the share above a level, which the daily drift test compares between days."""
+    level, baseline = attributes.get("level"), reference_line("usual", attributes.get("baseline"))
     if level is None:
         return None
     scale = metric.scale
@@ -105,29 +72,17 @@ def _day_series(attributes: Mapping[str, Any], metric: MetricRef) -> ChartSeries
 
 
 def _share_above(level: float, bin_: int, baseline: ReferenceLine | None) -> ChartSeries:
-    return _share_series(f"share above {level:.3g}", count_out_of_bounds(-FAR, bin_), "scored", baseline)
-
-
-def _mean_series(reference: ReferenceLine | None) -> ChartSeries:
-    return _share_series("mean", "windows.sum", "scored", reference)
-
-
-def _share_series(name: str, part: str, of: str, reference: ReferenceLine | None) -> ChartSeries:
-    return ChartSeries(name, f"sum({part}) / sum({of})", f"sum({of})", reference)
-
-
-def _reference_line(name: str, value: object) -> ReferenceLine | None:
-    return ReferenceLine(name, float(value)) if isinstance(value, int | float) else None
+    return share_series(f"share above {level:.3g}", count_out_of_bounds(-FAR, bin_), "scored", baseline)
 
 
 MAX_POINTS = 60
-_BEFORE = timedelta(minutes=30)  # at least, and as long as the trouble lasts
+_BEFORE = timedelta(minutes=30)  # at least, and as long as the problem lasts
 _AFTER = timedelta(minutes=15)
 _MAX_DURATION = timedelta(days=7)
 
 
 class ChartPoint(NamedTuple):
-    """The figure over so many records from `start` on."""
+    """The value over a number of records from `start` on."""
 
     start: datetime
     value: float
@@ -135,7 +90,7 @@ class ChartPoint(NamedTuple):
 
 
 def chart_points(database: Database, problem: Problem, series: ChartSeries, base_s: int) -> list[ChartPoint]:
-    """At most `MAX_POINTS`, in order of time; none where windows have no such figure. `base_s` sizes the windows."""
+    """Load at most `MAX_POINTS` points in order of time, from windows of `base_s`."""
     since, until = _chart_interval(problem)
     step_s = max(base_s, -(-int((until - since).total_seconds()) // MAX_POINTS // base_s) * base_s)
     rows = database.rows(
@@ -160,7 +115,7 @@ def chart_points(database: Database, problem: Problem, series: ChartSeries, base
 
 
 def onset_of(problem: Problem) -> datetime:
-    """When the trouble began, in event time as far as it is known."""
+    """Return when the problem began, in event time if it is known."""
     since = problem.attributes.get("since")
     return datetime.fromisoformat(since) if since else problem.opened_at or problem.first_seen_at
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ragtide.drift.problems.kinds import KINDS, Aspect, Kind, KindInfo
-from ragtide.drift.rules import model
 from ragtide.drift.windows.metrics import MetricRef
+from ragtide.evaluators.spec import RuleKind
 from ragtide.evaluators.standards import ACCOUNTABLE_AND_TRANSPARENT, ONGOING_MONITORING
 
 _TYPE_OF_ASPECT: Mapping[Aspect, str] = {  # of level it is the kind or the metric that says
@@ -48,7 +48,7 @@ _SCALING = "P0203 Scaling"  # figures of operations that drift are no scores, an
 _MISINFORMATION = ("hallucination", "groundedness", "faithfulness", "fact_check")  # in names of evaluators
 
 
-def type_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind, aspect: Aspect = "level") -> str:
+def type_of(metric: MetricRef | None, kind: Kind | RuleKind, aspect: Aspect = "level") -> str:
     """Of a problem; how it was found goes before what was measured. `metric` is None where it is of none."""
     info = KINDS.get(kind, KindInfo())
     named = _TYPE_OF_ASPECT.get(aspect) or info.type
@@ -60,7 +60,7 @@ def type_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind, aspect:
     return named or _TYPE_OF_DOMAIN.get(metric.evaluator.domain, "accuracy")
 
 
-def code_of(metric: MetricRef | None, type_: str, kind: Kind | model.WindowRuleKind = "threshold") -> str:
+def code_of(metric: MetricRef | None, type_: str, kind: Kind | RuleKind = "threshold") -> str:
     """The code of the AVID taxonomy and its words."""
     code = KINDS.get(kind, KindInfo()).code
     if code is not None and _CODE_OF_TYPE[type_] != _SCALING:
@@ -75,7 +75,7 @@ def code_of(metric: MetricRef | None, type_: str, kind: Kind | model.WindowRuleK
     return _CODE_OF_TYPE[type_]
 
 
-def standards_of(metric: MetricRef | None, kind: Kind | model.WindowRuleKind) -> tuple[str, ...]:
+def standards_of(metric: MetricRef | None, kind: Kind | RuleKind) -> tuple[str, ...]:
     """What the evaluator serves, what every scheduled job serves, and what those serve that say a figure is missing."""
     served = () if metric is None else metric.evaluator.standards
     found = (ACCOUNTABLE_AND_TRANSPARENT,) if KINDS.get(kind, KindInfo()).about_figures else ()

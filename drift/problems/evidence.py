@@ -1,19 +1,18 @@
-"""What a problem tells beside its verdicts: the level before, the app's traffic, worst examples, why scores lack."""
+"""Query the evidence of rule problems: totals, the baseline, the app's traffic, examples and failure reasons."""
 
 import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from ragtide.drift.problems.messages import Statistics
 from ragtide.drift.rules.kinds import record_source
-from ragtide.drift.rules.model import Rule, Series, Verdict
+from ragtide.drift.rules.model import Rule, Series, Statistics, Verdict
 from ragtide.drift.rules.queries import bound_parameters, has_class, out_of_bounds, record_query
 from ragtide.drift.windows.segments import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
 _EXAMPLES = 10
-BASELINE_INTERVALS = 50  # that a baseline is the mean of
+BASELINE_INTERVALS = 50  # good intervals in the mean that is the baseline
 _VERDICTS = """
     FROM verdicts FINAL
     WHERE run_id = 'live' AND rule_id = {rule:String} AND app = {app:String} AND environment = {environment:String}
@@ -27,9 +26,9 @@ _WINDOWS = """
 
 
 class VerdictTotals(NamedTuple):
-    """What the verdicts since the trouble began count together, and the mean over the good stretches before.
+    """The records of all verdicts since the onset, and the mean over the good intervals before.
 
-    `missing` of the wrong records stand in windows that are not closed.
+    `missing` of the bad records are in windows that are not closed.
     """
 
     samples: int
@@ -41,7 +40,7 @@ class VerdictTotals(NamedTuple):
 def verdict_totals(
     database: Database, series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime
 ) -> VerdictTotals:
-    """As the stored verdicts have it; `stretch` are the bad ones since then, at least one."""
+    """Add up the stored verdicts; `breaching` are the bad ones since then, at least one."""
     totals = database.rows(
         f"SELECT sum(samples) AS n, sum(wrong) AS n_wrong, sumIf(wrong, revision = 0) AS n_missing {_VERDICTS} "
         "AND start >= {since:DateTime64(3, 'UTC')}",
@@ -54,17 +53,17 @@ def verdict_totals(
 def statistics(
     database: Database, series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime, totals: VerdictTotals
 ) -> Statistics:
-    """The numbers of a problem; `stretch` are the bad verdicts since then, at least one, `totals` what all say."""
+    """Compute the numbers of a problem; `breaching` are the bad verdicts since then, at least one."""
     weight = sum(v.samples for v in breaching)
     value = sum(v.value * v.samples for v in breaching) / weight
     until = max(v.end for v in breaching)
     reasons: tuple[str, ...] = ()
-    if rule.kind == "coverage":
+    if rule.kind.counts_unscored:
         reasons = _reasons(database, series, since, until)
-        # A verdict on windows that are not closed: there is no row of these traces, neither scored nor failed.
+        # In windows that are not closed, these traces have no row at all, neither scored nor failed.
         reasons += (f"missing {totals.missing}",) if totals.missing else ()
     return Statistics(
-        value=value if rule.kind != "any" else float(totals.bad),
+        value=float(totals.bad) if rule.kind.value_type == "count" else value,
         threshold=breaching[-1].threshold,
         baseline=totals.baseline,
         effect_size=_effect_size(rule, value, totals.baseline),
@@ -76,7 +75,7 @@ def statistics(
 
 
 def traffic(database: Database, series: Series, since: datetime, until: datetime) -> int:
-    """Traces of the app, all models together."""
+    """Count traces of the app, of all models."""
     rows = database.rows(
         "SELECT count() AS n FROM traces FINAL WHERE run_id = 'live' AND app = {app:String} "
         "AND environment = {environment:String} AND time >= {since:DateTime64(3, 'UTC')} "
@@ -94,15 +93,13 @@ def examples(
     since: datetime,
     until: datetime,
 ) -> tuple[str, ...]:
-    """Ids of traces on the wrong side, worst first; of coverage problems, of traces without a score, latest first."""
-    if rule.kind == "coverage":
+    """Find ids of bad traces, the worst first; for coverage, of traces without a score, the latest first."""
+    if rule.kind.counts_unscored:
         return _examples_without_score(database, series, rule, since, until)
-    class_ = ""
-    if rule.kind == "value":
-        series, rule, class_ = record_source(series, rule)
+    series, rule, class_ = record_source(series, rule)
     records = record_query(series, segments, int(since.timestamp()), math.ceil(until.timestamp()))
     worst_first = "metrics[{key:String}]" if rule.max is None else "-metrics[{key:String}]"
-    if rule.min is not None and rule.max is not None:  # the further beyond its line the worse
+    if rule.min is not None and rule.max is not None:  # the further beyond its bound the worse
         worst_first = "-greatest({least:Float64} - metrics[{key:String}], metrics[{key:String}] - {greatest:Float64})"
     rows = database.rows(
         f"SELECT trace_id FROM {records.rows} AND {out_of_bounds()} AND {has_class()} "
@@ -115,7 +112,7 @@ def examples(
 def _examples_without_score(
     database: Database, series: Series, rule: Rule, since: datetime, until: datetime
 ) -> tuple[str, ...]:
-    """Those that failed or, where there are none, those that no row speaks of."""
+    """Find traces that failed or, if there are none, traces without a row."""
     parameters = {
         "app": series.app,
         "environment": series.environment,
@@ -137,7 +134,7 @@ def _examples_without_score(
 
 
 def prompt_versions(database: Database, series: Series, since: datetime, until: datetime) -> tuple[str, ...]:
-    """Those that the series' windows saw."""
+    """List the prompt versions of the series' windows."""
     rows = database.rows(
         f"SELECT DISTINCT prompt_version {_WINDOWS} AND scored > 0 ORDER BY prompt_version",
         _window_parameters(series, since, until),
@@ -148,7 +145,7 @@ def prompt_versions(database: Database, series: Series, since: datetime, until: 
 def _baseline(
     database: Database, series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime
 ) -> float | None:
-    """The mean over the good stretches before."""
+    """Compute the mean over the good intervals before."""
     rows = database.rows(
         "SELECT sum(value * samples) / sum(samples) AS level, sum(samples) AS n FROM ("
         f"SELECT value, samples {_VERDICTS} AND NOT breached AND samples > 0 "
@@ -159,16 +156,16 @@ def _baseline(
 
 
 def _effect_size(rule: Rule, value: float, baseline: float | None) -> float | None:
-    """Cohen's h of two shares; of other numbers the relative change."""
-    if baseline is None or rule.kind == "any":
+    """Compute Cohen's h of two shares; of other numbers the relative change."""
+    if baseline is None or rule.kind.value_type == "count":
         return None
-    if rule.kind in ("share", "coverage"):
+    if rule.kind.value_type == "share":
         return 2 * math.asin(math.sqrt(value)) - 2 * math.asin(math.sqrt(baseline))
     return (value - baseline) / abs(baseline) if baseline else None
 
 
 def _reasons(database: Database, series: Series, since: datetime, until: datetime) -> tuple[str, ...]:
-    """Why records were not scored, the most frequent first, with counts."""
+    """List why records were not scored, the most frequent reason first, with counts."""
     rows = database.rows(
         f"SELECT kind, sum(n) AS total FROM (SELECT failures {_WINDOWS} "
         "AND size_s = (SELECT min(size_s) FROM windows WHERE run_id = 'live' AND metric = {metric:String})) "
@@ -180,10 +177,10 @@ def _reasons(database: Database, series: Series, since: datetime, until: datetim
 
 
 def _verdict_parameters(series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime) -> dict[str, object]:
-    """Parameters of `_VERDICTS`, and `since`."""
+    """Return the parameters of `_VERDICTS`, and `since`."""
     return {**series._asdict(), "rule": rule.rule_id, "fingerprint": breaching[-1].fingerprint, "since": since}
 
 
 def _window_parameters(series: Series, since: datetime, until: datetime) -> dict[str, object]:
-    """Parameters of `_WINDOWS`, which asks for no segment."""
+    """Return the parameters of `_WINDOWS`."""
     return {**series._asdict(), "since": since, "until": until}

@@ -9,7 +9,6 @@ from ragtide.drift import sql
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems import evidence
 from ragtide.drift.problems.kinds import Aspect
-from ragtide.drift.problems.messages import Statistics
 from ragtide.drift.problems.model import EventRow, Problem, State, problem_id
 from ragtide.drift.problems.report import Details
 from ragtide.drift.problems.rule_lifecycle import (
@@ -28,7 +27,7 @@ from ragtide.drift.problems.rule_lifecycle import (
 )
 from ragtide.drift.problems.store import load_problems
 from ragtide.drift.rules.evaluator_versions import VersionStart
-from ragtide.drift.rules.model import Rule, Series, Verdict
+from ragtide.drift.rules.model import Rule, Series, Statistics, Verdict
 from ragtide.drift.rules.queries import stale_series
 from ragtide.drift.rules.resolve import coverage_rule_for, rule_for
 from ragtide.drift.settings import RuleSettings
@@ -179,7 +178,7 @@ class Raiser:
     def _attributes(self, series: Series, rule: Rule, statistics: Statistics, step: RuleTransition) -> dict[str, Any]:
         newest = step.breaching[-1]
         return {
-            "rule": rule.kind,
+            "rule": rule.kind.name,
             "window": {"start": newest.start.isoformat(), "end": newest.end.isoformat()},
             "window_value": newest.value,
             "value": statistics.value,
@@ -187,7 +186,7 @@ class Raiser:
             "threshold": newest.threshold,
             "min": rule.min,
             "max": rule.max,
-            "limit": rule.limit if rule.kind in ("share", "coverage") else None,
+            "limit": rule.limit if rule.kind.value_type == "share" else None,
             "sample_size": statistics.samples,
             "wrong": statistics.bad,
             "traffic": statistics.traffic,

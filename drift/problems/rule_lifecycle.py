@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ragtide.drift.problems.kinds import Aspect, Kind
-from ragtide.drift.problems.messages import Statistics, describe
 from ragtide.drift.problems.model import EventRow, KindState, Problem, problem_id
 from ragtide.drift.problems.report import Details, ProblemKey, build_details, event_row, key_of, last_details
 from ragtide.drift.problems.transitions import (
@@ -22,8 +21,8 @@ from ragtide.drift.problems.transitions import (
     within_flap_interval,
 )
 from ragtide.drift.rules.evaluator_versions import VersionStart, verdicts_of_active_versions
-from ragtide.drift.rules.kinds import ROUNDING
-from ragtide.drift.rules.model import Rule, Series, Verdict
+from ragtide.drift.rules.kinds import KINDS, ROUNDING, describe
+from ragtide.drift.rules.model import Rule, Series, Statistics, Verdict
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.stats.significance import MAX_INTERVALS, Sample, within_binomial_noise, within_mean_noise
 
@@ -59,7 +58,7 @@ class _Breaches:
 
 def kind_of(rule: Rule) -> Kind:
     """How a problem is found that this rule raises."""
-    return "coverage" if rule.kind == "coverage" else "threshold"
+    return rule.kind.problem_kind
 
 
 def next_transition(
@@ -128,7 +127,7 @@ def _breaches(
         (reported_until(kind_state) for kind_state in voices if kind_state.begun and not kind_state.holds), default=None
     )
     fresh = [v for v in verdicts if cleared_until is None or v.start >= cleared_until]
-    if rule.kind == "any":
+    if rule.kind.zero_tolerance:
         breaching = [v for v in fresh if v.breached and v.end > quiet_from]
         return _Breaches(fresh, breaching, bool(breaching))
     breaching = [v for v in fresh[-rule.m :] if v.breached]
@@ -185,7 +184,7 @@ def _pending_or_withdrawn(
 
 
 def _is_clear(rule: Rule, verdicts: Sequence[Verdict], breaching: Sequence[Verdict]) -> bool:
-    if rule.kind == "any":
+    if rule.kind.zero_tolerance:
         return not breaching
     tail = verdicts[-rule.resolve_after :]
     return len(tail) == rule.resolve_after and not any(v.breached for v in tail)
@@ -201,7 +200,7 @@ def _since_text(one: KindState | Problem) -> str:
     return one.evidence.since.isoformat() if one.evidence.since else ""
 
 
-KIND_BY_ASPECT: Mapping[str, Kind] = {"level": "threshold", "coverage": "coverage"}  # of rules, by aspect
+KIND_BY_ASPECT: Mapping[str, Kind] = {kind.aspect: kind.problem_kind for kind in KINDS.values()}  # of rules, by aspect
 VERDICT_HORIZON = timedelta(days=14)  # verdicts older than this say nothing about today
 _MIN_VERDICTS_READ = 20  # verdicts of either kind; more where a rule looks back further
 _WITHOUT_STATISTICS = ("withdrawn", "eased", "resolved")  # of a problem that is known
@@ -258,7 +257,7 @@ def verdicts_needed(rules: Iterable[Rule]) -> int:
 
 def aspect_of(rule: Rule) -> Aspect:
     """What of a series the rule watches."""
-    return "coverage" if rule.kind == "coverage" else "level"
+    return rule.kind.aspect
 
 
 def key_of_series(series: Series, rule: Rule) -> ProblemKey:

@@ -214,7 +214,7 @@ def _bounds(where: tuple[str, str, str], metrics: Mapping[str, MetricRef], rules
     found = {}
     for name, metric in metrics.items():
         rule = rule_for(Series(app, environment, name, model, "", ""), metric, rules)
-        if rule is not None and rule.kind != "value":
+        if rule is not None and rule.kind.per_record:
             found[name] = Bounds(**bound_parameters(rule))
     return found
 

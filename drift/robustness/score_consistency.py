@@ -76,7 +76,7 @@ class ScoreConsistency(RepeatedQuestions):
 def _rules(app: str, metrics: Mapping[str, MetricRef], settings: RuleSettings) -> dict[str, Rule]:
     """Of metrics that rules watch record by record in this app, whatever model and environment."""
     found = {name: rule_of_app(app, metric, settings) for name, metric in metrics.items()}
-    return {name: rule for name, rule in found.items() if rule is not None and rule.kind != "value"}
+    return {name: rule for name, rule in found.items() if rule is not None and rule.kind.per_record}
 
 
 def _read_repeated_questions(

@@ -219,15 +219,13 @@ def _read_windows(database: Database, query: RcaQuery, segments: SegmentValues, 
 def _choose_quantity(database: Database, scope: RcaScope) -> MeasuredQuantity | None:
     """What the rule judges, or by the metric's own threshold; None if windows have no records before the onset."""
     metric_ref, rule = scope.query.metric_ref, scope.query.rule
-    if rule is not None:
-        bounds = rule.min, rule.max
-    else:
-        threshold = metric_ref.metric.threshold
-        bounds = (threshold, None) if metric_ref.metric.better == "higher" else (None, threshold)
-    if rule is not None and rule.kind == "coverage":
+    if rule is not None and rule.kind.counts_unscored:
         return MeasuredQuantity("coverage", metric_ref)
-    if metric_ref.scale.bounded and (rule is None or rule.kind not in ("share", "any", "value")):
-        return MeasuredQuantity("mean", metric_ref, *bounds)
+    min_value, max_value = metric_ref.bounds if rule is None else (rule.min, rule.max)
+    if rule is not None and not rule.kind.is_average:
+        return share_out_of_bounds(metric_ref, min_value, max_value)
+    if metric_ref.scale.bounded:
+        return MeasuredQuantity("mean", metric_ref, min_value, max_value)
     if rule is not None:
-        return share_out_of_bounds(metric_ref, *bounds)
+        return share_out_of_bounds(metric_ref, min_value, max_value)
     return tail_share(metric_ref, bins_before(database, scope))

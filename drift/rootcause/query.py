@@ -56,9 +56,9 @@ def rca_query(
     series: Series, metric_ref: MetricRef, rule: Rule | None, since: datetime, until: datetime, problem_id: str
 ) -> RcaQuery:
     """The query of a series; if its rule judges a window metric, that of the records behind it."""
-    if rule is not None and rule.kind == "value":
-        series, rule, _ = record_source(series, rule)
-        metric_ref = rule.metric_ref
+    if rule is not None:
+        source = record_source(series, rule)
+        series, rule, metric_ref = source.series, source.rule, source.rule.metric_ref
     app, environment, model = series.app, series.environment, series.model
     segment = (series.segment, series.segment_value)
     return RcaQuery(environment, metric_ref, since, until, app, model, *segment, rule, problem_id)

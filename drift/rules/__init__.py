@@ -1,1 +1,1 @@
-"""When a window is bad: one rule a file."""
+"""When a window is bad."""

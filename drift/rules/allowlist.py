@@ -1,4 +1,4 @@
-"""How many bad records an allow-list excuses: all that their evidence points at must be allowed."""
+"""Count the bad records that an allow-list excuses: all of their evidence must be allowed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,9 @@ from ragtide.sinks.clickhouse.database import Database
 def count_allowed_records(
     database: Database, rule: Rule, series: Series, segments: SegmentValues, start: int, end: int
 ) -> int:
-    """Records of [start, end) beyond the rule's lines whose evidence is all allowed, by its kind or by its text.
+    """Count records of [start, end) beyond the bounds whose evidence is all allowed, by its kind or by its text.
 
-    Where texts are not stored, no text is allowed: what cannot be read is not excused. Nor is a record with as much
-    evidence as is stored at most: there may be more.
+    Without stored texts no text is allowed. A record with `MOST_EVIDENCE` is never excused: there may be more.
     """
     records = record_query(series, segments, start, end)
     rows = database.rows(

@@ -1,6 +1,6 @@
-"""Rule `any` on windows that are still open: a leak stored now is a problem at the next look, not a window later.
+"""Evaluate rules of zero tolerance on open windows, so that a leak opens a problem in the next cycle.
 
-What is said of an open window is a verdict of revision 0; the window's own verdict takes its place once it closed.
+The verdict on an open window has revision 0. The verdict on the closed window replaces it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,13 +13,14 @@ from ragtide.drift.cursors import INGEST_OVERLAP
 from ragtide.drift.leadership import Term
 from ragtide.drift.rules import queries
 from ragtide.drift.rules.evaluate import evaluate, verdict_row
+from ragtide.drift.rules.kinds import KINDS
 from ragtide.drift.rules.model import NO_RESULT, Rule, RuleResult, Series, Verdict, Window
 from ragtide.drift.rules.resolve import any_rule_prefilter, rule_for
 from ragtide.drift.settings import RuleSettings, WindowSettings
 from ragtide.drift.windows.contents import base_contents
 from ragtide.drift.windows.histogram import is_out_of_bounds
 from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.scope import WindowKey, batch_scopes
+from ragtide.drift.windows.scope import WindowKey
 from ragtide.drift.windows.segments import SegmentValues
 from ragtide.drift.windows.watermark import Watermark
 from ragtide.sinks.clickhouse.database import Database
@@ -29,7 +30,7 @@ _FIRST_LOOKBACK = timedelta(days=1)
 
 
 class _VerdictKey(NamedTuple):
-    """What a verdict on one window speaks of."""
+    """The rule, the series and the window of a verdict."""
 
     rule_id: str
     series: Series
@@ -43,7 +44,7 @@ class _VerdictKey(NamedTuple):
 
 @dataclass(slots=True)
 class OpenWindows:
-    """Remembers, for one leader's term, what was said of windows that were open."""
+    """Evaluate open windows; remembers its verdicts on them for one leader's term."""
 
     metrics: Mapping[str, MetricRef]
     settings: RuleSettings
@@ -59,10 +60,9 @@ class OpenWindows:
     def evaluate(
         self, database: Database, now: datetime, closing: Mapping[str, Watermark], segments: SegmentValues
     ) -> dict[Series, tuple[Rule, ...]]:
-        """The rules of series with a bad record in an open window; their verdicts are stored when this returns.
+        """Return the rules of series with a bad record in an open window. Their verdicts are stored on return.
 
-        To be asked after closed windows were judged: of a window that closed nothing more is said here, but that it
-        holds nothing any more.
+        Call it after closed windows were evaluated: a window that closed gets no verdict here.
         """
         if not self._prefilter:
             return {}
@@ -72,14 +72,14 @@ class OpenWindows:
         windows = self._suspect_windows(database, now, closing) | {key.window for key in before}
         for (series, fingerprint), found in self._contents(database, windows, segments).items():
             rule = rule_for(series, self.metrics[series.metric], self.settings)
-            if rule is None or rule.kind != "any":
+            if rule is None or not rule.kind.zero_tolerance:
                 continue
             for window in found:
                 key = _VerdictKey(rule.rule_id, series, fingerprint, window.start)
                 last = retracted.pop(key, None)
                 if self._is_closed(key, closing):
                     continue
-                result = evaluate(database, rule, series, segments, window) or NO_RESULT
+                result = evaluate(database, rule, series, segments, window)
                 if last is None and not result.breached:
                     continue
                 if result != last:
@@ -91,7 +91,7 @@ class OpenWindows:
         return rules
 
     def _retracted(self, retracted: Iterable[_VerdictKey]) -> Iterable[Verdict]:
-        """Neither good nor bad: the records were taken out, or a rule that is no more spoke of them."""
+        """Make verdicts of no samples for windows whose records were deleted or moved."""
         for key in retracted:
             rule = rule_for(key.series, self.metrics[key.series.metric], self.settings)
             if rule is not None and rule.rule_id == key.rule_id:
@@ -103,7 +103,7 @@ class OpenWindows:
         return watermark is not None and key.start + self.window_settings.base_s <= watermark.at.timestamp()
 
     def _suspect_windows(self, database: Database, now: datetime, closing: Mapping[str, Watermark]) -> set[WindowKey]:
-        """Open windows into which a record that may be bad was stored since the last look."""
+        """Find open windows into which a possibly bad record was stored since the last run."""
         base_s = self.window_settings.base_s
         suspects = []
         for rule in self._prefilter:
@@ -131,21 +131,19 @@ class OpenWindows:
         metrics = {name: metric for name, metric in self.metrics.items() if metric.evaluator.id in watched}
         others = sorted({metric.evaluator.id for metric in self.metrics.values()} - watched)
         found: dict[tuple[Series, str], list[Window]] = {}
-        cut = segments.group_by_segments(windows)
+        names = [rule.metric_ref.name for rule in self._prefilter]
         base_s = self.window_settings.base_s
-        for values, scope in [
-            (values, scope) for values, alike in cut for scope in batch_scopes(alike, base_s, others)
-        ]:
+        for values, scope in segments.batch_scopes(windows, base_s, others):
             contents = base_contents(scope, metrics, values, revised=False)
-            names = [rule.metric_ref.name for rule in self._prefilter]
             for key, open_ in queries.load_open_windows(database, contents, names, base_s).items():
                 found.setdefault(key, []).extend(open_)
         return found
 
     def _load_results(self, database: Database, now: datetime) -> dict[_VerdictKey, RuleResult]:
-        """What an earlier leader said of windows whose own verdicts did not come yet."""
+        """Load an earlier leader's verdicts on windows that have no verdict of their own yet."""
+        ids = " OR ".join(f"startsWith(rule_id, '{kind.name}:')" for kind in KINDS.values() if kind.zero_tolerance)
         rows = database.rows(
-            f"SELECT {', '.join(Verdict._fields)} FROM verdicts FINAL WHERE startsWith(rule_id, 'any:') "
+            f"SELECT {', '.join(Verdict._fields)} FROM verdicts FINAL WHERE ({ids}) "
             "AND run_id = 'live' AND revision = 0 AND samples > 0 AND start >= {since:DateTime64(3, 'UTC')}",
             {"since": now - _FIRST_LOOKBACK},
         )

@@ -1,12 +1,13 @@
-"""Judges closed windows of live traffic: every (rule, stretch, revision) once, whoever leads, however often it runs."""
+"""Evaluate rules on closed live windows: each (rule, interval, revision) once, whoever leads and however often."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
+from operator import attrgetter
 
 from ragtide.drift.leadership import Term
-from ragtide.drift.rules import kinds, queries
+from ragtide.drift.rules import queries
 from ragtide.drift.rules.allowlist import count_allowed_records
 from ragtide.drift.rules.model import NO_RESULT, Rule, RuleResult, Series, Verdict, Window
 from ragtide.drift.rules.pooling import JudgedInterval, due
@@ -17,14 +18,14 @@ from ragtide.drift.windows.segments import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
-_LOOKBACK_S = 3600  # how far back a rule looks that is new to a series
+_LOOKBACK_S = 3600  # of a rule that is new to a series
 _HOUR = 3600
 _WINDOWS_PER_QUERY = 50_000  # read together where more changed: a window takes a kilobyte, and a backlog has millions
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What one evaluation of the rules found; `cursor` is for `queries.commit_cursor`."""
+    """The result of one evaluation of the rules; `cursor` is for `queries.commit_cursor`."""
 
     rules: Mapping[Series, tuple[Rule, ...]]
     verdicts: int
@@ -39,9 +40,9 @@ def evaluate_rules(
     segments: SegmentValues,
     term: Term,
 ) -> Evaluation:
-    """The rules of every series that changed, whose verdicts are stored when this returns.
+    """Evaluate the rules of every series that changed. The verdicts are stored on return.
 
-    Asked again before `queries.commit_cursor`, it gives the same rules and judges nothing twice.
+    Called again before `queries.commit_cursor`, it returns the same rules and evaluates nothing twice.
     """
     since = queries.cursor(database)
     changed, cursor = queries.changes_since(database, base_s, since)
@@ -59,19 +60,16 @@ def evaluate_rules(
         for rule in rules.get(one.series, ())
         for intervals in [verdict_intervals.get((rule.rule_id, one.series, one.fingerprint), [])]
     ]
-    hours: dict[int, list[_RuleRun]] = {}
-    for run in runs:
-        hours.setdefault(run.read_from // _HOUR * _HOUR, []).append(run)
     count = 0
-    for hour, some in [(hour, some) for hour, runs_of in hours.items() for some in _portions(runs_of)]:
-        windows = queries.load_windows(database, metrics, base_s, hour, [run.changed for run in some], since)
-        rows = [
-            verdict
-            for run in some
-            for verdict in _verdicts(
-                database, run, windows.get((run.changed.series, run.changed.fingerprint), []), segments, term
-            )
-        ]
+    for batch in _batches(runs):
+        changes = [run.changed for run in batch]
+        windows = queries.load_windows(database, metrics, base_s, batch[0].hour, changes, since)
+        rows = []
+        for run in batch:
+            rule, one = run.rule, run.changed
+            for window in run.due(windows.get((one.series, one.fingerprint), ())):
+                result = evaluate(database, rule, one.series, segments, window)
+                rows.append(verdict_row(rule, one.series, one.fingerprint, window, result, term))
         database.insert("verdicts", rows)
         count += len(rows)
     return Evaluation({series: found for series, found in rules.items() if found}, count, cursor)
@@ -79,47 +77,47 @@ def evaluate_rules(
 
 @dataclass(frozen=True, slots=True)
 class _RuleRun:
-    """One rule's look at one series: the stretches it judged before, and from when on windows matter to it."""
+    """One rule on one series: the intervals that have verdicts, and the start of the windows to read."""
 
     rule: Rule
     changed: queries.ChangedSeries
     intervals: Sequence[JudgedInterval]
     read_from: int
 
+    @property
+    def hour(self) -> int:
+        """The hour from which its windows are read."""
+        return self.read_from // _HOUR * _HOUR
 
-def _portions(runs: Sequence[_RuleRun]) -> Iterator[list[_RuleRun]]:
-    """The looks in portions of few windows; those of one application and metric, which are read together, in one."""
-    portion: list[_RuleRun] = []
+    @property
+    def query_key(self) -> tuple[int, str, str, str]:
+        """The same for runs whose windows are read together."""
+        return self.hour, *self.changed.series[:3]
+
+    def due(self, windows: Iterable[Window]) -> Iterator[Window]:
+        """Pool the windows that the rule has to evaluate."""
+        recent = [window for window in windows if window.start >= self.read_from]
+        return due(recent, self.intervals, self.rule.min_sample, self.rule.kind.sample_size)
+
+
+def _batches(runs: Iterable[_RuleRun]) -> Iterator[list[_RuleRun]]:
+    """Runs of one hour and of few windows; those of one application and metric are together."""
+    batch: list[_RuleRun] = []
     windows = 0
-    for _, some in groupby(sorted(runs, key=_query_key), key=_query_key):
-        found = list(some)
-        changed = sum(run.changed.windows for run in found)
-        if portion and windows + changed > _WINDOWS_PER_QUERY:
-            yield portion
-            portion, windows = [], 0
-        portion += found
+    for _, group in groupby(sorted(runs, key=attrgetter("query_key")), key=attrgetter("query_key")):
+        alike = list(group)
+        changed = sum(run.changed.windows for run in alike)
+        if batch and (alike[0].hour != batch[0].hour or windows + changed > _WINDOWS_PER_QUERY):
+            yield batch
+            batch, windows = [], 0
+        batch += alike
         windows += changed
-    if portion:
-        yield portion
-
-
-def _query_key(run: _RuleRun) -> tuple[str, str, str]:
-    return run.changed.series.app, run.changed.series.environment, run.changed.series.metric
-
-
-def _verdicts(
-    database: Database, run: _RuleRun, windows: Sequence[Window], segments: SegmentValues, term: Term
-) -> Iterable[Verdict]:
-    rule, one = run.rule, run.changed
-    samples = sample_size(rule)
-    recent = [window for window in windows if window.start >= run.read_from]
-    for window in due(recent, run.intervals, rule.min_sample, samples):
-        found = evaluate(database, rule, one.series, segments, window) if samples(window) else None
-        yield verdict_row(rule, one.series, one.fingerprint, window, found or NO_RESULT, term)
+    if batch:
+        yield batch
 
 
 def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, found: RuleResult, term: Term) -> Verdict:
-    """The row that says so; never a breach on too few records."""
+    """Make the row of `verdicts`. Too few records are never a breach."""
     return Verdict(
         rule.rule_id,
         LIVE,
@@ -138,41 +136,18 @@ def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, fo
     )
 
 
-def evaluate(
-    database: Database, rule: Rule, series: Series, segments: SegmentValues, window: Window
-) -> RuleResult | None:
-    """What the rule says of the window; None where there is nothing to judge."""
-    match rule.kind:
-        case "mean":
-            return kinds.evaluate_mean(window, rule)
-        case "share":
-            return kinds.evaluate_share(window, rule)
-        case "value":
-            return kinds.evaluate_value(window, rule, series)
-        case "coverage":
-            return kinds.evaluate_coverage(window, rule)
-        case "any":
-            excused = 0
-            if (rule.allow_kinds or rule.allow_texts) and rule.bad_count(window):
-                excused = count_allowed_records(database, rule, series, segments, window.start, window.end)
-            return kinds.evaluate_any(window, rule, excused)
-
-
-def sample_size(rule: Rule) -> Callable[[Window], int]:
-    """How many records of a window the rule rests on."""
-    return _applicable if rule.kind == "coverage" else _scored
-
-
-def _applicable(window: Window) -> int:
-    return window.applicable
-
-
-def _scored(window: Window) -> int:
-    return window.scored
+def evaluate(database: Database, rule: Rule, series: Series, segments: SegmentValues, window: Window) -> RuleResult:
+    """Judge a window; `NO_RESULT` where it has no records, or nothing can be told of them."""
+    if not rule.kind.sample_size(window):
+        return NO_RESULT
+    allowed = 0
+    if rule.kind.zero_tolerance and (rule.allow_kinds or rule.allow_texts) and rule.bad_count(window):
+        allowed = count_allowed_records(database, rule, series, segments, window.start, window.end)
+    return rule.kind.evaluate(window, rule, series, allowed) or NO_RESULT
 
 
 def _read_from(verdict_intervals: Sequence[JudgedInterval], one: queries.ChangedSeries, k_of_m_s: int) -> int:
-    """From where on windows must be read: what changed, the stretch it stands in, and what waits to be pooled."""
+    """Find where to start reading: at the changes, the interval around them, or the windows not pooled yet."""
     if not verdict_intervals:
         return one.changed_from - max(_LOOKBACK_S, k_of_m_s)
     around = [interval.start for interval in verdict_intervals if interval.end > one.changed_from]

@@ -1,37 +1,40 @@
-"""Which evidence counts where a version of an evaluator takes the place of another, or comes back. Pure."""
+"""Choose whose verdicts count while one evaluator version replaces another, or returns. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ragtide.drift.rules.model import Rule, Verdict
 
-_LAST = 5  # stretches that tell how long one of a fingerprint takes
-_PATIENCE = 2  # times as long it may be silent while another scores: a small share of the traffic has pauses
+_LAST = 5  # intervals of a version that say how long one takes
+_PATIENCE = 2  # intervals without data before a version counts as replaced: a small share of the traffic has pauses
 
 
 class VersionStart(NamedTuple):
-    """A fingerprint of a series and when it was seen there first; the newest is the greatest."""
+    """A fingerprint and when it first scored the series; the newest sorts last."""
 
     at: float
     fingerprint: str
 
 
 class Interval(NamedTuple):
-    """Windows that were judged together; seconds since 1970."""
+    """Windows that were evaluated together, in seconds since 1970."""
 
     start: float
     end: float
 
 
 class ActiveVersion(NamedTuple):
-    """A fingerprint that scores now, and since when: what it said before another took its place is of the past."""
+    """A fingerprint that scores now, and the start of its current use. Its earlier verdicts do not count."""
 
     version: VersionStart
     since: float
 
 
 def active_versions(intervals: Mapping[VersionStart, Sequence[Interval]]) -> list[ActiveVersion]:
-    """Those not silent for longer than their own pace explains, the newest last; each has spans, in order of time."""
+    """Find the versions whose last interval is recent for their own pace, the newest last.
+
+    Each has at least one interval; intervals are in order of time.
+    """
     until = max((of_one[-1].end for of_one in intervals.values()), default=0.0)
     return [
         ActiveVersion(
@@ -46,16 +49,16 @@ def active_versions(intervals: Mapping[VersionStart, Sequence[Interval]]) -> lis
 
 
 def verdicts_of_active_versions(rule: Rule, verdicts: Mapping[VersionStart, Sequence[Verdict]]) -> list[Verdict]:
-    """In order of time, those of the newest fingerprint that scores now; of rule `any` of all that do.
+    """Choose verdicts of the newest active version, in order of time; with zero tolerance those of all of them.
 
-    One bad record is one, whichever version found it.
+    One bad record is bad whichever version found it.
     """
     enough = {version: [v for v in some if v.samples >= rule.min_sample] for version, some in verdicts.items()}
     intervals = {
         version: [Interval(v.start.timestamp(), v.end.timestamp()) for v in some] for version, some in enough.items()
     }
     active = active_versions({version: some for version, some in intervals.items() if some})
-    chosen = active if rule.kind == "any" else active[-1:]
+    chosen = active if rule.kind.zero_tolerance else active[-1:]
     found = [v for one in chosen for v in enough[one.version] if v.start.timestamp() >= one.since]
     return sorted(found, key=lambda verdict: (verdict.start, verdict.end))
 
@@ -65,7 +68,7 @@ def _max_pause(intervals: Sequence[Interval]) -> float:
 
 
 def _active_since(intervals: Sequence[Interval], others: Iterable[Interval]) -> float:
-    """The start of the last of its spans before which it was silent for too long while others scored."""
+    """Find the start of the last interval that follows a long pause in which other versions scored."""
     between = list(others)
     for nth in range(len(intervals) - 1, 0, -1):
         before, after = intervals[nth - 1], intervals[nth]

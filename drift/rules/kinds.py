@@ -1,47 +1,155 @@
-"""Evaluate one window by each kind of rule: any, mean, share, value and coverage. Pure.
+"""The kinds of rules, one class each: it evaluates windows, describes what is bad, and charts it. Pure.
 
-A value equal to a bound, but for rounding, is good. Rule `value` evaluates what the evaluator's `combine` makes of the
-window's parts: pooled windows and the prompt versions of a model add their parts, and values are never averaged."""
+A new kind is a class here, a name in `evaluators.spec.RuleKind` and a row in docs/custom-evaluators.md.
+"""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from ragtide.drift.rules.model import Rule, RuleResult, Series, Window
+from ragtide.drift.rules.model import ChartSeries, ReferenceLine, Rule, RuleKind, RuleResult, Series, Statistics, Window
+from ragtide.drift.text import number, percent, timestamp
+from ragtide.drift.windows.histogram import bin_bounds, count_out_of_bounds
+from ragtide.drift.windows.metrics import MetricRef
 from ragtide.drift.windows.window_metrics import segment_value_of
 from ragtide.evaluators.combining import combine_parts
-
-
-def evaluate_any(window: Window, rule: Rule, allowed: int = 0) -> RuleResult:
-    """Breached where a record is beyond the lines; `allowed` of them are excused by the allow-list."""
-    bad = max(rule.bad_count(window) - allowed, 0)
-    return RuleResult(float(bad), 0.0, bad > 0, window.scored, bad)
-
-
-def evaluate_share(window: Window, rule: Rule) -> RuleResult:
-    """Breached where the share of records beyond the lines is above the limit."""
-    bad = rule.bad_count(window)
-    share = bad / window.scored
-    return RuleResult(share, rule.limit, share > rule.limit, window.scored, bad)
-
-
-def evaluate_coverage(window: Window, rule: Rule) -> RuleResult:
-    """Breached where the share of applicable records without a score is above the limit."""
-    share = window.failed / window.applicable
-    return RuleResult(share, rule.limit, share > rule.limit, window.applicable, window.failed)
-
 
 ROUNDING = 1e-9  # a mean of equal numbers may differ from them in its last digits
 
 
+class Mean(RuleKind):
+    """The mean of the records' scores is below the smallest or above the largest good value."""
+
+    name = "mean"
+    is_average = True
+
+    def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult:
+        mean = window.sum / window.scored
+        threshold, breached = breached_bound(mean, rule)
+        return RuleResult(mean, threshold, breached, window.scored, rule.bad_count(window))
+
+    def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
+        return f"the mean of {_level_clause(series, rule, statistics)}"
+
+    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries:
+        return mean_series(reference_line("threshold", attributes.get("threshold")))
+
+
+class Share(RuleKind):
+    """The share of records beyond the bounds is above the limit."""
+
+    name = "share"
+    value_type = "share"
+
+    def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult:
+        return _share_result(rule, rule.bad_count(window), window.scored)
+
+    def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
+        before = ""
+        if statistics.baseline is not None:
+            direction = "up" if statistics.value >= statistics.baseline else "down"
+            before = f"{direction} from {percent(statistics.baseline)}, "
+        return (
+            f"{percent(statistics.value)} of traces failed {series.metric}, {before}above the limit of "
+            f"{percent(rule.limit)} ({statistics.bad} of {_trace_count(statistics.samples)})"
+        )
+
+    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
+        return bad_share_series(attributes, metric)
+
+
+class Value(RuleKind):
+    """The number that the evaluator's `combine` makes of the window's parts is beyond a bound.
+
+    Pooled windows and the prompt versions of a model add their parts; values are never averaged.
+    """
+
+    name = "value"
+    per_record = False
+
+    def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult | None:
+        metric, combined = rule.metric_ref.metric, combine_parts(rule.metric_ref.evaluator, window.parts)
+        if metric.per:
+            classes = combined.per.get(metric.key, {}).items()
+            value = next((v.value for labels, v in classes if segment_value_of(labels) == series.segment_value), None)
+        else:
+            value = combined.metrics.get(metric.key)
+        if value is None:
+            return None
+        threshold, breached = breached_bound(value, rule)
+        # Which records are bad is known of all together, not of a class.
+        bad = 0 if metric.per else record_source(series, rule).rule.bad_count(window)
+        return RuleResult(value, threshold, breached, window.scored, bad)
+
+    def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
+        return _level_clause(series, rule, statistics)
+
+    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries:
+        value, records = "argMaxIf(value, scored, value IS NOT NULL)", "sumIf(scored, value IS NOT NULL)"
+        line = reference_line("threshold", attributes.get("threshold"))
+        return ChartSeries("value of the largest window", value, records, line)
+
+
+class ZeroTolerance(RuleKind):
+    """A record is beyond the bounds, and no allow-list excuses it."""
+
+    name = "any"
+    value_type = "count"
+    zero_tolerance = True
+
+    def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult:
+        bad = max(rule.bad_count(window) - allowed, 0)
+        return RuleResult(float(bad), 0.0, bad > 0, window.scored, bad)
+
+    def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
+        failed = f"{statistics.bad} of {_trace_count(statistics.samples)}"
+        return f"{failed} failed {series.metric} (none allowed)"
+
+    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
+        return bad_share_series(attributes, metric)
+
+
+class Coverage(RuleKind):
+    """The share of applicable records without a score is above the limit. Every evaluator has this rule."""
+
+    name = "coverage"
+    value_type = "share"
+    counts_unscored = True
+
+    def evaluate(self, window: Window, rule: Rule, series: Series, allowed: int = 0) -> RuleResult:
+        return _share_result(rule, window.failed, window.applicable)
+
+    def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
+        reasons = f"; reasons: {', '.join(statistics.reasons)}" if statistics.reasons else ""
+        return (
+            f"{percent(statistics.value)} of applicable traces got no score from {rule.metric_ref.evaluator.id}, above "
+            f"the limit of {percent(rule.limit)} ({statistics.bad} of {_trace_count(statistics.samples)}{reasons})"
+        )
+
+    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries:
+        line = reference_line("limit", attributes.get("limit"))
+        return share_series("share without a score", "failed", "applicable", line)
+
+
+MEAN, SHARE, VALUE, ANY, COVERAGE = Mean(), Share(), Value(), ZeroTolerance(), Coverage()
+KINDS: dict[str, RuleKind] = {kind.name: kind for kind in (MEAN, SHARE, VALUE, ANY, COVERAGE)}
+
+
+def describe(series: Series, rule: Rule, statistics: Statistics, since: datetime) -> str:
+    """Say in one sentence where, what, by how much and since when. It quotes no trace."""
+    return f"{series.label}: {rule.kind.describe(series, rule, statistics)}, since {timestamp(since)}."
+
+
 class BoundCheck(NamedTuple):
-    """The line that was crossed; where none was, the one that is nearest."""
+    """The bound that was crossed, or else the nearest one."""
 
     threshold: float
     breached: bool
 
 
 def breached_bound(value: float, rule: Rule) -> BoundCheck:
-    """Equal to a line, but for rounding, is good. A rule has at least one line."""
+    """Compare a value with the rule's bounds, of which there is at least one. Equal, but for rounding, is good."""
     if rule.min is not None and value < rule.min - ROUNDING * abs(rule.min):
         return BoundCheck(rule.min, True)
     if rule.max is not None and value > rule.max + ROUNDING * abs(rule.max):
@@ -50,31 +158,13 @@ def breached_bound(value: float, rule: Rule) -> BoundCheck:
     return BoundCheck(min(bounds, key=lambda bound: abs(bound - value)), False)
 
 
-def evaluate_mean(window: Window, rule: Rule) -> RuleResult:
-    """Breached where the mean lies below the least or above the greatest good value."""
-    mean = window.sum / window.scored
-    threshold, breached = breached_bound(mean, rule)
-    return RuleResult(mean, threshold, breached, window.scored, rule.bad_count(window))
-
-
-def evaluate_value(window: Window, rule: Rule, series: Series) -> RuleResult | None:
-    """Breached where the window's number lies beyond a line; None where its parts tell none."""
-    metric, made = rule.metric_ref.metric, combine_parts(rule.metric_ref.evaluator, window.parts)
-    if metric.per:
-        classes = made.per.get(metric.key, {}).items()
-        value = next((v.value for labels, v in classes if segment_value_of(labels) == series.segment_value), None)
-    else:
-        value = made.metrics.get(metric.key)
-    if value is None:
-        return None
-    threshold, breached = breached_bound(value, rule)
-    # Which of them are wrong is known of all records together, not of a class.
-    bad = 0 if metric.per else record_source(series, rule).rule.bad_count(window)
-    return RuleResult(value, threshold, breached, window.scored, bad)
+def _share_result(rule: Rule, bad: int, samples: int) -> RuleResult:
+    share = bad / samples
+    return RuleResult(share, rule.limit, share > rule.limit, samples, bad)
 
 
 class RecordSource(NamedTuple):
-    """Where the records of a series are, the rule that tells bad ones, and of which class they are ('': of any)."""
+    """The series that has the records, the rule that finds bad ones, and the class to which they belong ('': any)."""
 
     series: Series
     rule: Rule
@@ -82,16 +172,57 @@ class RecordSource(NamedTuple):
 
 
 def record_source(series: Series, rule: Rule) -> RecordSource:
-    """A window metric's records are told apart by what each alone has of the carrier, and by the carrier's threshold.
+    """Find the records behind a series: those of a window metric are judged by the carrier and its threshold.
 
-    Where the rule watches the carrier itself, its lines are those of records too.
+    A rule on the carrier itself has its bounds for records too.
     """
     carrier, metric = rule.metric_ref.counts_metric, rule.metric_ref.metric
-    if carrier is None or carrier.metric is metric:
+    if rule.kind.per_record or carrier is None or carrier.metric is metric:
         return RecordSource(series, rule, "")
-    threshold, higher = carrier.metric.threshold, carrier.metric.better == "higher"
-    by_carrier = replace(rule, metric_ref=carrier, min=threshold if higher else None, max=None if higher else threshold)
+    min_value, max_value = carrier.bounds
+    by_carrier = replace(rule, metric_ref=carrier, min=min_value, max=max_value)
     if not metric.per:
         return RecordSource(series._replace(metric=carrier.name), by_carrier, "")
     whole = series._replace(metric=carrier.name, segment="", segment_value="")
     return RecordSource(whole, by_carrier, series.segment_value)
+
+
+def share_series(name: str, part: str, whole: str, line: ReferenceLine | None) -> ChartSeries:
+    """Chart a ratio of two sums over windows."""
+    return ChartSeries(name, f"sum({part}) / sum({whole})", f"sum({whole})", line)
+
+
+def mean_series(line: ReferenceLine | None) -> ChartSeries:
+    """Chart the mean of the records' scores."""
+    return share_series("mean", "windows.sum", "scored", line)
+
+
+def bad_share_series(attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
+    """Chart the share of records beyond `min` and `max`; None without either, or where the metric is unknown."""
+    bounds = attributes.get("min"), attributes.get("max")
+    if metric is None or bounds == (None, None):
+        return None
+    bad = count_out_of_bounds(*bin_bounds(metric.scale, *bounds))
+    return share_series("share that failed", bad, "scored", reference_line("limit", attributes.get("limit")))
+
+
+def reference_line(name: str, value: object) -> ReferenceLine | None:
+    """Make the line; None where the value is no number."""
+    return ReferenceLine(name, float(value)) if isinstance(value, int | float) else None
+
+
+def _level_clause(series: Series, rule: Rule, statistics: Statistics) -> str:
+    unit = rule.metric_ref.metric.unit or ""
+    change = f"is {number(statistics.value, unit)}"
+    if statistics.baseline is not None:
+        direction = "fell" if statistics.value < statistics.baseline else "rose"
+        change = f"{direction} from {number(statistics.baseline, unit)} to {number(statistics.value, unit)}"
+    side = "below" if rule.min is not None and statistics.threshold == rule.min else "above"
+    # Of a class of a window it is not known which records are bad.
+    bad = "" if rule.metric_ref.metric.per else f" ({statistics.bad} failed)"
+    threshold, traces = number(statistics.threshold, unit), _trace_count(statistics.samples)
+    return f"{series.metric} {change}, {side} {threshold}, on {traces}{bad}"
+
+
+def _trace_count(count: int) -> str:
+    return f"{count} trace" if count == 1 else f"{count} traces"

@@ -1,22 +1,20 @@
-"""What rules judge: one series of windows, its verdicts, and the rule that gave them."""
+"""Series, windows, rules, kinds of rules, and verdicts."""
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ragtide.drift.settings import Severity
 from ragtide.drift.text import scope_label
 from ragtide.drift.windows.metrics import MetricRef
-from ragtide.evaluators.spec import RuleKind
-
-WindowRuleKind = RuleKind | Literal["coverage"]
 
 
 class Series(NamedTuple):
-    """Windows that are judged together: all prompt versions of a model, one by one through time."""
+    """Windows that are evaluated together: those of all prompt versions of a model."""
 
     app: str
     environment: str
@@ -25,18 +23,23 @@ class Series(NamedTuple):
     segment: str
     segment_value: str
 
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "Series":
+        """Take the series from a row of `windows` or `verdicts`."""
+        return cls(*(row[name] for name in cls._fields))
+
     @property
     def label(self) -> str:
-        """All of it but the metric, in words."""
+        """Everything but the metric, as sentences begin."""
         return scope_label(self.app, self.environment, self.model, self.segment, self.segment_value)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a rule sees of a stretch of one series under one fingerprint: a base window, or several pooled.
+    """One interval of a series under one fingerprint: a base window, or several pooled. Seconds since 1970.
 
-    Times in seconds since 1970. `revision` is the sum over what was pooled, so that any change raises it. `changed`:
-    since the rules looked last, and within the allowed lateness.
+    `revision` is the sum over the pooled windows, so that any change raises it. `changed`: since the rules ran last,
+    and within the allowed lateness.
     """
 
     start: int
@@ -55,31 +58,111 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """How one series is judged. A record is bad below `least` or above `greatest`; equal to them is good."""
+class Statistics:
+    """The numbers of a problem: `value` is the mean over its bad windows, `baseline` over good ones before them."""
 
-    kind: WindowRuleKind
+    value: float
+    threshold: float
+    baseline: float | None
+    effect_size: float | None
+    samples: int
+    bad: int
+    traffic: int  # traces of the app in the same time, all models together
+    reasons: tuple[str, ...] = ()
+
+
+class ReferenceLine(NamedTuple):
+    """A horizontal line on the chart."""
+
+    name: str
+    value: float
+
+
+class ChartSeries(NamedTuple):
+    """SQL aggregates over rows of `windows`: the charted value, and how many records it rests on.
+
+    `unsegmented`: windows are not split by the problem's segment.
+    """
+
+    name: str
+    value: str
+    records: str
+    line: ReferenceLine | None
+    unsegmented: bool = False
+
+
+class RuleKind(ABC):
+    """How windows are evaluated. Each kind is one class in `ragtide.drift.rules.kinds`, with all that differs."""
+
+    name: ClassVar[str]
+    value_type: ClassVar[Literal["number", "share", "count"]] = "number"  # shares and counts are of bad records
+    per_record: ClassVar[bool] = True  # evaluates scores of records; False: metrics that only whole windows have
+    is_average: ClassVar[bool] = False  # of the records' scores, so that a few bad records do not show
+    counts_unscored: ClassVar[bool] = False  # a bad record is an applicable one without a score
+    # One bad record is a problem at once, whichever evaluator version found it, and also in a window that is still
+    # open. The problem ends when no bad record came for `any_resolve_after_s`. Allow-lists apply.
+    zero_tolerance: ClassVar[bool] = False
+
+    @abstractmethod
+    def evaluate(self, window: Window, rule: "Rule", series: Series, allowed: int = 0) -> "RuleResult | None":
+        """Evaluate a window with records, `allowed` bad ones excused. None where the value is unknown."""
+
+    @abstractmethod
+    def describe(self, series: Series, rule: "Rule", statistics: Statistics) -> str:
+        """Say what is bad and by how much, without the series' label and the time."""
+
+    @abstractmethod
+    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
+        """Choose the chart of a problem with these attributes; None where windows do not have its value.
+
+        `metric` is None where the evaluator is not installed.
+        """
+
+    def sample_size(self, window: Window) -> int:
+        """Count the records of a window that the result rests on."""
+        return window.applicable if self.counts_unscored else window.scored
+
+    def max_bad_share(self, rule: "Rule") -> float | None:
+        """Return the largest acceptable share of bad records; None where another number is evaluated."""
+        return {"count": 0.0, "share": rule.limit}.get(self.value_type)
+
+    @property
+    def aspect(self) -> Literal["level", "coverage"]:
+        """The aspect of the series that is evaluated."""
+        return "coverage" if self.counts_unscored else "level"
+
+    @property
+    def problem_kind(self) -> Literal["threshold", "coverage"]:
+        """The kind of the problems that are raised."""
+        return "coverage" if self.counts_unscored else "threshold"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one series is evaluated. A record is bad below `min` or above `max`; equal to them is good."""
+
+    kind: RuleKind
     metric_ref: MetricRef
     min: float | None
     max: float | None
-    limit: float
-    min_sample: int
-    k: int
-    m: int
-    resolve_after: int
-    severity: Severity | None
-    failure_limit: float = 1.0  # of kind mean: the share of bad records that is a problem whatever the mean
+    limit: float = 0.0
+    min_sample: int = 1
+    k: int = 1
+    m: int = 1
+    resolve_after: int = 1
+    severity: Severity | None = None
+    failure_limit: float = 1.0  # of averages: the share of bad records that is a problem whatever the mean
     allow_kinds: tuple[str, ...] = ()
     allow_texts: tuple[str, ...] = ()
 
     @property
     def rule_id(self) -> str:
-        """Names the kind and everything a verdict follows from: a changed threshold starts verdicts of its own."""
+        """The kind and a digest of what verdicts depend on, so that a changed threshold starts new verdicts."""
         what = [self.min, self.max, self.limit, self.min_sample, self.allow_kinds, self.allow_texts]
-        return f"{self.kind}:{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:8]}"
+        return f"{self.kind.name}:{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:8]}"
 
     def bad_count(self, window: Window) -> int:
-        """Records on the wrong side of the lines."""
+        """Count the records beyond the bounds."""
         scale = self.metric_ref.scale
         below = 0 if self.min is None else scale.below(window.bins, self.min)
         return below + (0 if self.max is None else scale.above(window.bins, self.max))
@@ -87,7 +170,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """What a rule says of one window. `samples` are the records that it rests on."""
+    """The result of a rule on one window; it rests on `samples` records."""
 
     value: float
     threshold: float
@@ -96,11 +179,11 @@ class RuleResult:
     bad: int
 
 
-NO_RESULT = RuleResult(0.0, 0.0, False, 0, 0)  # nothing left to judge: neither good nor bad
+NO_RESULT = RuleResult(0.0, 0.0, False, 0, 0)  # no records left: neither good nor bad
 
 
 class Verdict(NamedTuple):
-    """Table `verdicts`: one rule's word on one stretch of a series."""
+    """Table `verdicts`: the result of one rule on one interval of a series."""
 
     rule_id: str
     run_id: str
@@ -124,5 +207,5 @@ class Verdict(NamedTuple):
 
     @property
     def series(self) -> Series:
-        """The series it speaks of."""
+        """The series of the verdict."""
         return Series(self.app, self.environment, self.metric, self.model, self.segment, self.segment_value)

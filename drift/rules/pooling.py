@@ -14,7 +14,7 @@ Number = TypeVar("Number", int, float)
 
 
 def pool_forward(windows: Iterable[Window], min_sample: int, samples: Callable[[Window], int]) -> Iterator[Window]:
-    """The windows in order of time, each alone where it has enough; the last ones wait where they have too few."""
+    """Pool windows in order of time until each pool has the minimum sample. A last pool below it is left out."""
     pooled: Window | None = None
     for window in sorted(windows, key=lambda w: w.start):
         pooled = window if pooled is None else merge(pooled, window)
@@ -24,7 +24,7 @@ def pool_forward(windows: Iterable[Window], min_sample: int, samples: Callable[[
 
 
 def merge(one: Window, other: Window) -> Window:
-    """Both as one window."""
+    """Add two windows."""
     return replace(
         one,
         start=min(one.start, other.start),
@@ -51,7 +51,7 @@ def _sums(one: Mapping[Key, Number], other: Mapping[Key, Number]) -> dict[Key, N
 
 
 class JudgedInterval(NamedTuple):
-    """A stretch [start, end) that has a verdict, and the revision that the verdict saw."""
+    """An interval [start, end) that has a verdict, and the revision that was evaluated."""
 
     start: int
     end: int
@@ -64,10 +64,10 @@ def due(
     min_sample: int,
     samples: Callable[[Window], int],
 ) -> Iterator[Window]:
-    """Pooled windows to be judged, each (stretch, revision) once.
+    """Pool the windows that are due for evaluation, each (interval, revision) once.
 
-    A stretch with a verdict keeps its bounds for ever, also where it has too few records left. What no verdict covers
-    is pooled forward, never across a stretch that has one; where too few wait at the end, nothing is said yet.
+    An interval with a verdict keeps its bounds, even if it has too few records left. Other windows are pooled forward,
+    never across an interval with a verdict.
     """
     intervals: dict[JudgedInterval, list[Window]] = {interval: [] for interval in sorted(verdict_intervals)}
     waiting: list[Window] = []

@@ -1,6 +1,6 @@
-"""Query what the rules read: changed windows, evaluated intervals, score rows and stale series.
+"""Query what rules read: changed windows, intervals with verdicts, score rows, and stale series.
 
-The cursor says up to which version of windows the rules have been evaluated."""
+The cursor is the version of windows up to which rules have been evaluated."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,11 +25,11 @@ def stale_series(
     horizon: timedelta,
     known_until: datetime | None = None,
 ) -> set[Series]:
-    """Those without a record for `after` that their application had on the same metric, or any for `forgotten`.
+    """Find series without data for `stale_after(app)` while their app had the metric, or for `horizon` in any case.
 
-    `after` depends on the application. `reported_until` says until when trouble of each was told; only of those that
-    were told nothing for as long anything is read. `closed` is the watermark: where workers stand still nothing is
-    gone. Of windows from `known_until` on nothing is known yet.
+    `reported_until` is the end of the last report on each series; only series without one for `stale_after` are read.
+    `closed` is the watermark, so that nothing is stale while workers stand still. Windows from `known_until` on are
+    not read.
     """
     candidates = {
         series: until for series, until in reported_until.items() if closed - until >= stale_after(series.app)
@@ -52,8 +52,9 @@ def stale_series(
 def is_stale(
     series_last_seen: datetime, app_last_seen: datetime, closed: datetime, stale_after: timedelta, horizon: timedelta
 ) -> bool:
-    """Whether a series is that had records last at `series_last_seen`, and its application on the same metric at
-    `goes_on`.
+    """Whether a series with its last record at `series_last_seen` is stale.
+
+    `app_last_seen` is the last record of its application on the same metric.
     """
     return app_last_seen - series_last_seen >= stale_after or closed - series_last_seen >= horizon
 
@@ -61,7 +62,7 @@ def is_stale(
 def last_seen(
     database: Database, some: Iterable[Series], since: datetime, until: datetime | None = None
 ) -> dict[Series, datetime]:
-    """Of all series of these applications' metrics when the last window with records began, in [since, until)."""
+    """Return the start of the last window with records in [since, until), for all series of these apps' metrics."""
     pairs = sorted({(series.app, series.metric) for series in some})
     listed = ", ".join(f"({sql.text(app)}, {sql.text(metric)})" for app, metric in pairs)
     before = "" if until is None else " AND start < {until:DateTime64(3, 'UTC')}"
@@ -72,7 +73,7 @@ def last_seen(
         f"GROUP BY {', '.join(Series._fields)}",
         {"since": since, "until": until},
     )
-    return {Series(*(row[name] for name in Series._fields)): row["newest"] for row in rows}
+    return {Series.of_row(row): row["newest"] for row in rows}
 
 
 _CURSOR = "rules"
@@ -85,28 +86,28 @@ _SUMS = (
 
 @dataclass(frozen=True, slots=True)
 class ChangedSeries:
-    """A series under one fingerprint with windows that closed or changed since the rules looked last."""
+    """A series under one fingerprint with windows that closed or changed since the rules ran last."""
 
     series: Series
     fingerprint: str
     changed_from: int
-    windows: int = 0  # that closed or changed, as far as it is known
+    windows: int = 0  # that closed or changed
 
 
 def cursor(database: Database) -> int:
-    """Up to which version of windows the rules looked."""
+    """Return the version of windows up to which rules have been evaluated."""
     return cursors.load(database, _CURSOR)
 
 
 class Changes(NamedTuple):
-    """What changed, and up to which version that is."""
+    """The series that changed, and the cursor after them."""
 
     series: list[ChangedSeries]
     cursor: int
 
 
 def changes_since(database: Database, base_s: int, since: int) -> Changes:
-    """Series with windows that are newer than `since` and may still page."""
+    """Find series with windows newer than `since` that are not frozen."""
     rows = database.rows(
         f"""
         SELECT {_SERIES}, fingerprint,
@@ -119,9 +120,7 @@ def changes_since(database: Database, base_s: int, since: int) -> Changes:
         {"base_s": base_s, "since": since},
     )
     changed = [
-        ChangedSeries(
-            Series(*(row[name] for name in Series._fields)), row["fingerprint"], row["changed_from"], row["n"]
-        )
+        ChangedSeries(Series.of_row(row), row["fingerprint"], row["changed_from"], row["n"])
         for row in rows
         if row["fresh"]
     ]
@@ -131,7 +130,7 @@ def changes_since(database: Database, base_s: int, since: int) -> Changes:
 def judged_intervals(
     database: Database, rule_ids: set[str], changed: Sequence[ChangedSeries]
 ) -> dict[tuple[str, Series, str], list[JudgedInterval]]:
-    """Per rule, series and fingerprint the last stretch that has a verdict, and those in which something changed."""
+    """Return the last interval with a verdict, and those with changes, by rule, series and fingerprint."""
     if not rule_ids:
         return {}
     changed_from = min(one.changed_from for one in changed)
@@ -153,15 +152,13 @@ def judged_intervals(
     )
     found: dict[tuple[str, Series, str], set[JudgedInterval]] = {}
     for row in rows:
-        series = Series(*(row[name] for name in Series._fields))
-        found.setdefault((row["rule_id"], series, row["fingerprint"]), set()).add(
-            JudgedInterval(row["first"], row["last"], row["revision"])
-        )
+        key_ = (row["rule_id"], Series.of_row(row), row["fingerprint"])
+        found.setdefault(key_, set()).add(JudgedInterval(row["first"], row["last"], row["revision"]))
     return {key_: sorted(intervals) for key_, intervals in found.items()}
 
 
 def series_in(database: Database, metrics: Iterable[str], base_s: int, first: int, until: int) -> list[ChangedSeries]:
-    """Every series of these metrics with windows that start in [first, until), in order, and where the first starts."""
+    """Return each series of these metrics with windows that start in [first, until), and its first start, in order."""
     rows = database.rows(
         f"""
         SELECT {_SERIES}, fingerprint, min(toUnixTimestamp(start)) AS changed_from FROM windows
@@ -170,8 +167,7 @@ def series_in(database: Database, metrics: Iterable[str], base_s: int, first: in
         GROUP BY {_SERIES}, fingerprint ORDER BY {_SERIES}, fingerprint
         """
     )
-    series = [Series(*(row[name] for name in Series._fields)) for row in rows]
-    return [ChangedSeries(one, row["fingerprint"], row["changed_from"]) for one, row in zip(series, rows, strict=True)]
+    return [ChangedSeries(Series.of_row(row), row["fingerprint"], row["changed_from"]) for row in rows]
 
 
 def load_windows(
@@ -183,9 +179,9 @@ def load_windows(
     since: int,
     until: int | None = None,
 ) -> dict[tuple[Series, str], list[Window]]:
-    """Base windows that start from `first` on and before `until`, prompt versions together.
+    """Load base windows that start in [first, until), prompt versions added up.
 
-    Those of window metrics have their carriers' parts.
+    Windows of window metrics have their carriers' parts.
     """
     before = "" if until is None else f" AND start < toDateTime({until}, 'UTC')"
     carriers = {one.series: _carrier(one.series, metrics) for one in changed}
@@ -210,7 +206,7 @@ def load_windows(
 
 
 def _carrier(series: Series, metrics: Mapping[str, MetricRef]) -> Series:
-    """The series whose windows have the parts, and how each record did, of this one: itself unless it is a window's."""
+    """Return the series whose windows have the parts and bins of this one: the carrier's for a window metric."""
     metric = metrics.get(series.metric)
     if metric is None or metric.counts_metric is None:
         return series
@@ -225,7 +221,7 @@ def _with_parts(window: Window, carrier: Window | None) -> Window:
 def load_open_windows(
     database: Database, contents: str, metrics: Iterable[str], base_s: int
 ) -> dict[tuple[Series, str], list[Window]]:
-    """The same of windows that are not stored yet: `contents` is a SELECT as the roll-up stores it."""
+    """Load windows that are not stored yet; `contents` is a SELECT as the roll-up stores it."""
     rows = database.rows(
         f"""
         SELECT {_SERIES}, fingerprint, windows.start AS at, {_SUMS},
@@ -241,24 +237,22 @@ def load_open_windows(
 def _by_series(rows: Iterable[Mapping[str, Any]], base_s: int) -> dict[tuple[Series, str], list[Window]]:
     found: dict[tuple[Series, str], list[Window]] = {}
     for row in rows:
-        series = Series(*(row[name] for name in Series._fields))
-        found.setdefault((series, row["fingerprint"]), []).append(
-            Window(
-                start=row["at"],
-                end=row["at"] + base_s,
-                seen=row["n_seen"],
-                applicable=row["n_applicable"],
-                scored=row["n_scored"],
-                failed=row["n_failed"],
-                sum=row["total"],
-                bins=row["all_bins"],
-                parts=row["all_parts"],
-                revision=row["revisions"],
-                frozen=bool(row["all_frozen"]),
-                changed=bool(row["some_changed"]),
-                incomplete=bool(row["some_incomplete"]),
-            )
+        window = Window(
+            start=row["at"],
+            end=row["at"] + base_s,
+            seen=row["n_seen"],
+            applicable=row["n_applicable"],
+            scored=row["n_scored"],
+            failed=row["n_failed"],
+            sum=row["total"],
+            bins=row["all_bins"],
+            parts=row["all_parts"],
+            revision=row["revisions"],
+            frozen=bool(row["all_frozen"]),
+            changed=bool(row["some_changed"]),
+            incomplete=bool(row["some_incomplete"]),
         )
+        found.setdefault((Series.of_row(row), row["fingerprint"]), []).append(window)
     return found
 
 
@@ -269,7 +263,7 @@ def _metric_filter(some: Iterable[Series]) -> str:
 
 
 def commit_cursor(database: Database, version: int) -> None:
-    """All that follows from windows up to this version is stored."""
+    """Store the cursor: everything that follows from windows up to this version is stored."""
     cursors.save(database, _CURSOR, version)
 
 
@@ -278,14 +272,14 @@ _UNBOUNDED = 1e308
 
 @dataclass(frozen=True, slots=True)
 class RecordQuery:
-    """`rows` follows FROM and goes on with AND; `parameters` are bound with it."""
+    """SQL after FROM, to be continued with AND, and its parameters."""
 
     rows: str
     parameters: dict[str, Any]
 
 
 def record_query(series: Series, segments: SegmentValues, start: int, end: int) -> RecordQuery:
-    """De-duplicated scored rows of a live series in [start, end), seconds since 1970.
+    """Select de-duplicated scored rows of a live series in [start, end), seconds since 1970.
 
     The index sees whole minutes only (see `Scope.minutes`).
     """
@@ -325,19 +319,19 @@ def record_query(series: Series, segments: SegmentValues, start: int, end: int) 
 
 
 def out_of_bounds() -> str:
-    """Condition: the record is on the wrong side of the rule's lines, snapped as the windows' bins are."""
+    """Condition: the record is beyond the rule's bounds, snapped as the windows' bins are."""
     return "(metrics[{key:String}] < {least:Float64} OR metrics[{key:String}] > {greatest:Float64})"
 
 
 def has_class() -> str:
-    """Condition: a part of the record has the label that parameter `class` begins with, see `segment_value_of`."""
+    """Condition: a part of the record has the label with which parameter `class` begins (see `segment_value_of`)."""
     fits = "arrayExists(label -> startsWith(concat({class:String}, '/'), concat(label, '/')), arraySlice(key, 2))"
     keys = r"arrayMap(key -> splitByChar('\t', key), mapKeys(parts))"
     return f"({{class:String}} = '' OR arrayExists(key -> {fits}, {keys}))"
 
 
 def bound_parameters(rule: Rule) -> dict[str, float]:
-    """Parameters of `out_of_bounds`."""
+    """Return the parameters of `out_of_bounds`."""
     scale = rule.metric_ref.scale
     return {
         "least": -_UNBOUNDED if rule.min is None else scale.snap(rule.min),

@@ -3,39 +3,36 @@
 The evaluator's defaults apply, then overrides from settings, the most specific last."""
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple, TypeVar, get_args
 
-from ragtide.drift.rules.model import Rule, Series
+from ragtide.drift.rules.kinds import COVERAGE, KINDS
+from ragtide.drift.rules.model import Rule, RuleKind, Series
 from ragtide.drift.settings import LimitOverride, Objective, RuleOverride, RuleSettings
 from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
+from ragtide.evaluators import spec
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.spec import Evaluator
 
 
 def rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule | None:
-    """The rule on the metric's level, or None: not watched, or nothing says what is good."""
+    """Return the rule on the metric's level; None where it is turned off or has no threshold."""
     override, settings = _merged_override(series, settings), settings.of(series.app)
     if not override.enabled or (settings.primary_only and not metric.metric.primary and override is _NO_OVERRIDE):
         return None
-    spec, evaluator = metric.metric, metric.evaluator
     min_value, max_value = override.min, override.max
-    if min_value is None and max_value is None and spec.threshold is not None:
-        min_value, max_value = (spec.threshold, None) if spec.better == "higher" else (None, spec.threshold)
+    if min_value is None and max_value is None:
+        min_value, max_value = metric.bounds
     if min_value is None and max_value is None:
         return None
-    kind = override.rule or evaluator.rule_of(spec)
-    fair = settings.fairness_share_limit if evaluator.domain == "fairness" else settings.share_limit
-    return Rule(
-        kind=kind,
-        metric_ref=metric,
+    kind = KINDS[override.rule or metric.evaluator.rule_of(metric.metric)]
+    fair = settings.fairness_share_limit if metric.evaluator.domain == "fairness" else settings.share_limit
+    return replace(
+        _base_rule(kind, metric, override, settings),
         min=min_value,
         max=max_value,
         limit=fair if override.limit is None else override.limit,
-        min_sample=1 if kind == "any" else override.min_sample or settings.min_sample,
-        k=1 if kind == "any" else override.k or settings.k,
-        m=1 if kind == "any" else override.m or settings.m,
-        resolve_after=override.resolve_after or settings.resolve_after,
         severity=override.severity,
         failure_limit=settings.failure_limit if override.failure_limit is None else override.failure_limit,
         allow_kinds=override.allow_kinds,
@@ -44,88 +41,83 @@ def rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule 
 
 
 def rule_of_app(app: str, metric: MetricRef, settings: RuleSettings) -> Rule | None:
-    """The same for an application on the whole, whatever environment and model."""
+    """Return `rule_for` an application as a whole, without its environments, models and segments."""
     return rule_for(Series(app, "", metric.name, "", "", ""), metric, settings)
 
 
 def rule_of_every_app(metric: MetricRef, settings: RuleSettings) -> Rule | None:
-    """The same for every application alike: what settings say of one app or segment is left out."""
+    """Return `rule_for` applications without settings of their own."""
     return rule_of_app("", metric, settings)
 
 
 def coverage_rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule | None:
-    """The rule on how many records got a score at all: one per evaluator, on its first primary metric, on the whole."""
+    """Return the rule on records without a score: one per evaluator, on its first primary metric, without segments."""
     override, settings = _merged_override(series, settings), settings.of(series.app)
     if not is_coverage_metric(metric) or series.segment or not override.enabled:
         return None
-    return Rule(
-        kind="coverage",
-        metric_ref=metric,
-        min=None,
-        max=None,
-        limit=settings.coverage_limit,
+    return replace(_base_rule(COVERAGE, metric, override, settings), limit=settings.coverage_limit)
+
+
+def _base_rule(kind: RuleKind, metric: MetricRef, override: RuleOverride, settings: RuleSettings) -> Rule:
+    """Make the rule without its bounds and limits."""
+    rule = Rule(kind, metric, None, None, resolve_after=override.resolve_after or settings.resolve_after)
+    if kind.zero_tolerance:
+        return rule
+    return replace(
+        rule,
         min_sample=override.min_sample or settings.min_sample,
         k=override.k or settings.k,
         m=override.m or settings.m,
-        resolve_after=override.resolve_after or settings.resolve_after,
-        severity=None,
     )
 
 
 def rules_for(series: Series, metric: MetricRef, settings: RuleSettings) -> tuple[Rule, ...]:
-    """The rules on the metric's level and on its coverage, as far as they watch the series."""
+    """Return the rules on the metric's level and on its coverage, those that apply."""
     both = (rule_for(series, metric, settings), coverage_rule_for(series, metric, settings))
     return tuple(rule for rule in both if rule is not None)
 
 
 def is_coverage_metric(metric: MetricRef) -> bool:
-    """Whether coverage of its evaluator is told of this metric: the first primary one."""
+    """Whether the evaluator's coverage is reported on this metric: the first primary one."""
     return metric.metric is next((one for one in metric.evaluator.metrics if one.primary), None)
 
 
 def any_rule_prefilter(metrics: Mapping[str, MetricRef], settings: RuleSettings) -> list[Rule]:
-    """A rule for each metric that rule `any` may watch in some series: what breaches there breaches this one."""
+    """Make one rule per metric that has zero tolerance in any series: what breaches there breaches this one."""
     found = []
     primary_only = all(one.primary_only for one in (settings, *map(settings.of, settings.apps)))
     for metric in metrics.values():
         override = [one for one in settings.overrides if one.metric == metric.name]
-        kinds = {metric.evaluator.rule_of(metric.metric), *(one.rule for one in override)}
-        if "any" not in kinds or (primary_only and not metric.metric.primary and not override):
+        kinds = {metric.evaluator.rule_of(metric.metric), *(one.rule for one in override if one.rule is not None)}
+        kind = next((KINDS[name] for name in kinds if KINDS[name].zero_tolerance), None)
+        if kind is None or (primary_only and not metric.metric.primary and not override):
             continue
-        spec, higher = metric.metric, metric.metric.better == "higher"
-        min_values = [spec.threshold if higher else None, *(one.min for one in override)]
-        max_values = [None if higher else spec.threshold, *(one.max for one in override)]
+        own_min, own_max = metric.bounds
+        min_values = [own_min, *(one.min for one in override)]
+        max_values = [own_max, *(one.max for one in override)]
         min_value = max((bound for bound in min_values if bound is not None), default=None)
         max_value = min((bound for bound in max_values if bound is not None), default=None)
         if min_value is not None or max_value is not None:
-            found.append(
-                Rule("any", metric, min_value, max_value, 0.0, min_sample=1, k=1, m=1, resolve_after=1, severity=None)
-            )
+            found.append(Rule(kind, metric, min_value, max_value))
     return found
 
 
 def check_settings(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) -> None:
-    """Raise ConfigError where a rule names a metric or evaluator that is none, or says what can never hold."""
+    """Raise ConfigError where a setting names an unknown metric or evaluator, or bounds that cannot hold."""
     metrics = metrics_by_name(evaluators)
     for override in settings.overrides:
         metric = metrics.get(override.metric)
         if metric is None:
             raise ConfigError(f"rules.overrides: no metric {override.metric!r}{_suggestion(override.metric, metrics)}")
-        spec, of_window = metric.metric, metric.evaluator.combine is not None
-        if override.rule is not None and of_window != (override.rule == "value"):
-            kind = "whole windows, which rule value judges" if of_window else "records, which rule value does not judge"
+        of_window = metric.evaluator.combine is not None
+        if override.rule is not None and of_window == KINDS[override.rule].per_record:
+            usable = [name for name in get_args(spec.RuleKind) if KINDS[name].per_record != of_window]
             raise ConfigError(
-                f"rules.overrides: rule = {override.rule!r} of {override.metric}: it is a metric of {kind}"
+                f"rules.overrides: rule = {override.rule!r} of {override.metric}: it is a metric of "
+                f"{'whole windows' if of_window else 'records'}; use {' or '.join(usable)}"
             )
-        for name, bound in (("min", override.min), ("max", override.max)):
-            if bound is not None and not spec.low <= bound <= spec.high:
-                raise ConfigError(
-                    f"rules.overrides: {name} = {bound} of {override.metric} is outside its range [{spec.low}, "
-                    f"{spec.high}]"
-                )
-        if override.min is not None and override.max is not None and override.min > override.max:
-            raise ConfigError(f"rules.overrides: min {override.min} of {override.metric} is above max {override.max}")
-        if override.enabled and spec.threshold is None and override.min is None and override.max is None:
+        _check_bounds(f"rules.overrides: {override.metric}", metric, override.min, override.max)
+        if override.enabled and metric.metric.threshold is None and override.min is None and override.max is None:
             raise ConfigError(
                 f"rules.overrides: {override.metric} has no threshold of its own; give min or max, or enabled = false"
             )
@@ -145,18 +137,23 @@ def _check_objective(objective: Objective, metrics: Mapping[str, MetricRef]) -> 
         raise ConfigError(
             f"{where}: no metric of records {objective.metric!r}{_suggestion(objective.metric, of_records)}"
         )
-    spec, bounds = metric.metric, objective.bounds(metric.metric)
-    given = [bound for bound in bounds if bound is not None]
-    if not given:
+    bounds = objective.bounds(metric.metric)
+    if bounds == (None, None):
         raise ConfigError(f"{where}: {objective.metric} has no threshold of its own; give min or max")
-    if any(not spec.low <= bound <= spec.high for bound in given):
-        raise ConfigError(f"{where}: min or max is outside the range of {objective.metric}, [{spec.low}, {spec.high}]")
-    if len(given) == 2 and given[0] > given[1]:
-        raise ConfigError(f"{where}: min {given[0]} is above max {given[1]}")
+    _check_bounds(where, metric, *bounds)
+
+
+def _check_bounds(where: str, metric: MetricRef, min_value: float | None, max_value: float | None) -> None:
+    low, high = metric.metric.low, metric.metric.high
+    for name, bound in (("min", min_value), ("max", max_value)):
+        if bound is not None and not low <= bound <= high:
+            raise ConfigError(f"{where}: {name} = {bound} is outside the range of {metric.name}, [{low}, {high}]")
+    if min_value is not None and max_value is not None and min_value > max_value:
+        raise ConfigError(f"{where}: min {min_value} is above max {max_value}")
 
 
 def _suggestion(unknown: str, names: Collection[str]) -> str:
-    """What follows a name that is none: the nearest one, and those of its evaluator, or the evaluators there are."""
+    """Suggest the closest name, and list the names of the same evaluator, or else all evaluators."""
     own = [name for name in names if name.startswith(f"{unknown.partition('.')[0]}.")]
     closest = difflib.get_close_matches(unknown, names, n=1)
     meant = f"; did you mean {closest[0]!r}?" if closest else ""
@@ -164,35 +161,31 @@ def _suggestion(unknown: str, names: Collection[str]) -> str:
 
 
 _NO_OVERRIDE = RuleOverride(metric="")
+_SELECTORS = ("metric", "app", "segment", "segment_value")
 
 
 def _merged_override(series: Series, settings: RuleSettings) -> RuleOverride:
-    """All overrides that fit, laid over one another, the most specific on top."""
-    matching = [override for override in settings.overrides if _matches(override, series)]
+    """Overlay all matching overrides, the most specific last."""
+    matching = _matching(settings.overrides, {name: getattr(series, name) for name in _SELECTORS})
     if not matching:
         return _NO_OVERRIDE
-    merged: dict[str, object] = {"metric": series.metric}
-    for override in sorted(matching, key=_specificity):
-        fields: Sequence[str] = sorted(override.model_fields_set)
-        merged |= {name: getattr(override, name) for name in fields if name not in ("app", "segment", "segment_value")}
-    return RuleOverride.model_validate(merged)
+    merged: dict[str, object] = {}
+    for override in matching:
+        merged |= {name: getattr(override, name) for name in override.model_fields_set}
+    return RuleOverride.model_validate(merged | dict.fromkeys(_SELECTORS) | {"metric": series.metric})
 
 
-def _matches(override: RuleOverride, series: Series) -> bool:
-    return (
-        override.metric == series.metric
-        and override.app in (None, series.app)
-        and override.segment in (None, series.segment)
-        and override.segment_value in (None, series.segment_value)
-    )
+Override = TypeVar("Override", RuleOverride, LimitOverride)
 
 
-def _specificity(override: RuleOverride) -> int:
-    return sum(selector is not None for selector in (override.app, override.segment, override.segment_value))
+def _matching(overrides: Iterable[Override], labels: Mapping[str, str]) -> list[Override]:
+    """Find overrides whose selectors match the labels or are not set, the most specific last."""
+    found = (one for one in overrides if all(getattr(one, name) in (None, value) for name, value in labels.items()))
+    return sorted(found, key=lambda one: sum(getattr(one, name) is not None for name in labels))
 
 
 class Limits(NamedTuple):
-    """As the settings of these names."""
+    """The settings of these names."""
 
     error_limit: float
     finding_traces: int
@@ -200,18 +193,7 @@ class Limits(NamedTuple):
 
 
 def limits_for(app: str, evaluator: str, settings: RuleSettings) -> Limits:
-    """The app's defaults, and over them what is said of it and of this evaluator, the most specific on top."""
-    defaults = settings.of(app)
-    limits = Limits(defaults.error_limit, defaults.finding_traces, defaults.finding_limit)
-    matching = (one for one in settings.limits if one.app in (None, app) and one.evaluator in (None, evaluator))
-    for override in sorted(matching, key=_limit_specificity):
-        limits = Limits(
-            limits.error_limit if override.error_limit is None else override.error_limit,
-            limits.finding_traces if override.finding_traces is None else override.finding_traces,
-            limits.finding_limit if override.finding_limit is None else override.finding_limit,
-        )
-    return limits
-
-
-def _limit_specificity(override: LimitOverride) -> int:
-    return (override.app is not None) + (override.evaluator is not None)
+    """Resolve the limits of an app and an evaluator: the app's defaults, then overrides, the most specific last."""
+    sources = [settings.of(app), *_matching(settings.limits, {"app": app, "evaluator": evaluator})]
+    values = {name: [getattr(one, name) for one in sources] for name in Limits._fields}
+    return Limits(**{name: [value for value in some if value is not None][-1] for name, some in values.items()})

@@ -1,7 +1,7 @@
-"""Rule `coverage` where a lane writes nothing at all: traces that `fast` counted and that no evaluator's row speaks of.
+"""Evaluate coverage while a lane writes nothing: traces that `fast` counted and no evaluator has a row of.
 
-Such a lane's windows stay open, so that what it works off later closes them in order and is judged. Until then a
-verdict of revision 0 says what is missing.
+The lane's windows stay open, so that rows it writes later are evaluated in order. Until then, verdicts of revision 0
+count the missing scores.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,30 +11,29 @@ from typing import NamedTuple
 
 from ragtide.drift import sql
 from ragtide.drift.leadership import Term
-from ragtide.drift.rules import kinds, queries
+from ragtide.drift.rules import queries
 from ragtide.drift.rules.evaluate import verdict_row
-from ragtide.drift.rules.model import Rule, Series, Window
+from ragtide.drift.rules.model import NO_RESULT, Rule, Series, Window
 from ragtide.drift.rules.pooling import due
 from ragtide.drift.rules.resolve import coverage_rule_for, is_coverage_metric
 from ragtide.drift.settings import RuleSettings, WindowSettings
 from ragtide.drift.windows.metrics import MetricRef
 from ragtide.drift.windows.traffic import apps_condition, live_windows, select_traffic, traffic_metrics
 from ragtide.drift.windows.watermark import FAST, Watermark
-from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
-_LOOKBACK_S = 3600  # before the lane stopped: what was recorded then was on; before now: older windows say nothing new
+_LOOKBACK_S = 3600  # evaluators that scored in this time before the stop were on; older missing windows say nothing new
 
 
 class _ExpectedRate(NamedTuple):
-    """What an evaluator of the lane did with a series' traces while it worked."""
+    """What an evaluator did with a series' traces while its lane ran."""
 
     fingerprint: str
-    share: float  # of the traces seen, those that it scored or should have scored
+    share: float  # of the traces, those that were applicable
 
 
 class _Position(NamedTuple):
-    """Where a lane's watermark is, and since when it was seen there."""
+    """A lane's watermark, and since when it stands there."""
 
     at: datetime
     since: datetime
@@ -42,7 +41,7 @@ class _Position(NamedTuple):
 
 @dataclass(slots=True)
 class StalledLanes:
-    """Remembers, for one leader's term, since when each lane's watermark stands still."""
+    """Evaluate lanes whose watermark stands still; remembers since when, for one leader's term."""
 
     metrics: Mapping[str, MetricRef]
     settings: RuleSettings
@@ -53,7 +52,7 @@ class StalledLanes:
     def evaluate(
         self, database: Database, now: datetime, closing: Mapping[str, Watermark]
     ) -> dict[Series, tuple[Rule, ...]]:
-        """The coverage rules of series that a silent lane owes rows; their verdicts are stored when this returns."""
+        """Return the coverage rules of series without rows of a stalled lane. Their verdicts are stored on return."""
         rules: dict[Series, tuple[Rule, ...]] = {}
         for lane, watermark in closing.items():
             if lane != FAST and self._is_stalled(lane, watermark.at, now):
@@ -61,7 +60,7 @@ class StalledLanes:
         return rules
 
     def _is_stalled(self, lane: str, at: datetime, now: datetime) -> bool:
-        """It stands for longer than one stuck partition can hold it, twice over."""
+        """Whether the watermark stands for twice as long as a stuck partition can hold it."""
         last_at, since = self._positions.get(lane, _Position(at, now))
         self._positions[lane] = _Position(at, since if last_at == at else now)
         wait = timedelta(seconds=self.window_settings.heartbeat_timeout_s + 2 * self.window_settings.stuck_wait_s)
@@ -75,7 +74,8 @@ class StalledLanes:
         first = max(int(stopped_at.timestamp()) // base_s * base_s, until - _LOOKBACK_S)
         known = self._expected_rates(database, lane, int(stopped_at.timestamp()))
         missing = self._missing_windows(database, known, first, until)
-        rules = {series: rule for series in missing if (rule := self._rule(series)) is not None}
+        every = {series: coverage_rule_for(series, self.metrics[series.metric], self.settings) for series in missing}
+        rules = {series: rule for series, rule in every.items() if rule is not None}
         if not rules:
             return {}
         changed = [queries.ChangedSeries(series, known[series].fingerprint, first) for series in rules]
@@ -84,17 +84,14 @@ class StalledLanes:
         for series, rule in rules.items():
             fingerprint = known[series].fingerprint
             intervals = verdict_intervals.get((rule.rule_id, series, fingerprint), [])
-            for window in due(missing[series], intervals, rule.min_sample, lambda window: window.applicable):
-                found = kinds.evaluate_coverage(window, rule)
-                verdicts.append(verdict_row(rule, series, fingerprint, window, found, self.term))
+            for window in due(missing[series], intervals, rule.min_sample, rule.kind.sample_size):
+                result = rule.kind.evaluate(window, rule, series) or NO_RESULT
+                verdicts.append(verdict_row(rule, series, fingerprint, window, result, self.term))
         database.insert("verdicts", verdicts)
         return {series: (rule,) for series, rule in rules.items()}
 
-    def _rule(self, series: Series) -> Rule | None:
-        return coverage_rule_for(series, self.metrics[series.metric], self.settings)
-
     def _expected_rates(self, database: Database, lane: str, stopped_at: int) -> dict[Series, _ExpectedRate]:
-        """What the lane's evaluators recorded of late, by the metric that coverage is told of."""
+        """Load the lane's recent shares of applicable traces, by the series of its coverage rules."""
         names = [name for name, one in self.metrics.items() if one.evaluator.lane == lane and is_coverage_metric(one)]
         rows = database.rows(
             f"""
@@ -115,7 +112,7 @@ class StalledLanes:
     def _missing_windows(
         self, database: Database, known: Mapping[Series, _ExpectedRate], first: int, until: int
     ) -> dict[Series, list[Window]]:
-        """Windows in which traces were seen and an evaluator has no row at all; so many rows as it used to have."""
+        """Make the windows with traces and without any row, with the expected number of failed records."""
         if not known or first >= until:
             return {}
         apps = sorted({(series.app, series.environment) for series in known})
@@ -134,15 +131,13 @@ class StalledLanes:
                     missing.setdefault(series, []).append(window)
         return missing
 
-    def _evaluators(self) -> Iterable[Evaluator]:
-        return {one.evaluator.id: one.evaluator for one in self.metrics.values()}.values()
-
     def _trace_counts(
         self, database: Database, apps: Sequence[tuple[str, str]], first: int, until: int
     ) -> dict[tuple[str, str, str], list[tuple[int, int]]]:
-        """Start and count of each window in order of time, by app, environment and model."""
+        """Load start and trace count of each window in order of time, by app, environment and model."""
         found: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
-        for metrics in traffic_metrics(self._evaluators()):
+        evaluators = {one.evaluator.id: one.evaluator for one in self.metrics.values()}
+        for metrics in traffic_metrics(evaluators.values()):
             windows = f"{live_windows(self.window_settings.base_s, metrics, first, until)} AND {apps_condition(apps)}"
             for row in database.rows(f"{select_traffic(windows)} ORDER BY at"):
                 key = (row["app"], row["environment"], row["model"])
@@ -154,7 +149,7 @@ class StalledLanes:
     def _windows_with_rows(
         self, database: Database, known: Iterable[Series], first: int, until: int
     ) -> set[tuple[Series, int]]:
-        """Series and windows of which there are rows: the lane stopped in their midst, or one partition is further."""
+        """Find windows that have rows: the lane stopped inside them, or one partition is further."""
         metric_of = {self.metrics[series.metric].evaluator.id: series.metric for series in known}
         base_s = self.window_settings.base_s
         rows = database.rows(

@@ -1,4 +1,4 @@
-"""How fast a roll-up goes: windows at once, and applications and windows that wait because their statements failed."""
+"""The batch size of a roll-up, and the windows and applications that wait because their statements failed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 from ragtide.drift.windows.scope import WindowKey
 
-MAX_WINDOWS = 1000  # whose marks are taken back together
+MAX_WINDOWS = 1000  # of one batch
 _FIRST_WAIT = timedelta(seconds=60)
 _MAX_WAIT = timedelta(seconds=600)
 
 
 class Application(NamedTuple):
-    """Whose windows wait together."""
+    """An application whose windows wait together."""
 
     app: str
     environment: str
 
 
 class FailureState(NamedTuple):
-    """What failed last, how often in a row, since when, and until when it waits."""
+    """Consecutive failures: since when, how many, the last reason, and until when to wait."""
 
     since: datetime
     until: datetime
@@ -30,10 +30,10 @@ class FailureState(NamedTuple):
 
 @dataclass(slots=True)
 class RollupBackoff:
-    """Remembered for one leader's term; a new leader tries everything at once.
+    """Kept for one leader's term; a new leader tries everything at once.
 
-    A window that fails alone waits, twice as long after each failure. Its application waits too, until one of its
-    windows works, so that an application that always fails costs one attempt per wait.
+    A window that fails alone waits, twice as long after each failure. So does its application until one of its windows
+    succeeds: an application that always fails costs one attempt per wait.
     """
 
     batch_size: int = MAX_WINDOWS
@@ -42,42 +42,42 @@ class RollupBackoff:
     _applications: dict[Application, FailureState] = field(default_factory=dict)
 
     def next_batch(self, todo: Sequence[WindowKey]) -> list[WindowKey]:
-        """The windows to work on next: one that failed before, or whose application did, is tried alone."""
+        """Return the next windows. A window that failed before, or whose application did, is tried alone."""
         if self._is_suspect(todo[0]):
             return [todo[0]]
         end = next((i for i, window in enumerate(todo[: self.batch_size]) if self._is_suspect(window)), self.batch_size)
         return list(todo[:end])
 
     def in_order(self, windows: Iterable[WindowKey], now: datetime) -> list[WindowKey]:
-        """Those that do not wait, the oldest first; windows that failed before come last."""
+        """Return windows that do not wait, the oldest first, those that failed before last."""
         ready = [one for one in windows if not self._waits(one, now)]
         return sorted(ready, key=lambda one: (one in self._windows, self._is_suspect(one), one.start, one))
 
     def waiting(self, now: datetime) -> list[Application]:
-        """Applications none of whose windows may be tried yet."""
+        """Return the applications that wait."""
         return [application for application, failing in self._applications.items() if now < failing.until]
 
-    def record_success(self, portion: Sequence[WindowKey]) -> None:
-        """The portion is stored: the next one may be half as large again."""
-        if len(portion) >= self.batch_size:
+    def record_success(self, batch: Sequence[WindowKey]) -> None:
+        """Record that the batch is stored; the next one may be half as large again."""
+        if len(batch) >= self.batch_size:
             self.batch_size = min(MAX_WINDOWS, self.batch_size + self.batch_size // 2 + 1)
-        for window in portion:
+        for window in batch:
             self._windows.pop(window, None)
             self._applications.pop(_application(window), None)
             self.succeeded.add(_application(window))
 
-    def halve(self, portion: Sequence[WindowKey]) -> None:
-        """The portion was too much."""
-        self.batch_size = max(1, len(portion) // 2)
+    def halve(self, batch: Sequence[WindowKey]) -> None:
+        """Halve the batch size: the batch was too much for the server."""
+        self.batch_size = max(1, len(batch) // 2)
 
     def record_failure(self, window: WindowKey, reason: str, now: datetime) -> None:
-        """The window failed alone: it waits, and its application with it."""
+        """Record that the window failed alone; it waits, and so does its application."""
         application = _application(window)
         self._windows[window] = _next_failure(self._windows.get(window), reason, now)
         self._applications[application] = _next_failure(self._applications.get(application), reason, now)
 
     def forget(self, marked: Iterable[WindowKey], now: datetime) -> None:
-        """Windows that are no longer marked, and whose application does not wait, need no further attempt."""
+        """Drop windows that are no longer marked and whose application does not wait."""
         still = {*marked}
         for window in [one for one in self._windows if one not in still]:
             if not self._application_waits(window, now):
@@ -85,7 +85,7 @@ class RollupBackoff:
                 self.succeeded.add(_application(window))
 
     def failing(self) -> Mapping[Application, FailureState]:
-        """Applications with windows that failed, each by its window that failed most often."""
+        """Return applications with failed windows, each with its window that failed most often."""
         found: dict[Application, FailureState] = {}
         for window, failing in sorted(self._windows.copy().items(), key=lambda one: one[1].attempts):
             found[_application(window)] = failing

@@ -1,4 +1,4 @@
-"""Marks of base windows whose rows changed. A mark is taken back only after a roll-up that saw its rows was stored."""
+"""Marks of base windows whose rows changed. A mark is cleared only after a roll-up that read its rows is stored."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from ragtide.drift.windows.backoff import Application
 from ragtide.drift.windows.scope import Scope, WindowKey
 from ragtide.sinks.clickhouse.database import Database
 
-MAX_MARKS = 50_000  # marks handed out at once
+MAX_MARKS = 50_000  # of one roll-up
 _PASSED = "passed:"  # how the marks of `mark_larger` begin
 
 
 @dataclass(frozen=True, slots=True)
 class DirtyWindow:
-    """A base window that a lane's writes changed, and the marks that say so."""
+    """A base window that a lane's writes changed, and its marks."""
 
     window: WindowKey
     lane: str
@@ -29,7 +29,7 @@ class DirtyWindow:
 
 
 class ClearedMarkRow(NamedTuple):
-    """Table `dirty_windows`: takes exactly one mark back."""
+    """Table `dirty_windows`: clears exactly one mark."""
 
     run_id: str
     app: str
@@ -44,13 +44,13 @@ class ClearedMarkRow(NamedTuple):
 def pending_windows(
     database: Database, term: Term, lanes: Iterable[str], excluding: Iterable[Application] = (), limit: int = MAX_MARKS
 ) -> list[DirtyWindow]:
-    """Marks to be worked off, the oldest windows first; of runs that are neither live nor complete none.
+    """Return marked windows, the oldest first, of live runs and complete ones.
 
-    None of the applications `excluding`: theirs would fill up `most` while they wait.
+    Applications of `excluding` are left out: theirs would fill up `limit` while they wait. So are live windows of other
+    lanes than `lanes`: those of a lane that nobody runs would fill it up in the end.
 
-    Of live windows only those of `lanes`, which close theirs: a lane that nobody runs would fill up `most` in the end.
-    Also those that an older leader took back when it led no more, be it that several were elected since: what it
-    stored then loses against its successor's rows, so the rows that the mark speaks of may be in no window.
+    Marks count as pending if an older leader cleared them after its term ended, however many were elected since: its
+    windows lose against its successor's, so the marked rows may be in no window.
     """
     left_out = [sql.digest(one.app) + sql.digest(one.environment) for one in excluding]
     rows = database.rows(
@@ -82,7 +82,7 @@ def pending_windows(
 
 
 def clear_marks(database: Database, term: Term, marked: Iterable[DirtyWindow]) -> None:
-    """Exactly these marks are worked off; one written meanwhile for the same window stays."""
+    """Clear exactly these marks; one written meanwhile for the same window stays."""
     rows = [
         ClearedMarkRow(*one.window[:3], one.lane, one.window.start, id_, 1, term.epoch)
         for one in marked
@@ -92,7 +92,7 @@ def clear_marks(database: Database, term: Term, marked: Iterable[DirtyWindow]) -
 
 
 def mark_larger(database: Database, term: Term, scope: Scope, smaller_s: int, lane: str) -> None:
-    """Mark every window of the scope that has windows of `smaller_s`: at the base window with which it begins."""
+    """Mark every window of the scope that has windows of `smaller_s`, at its first base window."""
     start = f"toDateTime(intDiv(toUnixTimestamp(start), {scope.size_s}) * {scope.size_s}, 'UTC')"
     database.command(
         "INSERT INTO dirty_windows (run_id, app, environment, lane, start, mark_id, done) "

@@ -1,8 +1,8 @@
 """Histograms of windows: 100 equal bins for bounded metrics, logarithmic ones of 1 % for the others.
 
-A bounded bin's edge lies on the good side, so that the share of records beyond a threshold of a whole hundredth of the
-range is exact. Better higher: bin i holds [edge i, edge i+1), bin 100 the highest value alone. Better lower: bin i
-holds (edge i-1, edge i], bin 0 the lowest value alone. The SQL in `contents` computes the same numbers."""
+The edge of a bounded bin lies on the good side, so that the share of records beyond a threshold is exact if the
+threshold is a whole hundredth of the range. Better higher: bin i holds [edge i, edge i+1), bin 100 only the highest
+value. Better lower: bin i holds (edge i-1, edge i], bin 0 only the lowest value. `contents` has the same in SQL."""
 
 import math
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from ragtide.evaluators.spec import Better, Metric
 
 BINS = 100
 LOG_STEP = math.log(1.01)
-LOG_ORIGIN = 100_000  # bin of 1.0; every finite double's logarithm fits beside it, so that bins are ordered as values
+LOG_ORIGIN = 100_000  # bin of 1.0; so large that bins are ordered as values for every finite double
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How values of one metric fall into bins; an infinite end makes it logarithmic."""
+    """How values of a metric fall into bins: equal ones, or logarithmic ones if an end of its range is infinite."""
 
     low: float
     high: float
@@ -31,15 +31,15 @@ class Scale:
 
     @property
     def bounded(self) -> bool:
-        """Whether the bins are equal ones."""
+        """Whether the bins are equal."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
     def edge(self, index: int) -> float:
-        """The value of an edge of a bounded scale, 0 to 100."""
+        """Return the value of an edge, 0 to 100, of a bounded scale."""
         return self.low + (self.high - self.low) * index / BINS
 
     def bin(self, value: float) -> int:
-        """The bin that a value falls into."""
+        """Return the bin of a value."""
         if not self.bounded:
             return _log_bin(value)
         position = (value - self.low) / (self.high - self.low) * BINS
@@ -52,22 +52,20 @@ class Scale:
         return min(max(index, 0), BINS)
 
     def snap(self, threshold: float) -> float:
-        """The threshold that shares are exact for: the nearest edge of a bounded scale."""
+        """Return the nearest threshold for which shares are exact: an edge, if the scale is bounded."""
         if not self.bounded:
             return threshold
         return self.edge(round((threshold - self.low) / (self.high - self.low) * BINS))
 
     def below(self, bins: Mapping[int, int], min_value: float) -> int:
-        """Records whose value is less than `least`, snapped. Never counts a value equal to it."""
-        if not self.bounded:
-            return sum(count for index, count in bins.items() if index < _log_bin(min_value))
+        """Count records below `min_value`, snapped. A value equal to it never counts."""
         edge = self.bin(self.snap(min_value))
-        # Better lower: the edge itself shares its bin with lesser values; an equal value must not count.
+        # Better lower: a value equal to the edge shares its bin with lower ones, and none of them counts.
         return sum(count for index, count in bins.items() if index < edge)
 
     def above(self, bins: Mapping[int, int], max_value: float) -> int:
-        """Records whose value is more than `greatest`, snapped. Never counts a value equal to it."""
-        edge = self.bin(self.snap(max_value)) if self.bounded else _log_bin(max_value)
+        """Count records above `max_value`, snapped. A value equal to it never counts."""
+        edge = self.bin(self.snap(max_value))
         return sum(count for index, count in bins.items() if index > edge)
 
 
@@ -82,14 +80,14 @@ FAR = 10**9  # beyond every bin
 
 
 class BinBounds(NamedTuple):
-    """Records in a bin below `lowest` or above `highest` are on the wrong side."""
+    """Records in a bin below `min_bin` or above `max_bin` are bad."""
 
     min_bin: int
     max_bin: int
 
 
 def bin_bounds(scale: Scale, min_value: float | None, max_value: float | None) -> BinBounds:
-    """Of lines, at least one, snapped as shares are exact for."""
+    """Return the bins of bounds, snapped; at least one bound is given."""
     return BinBounds(
         -FAR if min_value is None else scale.bin(scale.snap(min_value)),
         FAR if max_value is None else scale.bin(scale.snap(max_value)),
@@ -97,12 +95,12 @@ def bin_bounds(scale: Scale, min_value: float | None, max_value: float | None) -
 
 
 def count_out_of_bounds(min_bin: int | str, max_bin: int | str) -> str:
-    """Expression on rows of `windows`: how many records lie below or above these bins, numbers or expressions."""
+    """Expression on rows of `windows`: the records below or above these bins, which are numbers or expressions."""
     return f"arraySum((bin, times) -> if(bin < {min_bin} OR bin > {max_bin}, times, 0), mapKeys(bins), mapValues(bins))"
 
 
 def is_out_of_bounds(value: str, scale: Scale, min_value: float | None, max_value: float | None) -> str:
-    """Condition: the expression's value is less than `least` or more than `greatest`, snapped as the bins are."""
+    """Condition: the expression is below `min_value` or above `max_value`, snapped as the bins are."""
     sides = [f"{value} < {scale.snap(min_value)!r}"] if min_value is not None else []
     sides += [f"{value} > {scale.snap(max_value)!r}"] if max_value is not None else []
     return f"({' OR '.join(sides) or 'false'})"

@@ -1,11 +1,11 @@
-"""SQL of larger windows: the sum of the next smaller ones, so scores are not read again.
+"""SQL of larger windows: the sum of the next smaller ones, so that scores are not read again.
 
-A smaller window has no row of a category, or of a metric that nobody declared, where no record has it. Those records
-count all the same, so coverage is summed over the smaller windows of the whole series: all metrics of one evaluator,
-fingerprint, model, prompt version and segment share it. Traces are counted in smaller windows of any evaluator.
+A smaller window has no row of a category, or of an undeclared metric, if no record has it. Those records count too, so
+coverage is summed over the smaller windows of the whole series: all metrics of one evaluator, fingerprint, model,
+prompt version and segment share it. Traces are counted in smaller windows of any evaluator.
 
-The parts of a window are bounded: `pool_classes` keeps the labels of the largest classes and pools all others.
-`ragtide.evaluators.parts` says what keys are made of."""
+The parts of a window are bounded: `pool_classes` keeps the labels of the largest classes and pools the others. Keys are
+described in `ragtide.evaluators.parts`."""
 
 from collections.abc import Iterable
 
@@ -19,9 +19,7 @@ _MAX_COPIES = 5_000_000
 
 
 def pool_classes(parts: str) -> str:
-    """Expression: the map `parts` bounded. The classes with the largest counts keep their labels, of equal ones the
-    first by name.
-    """
+    """Expression: the map `parts`, in which only the largest classes keep their labels; ties are broken by name."""
     keys = rf"arrayMap(part -> splitByChar('\t', part), mapKeys({parts}))"
     labels = "arrayDistinct(arraySlice(key, 2))"
     weights = (
@@ -29,8 +27,7 @@ def pool_classes(parts: str) -> str:
         f"arrayMap((key, n) -> arrayWithConstant(length({labels}), n), keys, mapValues({parts})))"
     )
     order = f"(one.1 = {sql.text(POOLED)}, -one.2, one.1)"
-    # Labels that are kept are copied for each key: where keys are very many, as where every record has a class of its
-    # own, they must be fewer.
+    # Labels are copied for each key, so where keys are very many (each record has its own class), fewer are kept.
     most = f"least({MOST_CLASSES - 1}, intDiv({_MAX_COPIES}, greatest(length(keys), 1)))"
     kept = f"arraySlice(arraySort(one -> {order}, arrayZip(weights.1, weights.2)), 1, {most}).1"
     bounded = f"if(place = 1 OR has(kept, part), part, {sql.text(POOLED)})"
@@ -44,7 +41,7 @@ def pool_classes(parts: str) -> str:
 
 
 def _let(name: str, value: str, then: str) -> str:
-    """Expression: `then`, in which `name` is `value`, worked out and analysed once."""
+    """Expression: `then`, in which `name` is `value`, evaluated and analysed once."""
     return f"arrayMap({name} -> {then}, [{value}])[1]"
 
 
@@ -60,20 +57,20 @@ _MAPS = {
     "parts": "Map(String, Float64)",
 }
 _OF_SERIES = ("skipped", "failures", "parts")
-_RECORDS = "scored + failed + arraySum(mapValues(skipped))"  # 0 where a window has the metric no more
+_RECORDS = "scored + failed + arraySum(mapValues(skipped))"  # 0 where a window no longer has the metric
 
 
 def merged_contents(
     scope: Scope, smaller_s: int, window_metric_names: WindowMetricNames, counters: Iterable[str]
 ) -> str:
-    """SELECT of KEYS (start as UInt32) and CONTENTS of the scope's windows, from those of `smaller_s` seconds.
+    """Select KEYS (start as UInt32) and CONTENTS of the scope's windows, from those of `smaller_s` seconds.
 
     `counters`: one metric of each evaluator, of which every smaller window with records has a row.
     """
     start = f"toUInt32(intDiv(toUnixTimestamp(start), {scope.size_s}) * {scope.size_s})"
     counting = f"metric IN {sql.texts(sorted(counters))}"
     maps = {name: f"sumMap(CAST(windows.{name}, '{type_}'))" for name, type_ in _MAPS.items()}
-    # A metric that all smaller windows have is summed by itself; its own sums are those of its series.
+    # Where all smaller windows have the metric, its own sums are those of its series.
     is_in_all = "records >= all_records"
     held = {name: f"if({is_in_all}, n_{name}, all_{name})" for name in ("sampled", "failed", "late")}
     held |= {name: f"if({is_in_all}, m_{name}, all_{name})" for name in _OF_SERIES}

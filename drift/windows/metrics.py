@@ -1,4 +1,4 @@
-"""What the roll-up must know of metrics: their scale, whether they are primary, and their evaluator's lane."""
+"""Metrics with their evaluators: names, bounds, scales and lanes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ragtide.evaluators.spec import Evaluator, Metric
 
 @dataclass(frozen=True, slots=True)
 class MetricRef:
-    """One metric under its name outside its evaluator's file, `evaluator.metric`."""
+    """A metric with its evaluator."""
 
     evaluator: Evaluator
     metric: Metric
@@ -22,18 +22,24 @@ class MetricRef:
 
     @property
     def counts_metric(self) -> "MetricRef | None":
-        """Of method `window`: the metric whose windows hold the parts and the records' own values."""
+        """Of method `window`: the carrier, whose windows hold the parts and the values of single records."""
         carrier = self.evaluator.carrier
         return None if carrier is None else MetricRef(self.evaluator, carrier)
 
     @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The smallest and the largest good value of a record, by the metric's own threshold."""
+        threshold = self.metric.threshold
+        return (threshold, None) if self.metric.better == "higher" else (None, threshold)
+
+    @property
     def scale(self) -> Scale:
-        """How its values fall into bins."""
+        """How values fall into bins."""
         return Scale.of(self.metric)
 
 
 def metrics_by_name(evaluators: Mapping[str, Evaluator]) -> dict[str, MetricRef]:
-    """Every metric of the evaluators, by name."""
+    """Return every metric of the evaluators, by name."""
     return {
         found.name: found
         for evaluator in evaluators.values()
@@ -42,9 +48,9 @@ def metrics_by_name(evaluators: Mapping[str, Evaluator]) -> dict[str, MetricRef]
 
 
 class WindowMetricNames(NamedTuple):
-    """Names that matter where windows have metrics of their own: evaluators of method `window`, and their metrics.
+    """Names of the evaluators of method `window` and of their metrics.
 
-    `carriers` have the parts of all in their windows; `plain` are those without `per`, carriers too.
+    `counts_metrics` are the carriers, with the parts in their windows; `plain` are metrics without `per`, carriers too.
     """
 
     evaluators: frozenset[str]
@@ -54,7 +60,7 @@ class WindowMetricNames(NamedTuple):
 
 
 def window_metrics(metrics: Iterable[MetricRef]) -> WindowMetricNames:
-    """Those among the metrics."""
+    """Pick the names of evaluators of method `window` and of their metrics."""
     own = [found for found in metrics if found.evaluator.combine is not None]
     return WindowMetricNames(
         frozenset(found.evaluator.id for found in own),
@@ -65,7 +71,7 @@ def window_metrics(metrics: Iterable[MetricRef]) -> WindowMetricNames:
 
 
 def counter_metrics(evaluators: Iterable[Evaluator]) -> list[str]:
-    """One metric of each evaluator, a primary one where it can be: its windows say how many traces were seen."""
+    """Pick one metric of each evaluator, a primary one if possible. Its windows count the traces seen."""
     found = []
     for evaluator in evaluators:
         plain = [metric for metric in evaluator.metrics if not metric.per]
@@ -74,7 +80,7 @@ def counter_metrics(evaluators: Iterable[Evaluator]) -> list[str]:
 
 
 def evaluators_by_lane(evaluators: Iterable[Evaluator]) -> dict[str, list[str]]:
-    """Evaluator ids by lane, sorted."""
+    """Return evaluator ids by lane, sorted."""
     lanes: dict[str, list[str]] = {}
     for evaluator in evaluators:
         lanes.setdefault(evaluator.lane, []).append(evaluator.id)

@@ -1,16 +1,14 @@
-"""A trace that was sent again with another minute, app, environment or `probe` stands at two places.
+"""Delete the older row of a trace that was sent again with another minute, app, environment or `probe`.
 
-The older one is marked as deleted in `traces`; its windows are marked as dirty, and the roll-up deletes whatever else
-stands there (`ragtide.drift.windows.replaced_rows`). Live traces and those of probes are of one stream, each replay is
-of its own.
+The older row in `traces` gets a tombstone and its windows are marked as dirty. The roll-up then deletes the trace's
+other rows there (`ragtide.drift.windows.replaced_rows`). Live traces and probes are one stream; each replay is its own.
 
-Nothing but a look at every id of the retention tells whether a trace was there before. So each look searches the days
-around the traces that are new, and only once an hour all days.
+Only a search of all stored ids tells whether a trace was there before. So each run searches the days around the new
+traces, and once an hour all days.
 """
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, get_args
 
@@ -28,7 +26,7 @@ _STREAM = f"if(run_id = '{PROBE}', '{LIVE}', run_id) AS stream"
 
 
 class TraceTombstone(NamedTuple):
-    """Table `traces`: the row of this key is gone for every older version."""
+    """Table `traces`: deletes every older version of the row with this key."""
 
     run_id: str
     app: str
@@ -36,46 +34,31 @@ class TraceTombstone(NamedTuple):
     time: datetime
     trace_id: str
     version: int
-    is_deleted: int
-
-
-@dataclass(frozen=True, slots=True)
-class _MovedTrace:
-    """A place of a trace that stands at a newer one."""
-
-    run_id: str
-    app: str
-    environment: str
-    time: datetime
-    trace_id: str
-    version: int  # of the newest
+    is_deleted: int = 1
 
 
 def tombstone_moved_traces(database: Database, base_s: int, now: datetime) -> int:
-    """Every trace ingested lately stands at one place when this returns, and the windows it left are dirty.
+    """Leave each trace ingested lately at one place, mark the windows it left, and return the number of tombstones.
 
-    Marks come first, so that whoever takes over after a crash finds either the trace still at two places or its windows
-    marked.
+    Marks are stored first: after a crash the next leader finds either the trace at two places or its windows marked.
     """
-    full_since = _since(database, _FULL_CURSOR, now)
-    full = now - full_since >= _FULL_EVERY
-    moved = (
-        _moved_traces(database, full_since, None)
-        if full
-        else _moved_traces(database, _since(database, _CURSOR, now), _NEAR)
-    )
+    since, near = _since(database, _FULL_CURSOR, now), None
+    full = now - since >= _FULL_EVERY
+    if not full:
+        since, near = _since(database, _CURSOR, now), _NEAR
+    moved = _moved_traces(database, since, near)
     database.insert("dirty_windows", _dirty_marks(moved, base_s))
-    database.insert(
-        "traces",
-        [TraceTombstone(one.run_id, one.app, one.environment, one.time, one.trace_id, one.version, 1) for one in moved],
-    )
+    database.insert("traces", moved)
     for cursor in (_CURSOR, _FULL_CURSOR) if full else (_CURSOR,):
         cursors.save(database, cursor, int(now.timestamp() * 1000))
     return len(moved)
 
 
-def _moved_traces(database: Database, since: datetime, near: timedelta | None) -> list[_MovedTrace]:
-    """The older places of traces ingested since then: all of them, or those that are as near to any new one."""
+def _moved_traces(database: Database, since: datetime, near: timedelta | None) -> list[TraceTombstone]:
+    """Find the older places of traces ingested since then, within `near` of any new one, or all.
+
+    Each has the version of the newest place.
+    """
     new = database.rows(
         "SELECT count() AS n, min(time) AS first, max(time) AS last FROM traces "
         "WHERE ingested_at >= {since:DateTime64(3, 'UTC')}",
@@ -95,11 +78,11 @@ def _moved_traces(database: Database, since: datetime, near: timedelta | None) -
         GROUP BY stream, trace_id
         HAVING min(cityHash64(run_id, app, environment, toStartOfMinute(time)))
             != max(cityHash64(run_id, app, environment, toStartOfMinute(time)))"""
-    # A trace whose older place was taken out is among the doubled until the engine has merged it away.
+    # A trace whose older place was deleted is among the duplicates until the engine merges it away.
     if not database.rows(f"{duplicates} LIMIT 1", bounds):
         return []
-    # Equal versions are of one record that a changed decoder placed elsewhere, or of more partitions than versions
-    # tell apart.
+    # Equal versions are of one record that a changed decoder placed elsewhere, or of more partitions than versions can
+    # distinguish.
     rows = database.rows(
         f"""
         SELECT trace_id, max(version_there) AS newest,
@@ -120,13 +103,13 @@ def _moved_traces(database: Database, since: datetime, near: timedelta | None) -
         bounds,
     )
     return [
-        _MovedTrace(run_id, app, environment, time, row["trace_id"], row["newest"])
+        TraceTombstone(run_id, app, environment, time, row["trace_id"], row["newest"])
         for row in rows
         for *_, run_id, app, environment, time in row["places"][:-1]
     ]
 
 
-def _dirty_marks(moved: Iterable[_MovedTrace], base_s: int) -> list[DirtyRow]:
+def _dirty_marks(moved: Iterable[TraceTombstone], base_s: int) -> list[DirtyRow]:
     mark = f"reconcile:{uuid.uuid4().hex}"
     windows = {(one.run_id, one.app, one.environment, int(one.time.timestamp()) // base_s * base_s) for one in moved}
     return [
@@ -138,8 +121,6 @@ def _dirty_marks(moved: Iterable[_MovedTrace], base_s: int) -> list[DirtyRow]:
 
 def _since(database: Database, cursor: str, now: datetime) -> datetime:
     last_run_ms = cursors.load(database, cursor)
-    return (
-        datetime.fromtimestamp(last_run_ms / 1000, UTC) - cursors.INGEST_OVERLAP
-        if last_run_ms
-        else now - _FIRST_LOOKBACK
-    )
+    if not last_run_ms:
+        return now - _FIRST_LOOKBACK
+    return datetime.fromtimestamp(last_run_ms / 1000, UTC) - cursors.INGEST_OVERLAP

@@ -1,12 +1,12 @@
-"""Deletes scores, texts and vectors of older messages that the newest message did not overwrite.
+"""Delete scores, texts and vectors of older messages that the newest message did not overwrite.
 
-An evaluator leaves no row of a trace whose task it does not look at. So a newer message with another task, or after an
-evaluator was switched off, writes nothing over the row of the older message. Table `traces` tells which message is the
-newest at each place, and whether the trace moved elsewhere: every older row at that place is marked as deleted.
+An evaluator writes no row of a trace whose task it does not evaluate. So a newer message with another task, or after an
+evaluator was turned off, does not overwrite the row of the older message. Table `traces` has the newest message of each
+trace at a place, and whether the trace moved elsewhere. Every older row at that place gets a tombstone.
 
 The roll-up does this to the windows that it is about to compute, so that no stored window counts such a row. A
-tombstone has the version just before that of the newest message. It loses against every row of that message, whichever
-lane stores it later. It wins over every older row, also one that a slow lane stores again.
+tombstone has the version just before that of the newest message: it loses against every row of that message, whichever
+lane stores it later, and wins over every older row, even one that a slow lane stores again.
 """
 
 import math
@@ -21,12 +21,12 @@ _KEYS: Mapping[str, tuple[str, ...]] = {  # besides the minute
     "trace_texts": ("run_id", "app", "environment", "trace_id"),
     "embeddings": ("run_id", "app", "environment", "trace_id"),
 }
-_MAX_DAYS = 50  # of one insert, which may span at most 100 partitions
-_MAX_GAP = 5  # windows of one scope are so many sizes apart at most
+_MAX_DAYS = 50  # in one insert, which may span at most 100 partitions
+_MAX_GAP = 5  # sizes between the windows of one scope, at most
 
 
 def delete_replaced(database: Database, windows: Iterable[WindowKey], base_s: int) -> dict[str, int]:
-    """Delete the rows of older messages in the minutes of these windows; how many, by table.
+    """Delete the rows of older messages in the minutes of these windows; return their number by table.
 
     It may stop anywhere and run again. Rows of different runs never affect each other.
     """
@@ -37,11 +37,11 @@ def delete_replaced(database: Database, windows: Iterable[WindowKey], base_s: in
     for scope in batch_scopes(whole, size_s, (), most):
         start = f"toUInt32(intDiv(toUnixTimestamp(time), {size_s}) * {size_s})"
         rows = scope.rows_condition(start)
-        # Rows of a message that is the newest of no trace there.
+        # Rows of a message that is not the newest of any trace there.
         unknown = f"{rows} AND is_deleted = 0 AND {_message_id(start)} NOT IN "
         unknown += f"(SELECT {_message_id(start)} FROM traces FINAL WHERE {rows})"
         for table in _KEYS:
-            # In most windows no trace was sent again, and the look ends here: it reads hardly more than versions.
+            # In most windows no trace was sent again, and it ends here, after reading hardly more than versions.
             if not database.rows(f"SELECT 1 FROM {table} WHERE {unknown} LIMIT 1", settings=WHOLE_MINUTES):
                 continue
             replaced = _tombstones(table, rows, unknown)
@@ -54,17 +54,17 @@ def delete_replaced(database: Database, windows: Iterable[WindowKey], base_s: in
 
 
 def _message_id(start: str) -> str:
-    """SQL expression: a number of the message that a row is of, and of its window: another run may have the message.
+    """Expression: a number for a row's message and window, since another run may have the same message.
 
-    A number is compared four times as fast as the columns that it is made of.
+    Comparing numbers is four times as fast as comparing the columns.
     """
     return f"bitXor({input_sql('version')}, toUInt128(cityHash64(run_id, app, environment, {start})))"
 
 
 def _tombstones(table: str, rows: str, unknown: str) -> str:
-    """SELECT of the tombstones: the key's columns, time, version and is_deleted.
+    """Select the tombstones: the key's columns, time, version and is_deleted.
 
-    It groups by key because that reads the suspected traces only; FINAL would merge all rows of the windows.
+    It groups by key to read the suspected traces only; FINAL would merge all rows of the windows.
     """
     keys = ", ".join(_KEYS[table])
     older = f"{is_older_sql('written', 'newest')} OR (gone AND {input_sql('written')} = {input_sql('newest')})"

@@ -1,9 +1,9 @@
 """Roll up: store closed windows whose rows changed, base size first, larger ones from smaller ones.
 
-First delete the rows of older messages in those windows (`replaced_rows`). Windows are stored in batches; the marks of
-a batch are cleared once its windows of every size are stored. Idempotent at every point where it may stop: windows that
-did not change are not written again, the watermark is stored last. A batch that is too much for the server is halved; a
-window that fails alone waits, and the others go on. Windows are not built from rows or windows that retention deleted.
+Rows of older messages in those windows are deleted first (`replaced_rows`). Windows are stored in batches; the marks of
+a batch are cleared once its windows of every size are stored. A run may stop anywhere and run again: unchanged windows
+are not written, and the watermark is stored last. A batch that is too much for the server is halved. A window that
+fails alone waits, and the others go on. Windows are not built from rows or windows that retention deleted.
 """
 
 import logging
@@ -42,18 +42,22 @@ from ragtide.sinks.clickhouse.errors import STATEMENT_FAILED
 from ragtide.sinks.rows import LIVE
 from ragtide.sinks.settings import RetentionSettings
 
+logger = logging.getLogger(__name__)
 _DAY_S = 86400
+_LANES = frozenset(get_args(Lane))
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+_FAILING_S = 30.0  # for which a run without success tries further applications
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionCheck:
-    """What is still there at the time `now`. Other runs than live are kept from when they were written."""
+    """What retention has not deleted at `now`. Other runs than live are retained from when they were written."""
 
     retention: RetentionSettings
     now: datetime
 
     def has_scores(self, window: WindowKey) -> bool:
-        """Whether all rows that any window around this one is made of are there."""
+        """Whether all rows of any window around this one are there."""
         return self._is_retained(window, self.retention.traces_days)
 
     def has_windows(self, window: WindowKey, size_s: int) -> bool:
@@ -61,24 +65,18 @@ class RetentionCheck:
         return self._is_retained(window, self.retention.windows_days(size_s))
 
     def _is_retained(self, window: WindowKey, days: int) -> bool:
-        """By whole days, so that every window stands on one side with all that it is made of."""
+        """Compare whole days, so that a window and all its rows are on the same side."""
         first = (int(self.now.timestamp()) // _DAY_S - days + 1) * _DAY_S
         return window.run_id != LIVE or window.start >= first
 
 
-logger = logging.getLogger(__name__)
-_LANES = frozenset(get_args(Lane))
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-_FAILING_S = 30.0  # a run in which nothing works tries further applications for so long
-
-
 @dataclass(frozen=True, slots=True)
 class RollupResult:
-    """What a roll-up did; `lane_watermarks`: up to when each lane's live windows are closed; `segments`: how they are
-    cut.
+    """The result of a roll-up.
 
-    `expired` of the `marks` came after the scores of their day were deleted: the windows stay as they were. `failed`
-    windows wait for another attempt. `replaced` counts the rows of older messages that were deleted, by table.
+    `expired` of the `marks` came after the scores of their day were deleted; those windows stay as they were. `failed`
+    windows wait for another attempt. Live windows are closed up to `lane_watermarks` and split by `segments`.
+    `replaced` counts the deleted rows of older messages, by table.
     """
 
     windows: int
@@ -93,7 +91,7 @@ class RollupResult:
 
 @dataclass(frozen=True, slots=True)
 class _RollupRun:
-    """What holds for every portion of one roll-up."""
+    """The inputs of one roll-up, the same for all batches."""
 
     before: Mapping[str, Watermark]
     after: Mapping[str, Watermark]
@@ -109,18 +107,18 @@ class _RollupRun:
         return self.before[lane].at if lane in self.before else _NEVER
 
     def others(self, lane: str) -> list[str]:
-        """Evaluators that belong to other lanes."""
+        """Return evaluators of other lanes."""
         return [id_ for other, ids in self.lanes.items() if other != lane for id_ in ids]
 
     def is_closed(self, window: WindowKey, size_s: int, lane: str) -> bool:
         if window.run_id not in STREAMED:
-            return True  # marks of a run that is not complete are not handed out
+            return True  # marks of incomplete runs are not returned
         return lane in self.after and window.start + size_s <= self.after[lane].at.timestamp()
 
 
 @dataclass(slots=True)
 class _RunTotals:
-    """The base windows that a run stored, the marks that it took back, the windows that failed and the last error."""
+    """The base windows that a run stored, the marks it cleared, the windows that failed and the last error."""
 
     windows: int = 0
     done: list[dirty.DirtyWindow] = field(default_factory=list)
@@ -130,7 +128,7 @@ class _RunTotals:
 
 @dataclass(slots=True)
 class Rollup:
-    """Rolls up for one leader's term."""
+    """Roll up for one leader's term."""
 
     database: Database
     evaluators: Mapping[str, Evaluator]
@@ -141,7 +139,7 @@ class Rollup:
     backoff: RollupBackoff = field(default_factory=RollupBackoff)
 
     def run(self, now: datetime) -> RollupResult:
-        """Store every window that closed or changed since the last roll-up, but those that fail and wait."""
+        """Store every window that closed or changed since the last roll-up, except those that fail and wait."""
         stored = watermark.read_stored(self.database)
         fresh = watermark.watermarks(watermark.read_progress(self.database), now, self.idleness, self.settings)
         watermarks = watermark.monotonic(fresh, stored)
@@ -162,26 +160,24 @@ class Rollup:
         marked = dirty.pending_windows(self.database, self.term, run.after, self.backoff.waiting(now))
         if run.after and sum(len(one.mark_ids) for one in marked) < dirty.MAX_MARKS:
             self.backoff.forget((one.window for one in marked), now)
-        expired = [one for one in marked if not one.passed and not run.retention.has_scores(one.window)]
-        dirty.clear_marks(self.database, self.term, expired)
-        ready: dict[WindowKey, list[dirty.DirtyWindow]] = {}
+        expired, ready = list[dirty.DirtyWindow](), dict[WindowKey, list[dirty.DirtyWindow]]()
         for one in marked:
-            in_time = one.passed or run.retention.has_scores(one.window)
-            if in_time and run.is_closed(one.window, self.settings.base_s, one.lane):
+            if not one.passed and not run.retention.has_scores(one.window):
+                expired.append(one)
+            elif run.is_closed(one.window, self.settings.base_s, one.lane):
                 ready.setdefault(one.window, []).append(one)
+        dirty.clear_marks(self.database, self.term, expired)
         totals = self._process(ready, run)
         watermark.store(self.database, watermarks)
         if totals.error is not None and not self.backoff.succeeded:
-            raise totals.error  # no application works, so the server or this code is at fault
+            raise totals.error  # no application succeeds, so the server or this code is at fault
         too_late = sum(len(one.mark_ids) for one in expired)
         if too_late:
             logger.warning("%d marks came after the scores of their day were deleted; no window changes", too_late)
         marks = too_late + sum(len(one.mark_ids) for one in totals.done)
         waiting = len(marked) - len(expired) - len(totals.done)
-        return RollupResult(
-            *(totals.windows, marks, too_late, waiting, totals.failed),
-            *(run.after, run.segments, run.replaced),
-        )
+        counts = (totals.windows, marks, too_late, waiting, totals.failed)
+        return RollupResult(*counts, run.after, run.segments, run.replaced)
 
     def _mark_passed(self, run: _RollupRun) -> None:
         """Mark larger windows that the watermark passed since the last roll-up, if they have smaller ones."""
@@ -193,35 +189,35 @@ class Rollup:
                     dirty.mark_larger(self.database, self.term, scope, smaller_s, lane)
 
     def _process(self, ready: Mapping[WindowKey, Sequence[dirty.DirtyWindow]], run: _RollupRun) -> _RunTotals:
-        """Store the windows portion by portion. A window that fails alone sets its application's windows aside."""
+        """Store the windows in batches. A window that fails alone postpones its application's windows."""
         now, totals, began_s = run.retention.now, _RunTotals(), time.monotonic()
         todo = self.backoff.in_order(ready, now)
         while todo and (totals.done or time.monotonic() - began_s < _FAILING_S):
-            portion = self.backoff.next_batch(todo)
-            marked = [one for window in portion for one in ready[window]]
+            batch = self.backoff.next_batch(todo)
+            marked = [one for window in batch for one in ready[window]]
             try:
                 totals.windows += self._store_windows(marked, run)
             except STATEMENT_FAILED as error:  # one application's windows must not stop the others
                 self.database.version()  # raises where it is the server that does not answer
-                if len(portion) > 1:
-                    self.backoff.halve(portion)
+                if len(batch) > 1:
+                    self.backoff.halve(batch)
                     continue
                 totals.failed += 1
                 totals.error = error
-                todo = self._postpone_app(portion[0], error, todo, now)
+                todo = self._postpone_app(batch[0], error, todo, now)
                 continue
             dirty.clear_marks(self.database, self.term, marked)
             totals.done += marked
-            self.backoff.record_success(portion)
-            todo = todo[len(portion) :]
+            self.backoff.record_success(batch)
+            todo = todo[len(batch) :]
         return totals
 
     def _postpone_app(
         self, window: WindowKey, error: Exception, todo: Sequence[WindowKey], now: datetime
     ) -> list[WindowKey]:
-        """What is left to do: nothing of the window's application."""
+        """Record the failure; return what is left to do without the window's application."""
         why = str(error)
-        if not isinstance(error, RagtideError):  # its words may quote the statement
+        if not isinstance(error, RagtideError):  # its message may quote the statement
             why = f"ClickHouse refuses the statement (code {getattr(error, 'code', None)})"
         self.backoff.record_failure(window, why, now)
         start = f"{datetime.fromtimestamp(window.start, UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -237,7 +233,7 @@ class Rollup:
         run.replaced.update(delete_replaced(self.database, {one.window for one in marked}, self.settings.base_s))
         count = 0
         lanes = {
-            # A trace that came late changes what was seen for the evaluators of every lane.
+            # A late trace changes the number of traces seen for the evaluators of every lane.
             lane: [
                 one
                 for one in marked
@@ -248,7 +244,7 @@ class Rollup:
         }
         for lane, touched in lanes.items():
             count += self._store_base({one.window for one in touched if not one.passed}, lane, run)
-        for smaller_s, size_s in pairwise(self.settings.all_sizes_s):  # each made of those of every lane
+        for smaller_s, size_s in pairwise(self.settings.all_sizes_s):  # each from those of every lane
             for lane, touched in lanes.items():
                 self._store_larger({one.window for one in touched}, smaller_s, size_s, lane, run)
         return count
@@ -259,10 +255,8 @@ class Rollup:
         windows = [w for w in windows if run.retention.has_windows(w, size_s)]
         known = self._closed_before(windows, size_s, others)
         for revised in (False, True):
-            cut = run.segments.group_by_segments(w for w in windows if (w in known) == revised)
-            for values, scope in [
-                (values, scope) for values, alike in cut for scope in batch_scopes(alike, size_s, others)
-            ]:
+            some = [w for w in windows if (w in known) == revised]
+            for values, scope in run.segments.batch_scopes(some, size_s, others):
                 how = self._close_params(lane, run)
                 if revised:
                     contents = base_contents(scope, run.metrics, values, revised=True)
@@ -274,31 +268,30 @@ class Rollup:
         return len(windows)
 
     def _store_larger(self, touched: set[WindowKey], smaller_s: int, size_s: int, lane: str, run: _RollupRun) -> None:
-        """Windows of `size_s` around base windows, if they are closed.
+        """Store closed windows of `size_s` around base windows.
 
-        Made of the next smaller ones or, where these are deleted already, of the scores.
+        They are merged from the next smaller ones or, if retention deleted these, built from scores.
         """
         others, names = run.others(lane), run.window_metric_names
         changed = {w._replace(start=w.start // size_s * size_s) for w in touched}
         changed = {w for w in changed if run.is_closed(w, size_s, lane)}
         merged = {w for w in changed if run.retention.has_windows(w, smaller_s)}
+        from_scores = [w for w in changed - merged if run.retention.has_scores(w)]
         made = [
             (scope, merged_contents(scope, smaller_s, names, run.counters))
             for scope in batch_scopes(merged, size_s, others)
         ]
         made += [
             (scope, base_contents(scope, run.metrics, values, revised=True))
-            for values, alike in run.segments.group_by_segments(
-                w for w in changed - merged if run.retention.has_scores(w)
-            )
-            for scope in batch_scopes(alike, size_s, others, limit=1)  # each reads all rows of its window
+            # Each reads all rows of its window.
+            for values, scope in run.segments.batch_scopes(from_scores, size_s, others, limit=1)
         ]
         for scope, contents in made:
             how = self._close_params(lane, run)
             self._store(scope, store_changes(scope, contents, how, names.per), how, names)
 
     def _store(self, scope: Scope, changed: str, how: CloseParams, names: WindowMetricNames) -> None:
-        """Contents first, then what is made of them: who stops between finds the numbers missing and makes them."""
+        """Store contents, then the metrics combined from them: a run after a crash between finds these missing."""
         self.database.command(changed, settings=WHOLE_MINUTES)
         if evaluators := {id_: self.evaluators[id_] for id_ in sorted(names.evaluators - {*scope.others})}:
             store_window_metrics(self.database, evaluators, scope, how, self.term.next_version())
@@ -313,7 +306,7 @@ class Rollup:
         )
 
     def _closed_before(self, windows: Sequence[WindowKey], size_s: int, others: Sequence[str]) -> set[WindowKey]:
-        """Which of these windows closed before, as far as the lane's evaluators go."""
+        """Find the windows that closed before for the lane's evaluators."""
         found: set[WindowKey] = set()
         for scope in batch_scopes(windows, size_s, others):
             rows = self.database.rows(
@@ -325,7 +318,7 @@ class Rollup:
 
 
 def _whole_minutes(windows: Iterable[WindowKey], size_s: int) -> set[WindowKey]:
-    """The windows, and where several make a minute all of it: a newer version of a row may have left one of them."""
+    """Complete the minutes of windows shorter than one: a newer version of a row may have left any of theirs."""
     minutes = {window._replace(start=window.start // MINUTE * MINUTE) for window in windows}
     if size_s >= MINUTE:
         return set(windows)

@@ -1,7 +1,7 @@
-"""Which values of a segment have series of their own: listed in settings, or chosen once a day from the traffic.
+"""Choose which values of a segment have their own series: listed in settings, or chosen daily from the traffic.
 
-Values chosen window by window would jump, and one series per tenant would be 110,000 rows a minute for 2,000 tenants.
-A choice holds from a base window on until the next one; every other value counts as `__other__`.
+Values chosen for each window would jump, and one series per tenant would be 110,000 rows a minute for 2,000 tenants.
+A choice holds from a base window until the next choice; every other value counts as `__other__`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,18 +13,18 @@ from ragtide.drift import sql
 from ragtide.drift.leadership import Term
 from ragtide.drift.settings import WindowSettings
 from ragtide.drift.topics.model import SEGMENT as TOPIC
-from ragtide.drift.windows.scope import WindowKey
+from ragtide.drift.windows.scope import Scope, WindowKey, batch_scopes
 from ragtide.sinks.clickhouse.database import Database
 
 _DAY = timedelta(days=1)
-_RETRY_AFTER = timedelta(minutes=10)  # until a segment that no trace had is looked for again
-_MAX_VALUE_BYTES = 512  # bytes; a longer one is never chosen
+_RETRY_AFTER = timedelta(minutes=10)  # for a segment that no trace had
+_MAX_VALUE_BYTES = 512  # a longer value is never chosen
 _MAX_BYTES = 32_768  # of a segment's chosen values, which every statement of a roll-up names
-_KEEP_FACTOR = 2  # a value chosen before stays while it ranks among so many times the number chosen
+_KEEP_FACTOR = 2  # a chosen value stays while its rank is within this many times the number chosen
 
 
 class Choice(NamedTuple):
-    """Table `update_segment_values`: the values of one segment from a base window on."""
+    """Table `segment_values`: the values of one segment from a base window on."""
 
     segment: str
     holds_from: datetime
@@ -34,9 +34,10 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentValues:
-    """The values of every segment at any time: those listed, or where none are those chosen, of which the first choice
-    holds before it too. `apps` have segments of their own in place of `segments`. `left_out`: how many values of the
-    newest choices count as `__other__`, since their lists would be too long.
+    """The values of every segment at any time: those listed, or else those chosen.
+
+    The first choice also holds before it was made. `apps` have their own segments in place of `segments`. `omitted`
+    values of the newest choices count as `__other__`, since the lists would be too long.
     """
 
     segments: Mapping[str, Sequence[str]]
@@ -45,7 +46,7 @@ class SegmentValues:
     omitted: int = 0
 
     def at(self, start: int, app: str) -> Mapping[str, Sequence[str]]:
-        """By segment, the values of an app's window that starts then (seconds since 1970)."""
+        """Return the values by segment for an app's window with this start (seconds since 1970)."""
         current: dict[str, Choice] = {}
         for choice in self.choices:
             if choice.segment not in current or choice.holds_from.timestamp() <= start:
@@ -53,29 +54,30 @@ class SegmentValues:
         segments = self.apps.get(app, self.segments)
         return {name: values or current[name].values for name, values in segments.items() if values or name in current}
 
-    def group_by_segments(
-        self, windows: Iterable[WindowKey]
-    ) -> Iterator[tuple[Mapping[str, Sequence[str]], list[WindowKey]]]:
-        """The windows, together where the same values hold."""
+    def batch_scopes(
+        self, windows: Iterable[WindowKey], size_s: int, others: Sequence[str], limit: int = 100
+    ) -> Iterator[tuple[Mapping[str, Sequence[str]], Scope]]:
+        """Batch windows into scopes (`scope.batch_scopes`), each with the values that hold in all of it."""
         changes = [int(choice.holds_from.timestamp()) for choice in self.choices]
-        stretches: dict[tuple[int, str], list[WindowKey]] = {}
+        groups: dict[tuple[int, str], list[WindowKey]] = {}
         for window in windows:
             own = window.app if window.app in self.apps else ""
-            stretches.setdefault((sum(change <= window.start for change in changes), own), []).append(window)
-        for _, alike in sorted(stretches.items()):
-            yield self.at(alike[0].start, alike[0].app), alike
+            groups.setdefault((sum(change <= window.start for change in changes), own), []).append(window)
+        for _, alike in sorted(groups.items()):
+            values = self.at(alike[0].start, alike[0].app)
+            yield from ((values, scope) for scope in batch_scopes(alike, size_s, others, limit))
 
 
 def load_segment_values(database: Database, settings: WindowSettings) -> SegmentValues:
-    """What holds, as it was chosen so far; nothing is stored."""
+    """Load the values as chosen so far."""
     names = _unlisted_segments(settings)
     return _values(settings, _load_choices(database, names) if names else [])
 
 
 def update_segment_values(database: Database, settings: WindowSettings, term: Term, now: datetime) -> SegmentValues:
-    """What holds; where a segment's values are not listed and today's are not chosen yet, they are when this returns.
+    """Return the values, after choosing and storing today's for segments without listed ones.
 
-    A choice holds from the next base window on, so that no window is cut in two ways.
+    A choice holds from the next base window on, so that no window is split in two ways.
     """
     names = _unlisted_segments(settings)
     if not names:
@@ -95,7 +97,7 @@ def update_segment_values(database: Database, settings: WindowSettings, term: Te
 
 
 def _unlisted_segments(settings: WindowSettings) -> list[str]:
-    """Segments without listed values, of whichever app."""
+    """Return segments without listed values, of any app."""
     cuts = (settings.segments, *(settings.of(app).segments for app in settings.apps))
     return sorted({name for segments in cuts for name, values in segments.items() if not values})
 
@@ -111,7 +113,7 @@ def _values(settings: WindowSettings, choices: Iterable[Choice]) -> SegmentValue
 
 
 def _truncate(values: Iterable[str]) -> list[str]:
-    """The first values, those that rank highest, as far as statements have room for them."""
+    """Keep the first values, which rank highest, as far as statements have room."""
     accepted: list[str] = []
     room = _MAX_BYTES
     for value in values:
@@ -133,9 +135,9 @@ def _load_choices(database: Database, names: Sequence[str]) -> list[Choice]:
 def _choose(
     database: Database, names: Sequence[str], settings: WindowSettings, before: Sequence[Choice], now: datetime
 ) -> dict[str, list[str]]:
-    """By segment: of each app the values with most traces of the last day, and earlier choices that still rank high.
+    """Choose by segment each app's values with the most traces of the last day, and earlier ones that still rank high.
 
-    Segments that no trace had are left out. Topics are not a trace's own: they stand beside its question's vector.
+    Segments that no trace had are left out. Topics are stored with the vectors of questions.
     """
     rows = database.rows(
         f"""
@@ -170,14 +172,14 @@ def _choose(
 
 
 def _max_values(settings: WindowSettings) -> str:
-    """Expression: how many values are chosen of an app."""
+    """Expression: how many values to choose for an app."""
     apps = sql.array(map(sql.text, settings.apps), "String")
     mosts = sql.array((str(settings.of(app).segment_values) for app in settings.apps), "UInt32")
     return f"transform(toString(app), {apps}, {mosts}, toUInt32({settings.segment_values}))"
 
 
 def _unlisted_condition(names: Sequence[str], settings: WindowSettings) -> str:
-    """Condition: the app's values of the segment are to be chosen, neither listed nor of no interest."""
+    """Condition: the app has the segment, without listed values."""
     each = []
     for name in names:
         chosen = [app for app in settings.apps if settings.of(app).segments.get(name) == ()]

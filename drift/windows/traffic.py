@@ -1,4 +1,4 @@
-"""How many traces there were, as lane `fast` counted them: read from the windows, not from the traces again."""
+"""Count traces by the windows of lane `fast`, without reading the traces again."""
 
 from collections.abc import Iterable
 
@@ -10,9 +10,9 @@ _RUN_ON_EVERY_TRACE = frozenset({"operations", "inputs"})
 
 
 def traffic_metrics(evaluators: Iterable[Evaluator]) -> list[tuple[str, ...]]:
-    """Metrics whose windows say how many traces were seen: those that suffice, then all, for where these are off.
+    """Return metrics whose windows count the traces: a few that run on every trace, then all, if those are off.
 
-    One metric of an evaluator is enough: a closed window has a row for each that is declared.
+    One metric of an evaluator is enough: a closed window has a row for each declared one.
     """
     fast = [one for one in evaluators if one.lane == FAST]
     few = tuple(f"{one.id}.{one.metrics[0].key}" for one in fast if one.id in _RUN_ON_EVERY_TRACE)
@@ -20,7 +20,7 @@ def traffic_metrics(evaluators: Iterable[Evaluator]) -> list[tuple[str, ...]]:
 
 
 def live_windows(base_s: int, metrics: Iterable[str], since: int, until: int) -> str:
-    """Condition on live base windows of these metrics, uncut, that start in [since, until), seconds since 1970."""
+    """Condition: live base windows of these metrics, without segments, that start in [since, until)."""
     return (
         f"run_id = 'live' AND size_s = {base_s} AND metric IN {sql.texts(metrics)} AND segment = '' "
         f"AND start >= toDateTime({since}, 'UTC') AND start < toDateTime({until}, 'UTC')"
@@ -33,9 +33,9 @@ def apps_condition(apps: Iterable[tuple[str, str]]) -> str:
 
 
 def select_traffic(windows: str) -> str:
-    """SELECT of app, environment, model, `at` (start, seconds since 1970) and `n` > 0, the traces of that window.
+    """Select app, environment, model, `at` (start, seconds since 1970) and `n` > 0, the traces of that window.
 
-    Every evaluator of the lane was told the same number; where its fingerprint changed it stands there twice.
+    Every evaluator of the lane has the same number, twice where its fingerprint changed.
     """
     return f"""
     SELECT app, environment, model, toUnixTimestamp(start) AS at, sum(most) AS n

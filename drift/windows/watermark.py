@@ -1,4 +1,4 @@
-"""Watermarks: up to which event time a lane has stored what a topic holds. A stored watermark never goes back."""
+"""Watermarks: the event time up to which a lane has stored a topic. A stored watermark never goes back."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ FAST = "fast"
 
 @dataclass(frozen=True, slots=True)
 class PartitionProgress:
-    """How far a lane's worker said it was in a partition, and when it last said so (server time)."""
+    """A worker's last report on its progress in a partition, at `heartbeat_at` (server time)."""
 
     lane: str
     topic: str
@@ -25,7 +25,7 @@ class PartitionProgress:
 
 
 class Watermark(NamedTuple):
-    """Up to `at` all is stored; `incomplete` where that no longer waits for a stuck partition."""
+    """Everything up to `at` is stored; `incomplete`: except a stuck partition that is no longer waited for."""
 
     at: datetime
     incomplete: bool
@@ -41,15 +41,15 @@ class WatermarkRow(NamedTuple):
 
 @dataclass(slots=True)
 class Idleness:
-    """Since when a partition had nothing new, by its worker's own heartbeats; one per leader's term.
+    """Since when partitions have nothing new, by their workers' own heartbeats; one per leader's term.
 
-    A new leader knows nothing yet and calls nobody idle: it waits rather than closes early.
+    To a new leader no partition is idle: it waits rather than closes early.
     """
 
     _since: dict[tuple[str, str, int], tuple[int, datetime]] = field(default_factory=dict)
 
     def idle_s(self, progress: PartitionProgress) -> float:
-        """Seconds of heartbeats over which the offset stood still; 0 where the partition lags."""
+        """Return the seconds of heartbeats without a new offset; 0 if the partition lags."""
         key = (progress.lane, progress.topic, progress.partition)
         offset, since = self._since.get(key, (-1, progress.heartbeat_at))
         if progress.lag or progress.offset != offset:
@@ -61,11 +61,12 @@ class Idleness:
 def watermarks(
     progress: Iterable[PartitionProgress], now: datetime, idleness: Idleness, settings: WindowSettings
 ) -> dict[tuple[str, str], Watermark]:
-    """The watermark of each (lane, topic) that some worker spoke of lately.
+    """Return the watermark of each (lane, topic) with recent heartbeats.
 
-    The oldest of its partitions' newest stored event times, less the out-of-orderness. A partition without heartbeats
-    is stuck: it holds the others back for a bounded time, then the watermark says incomplete; later it is gone. A live
-    partition without lag or news is idle and left out. Where all are idle, all up to their heartbeats is stored.
+    It is the oldest of the partitions' newest stored event times, less the out-of-orderness. A partition without
+    heartbeats is stuck: it holds the others back for a bounded time, then the watermark is incomplete, and later the
+    partition has expired. A live partition without lag or new records is idle and left out. If all are idle, everything
+    up to their heartbeats is stored.
     """
     groups: dict[tuple[str, str], list[PartitionProgress]] = {}
     for one in progress:
@@ -95,21 +96,21 @@ def watermarks(
 
 def _is_idle(progress: PartitionProgress, idleness: Idleness, settings: WindowSettings) -> bool:
     quiet_s = idleness.idle_s(progress)
-    unused = progress.newest.timestamp() <= 0 and progress.lag == 0  # nothing ever came
+    unused = progress.newest.timestamp() <= 0 and progress.lag == 0  # no record ever came
     return unused or (progress.lag == 0 and quiet_s > 0 and quiet_s >= settings.idle_after_s)
 
 
 def monotonic(
     fresh: Mapping[tuple[str, str], Watermark], stored: Mapping[tuple[str, str], datetime]
 ) -> dict[tuple[str, str], Watermark]:
-    """The fresh watermarks, none below what was stored before."""
+    """Return the fresh watermarks, none below the stored ones."""
     return {key: Watermark(max(one.at, stored.get(key, one.at)), one.incomplete) for key, one in fresh.items()}
 
 
 def lane_watermarks(watermarks: Mapping[tuple[str, str], Watermark]) -> dict[str, Watermark]:
-    """Up to when windows of each lane may close: the lower of its own and `fast`'s watermarks over all topics.
+    """Return until when windows of each lane may close: the lower of its own and `fast`'s watermarks over all topics.
 
-    `fast` counts what was seen; without it nothing closes.
+    `fast` counts the traces seen; without it nothing closes.
     """
     lanes: dict[str, Watermark] = {}
     for (lane, _), watermark in watermarks.items():
@@ -119,7 +120,7 @@ def lane_watermarks(watermarks: Mapping[tuple[str, str], Watermark]) -> dict[str
 
 
 def closed_until(database: Database, settings: WindowSettings, now: datetime) -> dict[str, datetime]:
-    """Up to when windows of each lane are closed, as roll-ups stored it; of lanes that somebody ran lately."""
+    """Return until when windows of each lane are closed, as stored by roll-ups, for lanes with recent heartbeats."""
     live = {
         (one.lane, one.topic)
         for one in read_progress(database)
@@ -134,7 +135,7 @@ def _lower(one: Watermark, other: Watermark) -> Watermark:
 
 
 def read_progress(database: Database) -> list[PartitionProgress]:
-    """The latest word on each partition."""
+    """Load the last report on each partition."""
     rows = database.rows(
         "SELECT lane, topic, partition, newest, offset, lag, heartbeat_at FROM progress FINAL ORDER BY ALL"
     )
@@ -142,11 +143,11 @@ def read_progress(database: Database) -> list[PartitionProgress]:
 
 
 def read_stored(database: Database) -> dict[tuple[str, str], datetime]:
-    """The watermarks of earlier roll-ups."""
+    """Load the watermarks of earlier roll-ups."""
     rows = database.rows("SELECT lane, topic, max(watermark) AS watermark FROM watermarks GROUP BY lane, topic")
     return {(row["lane"], row["topic"]): row["watermark"].astimezone(UTC) for row in rows}
 
 
 def store(database: Database, watermarks: Mapping[tuple[str, str], Watermark]) -> None:
-    """Keep the watermarks for the next roll-up and for the next leader."""
+    """Store the watermarks for the next roll-up and the next leader."""
     database.insert("watermarks", [WatermarkRow(lane, topic, one.at) for (lane, topic), one in watermarks.items()])

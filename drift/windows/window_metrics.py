@@ -1,13 +1,13 @@
-"""Stores what windows of method `window` come to: their metrics, and a series for each class, made of their parts.
+"""Store the metrics of evaluators of method `window`, and a series for each class, combined from windows' parts.
 
-The contents are there already (`changes`); here the windows' numbers follow, by `combine` and in no other way. A second
-run finds nothing to write; one after a crash finds what is missing.
+The contents are stored before (`store`); only `combine` makes the values. A second run writes nothing; a run after a
+crash writes the missing ones.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ragtide.drift import sql
 from ragtide.drift.windows.scope import STREAMED, Scope
@@ -59,24 +59,30 @@ class WindowRow(NamedTuple):
 
 
 _COLUMNS = ", ".join(f"`{name}`" for name in WindowRow._fields)
+_WITHOUT_RECORDS: Mapping[str, Any] = {
+    **dict.fromkeys(("seen", "sampled", "applicable", "scored", "failed"), 0),
+    **{key: {} for key in ("skipped", "failures", "bins", "category_counts", "parts")},
+    **dict.fromkeys(("sum", "sum_squares"), 0.0),
+    **dict.fromkeys(("min", "max", "value"), None),
+}
 
 
 def segment_of(metric: Metric) -> str:
-    """The segment of the series of a metric with `per`: `class`, or `class/iou`."""
+    """Return the segment of a metric with `per`: `class`, or `class/iou`."""
     return "/".join(metric.per)
 
 
 def segment_value_of(labels: Sequence[str]) -> str:
-    """One series of it: `dog`, or `dog/0.5`."""
+    """Return the segment's value for these labels: `dog`, or `dog/0.5`."""
     return "/".join(labels)
 
 
 def store_window_metrics(
     database: Database, evaluators: Mapping[str, Evaluator], scope: Scope, closing: CloseParams, version: int
 ) -> None:
-    """Every window of these evaluators in the scope has its own numbers when this returns.
+    """Store the values of every window of these evaluators in the scope.
 
-    `closing` is how the contents were stored, `version` what rows of now carry.
+    The contents were stored with `closing`; new rows have `version`.
     """
     there = f"{scope.windows_condition(scope.size_s)} AND evaluator IN {sql.texts(evaluators)}"
     rows = database.rows(
@@ -93,7 +99,7 @@ def store_window_metrics(
 
 
 class _RowKey(NamedTuple):
-    """Which of a window's rows."""
+    """One of a window's rows."""
 
     metric: str
     segment: str
@@ -105,7 +111,7 @@ class _Writer(NamedTuple):
     version: int
 
     def changes(self, evaluator: Evaluator, rows: Sequence[WindowRow]) -> Iterator[WindowRow]:
-        """The rows of one window, cut and uncut, whose numbers are not those that its parts make."""
+        """Find the rows of one window, of all segments, whose values differ from those of its parts."""
         assert evaluator.carrier is not None
         metrics = {f"{evaluator.id}.{metric.key}": metric for metric in evaluator.metrics}
         carrier = f"{evaluator.id}.{evaluator.carrier.key}"
@@ -122,17 +128,15 @@ class _Writer(NamedTuple):
             yield from self._class_rows(evaluator, whole["", ""], made["", ""], per)
 
     def _with_value(self, row: WindowRow, value: float | None) -> Iterator[WindowRow]:
-        if _nearly_equal(row.value, value):
-            return
-        if row.version == self.closing.version:  # its contents were stored just now, and nobody looked at it since
-            yield row._replace(value=value, version=self.version)
-        else:
-            yield self._revise(row)._replace(value=value)
+        if not _nearly_equal(row.value, value):
+            now = row._replace(value=value, version=self.version)
+            # Contents that were stored just now are no revision: nobody has read them yet.
+            yield now if row.version == self.closing.version else self._revision(now, row)
 
     def _class_rows(
         self, evaluator: Evaluator, whole: WindowRow, made: Combined, stored: Mapping["_RowKey", WindowRow]
     ) -> Iterator[WindowRow]:
-        """A row for each class, and one of zeros for each that was there and is there no more."""
+        """Make a row for each class, and one of zeros for each class that is gone."""
         found = {
             _RowKey(f"{evaluator.id}.{metric.key}", segment_of(metric), segment_value_of(labels)): value
             for metric in evaluator.metrics
@@ -140,42 +144,23 @@ class _Writer(NamedTuple):
         }
         for key in {**stored, **found}:
             before, now = stored.get(key), _class_window(whole, key, found.get(key))
-            if before is None:
-                state = "frozen" if self._is_frozen(whole) else "closed"
-                yield now._replace(revision=1, state=state, version=self.version)
-            elif _counts(before) != _counts(now) or not _nearly_equal(before.value, now.value):
-                revised = self._revise(before)
-                yield now._replace(revision=revised.revision, state=revised.state, version=self.version)
+            if before is None or _counts(before) != _counts(now) or not _nearly_equal(before.value, now.value):
+                yield self._revision(now, before)
 
-    def _revise(self, row: WindowRow) -> WindowRow:
-        state = "frozen" if self._is_frozen(row) else "revised"
-        return row._replace(revision=row.revision + 1, state=state, version=self.version)
-
-    def _is_frozen(self, row: WindowRow) -> bool:
-        return row.run_id in STREAMED and row.start.timestamp() + row.size_s <= self.closing.frozen_end
+    def _revision(self, now: WindowRow, before: WindowRow | None) -> WindowRow:
+        """Make the row that replaces the one before."""
+        frozen = now.run_id in STREAMED and now.start.timestamp() + now.size_s <= self.closing.frozen_end
+        state = "frozen" if frozen else "closed" if before is None else "revised"
+        return now._replace(revision=1 if before is None else before.revision + 1, state=state, version=self.version)
 
 
 def _class_window(whole: WindowRow, key: _RowKey, found: ClassValue | None) -> WindowRow:
-    """The window of one class: how many records it rests on, and its number; neither where the class is gone."""
-    records = found.records if found else 0
-    return whole._replace(
-        **key._asdict(),
-        seen=whole.seen if found else 0,
-        sampled=whole.sampled if found else 0,
-        applicable=records,
-        scored=records,
-        failed=0,
-        skipped={},
-        failures={},
-        sum=0.0,
-        sum_squares=0.0,
-        min=None,
-        max=None,
-        bins={},
-        category_counts={},
-        parts={},
-        value=found.value if found else None,
-    )
+    """Make the row of one class with its records and its value, or with neither if the class is gone."""
+    now = whole._replace(**key._asdict(), **_WITHOUT_RECORDS)
+    if found is None:
+        return now
+    now = now._replace(seen=whole.seen, sampled=whole.sampled)
+    return now._replace(applicable=found.records, scored=found.records, value=found.value)
 
 
 def _counts(row: WindowRow) -> tuple[int, ...]:
@@ -183,5 +168,5 @@ def _counts(row: WindowRow) -> tuple[int, ...]:
 
 
 def _nearly_equal(one: float | None, other: float | None) -> bool:
-    """To nine digits: sums of floats inside `combine` follow the order of the parts."""
+    """Compare to nine digits: sums of floats inside `combine` depend on the order of the parts."""
     return one == other if one is None or other is None else math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 
-from ragtide.drift.problems.chart import ChartPoint, ChartSeries, onset_of
+from ragtide.drift.problems.chart import ChartPoint, onset_of
 from ragtide.drift.problems.model import Problem
+from ragtide.drift.rules.model import ChartSeries
 
 _HEIGHT = 8
 _LABEL = 9  # characters left of the field

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragtide.drift.problems.model import Problem
+from ragtide.drift.rules.kinds import KINDS
 from ragtide.stream.console import plain_text
 from ragtide.stream.demo.observe import Point, Snapshot
 from ragtide.stream.demo.schedule import Episode
@@ -19,7 +20,6 @@ _BARS = "▁▂▃▄▅▆▇█"
 _TREND = 18  # windows
 _EXAMPLES = 2
 _PROBLEMS = 4
-_OF_RULE = {"share": "not passed by ", "any": "not passed by "}  # their figures are shares of records
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def number(value: float | None) -> str:
 
 def limit(watched: Watched) -> str:
     """The line between good and bad in words."""
-    if watched.rule == "any":
+    if KINDS[watched.rule].zero_tolerance:
         return "not one"
     ends = ((watched.low, "≥"), (watched.high, "≤"))
     return " ".join(f"{sign} {number(end)}" for end, sign in ends if end is not None)
@@ -116,12 +116,17 @@ def change(problem: Problem) -> str:
     """The metric, what it moved from and to, and on how many traces; what is not known is left out."""
     found = problem.evidence
     moved = " → ".join(_figure(figure, found.rule) for figure in (found.baseline, found.value) if figure is not None)
-    words = f"{problem.metric} {_OF_RULE.get(found.rule, '')}{moved}".rstrip()
+    words = f"{problem.metric} {'not passed by ' if _is_share(found.rule) else ''}{moved}".rstrip()
     return words if found.sample_size is None else f"{words} on {found.sample_size} traces"
 
 
 def _figure(value: float, rule: str) -> str:
-    return f"{100 * value:.3g} %" if rule in _OF_RULE else number(value)
+    return f"{100 * value:.3g} %" if _is_share(rule) else number(value)
+
+
+def _is_share(rule: str) -> bool:
+    kind = KINDS.get(rule)
+    return kind is not None and kind.value_type == "share" and not kind.counts_unscored
 
 
 def _problems(problems: Sequence[Problem]) -> RenderableType:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ragtide.drift.rules.model import Rule, WindowRuleKind
+from ragtide.drift.rules.model import Rule
 from ragtide.drift.rules.resolve import rule_of_every_app
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.windows.metrics import metrics_by_name
@@ -15,7 +15,7 @@ class Watched:
     """A metric that a rule watches: a window is good while its mean (or its share of good records) stays within."""
 
     metric: str
-    rule: WindowRuleKind
+    rule: str
     low: float | None
     high: float | None
     unit: str
@@ -34,7 +34,7 @@ def watched(evaluators: Iterable[Evaluator], rules: RuleSettings, names: Sequenc
 
 def _watched(rule: Rule) -> Watched:
     low, high = rule.min, rule.max
-    if rule.kind in ("any", "share"):  # records are 0 or 1, so that the mean is the share of one kind
-        bad = 0.0 if rule.kind == "any" else rule.limit
+    bad = rule.kind.max_bad_share(rule)
+    if bad is not None:  # records are 0 or 1, so that the mean is the share of one kind
         low, high = (None, bad) if low is None else (1 - bad, None)
-    return Watched(rule.metric_ref.name, rule.kind, low, high, rule.metric_ref.metric.unit or "")
+    return Watched(rule.metric_ref.name, rule.kind.name, low, high, rule.metric_ref.metric.unit or "")

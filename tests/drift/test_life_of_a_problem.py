@@ -32,8 +32,8 @@ def test_opens_once_is_updated_and_resolves(database: Database) -> None:
     assert problem.attributes["window_value"] == pytest.approx(0.3)
     assert problem.attributes["last_value"] == pytest.approx(0.9)
     assert problem.description == (
-        "shop (prod, model m1): the mean of quality.good fell from 0.9 to 0.367, below 0.75, on 60 traces, "
-        f"60 of them on the wrong side; since {world.at(120):%Y-%m-%d %H:%M:%S} UTC."
+        "shop (prod, model m1): the mean of quality.good fell from 0.9 to 0.367, below 0.75, on 60 traces "
+        f"(60 failed), since {world.at(120):%Y-%m-%d %H:%M:%S} UTC."
     )
     assert problem.actions
     assert problem.severity == "critical"

@@ -113,10 +113,10 @@ def test_what_holds_is_told_by_the_start_of_a_window(database: Database) -> None
     assert values.at(start + 2 * DAY, "shop")["tenant"] == ("v2",)
     assert values.at(start + DAY, "docs") == {"topic": ("json",)}
     windows = [WindowKey("live", "shop", "prod", start + n * DAY - 60) for n in (1, 2, 3)]
-    assert [(cut["tenant"], alike) for cut, alike in values.group_by_segments(windows)] == [
-        (("v1",), [windows[0]]),
-        (("v1",), [windows[1]]),
-        (("v2",), [windows[2]]),
+    assert [(cut["tenant"], scope.windows) for cut, scope in values.batch_scopes(windows, DAY, ())] == [
+        (("v1",), (windows[0],)),
+        (("v1",), (windows[1],)),
+        (("v2",), (windows[2],)),
     ]
 
 

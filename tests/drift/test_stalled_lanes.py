@@ -48,7 +48,7 @@ def test_a_lane_that_stopped_is_a_problem_until_it_has_caught_up(world: World) -
     assert problem.attributes["reasons"] == ["missing 60"]
     assert problem.attributes["wrong"] == problem.attributes["sample_size"] == 60
     assert problem.examples[0] == "t4-19"
-    assert "meaning should have scored got no score" in problem.description
+    assert "of applicable traces got no score from meaning" in problem.description
     count = "SELECT count() AS n FROM verdicts"
     before = world.database.rows(count)
     world.watch(301)

@@ -255,7 +255,7 @@ def test_a_rule_judges_the_pooled_parts_and_names_the_wrong_records(database: Da
     (problem,) = here.open()
     assert (problem.metric, problem.kinds, problem.type) == ("rated.right", ("threshold",), "accuracy")
     assert problem.description.startswith(
-        "shop (prod, model m1): rated.right is 0.4, below 0.75, on 5 traces, 3 of them"
+        "shop (prod, model m1): rated.right is 0.4, below 0.75, on 5 traces (3 failed), since "
     )
     assert problem.examples == ("t2", "t1", "t0")
 
@@ -278,7 +278,7 @@ def test_other_metrics_and_classes_are_judged_where_settings_say_so(database: Da
     of_class = found["rated.class_right", "no"]
     assert (of_class.attributes["value"], of_class.attributes["sample_size"]) == (0.5, 4)
     assert of_class.examples == ("n1", "n0")
-    assert "class no): rated.class_right is 0.5, below 0.9, on 4 traces; since" in of_class.description
+    assert "class no): rated.class_right is 0.5, below 0.9, on 4 traces, since" in of_class.description
 
 
 def test_rules_of_records_and_of_windows_are_not_mixed_up() -> None:
@@ -287,8 +287,8 @@ def test_rules_of_records_and_of_windows_are_not_mixed_up() -> None:
             RuleOverride(metric="rated.right", rule="mean"),
             "rule = 'mean' of rated.right: it is a metric of whole",
         ),
-        (RuleOverride(metric="rated.class_right", rule="any", min=0.5), "a metric of whole windows, which rule value"),
-        (RuleOverride(metric="quality.good", rule="value"), "a metric of records, which rule value does not judge"),
+        (RuleOverride(metric="rated.class_right", rule="any", min=0.5), "a metric of whole windows; use value"),
+        (RuleOverride(metric="quality.good", rule="value"), "a metric of records; use mean or share or any"),
     ):
         with pytest.raises(ConfigError, match=said):
             check_settings(RuleSettings(overrides=(override,)), ALL)

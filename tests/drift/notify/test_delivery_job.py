@@ -67,7 +67,7 @@ def test_away_for_long_it_is_asked_less_often_and_then_gets_all_in_order(job: Jo
     assert job.seen("waiting") == 3
     assert job.seen("oldest_seconds") == 110
     away.times = 0
-    with pytest.raises(Transient, match="asked again in 30 s"):
+    with pytest.raises(Transient, match="next attempt in 30 s"):
         job.run(120)
     assert job.run(150) == DeliveryResult(opened=3)
     sent = [next(tag for tag in call.body["tags"] if tag[:3] == "id:") for call in grafana.made("POST", "/api/ann")]

@@ -121,7 +121,9 @@ def test_a_leak_is_raised_at_one_record_and_resolves_after_its_quiet_time(databa
     assert problem.code == "P0300 Privacy"
     assert problem.attributes["wrong"] == 1
     assert len(problem.examples) == 1
-    assert problem.description.startswith("shop (prod, model m1): 1 trace of 7 did not pass leak.passes")
+    assert problem.description.startswith(
+        "shop (prod, model m1): 1 of 7 traces failed leak.passes (none allowed), since "
+    )
     minute(world, 1, [1.0] * 3, evaluator="leak", key="passes")
     assert only(world).state == "open"
     minute(world, 2, [1.0] * 3, evaluator="leak", key="passes")
@@ -173,7 +175,7 @@ def test_a_share_of_failed_checks_above_the_limit(database: Database) -> None:
     assert problem.attributes["baseline"] == pytest.approx(0.05)
     assert problem.attributes["effect_size"] == pytest.approx(0.1925, abs=1e-4)  # 2 asin √0.1 - 2 asin √0.05
     assert problem.severity == "warning"
-    assert "10 % of the traces did not pass checked.passes, up from 5 %, above the limit of 5 %" in problem.description
+    assert "10 % of traces failed checked.passes, up from 5 %, above the limit of 5 %" in problem.description
     assert "2 of 20 traces" in problem.description
 
 
@@ -330,7 +332,7 @@ def test_a_persons_word_survives_the_jobs(database: Database) -> None:
 def test_overrides_that_can_never_work_are_refused() -> None:
     for override, said in (
         (RuleOverride(metric="quality.bad", min=0.5), "quality.good, quality.other"),
-        (RuleOverride(metric="quality.good", min=1.5), "outside its range"),
+        (RuleOverride(metric="quality.good", min=1.5), "min = 1.5 is outside the range of quality.good"),
         (RuleOverride(metric="quality.good", min=0.5, max=0.4), "above max"),
         (RuleOverride(metric="speed.seconds", k=2), "give min or max"),
     ):

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from ragtide.drift.problems.model import EventRow, Problem, event_id, problem_id
 from ragtide.drift.problems.rule_lifecycle import RuleTransition, next_transition
 from ragtide.drift.problems.store import fold
+from ragtide.drift.rules import kinds
 from ragtide.drift.rules.model import Rule, Series, Verdict
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.windows.metrics import metrics_by_name
 from tests.drift.world import EVALUATORS
 
 SERIES = Series("shop", "prod", "quality.good", "m1", "", "")
-RULE = Rule("mean", metrics_by_name(EVALUATORS)["quality.good"], 0.75, None, 0.05, 10, 3, 5, 5, None)
-ANY = replace(RULE, kind="any", k=1, m=1)
+RULE = Rule(kinds.MEAN, metrics_by_name(EVALUATORS)["quality.good"], 0.75, None, 0.05, 10, 3, 5, 5, None)
+ANY = replace(RULE, kind=kinds.ANY, k=1, m=1)
 SETTINGS = RuleSettings(flap_s=600, any_resolve_after_s=300, update_every_s=120)
 ID = problem_id("shop", "prod", "m1", "level", "quality.good")
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ragtide.drift.problems.chart import ChartPoint, ChartSeries, ReferenceLine
+from ragtide.drift.problems.chart import ChartPoint
+from ragtide.drift.rules.model import ChartSeries, ReferenceLine
 from ragtide.stream.cli.problems_chart import render_chart
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
