@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from ragtide.drift.attributes import evidence_of
 from ragtide.drift.jobs import JobContext
-from ragtide.drift.problems.attributes import evidence_of
 from ragtide.drift.problems.chart import onset_of
 from ragtide.drift.problems.model import EventRow, Problem, event_id
 from ragtide.drift.problems.report import key_of

@@ -133,3 +133,31 @@ def test_what_is_silenced_is_one_rule_and_has_a_reason() -> None:
         if re.search(r"#\ (type: ignore(?!\[[a-z-]+\]  # \w)|(ruff: )?noqa(?!: [A-Z]+\d+  # \w))", line)
     ]
     assert not found
+
+
+def read_keys(tree: ast.AST) -> Iterator[int]:
+    """Lines that read a key of attributes: `x.attributes["key"]`, `attributes.get("key")`, `"key" in attributes`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            read = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            read = node.func.value
+        elif isinstance(node, ast.Compare) and any(isinstance(one, ast.In | ast.NotIn) for one in node.ops):
+            read = node.comparators[0]
+        else:
+            continue
+        if "attributes" in (getattr(read, "attr", ""), getattr(read, "id", "")):
+            yield node.lineno
+
+
+def test_no_code_decides_by_attributes_of_problems_but_through_the_typed_codec() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for folder in ("drift", "dashboards", "stream/cli", "stream/demo")
+        for path in (ROOT / folder).rglob("*.py")
+        if path != ROOT / "drift" / "attributes.py"
+        for line in read_keys(ast.parse(path.read_text()))
+    ]
+    assert not found, "read them by drift.attributes.evidence_of"
+    seen = "a.attributes['x']; attributes.get('x'); 'x' in one.attributes; attributes['x'] = 1; {**attributes}"
+    assert len(list(read_keys(ast.parse(seen)))) == 3, "the test sees what it looks for"

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ragtide.drift import sql
+from ragtide.drift.attributes import evidence_of, read_attributes
 from ragtide.drift.notify import outbox
 from ragtide.drift.notify.outbox import GRAFANA, Action, Message
 from ragtide.drift.problems.inhibition import (
@@ -147,7 +148,7 @@ def _is_current(one: _UnsentEvent, problem: Problem | None) -> bool:
     if problem.state != "open":
         return False
     if one.event == "explained":
-        return bool(json.loads(one.attributes or "{}") == problem.cause)
+        return read_attributes(one.attributes) == problem.cause
     return one.at >= problem.openings_at[-1]
 
 
@@ -170,10 +171,8 @@ def _with_details_of(event: EventRow, problem: Problem, is_old: bool) -> EventRo
 
 def message_of(event: EventRow, now: datetime) -> Message:
     """Make the message of an event; the same event always has the same message but for `written_at`."""
-    attributes = json.loads(event.attributes or "{}")
     action = _ACTIONS[event.event]
-    since = attributes.get("since")
-    start = min(datetime.fromisoformat(since) if since else event.at, event.at)
+    start = min(evidence_of(event.attributes).since or event.at, event.at)
     subject = f"{event.problem_id}:{event.episode}"
     named = {"app": event.app, "environment": event.environment, "metric": event.metric}
     named |= {"type": event.type, "severity": event.severity, "group": _shorten(group_key(event)), "id": subject}

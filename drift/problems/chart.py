@@ -1,10 +1,10 @@
 """Chart the evaluated value of a problem around its onset, with its reference line."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ragtide.drift import sql
+from ragtide.drift.attributes import Evidence
 from ragtide.drift.detectors.arrays import level_bin
 from ragtide.drift.detectors.proportions import HEAVY_TAILED_CHANNELS as POSITIVE
 from ragtide.drift.detectors.scores import CHANNELS as SCORE
@@ -23,23 +23,22 @@ def chart_series(problem: Problem, metric: MetricRef | None) -> ChartSeries | No
 
     `metric` is None where the evaluator is not installed: then its bins cannot be read.
     """
-    attributes = problem.attributes
+    evidence = problem.evidence
     if problem.aspect not in _ASPECTS:
         return None
-    if "detector" in attributes:
-        return _detector_series(attributes, metric)
-    kind = KINDS.get(attributes.get("rule", ""))
+    if evidence.detector:
+        return _detector_series(evidence, metric)
+    kind = KINDS.get(evidence.rule)
     if kind is not None:
-        return kind.chart_series(attributes, metric)
-    bad_share = bad_share_series(attributes, metric)
+        return kind.chart_series(evidence, metric)
+    bad_share = bad_share_series(evidence, metric)
     if bad_share is not None:
-        return bad_share._replace(unsegmented="objective" in attributes)
-    return None if metric is None else _day_series(attributes, metric)
+        return bad_share._replace(unsegmented=bool(evidence.objective))
+    return None if metric is None else _day_series(evidence, metric)
 
 
-def _detector_series(attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
-    channel, baseline = attributes["channel"], reference_line("usual", attributes["baseline"])
-    kind = attributes["detector"]
+def _detector_series(evidence: Evidence, metric: MetricRef | None) -> ChartSeries | None:
+    kind, channel, baseline = evidence.detector, evidence.channel, reference_line("usual", evidence.baseline)
     if kind == "category":
         # Only the detector knew which labels are the other ones.
         labelled = f"category_counts[{sql.text(channel)}]"
@@ -54,14 +53,14 @@ def _detector_series(attributes: Mapping[str, Any], metric: MetricRef | None) ->
     if kind == "rate" and metric is not None:
         bad = count_out_of_bounds(*bin_bounds(metric.scale, *metric.bounds))
         return share_series("share that failed", bad, "scored", baseline)
-    if kind == "positive" and channel in POSITIVE and attributes.get("level") is not None:
-        return _share_above(attributes["level"], level_bin(attributes["level"]), baseline)
+    if kind == "positive" and channel in POSITIVE and evidence.level is not None:
+        return _share_above(evidence.level, level_bin(evidence.level), baseline)
     return None
 
 
-def _day_series(attributes: Mapping[str, Any], metric: MetricRef) -> ChartSeries | None:
+def _day_series(evidence: Evidence, metric: MetricRef) -> ChartSeries | None:
     """Chart the share above a level, which the daily drift test compares between days."""
-    level, baseline = attributes.get("level"), reference_line("usual", attributes.get("baseline"))
+    level, baseline = evidence.level, reference_line("usual", evidence.baseline)
     if level is None:
         return None
     scale = metric.scale
@@ -116,8 +115,7 @@ def chart_points(database: Database, problem: Problem, series: ChartSeries, base
 
 def onset_of(problem: Problem) -> datetime:
     """Return when the problem began, in event time if it is known."""
-    since = problem.attributes.get("since")
-    return datetime.fromisoformat(since) if since else problem.opened_at or problem.first_seen_at
+    return problem.evidence.since or problem.opened_at or problem.first_seen_at
 
 
 def _chart_interval(problem: Problem) -> tuple[datetime, datetime]:

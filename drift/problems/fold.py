@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from ragtide.drift.problems.attributes import evidence_of, read_attributes
+from ragtide.drift.attributes import evidence_of, read_attributes
 from ragtide.drift.problems.model import EventRow, KindState, Problem, State
 from ragtide.drift.settings import SEVERITIES
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from ragtide.drift.problems.attributes import Evidence
+from ragtide.drift.attributes import Evidence
 from ragtide.drift.problems.kinds import Aspect
 from ragtide.drift.settings import Severity
 

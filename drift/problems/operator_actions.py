@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, get_args
 
-from ragtide.drift.problems.attributes import evidence_of
+from ragtide.drift.attributes import evidence_of
 from ragtide.drift.problems.kinds import REBASELINABLE
 from ragtide.drift.problems.model import EventRow, Problem, event_id
 from ragtide.drift.problems.report import ProblemKey, event_row, key_of, last_details

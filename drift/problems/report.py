@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from ragtide.drift.attributes import evidence_of
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.attributes import evidence_of
 from ragtide.drift.problems.classification import code_of, standards_of, type_of
 from ragtide.drift.problems.kinds import Aspect, Kind
 from ragtide.drift.problems.model import EventRow, Problem, problem_id

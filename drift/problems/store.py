@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from ragtide.drift import sql
-from ragtide.drift.problems.attributes import evidence_of
+from ragtide.drift.attributes import evidence_of
 from ragtide.drift.problems.fold import JOB_EVENTS, Episode, Mute
 from ragtide.drift.problems.model import EVENTS, EventRow, Problem, State
 from ragtide.sinks.clickhouse.database import Database

@@ -3,11 +3,11 @@
 A new kind is a class here, a name in `evaluators.spec.RuleKind` and a row in docs/custom-evaluators.md.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ragtide.drift.attributes import Evidence
 from ragtide.drift.rules.model import ChartSeries, ReferenceLine, Rule, RuleKind, RuleResult, Series, Statistics, Window
 from ragtide.drift.text import number, percent, timestamp
 from ragtide.drift.windows.histogram import bin_bounds, count_out_of_bounds
@@ -32,8 +32,8 @@ class Mean(RuleKind):
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
         return f"the mean of {_level_clause(series, rule, statistics)}"
 
-    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries:
-        return mean_series(reference_line("threshold", attributes.get("threshold")))
+    def chart_series(self, evidence: Evidence, metric: MetricRef | None) -> ChartSeries:
+        return mean_series(reference_line("threshold", evidence.threshold))
 
 
 class Share(RuleKind):
@@ -55,8 +55,8 @@ class Share(RuleKind):
             f"{percent(rule.limit)} ({statistics.bad} of {_trace_count(statistics.samples)})"
         )
 
-    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
-        return bad_share_series(attributes, metric)
+    def chart_series(self, evidence: Evidence, metric: MetricRef | None) -> ChartSeries | None:
+        return bad_share_series(evidence, metric)
 
 
 class Value(RuleKind):
@@ -85,9 +85,9 @@ class Value(RuleKind):
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
         return _level_clause(series, rule, statistics)
 
-    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries:
+    def chart_series(self, evidence: Evidence, metric: MetricRef | None) -> ChartSeries:
         value, records = "argMaxIf(value, scored, value IS NOT NULL)", "sumIf(scored, value IS NOT NULL)"
-        line = reference_line("threshold", attributes.get("threshold"))
+        line = reference_line("threshold", evidence.threshold)
         return ChartSeries("value of the largest window", value, records, line)
 
 
@@ -106,8 +106,8 @@ class ZeroTolerance(RuleKind):
         failed = f"{statistics.bad} of {_trace_count(statistics.samples)}"
         return f"{failed} failed {series.metric} (none allowed)"
 
-    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
-        return bad_share_series(attributes, metric)
+    def chart_series(self, evidence: Evidence, metric: MetricRef | None) -> ChartSeries | None:
+        return bad_share_series(evidence, metric)
 
 
 class Coverage(RuleKind):
@@ -127,8 +127,8 @@ class Coverage(RuleKind):
             f"the limit of {percent(rule.limit)} ({statistics.bad} of {_trace_count(statistics.samples)}{reasons})"
         )
 
-    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries:
-        line = reference_line("limit", attributes.get("limit"))
+    def chart_series(self, evidence: Evidence, metric: MetricRef | None) -> ChartSeries:
+        line = reference_line("limit", evidence.limit)
         return share_series("share without a score", "failed", "applicable", line)
 
 
@@ -197,13 +197,13 @@ def mean_series(line: ReferenceLine | None) -> ChartSeries:
     return share_series("mean", "windows.sum", "scored", line)
 
 
-def bad_share_series(attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
+def bad_share_series(evidence: Evidence, metric: MetricRef | None) -> ChartSeries | None:
     """Chart the share of records beyond `min` and `max`; None without either, or where the metric is unknown."""
-    bounds = attributes.get("min"), attributes.get("max")
+    bounds = evidence.min, evidence.max
     if metric is None or bounds == (None, None):
         return None
     bad = count_out_of_bounds(*bin_bounds(metric.scale, *bounds))
-    return share_series("share that failed", bad, "scored", reference_line("limit", attributes.get("limit")))
+    return share_series("share that failed", bad, "scored", reference_line("limit", evidence.limit))
 
 
 def reference_line(name: str, value: object) -> ReferenceLine | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from ragtide.drift.attributes import Evidence
 from ragtide.drift.settings import Severity
 from ragtide.drift.text import scope_label
 from ragtide.drift.windows.metrics import MetricRef
@@ -112,8 +113,8 @@ class RuleKind(ABC):
         """Say what is bad and by how much, without the series' label and the time."""
 
     @abstractmethod
-    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
-        """Choose the chart of a problem with these attributes; None where windows do not have its value.
+    def chart_series(self, evidence: Evidence, metric: MetricRef | None) -> ChartSeries | None:
+        """Choose the chart of a problem with this evidence; None where windows do not have its value.
 
         `metric` is None where the evaluator is not installed.
         """

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ragtide.dashboards.trace_links import trace_link
-from ragtide.drift.problems.attributes import evidence_of
+from ragtide.drift.attributes import evidence_of
 from ragtide.drift.problems.chart import onset_of
 from ragtide.drift.problems.inhibition import group_key, inhibited_by
 from ragtide.drift.problems.model import EventRow, Problem

@@ -1,10 +1,10 @@
 """A kind of rule is one class: a new one is evaluated, described, explained by examples and charted like the others."""
 
-from collections.abc import Mapping
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import pytest
 
+from ragtide.drift.attributes import Evidence
 from ragtide.drift.problems.chart import chart_points, chart_series
 from ragtide.drift.rules.kinds import KINDS, bad_share_series, breached_bound
 from ragtide.drift.rules.model import ChartSeries, Rule, RuleKind, RuleResult, Series, Statistics, Window
@@ -29,8 +29,8 @@ class Median(RuleKind):
     def describe(self, series: Series, rule: Rule, statistics: Statistics) -> str:
         return f"the median of {series.metric} is {statistics.value:.2f}, it was {statistics.baseline:.2f}"
 
-    def chart_series(self, attributes: Mapping[str, Any], metric: MetricRef | None) -> ChartSeries | None:
-        return bad_share_series(attributes, metric)
+    def chart_series(self, evidence: Evidence, metric: MetricRef | None) -> ChartSeries | None:
+        return bad_share_series(evidence, metric)
 
 
 def test_each_declared_kind_has_a_class_and_only_coverage_is_not_declared() -> None:

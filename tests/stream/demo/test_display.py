@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from ragtide.drift.problems.attributes import Evidence
+from ragtide.drift.attributes import Evidence
 from ragtide.drift.problems.model import Problem
 from ragtide.drift.settings import RuleOverride, RuleSettings
 from ragtide.evaluators import registry

@@ -12,9 +12,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What a kind's life cycle, chart, inhibition, baseline and root cause follow from; None or empty: not known.
 
     [since, until) is the interval in event time, `revision` that of the newest verdict. `channel`, `detector`, `rule`,
-    `level`, `min`, `max`, `threshold` and `limit` say which figure moved, and what it is compared with. Operator
-    actions have `kinds` and `why`; an explanation has the `opening` that it is about, its `attempt`, and when the next
-    one is due.
+    `objective`, `level`, `min`, `max`, `threshold` and `limit` say which figure moved, and what it is compared with.
+    Operator actions have `kinds` and `why`; an explanation has the `opening` that it is about, its `attempt`, and when
+    the next one is due.
     """
 
     since: datetime | None = None
@@ -25,6 +25,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     channel: str = ""
     detector: str = ""
     rule: str = ""
+    objective: str = ""
     level: float | None = None
     min: float | None = None
     max: float | None = None
