@@ -122,19 +122,19 @@ def query_for(problem: Problem, metrics: Mapping[str, MetricRef], rules: RuleSet
     """
     metric = metrics.get(problem.metric)
     kind = "coverage" if problem.aspect == "coverage" else "threshold"
-    voice = problem.voices[kind] if kind in problem.holding else None
-    evidence = problem.evidence if voice is None else voice.evidence
+    own = problem.by_kind[kind] if kind in problem.active_kinds else None
+    evidence = problem.evidence if own is None else own.evidence
     if metric is None or evidence.channel == _SPREAD:
         return None
     series = Series(**{name: getattr(problem, name) for name in Series._fields})
     rule = (coverage_rule_for if kind == "coverage" else rule_for)(series, metric, rules)
     if kind == "coverage" and rule is None:
         return None
-    if kind != "coverage" and voice is None and not metric.scale.bounded:
+    if kind != "coverage" and own is None and not metric.scale.bounded:
         rule = None
     since, until = evidence.since or onset_of(problem), evidence.until or problem.last_seen_at
     query = rca_query(series, metric, rule, since, until, problem.problem_id)
-    is_rollout = any(one.evidence.model_before for one in problem.voices.values())
+    is_rollout = any(one.evidence.model_before for one in problem.by_kind.values())
     return replace(query, model=None) if is_rollout else query  # of the model alone nothing is known before
 
 

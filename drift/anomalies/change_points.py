@@ -98,7 +98,7 @@ class ChangePointReporter(AnomalyReporter):
             key: one
             for kind in _KINDS
             for key, one in open_detections(self.database, kind).items()
-            if one.voices[kind].rule_id.startswith(f"{_RULE}:")
+            if one.by_kind[kind].rule_id.startswith(f"{_RULE}:")
         }
 
     def _reportable_alarms(

@@ -159,7 +159,7 @@ class RuleSimulation:
     @property
     def reported_until(self) -> datetime:
         """The end of what was said last of the problem that is going on."""
-        return reported_until(self.episodes[-1].voices[kind_of(self.rule)])
+        return reported_until(self.episodes[-1].by_kind[kind_of(self.rule)])
 
     def mark_stale(self, at: datetime) -> None:
         """At that moment nothing had come of the series for so long that its problem, which is going on, is over."""

@@ -98,12 +98,12 @@ def _raised_problems(database: Database, first: datetime, until: datetime, detec
         key = key_of(problem)
         if any(check.owns(key) and check.kind in problem.kinds for check in every_check() if not check.has_history):
             continue
-        said = [voice for kind, voice in problem.voices.items() if detectors or kind not in REBASELINABLE]
-        if any(voice.begun and _overlaps(voice, first, until) for voice in said):
+        states = [state for kind, state in problem.by_kind.items() if detectors or kind not in REBASELINABLE]
+        if any(state.openings and _overlaps(state, first, until) for state in states):
             found.setdefault(problem.problem_id, problem)
     return found
 
 
-def _overlaps(voice: KindState, first: datetime, until: datetime) -> bool:
-    since, end = voice.evidence.since, voice.evidence.until
+def _overlaps(state: KindState, first: datetime, until: datetime) -> bool:
+    since, end = state.evidence.since, state.evidence.until
     return since is not None and end is not None and since < until and end > first

@@ -65,7 +65,7 @@ class ProblemSimulation:
     @property
     def is_active(self) -> bool:
         """Whether there was trouble at the last look."""
-        return self.is_open and self.kind in self.episodes[-1].holding
+        return self.is_open and self.kind in self.episodes[-1].active_kinds
 
     def detect(self, at: int, detection: Callable[[], Detection]) -> None:
         """Bad, at that second since 1970; instants come in order of time."""

@@ -235,7 +235,7 @@ class InputDriftCheck:
         if before is not None:
             if now - before.last_seen_at < timedelta(seconds=self.rules.update_every_s):
                 return []
-            since = min(since, before.voices[KIND].evidence.since or since)
+            since = min(since, before.by_kind[KIND].evidence.since or since)
         return [detection_of(processor, memory, since, self.rules)]
 
 

@@ -27,7 +27,7 @@ _DETAIL_FIELDS = (
     "rule_id",
 )
 _STATE_FIELDS = (
-    *("state", "openings", "openings_at", "opened_at", "resolved_at", "quiet_since"),
+    *("state", "openings", "openings_at", "opened_at", "resolved_at", "all_clear_since"),
     *("last_seen_at", "last_event_at", "acked_by", "accepted_by"),
 )
 
@@ -72,7 +72,7 @@ class _KindEvents:
         details |= {"attributes": attributes, "evidence": evidence_of(attributes)}
         details |= {"standards": tuple(self.last.standards)}
         details |= {"actions": tuple(self.last.actions), "examples": tuple(self.examples)}
-        return KindState(kind=self.last.kind, at=self.last.at, holds=self.active, begun=self.openings, **details)
+        return KindState(kind=self.last.kind, at=self.last.at, active=self.active, openings=self.openings, **details)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Episode:
     openings_at: tuple[datetime, ...] = ()
     opened_at: datetime | None = None
     resolved_at: datetime | None = None
-    quiet_since: datetime | None = None
+    all_clear_since: datetime | None = None
     last_seen_at: datetime = field(init=False)
     last_event_at: datetime = field(init=False)
     acked_by: str = ""
@@ -119,9 +119,9 @@ class Episode:
             self.openings_before.append(event.at)
             self.openings_at = tuple(self.openings_before)
         if event.event == "eased" and not any(kind.active for kind in self.kinds.values()):
-            self.quiet_since = event.at
+            self.all_clear_since = event.at
         elif event.event in (*_START_EVENTS, *_END_EVENTS):
-            self.quiet_since = None
+            self.all_clear_since = None
 
     def apply_operator(self, event: EventRow) -> None:
         """A person's word on this episode, or why the metric moved."""
@@ -138,8 +138,8 @@ class Episode:
 
     def problem(self, mute: Mute) -> Problem:
         """The whole."""
-        voices = {name: kind.state() for name, kind in self.kinds.items()}
-        ranked = [voices[one.last.kind] for one in sorted(self.kinds.values(), key=_rank, reverse=True)]
+        states = {name: kind.state() for name, kind in self.kinds.items()}
+        ranked = [states[one.last.kind] for one in sorted(self.kinds.values(), key=_rank, reverse=True)]
         own = {name: getattr(self, name) for name in _STATE_FIELDS}
         where = {name: getattr(self.first, name) for name in _KEY_FIELDS}
         details = {name: getattr(ranked[0], name) for name in _DETAIL_FIELDS}
@@ -148,9 +148,9 @@ class Episode:
             **own,
             **where,
             **details,
-            voices=voices,
-            kinds=tuple(voices),
-            holding=tuple(kind for kind, kind_state in voices.items() if kind_state.holds),
+            by_kind=states,
+            kinds=tuple(states),
+            active_kinds=tuple(kind for kind, kind_state in states.items() if kind_state.active),
             examples=next((kind_state.examples for kind_state in ranked if kind_state.examples), ()),
             first_seen_at=self.first.at,
             muted_by=mute.by,

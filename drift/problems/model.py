@@ -62,14 +62,14 @@ class EventRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KindState:
-    """What one kind said last of an episode, at `at`, and whether it still sees it; `begun`: how often it began to.
+    """What one kind said last of an episode, at `at`, whether it is active, and how often it opened.
 
     `attributes` are for people: numbers and texts that say how it was found. `evidence` is what code reads of them.
     """
 
     kind: str
-    holds: bool
-    begun: int
+    active: bool
+    openings: int
     at: datetime
     type: str
     severity: Severity
@@ -87,7 +87,7 @@ class KindState:
 class Problem:
     """One episode of a trouble, as its events tell it.
 
-    Of the `kinds` that ever saw it those of `holding` still do. Type, severity, code, standards, description,
+    Of the `kinds` that ever saw it those of `active_kinds` still do. Type, severity, code, standards, description,
     attributes, examples, actions and rule are those of the kind that holds with the highest severity, of several the
     one that spoke last; where none holds, of the one that spoke last.
     """
@@ -103,7 +103,7 @@ class Problem:
     segment: str
     segment_value: str
     kinds: tuple[str, ...]
-    holding: tuple[str, ...]
+    active_kinds: tuple[str, ...]
     type: str
     severity: Severity
     code: str
@@ -117,10 +117,10 @@ class Problem:
     first_seen_at: datetime
     last_seen_at: datetime
     last_event_at: datetime  # of a job, or of an acceptance
-    voices: Mapping[str, KindState]  # by kind
+    by_kind: Mapping[str, KindState]  # by kind
     opened_at: datetime | None = None
     resolved_at: datetime | None = None
-    quiet_since: datetime | None = None  # of an open one that no kind sees: it flaps
+    all_clear_since: datetime | None = None  # of an open one that no kind sees: it flaps
     openings: int = 0
     openings_at: tuple[datetime, ...] = ()  # of this episode and those before
     acked_by: str = ""

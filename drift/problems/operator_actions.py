@@ -53,21 +53,21 @@ def accept(database: Database, problem: Problem, by: str, now: datetime, why: st
     The problem is resolved, unless other kinds hold: those are left. Raises ConfigError where it is not open or no such
     kind holds: what a threshold calls bad is changed by a rule, and a failure is mended.
     """
-    accepted = [kind for kind in problem.holding if kind in REBASELINABLE]
+    accepted = [kind for kind in problem.active_kinds if kind in REBASELINABLE]
     if problem.state != "open":
         raise ConfigError(f"problem {problem.problem_id} is {problem.state}; only an open one can be accepted")
     if not accepted:
         raise ConfigError(
-            f"problem {problem.problem_id} was found by {', '.join(problem.holding) or 'kinds that hold no more'}, "
-            f"which no baseline makes; only what {', '.join(REBASELINABLE)} see can be accepted. "
-            "A threshold is changed in the settings, by rules.overrides"
+            f"problem {problem.problem_id} has no baseline to accept: its active kinds are "
+            f"{', '.join(problem.active_kinds) or 'none'}. Only {', '.join(REBASELINABLE)} have baselines. "
+            "To change a threshold, edit rules.overrides in the settings"
         )
     since = _onset(problem, accepted)
     events = [_row(problem, "accepted", by, now, why, since=since.isoformat(), kinds=accepted)]
-    left = [kind for kind in problem.holding if kind not in accepted]
+    left = [kind for kind in problem.active_kinds if kind not in accepted]
     for number, kind in enumerate(accepted, 1):
         last = number == len(accepted) and not left
-        event, what = ("resolved", (problem.openings,)) if last else ("eased", (kind, problem.voices[kind].begun))
+        event, what = ("resolved", (problem.openings,)) if last else ("eased", (kind, problem.by_kind[kind].openings))
         at = events[0].at + number * EVENT_SPACING
         transition = make_transition(event, problem.problem_id, problem.episode, problem, at, *what)
         events.append(event_row(key_of(problem), transition, last_details(problem, kind, accepted_by=by), 0, actor=by))
@@ -99,7 +99,7 @@ def history(database: Database, problem: Problem) -> Sequence[EventRow]:
 def _onset(problem: Problem, accepted: Sequence[str]) -> datetime:
     """When what these kinds see began. `drift` knows only on which day, so another's word comes before its."""
     exact = [kind for kind in accepted if kind != "drift"] or accepted
-    return min(problem.voices[kind].evidence.since or problem.first_seen_at for kind in exact)
+    return min(problem.by_kind[kind].evidence.since or problem.first_seen_at for kind in exact)
 
 
 def _row(problem: Problem, action: OperatorAction, by: str, now: datetime, why: str, **attributes: Any) -> EventRow:

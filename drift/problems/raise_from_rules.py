@@ -119,9 +119,9 @@ class Raiser:
         return found
 
     def _stale(self, unresolved: Iterable[Problem], closed: datetime) -> set[Series]:
-        voices = ((problem, problem.voices.get(KIND_BY_ASPECT.get(problem.aspect, ""))) for problem in unresolved)
+        states = ((problem, problem.by_kind.get(KIND_BY_ASPECT.get(problem.aspect, ""))) for problem in unresolved)
         told = {
-            _series(problem): reported_until(kind_state) for problem, kind_state in voices if kind_state is not None
+            _series(problem): reported_until(kind_state) for problem, kind_state in states if kind_state is not None
         }
         return stale_series(self.database, told, closed, self._stale_after, VERDICT_HORIZON)
 

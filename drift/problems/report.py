@@ -75,7 +75,7 @@ def key_of(problem: Problem) -> ProblemKey:
 
 def last_details(problem: Problem, kind: str, **attributes: object) -> Details:
     """The last words of a kind on a known problem, these attributes added: at its end nothing is found out anew."""
-    kind_state = problem.voices[kind]
+    kind_state = problem.by_kind[kind]
     known = {name: getattr(kind_state, name) for name in Details._fields if name != "attributes"}
     return Details(attributes={**kind_state.attributes, **attributes}, **known)
 
@@ -149,7 +149,7 @@ def transitions_for(
 
 def open_detections(database: Database, kind: Kind) -> Mapping[ProblemKey, Problem]:
     """The open problems at whose places this kind sees trouble, as it told: what it may have to say is over."""
-    return {key_of(one): one for one in load_problems(database, states=("open",)) if kind in one.holding}
+    return {key_of(one): one for one in load_problems(database, states=("open",)) if kind in one.active_kinds}
 
 
 def _detection_event(
@@ -157,7 +157,7 @@ def _detection_event(
 ) -> EventRow | None:
     kind = one.details.kind
     before = _last_episode(rows)
-    if before is not None and kind in before.holding:
+    if before is not None and kind in before.active_kinds:
         transition = _update(one, before, settings, now)
     elif _is_accepted(one, rows):
         transition = None
@@ -170,7 +170,7 @@ def _detection_event(
 
 def _update(one: Detection, before: Problem, settings: RuleSettings, now: datetime) -> Transition | None:
     kind = one.details.kind
-    last_until = before.voices[kind].evidence.until
+    last_until = before.by_kind[kind].evidence.until
     is_news = last_until is None or one.until > last_until
     return updated_by(kind, before, settings, now, kind, one.until) if is_news else None
 

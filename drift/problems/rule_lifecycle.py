@@ -79,7 +79,7 @@ def next_transition(
     last = max(episodes, key=lambda e: e.episode, default=None)
     quiet_from = closed_until - timedelta(seconds=settings.any_resolve_after_s)
     breaches = _breaches(rule, verdicts, episodes, quiet_from, settings.chance)
-    if last is not None and kind in last.holding:
+    if last is not None and kind in last.active_kinds:
         over = _is_clear(rule, verdicts, breaches.breaching)
         transition = (
             cleared_by(kind, last, settings, now) if over else _update(kind, last, breaches.breaching, settings, now)
@@ -90,7 +90,7 @@ def next_transition(
         transition = _pending_or_withdrawn(problem_id, last, breaches, settings, now)
     if transition is None:
         return None
-    kind_state = None if last is None else last.voices.get(kind)
+    kind_state = None if last is None else last.by_kind.get(kind)
     first = breaches.breaching[0].start if breaches.breaching else now
     if kind_state is not None and transition.event in ("updated", "eased", "resolved", "reopened"):
         first = kind_state.evidence.since or first
@@ -105,7 +105,7 @@ def series_gone(
 
     None where this kind has nothing to end.
     """
-    kind_state = problem.voices.get(kind)
+    kind_state = problem.by_kind.get(kind)
     if kind_state is None:
         return None
     transition = cleared_by(kind, problem, settings, now)
@@ -122,9 +122,10 @@ def series_gone(
 def _breaches(
     rule: Rule, verdicts: Sequence[Verdict], episodes: Sequence[Problem], quiet_from: datetime, chance: float
 ) -> _Breaches:
-    voices = [kind_state for episode in episodes if (kind_state := episode.voices.get(kind_of(rule))) is not None]
+    states = [kind_state for episode in episodes if (kind_state := episode.by_kind.get(kind_of(rule))) is not None]
     cleared_until = max(
-        (reported_until(kind_state) for kind_state in voices if kind_state.begun and not kind_state.holds), default=None
+        (reported_until(kind_state) for kind_state in states if kind_state.openings and not kind_state.active),
+        default=None,
     )
     fresh = [v for v in verdicts if cleared_until is None or v.start >= cleared_until]
     if rule.kind.zero_tolerance:
@@ -162,7 +163,7 @@ def _update(
     """A bad stretch that the kind's words do not cover yet, and not too soon after the last ones."""
     if not breaching:
         return None
-    reported, newest = problem.voices[kind].evidence, breaching[-1]
+    reported, newest = problem.by_kind[kind].evidence, breaching[-1]
     until = reported.until or newest.start
     later = newest.end >= until and (newest.end, newest.revision) > (until, reported.revision)
     return updated_by(kind, problem, settings, now, newest.start, newest.revision) if later else None
@@ -246,7 +247,7 @@ def flap_timeout_event(problem: Problem, settings: RuleSettings, now: datetime, 
     transition = flap_timeout(problem, settings.of(problem.app), now)
     if transition is None:
         return None
-    last = max(problem.voices.values(), key=lambda kind_state: kind_state.at).kind
+    last = max(problem.by_kind.values(), key=lambda kind_state: kind_state.at).kind
     return event_row(key_of(problem), transition, last_details(problem, last), epoch)
 
 

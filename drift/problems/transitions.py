@@ -34,10 +34,10 @@ def opened_by(id_: str, kind: Kind, before: Problem | None, settings: RuleSettin
     if before.state == "pending":
         return _transition(id_, "opened", before.episode, before, settings, now)
     if before.state == "open":
-        kind_state = before.voices.get(kind)
-        if kind_state is not None and kind_state.holds:
+        kind_state = before.by_kind.get(kind)
+        if kind_state is not None and kind_state.active:
             return None
-        openings = 1 if kind_state is None else kind_state.begun + 1
+        openings = 1 if kind_state is None else kind_state.openings + 1
         return _transition(id_, "joined", before.episode, before, settings, now, kind, openings)
     if within_flap_interval(before, settings, now):
         return _transition(id_, "reopened", before.episode, before, settings, now, before.openings + 1)
@@ -46,17 +46,17 @@ def opened_by(id_: str, kind: Kind, before: Problem | None, settings: RuleSettin
 
 def cleared_by(kind: Kind, problem: Problem, settings: RuleSettings, now: datetime) -> Transition | None:
     """The kind sees it no more: resolved where it was the last, unless the problem flaps. None where it held not."""
-    if problem.state != "open" or kind not in problem.holding:
+    if problem.state != "open" or kind not in problem.active_kinds:
         return None
-    if problem.holding == (kind,) and not _is_flapping(problem, settings, now):
+    if problem.active_kinds == (kind,) and not _is_flapping(problem, settings, now):
         return _transition(problem.problem_id, "resolved", problem.episode, problem, settings, now, problem.openings)
-    openings = problem.voices[kind].begun
+    openings = problem.by_kind[kind].openings
     return _transition(problem.problem_id, "eased", problem.episode, problem, settings, now, kind, openings)
 
 
 def flap_timeout(problem: Problem, settings: RuleSettings, now: datetime) -> Transition | None:
     """A problem that flapped is resolved where no kind saw it for long enough."""
-    quiet = problem.quiet_since
+    quiet = problem.all_clear_since
     if quiet is None or (now - quiet).total_seconds() < settings.flapping_quiet_s:
         return None
     return _transition(problem.problem_id, "resolved", problem.episode, problem, settings, now, problem.openings)
@@ -64,7 +64,7 @@ def flap_timeout(problem: Problem, settings: RuleSettings, now: datetime) -> Tra
 
 def updated_by(kind: Kind, problem: Problem, settings: RuleSettings, now: datetime, *what: object) -> Transition | None:
     """What a kind says is stated anew, unless it spoke just now; `what` tells one update from another."""
-    if (now - problem.voices[kind].at).total_seconds() < settings.update_every_s:
+    if (now - problem.by_kind[kind].at).total_seconds() < settings.update_every_s:
         return None
     return _transition(problem.problem_id, "updated", problem.episode, problem, settings, now, *what)
 

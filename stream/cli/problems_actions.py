@@ -120,7 +120,7 @@ def accept_problem(problem_id: str, why: str, by: str | None, config: Path | Non
     with open_database(config) as (_, database):
         problem = episodes_of(database, problem_id)[0]
         *_, last = accept(database, problem, by or user_name(), server_time(database), why)
-    left = ", ".join(kind for kind in problem.holding if kind not in REBASELINABLE)
+    left = ", ".join(kind for kind in problem.active_kinds if kind not in REBASELINABLE)
     ends = "is resolved" if last.event == "resolved" else f"stays open: it is seen by {left} too"
     say(f"{problem.problem_id} is accepted and {ends}")
 

@@ -61,7 +61,7 @@ def describe_problem(problem: Problem, grafana: GrafanaSettings) -> list[str]:
         "resolved": problem.resolved_at,
     }
     lines += [f"  {what} {_utc(at)} UTC" for what, at in times.items() if at is not None]
-    over = [kind for kind in problem.kinds if kind not in problem.holding] if problem.state == "open" else []
+    over = [kind for kind in problem.kinds if kind not in problem.active_kinds] if problem.state == "open" else []
     lines += [f"  found by: {', '.join(problem.kinds)}" + (f"; no longer by: {', '.join(over)}" if over else "")]
     lines += [f"  {name}: {value}" for name, value in problem.attributes.items() if value not in (None, "", [], [""])]
     lines += [f"  standards: {', '.join(problem.standards)}"] if problem.standards else []

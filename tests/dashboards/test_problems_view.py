@@ -18,7 +18,7 @@ pytestmark = pytest.mark.clickhouse
 COMPARED = (
     "state", "app", "kinds", "type", "severity", "standards", "description", "examples", "actions", "rule_id",
     "first_seen_at", "last_seen_at", "opened_at", "resolved_at", "openings", "acked_by", "accepted_by", "muted_by",
-    "muted_until", "holding", "explanation",
+    "muted_until", "active_kinds", "explanation",
 )  # fmt: skip
 
 

@@ -43,11 +43,11 @@ def problems(database: Database, start: datetime) -> Iterator[str]:
             "first": one.first_seen_at,
             "last": one.last_seen_at,
             "opened": one.opened_at,
-            "quiet": one.quiet_since,
+            "quiet": one.all_clear_since,
             "resolved": one.resolved_at,
         }
         line = f"{one.problem_id} {one.episode} {one.state} {one.severity} kinds {_list(one.kinds)} "
-        line += f"active {_list(one.holding)} openings {one.openings} | {_figures(times, start)}"
+        line += f"active {_list(one.active_kinds)} openings {one.openings} | {_figures(times, start)}"
         by = causes.get(one.problem_id, ()) if one.state == "open" else ()
         yield line + (f" | inhibited by {_list(by)}" if by else "")
 

@@ -42,7 +42,7 @@ def only(world: World) -> Problem:
 
 
 def state(world: World) -> tuple[str, tuple[str, ...]]:
-    return only(world).state, only(world).holding
+    return only(world).state, only(world).active_kinds
 
 
 def test_jobs_that_open_one_problem_at_the_same_moment_are_both_heard(
@@ -60,7 +60,7 @@ def test_jobs_that_open_one_problem_at_the_same_moment_are_both_heard(
     monkeypatch.setattr(Database, "insert", meanwhile)
     assert report_at(world, 60, detection(world, 60)) == ["opened"]
     other.join()
-    assert (only(world).openings, set(only(world).holding)) == (1, {"drift", "change_point"})
+    assert (only(world).openings, set(only(world).active_kinds)) == (1, {"drift", "change_point"})
     assert [event.event for event in sorted(load_events(database), key=lambda one: one.at)] == ["opened", "joined"]
 
 

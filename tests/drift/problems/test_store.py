@@ -78,7 +78,7 @@ def test_of_months_of_updates_those_that_change_anything_are_read(database: Data
         assert {one.event_id for one in read} == {"othreshold", "u1threshold", "u59threshold", *of_drift}
         assert fold(read) == fold([*began, *said])
     (problem,) = load_problems(database, app=APP)
-    assert problem.voices["drift"].examples == ("t39",)
+    assert problem.by_kind["drift"].examples == ("t39",)
 
 
 def test_more_ids_than_a_statement_names_are_all_read(database: Database) -> None:

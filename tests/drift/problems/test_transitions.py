@@ -62,7 +62,7 @@ def test_a_problem_is_open_until_the_last_kind_says_that_it_is_over() -> None:
         life.sees("threshold", minute)
     life.sees_no_more("threshold", 3)
     assert life.problem is not None
-    assert (life.problem.state, life.problem.kinds, life.problem.holding) == (
+    assert (life.problem.state, life.problem.kinds, life.problem.active_kinds) == (
         "open",
         ("threshold", "drift"),
         ("drift",),
@@ -70,7 +70,7 @@ def test_a_problem_is_open_until_the_last_kind_says_that_it_is_over() -> None:
     life.sees_no_more("change_point", 4)
     life.sees_no_more("drift", 5)
     life.sees_no_more("drift", 6)
-    assert (life.problem.state, life.problem.holding) == ("resolved", ())
+    assert (life.problem.state, life.problem.active_kinds) == ("resolved", ())
     assert life.events == ["opened", "joined", "eased", "resolved"]
 
 
@@ -110,7 +110,7 @@ def test_what_happens_in_one_moment_is_in_order() -> None:
     life.sees("drift", 1)
     assert life.events == ["opened", "resolved", "reopened"]
     assert life.problem is not None
-    assert (life.problem.state, life.problem.holding) == ("open", ("drift",))
+    assert (life.problem.state, life.problem.active_kinds) == ("open", ("drift",))
 
 
 def test_a_problem_that_flaps_stays_open_until_it_is_quiet_for_longer() -> None:
@@ -120,7 +120,7 @@ def test_a_problem_that_flaps_stays_open_until_it_is_quiet_for_longer() -> None:
         life.sees_no_more("threshold", minute + 5)
     assert life.events == ["opened", "resolved", "opened", "resolved", "opened", "eased"]
     assert life.problem is not None
-    assert (life.problem.state, life.problem.holding, life.problem.attributes["flapping"]) == ("open", (), 3)
+    assert (life.problem.state, life.problem.active_kinds, life.problem.attributes["flapping"]) == ("open", (), 3)
     life.rests(74)
     life.sees("threshold", 74)  # it was not quiet for half an hour
     life.sees_no_more("threshold", 80)
@@ -148,8 +148,8 @@ def test_whatever_is_told_a_problem_is_open_while_a_kind_holds(told: list[tuple[
         getattr(life, what)(kind, minute)
         (holding.add if what == "sees" else holding.discard)(kind)
         if life.problem is not None:
-            assert set(life.problem.holding) == holding
-            assert life.problem.state == "open" if holding else life.problem.quiet_since or life.problem.resolved_at
+            assert set(life.problem.active_kinds) == holding
+            assert life.problem.state == "open" if holding else life.problem.all_clear_since or life.problem.resolved_at
     ids = [row.event_id for row in life.rows]
     assert len(ids) == len(set(ids))
     assert [row.at for row in life.rows] == sorted({row.at for row in life.rows})

@@ -31,7 +31,7 @@ PROBLEM = Problem(
     segment="",
     segment_value="",
     kinds=("threshold",),
-    holding=("threshold",),
+    active_kinds=("threshold",),
     type="retrieval",
     severity="critical",
     code="P0204",
@@ -45,7 +45,7 @@ PROBLEM = Problem(
     first_seen_at=NOW,
     last_seen_at=NOW,
     last_event_at=NOW,
-    voices={},
+    by_kind={},
 )
 
 

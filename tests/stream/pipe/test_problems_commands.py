@@ -105,7 +105,7 @@ def test_what_a_threshold_sees_stays_open_and_alone_cannot_be_accepted(site: Sit
     site.sees("drift")
     site.sees("change_point")
     assert "stays open: it is seen by threshold too" in site.on("accept", "--why", "so be it", "--by", "ada")
-    assert (site.problem.state, site.problem.holding) == ("open", ("threshold",))
+    assert (site.problem.state, site.problem.active_kinds) == ("open", ("threshold",))
     assert site.problem.kinds == ("threshold", "drift", "change_point")
 
 
@@ -165,7 +165,7 @@ def test_the_metric_is_drawn_around_the_onset_and_json_has_all(site: Site) -> No
     assert listed["level"]["group"] == "shop/prod/m1/accuracy"
     assert listed["level"]["inhibited_by"] == [listed["coverage"]["problem_id"]]
     assert listed["coverage"]["inhibited_by"] == [listed["missing"]["problem_id"]]
-    assert listed["level"]["voices"]["threshold"]["holds"] is True
+    assert listed["level"]["by_kind"]["threshold"]["active"] is True
 
 
 def test_problems_are_chosen_by_type_severity_and_standard(site: Site) -> None:
