@@ -11,11 +11,12 @@ FOLDER: Traversable = resources.files("ragtide.sinks.clickhouse") / "migrations"
 _APPLIED = """
 CREATE TABLE IF NOT EXISTS schema_migrations
 (
-    name String,
-    applied_at DateTime64(3, 'UTC') DEFAULT now64(3)
+    name String COMMENT 'Name of the schema file',
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was applied, UTC'
 )
 ENGINE = ReplacingMergeTree(applied_at)
 ORDER BY name
+COMMENT 'Schema files that `ragtide migrate` has applied.'
 """
 
 
