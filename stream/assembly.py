@@ -62,12 +62,12 @@ def assemble(
         try:
             encoder = load_encoder(settings.evaluators.encoder)
         except Unavailable as error:
-            log.warning("no encoder: %s", error)
+            log.warning("no encoder is available: %s; evaluators that embed texts are off", error)
     encoders = load_encoders((name for name in embedding if name != SHARED), settings.evaluators.encoder)
     models = load_models(wanted, settings.evaluators)
     plan = prepare(found, settings.evaluators, lane, encoder, models, encoders)
     if plan.unavailable:
-        log.warning("off, and `ragtide evaluators` tells why: %s", ", ".join(plan.unavailable))
+        log.warning("evaluators are off: %s; `ragtide evaluators` shows why", ", ".join(plan.unavailable))
     if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
         log.warning("lane %s has no evaluator that can run: it reads the topic and scores nothing", lane)
     resources = Resources(

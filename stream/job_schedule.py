@@ -176,7 +176,7 @@ def _topics_unavailable() -> bool:
     """Whether topics cannot be found here; says so, and what to install."""
     missing = what_is_missing_for_topics()
     if missing:
-        log.warning("questions get no topics: %s", missing)
+        log.warning("topics are off: %s", missing)
     return missing is not None
 
 

@@ -79,14 +79,14 @@ class JobRunner:
                 return False
             self._run_job(name, job, term)
         except StopRequested as where:
-            log.info("job %s leaves off: %s; its next run goes on", name, where)
+            log.info("job %s paused: %s; its next run continues", name, where)
             return False
         except RagtideError as error:
             self._errors.record_failure(name, str(error))
             self._count_failure(name, str(error))
             return False
         except Exception as error:  # a scheduled job: the next run may do better
-            log.exception("job %s failed", name)
+            log.exception("job %s crashed; its next run retries", name)
             self._count_failure(name, type(error).__name__)
             return False
         self._errors.record_success(name)
@@ -142,7 +142,7 @@ def run(loaded: Loaded) -> int:
     try:
         asyncio.run(_serve(loaded, stop))
     except RagtideError as error:
-        log.error("jobs stop: %s", error)
+        log.error("jobs stopped: %s", error)
         return WRONG_SETTINGS
     except Exception:  # the edge of the process
         log.exception("jobs crashed")
@@ -172,7 +172,7 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
     reading = [asyncio.create_task(reader.run())] if settings.kafka.labels_topic else []
     for task in reading:
         task.add_done_callback(lambda _: stop.set())
-    log.info("jobs run every %g s; telemetry at http://%s:%d", settings.jobs.every_s, where.host, server.port)
+    log.info("jobs run every %g s; serving telemetry at http://%s:%d", settings.jobs.every_s, where.host, server.port)
     try:
         await asyncio.to_thread(run_jobs, scheduled, jobs, stop)
     finally:
@@ -216,8 +216,8 @@ def warn_if_encoder_assumed(encoder: EncoderSettings) -> None:
     """Say so where the thresholds are of an encoder that is not here, and which the workers may not use."""
     if encoder.model == AUTO_MODEL and what_is_missing(encoder):
         log.warning(
-            "evaluators.encoder.model is %s and no encoder is here: the rules take the thresholds of %s; "
-            "name the encoder that the workers use, if it is another",
+            "evaluators.encoder.model is %s and no encoder is installed: rules use the thresholds of %s; "
+            "set it to the encoder of the workers if that is another",
             AUTO_MODEL,
             PACKAGED_MODEL,
         )

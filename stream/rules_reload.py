@@ -40,10 +40,10 @@ class RulesFile:
                 rules = load(self._file, self._environ).settings.rules
                 check_settings(rules, self._evaluators)
             except ConfigError as error:
-                log.error("the rules stay as they were: %s", error)
+                log.error("could not load the rules: %s; keeping the current ones", error)
             else:
                 if rules != self._rules:
-                    log.info("rules are now as in %s", self._file)
+                    log.info("loaded the rules of %s", self._file)
                     self._rules = rules
         return self._rules
 

@@ -44,14 +44,14 @@ class TopicModelCache:
             self._models = store.load_newest(self._database, self._encoder)
             self._version = version
         except RagtideError as error:
-            log.warning("topic models were not read, the last ones hold: %s", error)
+            log.warning("could not read topic models: %s; using the last ones", error)
             self._count_failure()
             return
         except Exception:  # as a job: a bug, or a row that is not sound, must not end the thread that looks
-            log.exception("topic models were not read, the last ones hold")
+            log.exception("could not read topic models; using the last ones")
             self._count_failure()
             return
-        log.info("topic models of %d applications, the newest of version %d", len(self._models), version)
+        log.info("read topic models of %d applications, latest version %d", len(self._models), version)
 
     def count_failures(self, counter: Counter) -> None:
         """Looks that failed, those so far among them, are counted there."""

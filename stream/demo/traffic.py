@@ -90,7 +90,7 @@ class Traffic:
             await self._send(trace.trace_id.encode(), encode(trace))
         except Transient as error:
             self.lost += 1
-            _log.warning("a trace was not sent: %s", error)
+            _log.warning("could not send a trace: %s", error)
         else:
             self.sent += 1
 

@@ -62,7 +62,7 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
                 if not error.retriable:
                     raise
                 self.broker_reached = False
-                log.warning("no broker answers (kafka.bootstrap_servers), trying again in %g s: %s", _RETRY_S, error)
+                log.warning("no broker answers (kafka.bootstrap_servers): retrying in %g s: %s", _RETRY_S, error)
                 await self.sleep(_RETRY_S)
             else:
                 self.broker_reached = True
@@ -184,7 +184,7 @@ def _check_group_errors(consumer: AIOKafkaConsumer) -> None:
     except KafkaError as error:
         if not error.retriable:
             raise
-        log.warning("the group, which is tried again: %s", error)
+        log.warning("the consumer group reported an error: %s; retrying", error)
 
 
 @contextmanager

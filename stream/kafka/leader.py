@@ -111,7 +111,7 @@ class KafkaLeadership:
                 await self._hold_membership()
             except (Transient, KafkaError, OSError) as error:
                 self._trouble = str(error) if isinstance(error, Transient) else no_answer_message(self._kafka, error)
-                logger.warning("leadership: %s: %s; standing again in %g s", type(error).__name__, error, _RETRY_S)
+                logger.warning("election failed: %s: %s; retrying in %g s", type(error).__name__, error, _RETRY_S)
             self.set_owner(False)
             if not self._stopping.is_set():
                 await asyncio.sleep(_RETRY_S)

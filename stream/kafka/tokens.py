@@ -78,7 +78,9 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
             self._failure = error
             self._ask_at = self._clock() + _PAUSE_S
             if self._clock() < self._expires_at:
-                log.warning("%s; the token at hand holds for another %.0f s", error, self._expires_at - self._clock())
+                log.warning(
+                    "%s; the current token is valid for another %.0f s", error, self._expires_at - self._clock()
+                )
             return
         self._token = granted.access_token
         # One that does not say how long it holds is asked for anew with every connection.

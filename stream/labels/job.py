@@ -72,7 +72,7 @@ class LabelJob:
         cursors.save(database, CURSOR, int(now.timestamp() * 1000))
         if done:
             told = ", ".join(f"{result} {count}" for result, count in sorted(done.items()))
-            log.info("labels joined with their traces: %s", told)
+            log.info("joined labels with traces: %s", told)
         return done
 
     def _since(self) -> datetime:

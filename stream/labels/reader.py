@@ -78,7 +78,7 @@ class LabelReader:
                 await self._member()
             except (RagtideError, KafkaError, OSError) as error:
                 self._trouble = str(error) if isinstance(error, RagtideError) else no_answer_message(self._kafka, error)
-                log.warning("%s; beginning anew at what is committed in %g s", self.trouble(), _RETRY_S)
+                log.warning("%s; restarting from the committed offsets in %g s", self.trouble(), _RETRY_S)
                 await asyncio.sleep(_RETRY_S)
 
     async def _wait_for_topic(self) -> None:
@@ -86,7 +86,7 @@ class LabelReader:
         while topic not in await partition_counts(self._kafka):
             self._trouble = ""
             if not told:
-                log.info("there is no topic %s (kafka.labels_topic): labels are read once it is made", topic)
+                log.info("topic %s (kafka.labels_topic) does not exist; labels are read as soon as it does", topic)
             told = True
             await asyncio.sleep(_LOOK_S)
 

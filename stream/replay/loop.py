@@ -203,5 +203,5 @@ class _Replay:
             try:
                 return await asyncio.to_thread(call)
             except Transient as error:
-                log.warning("cannot store yet, trying again until it can: %s", error)
+                log.warning("the sink does not accept rows: %s; retrying", error)
                 await asyncio.sleep(next(waits))

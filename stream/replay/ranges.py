@@ -120,7 +120,12 @@ async def _skip_what_is_gone(consumer: AIOKafkaConsumer, asked: Range) -> None:
     for at, first in kept.items():
         if asked.following[at] < min(first, asked.until[at]):
             gone = min(first, asked.until[at]) - asked.following[at]
-            log.warning("%s/%d: %d records are gone by retention", at.topic, at.partition, gone)
+            log.warning(
+                "%s/%d: retention deleted %d records of the range; the replay continues after them",
+                at.topic,
+                at.partition,
+                gone,
+            )
             asked.following[at] = first
 
 

@@ -76,7 +76,7 @@ class DeadLetters:
             except KafkaError as error:
                 if not error.retriable:
                     raise self._unusable_topic(error) from None
-                log.warning("topic %s takes no dead letters yet, trying again: %r", self._topic, error)
+                log.warning("topic %s does not accept dead letters: %r; retrying", self._topic, error)
                 await asyncio.sleep(delay)
 
     async def _deliver(self, key: bytes | None, value: bytes | None, headers: list[Header]) -> None:

@@ -112,7 +112,9 @@ class LaneRuntime:
     async def started(self) -> AsyncIterator[set[Task]]:
         """The parts at work, as tasks none of which ends in order; afterwards all are stopped."""
         await self._server.start()
-        log.info("lane %s: telemetry at http://%s:%d", self._lane, self._settings.telemetry.host, self._server.port)
+        log.info(
+            "lane %s serves telemetry at http://%s:%d", self._lane, self._settings.telemetry.host, self._server.port
+        )
         work: dict[str, Coroutine[Any, Any, None]] = {
             "consumer": self._consume(),
             "evaluation": self._processor.run(),
@@ -140,10 +142,10 @@ class LaneRuntime:
             if ended:
                 raise _reason_to_stop(ended)
         if consumer.started:
-            warning = "the brokers take no commit: what was not committed is read again"
+            warning = "the brokers did not accept the last commit; uncommitted records will be read again"
             await self._with_timeout(consumer.commit(), _COMMIT_S, warning)
         log.info(
-            "lane %s: stopped in order%s", self._lane, "" if self._processor.is_idle else ", with work left unfinished"
+            "lane %s stopped in order%s", self._lane, "" if self._processor.is_idle else ", with work left unfinished"
         )
 
     async def _consume(self) -> None:
@@ -157,7 +159,7 @@ class LaneRuntime:
         self.health.waits_for("start", "waiting for partitions")
         await self._app.start()
         self.health.waits_for("start", None)
-        log.info("lane %s: at work in group %s", self._lane, kafka.group(self._lane))
+        log.info("lane %s consumes as group %s", self._lane, kafka.group(self._lane))
         await self._app.wait_until_stopped()
         if self._app.crash_reason is not None:
             raise self._app.crash_reason
@@ -187,7 +189,7 @@ class LaneRuntime:
             blocked, silent = self._writer.blocked_since is not None, not consumer.coordinator_known
             waits = any(lag.records for lag in lags.values()) or consumer.offsets.unacknowledged > 0
             self.health.observe(consumer.committed(), work_waits=waits, away=blocked or silent)
-            self.health.waits_for("sink", "the sink takes no rows" if blocked else None)
+            self.health.waits_for("sink", "the sink does not accept rows" if blocked else None)
             self.health.waits_for("brokers", unreachable_message(self._settings.kafka) if silent else None)
             telemetry.in_flight_bytes.labels(self._lane).set(consumer.offsets.outstanding)
             export_lag(telemetry, self._lane, lags, self._progress)
@@ -206,10 +208,10 @@ class LaneRuntime:
         return lag
 
     async def _stop(self) -> None:
-        warning = "the group was not left in order; its session runs out"
+        warning = "could not leave the group; its partitions move when the session times out"
         await self._with_timeout(self._app.stop(), _STOP_S, warning)
         if self._dead_letters is not None:
-            warning = "the brokers take no dead letters: their records are read again"
+            warning = "the brokers did not accept the last dead letters; their records will be read again"
             await self._with_timeout(self._dead_letters.stop(), _COMMIT_S, warning)
         await self._server.stop()
 
@@ -243,4 +245,4 @@ def _reason_to_stop(ended: set[Task]) -> BaseException:
     errors = [task.exception() for task in ended if not task.cancelled()]
     found = [error for error in errors if error is not None]
     found.sort(key=lambda error: not isinstance(error, Exception))
-    return found[0] if found else RuntimeError(f"ended by itself: {', '.join(task.get_name() for task in ended)}")
+    return found[0] if found else RuntimeError(f"ended unexpectedly: {', '.join(task.get_name() for task in ended)}")

@@ -48,13 +48,13 @@ def run_lane_process(settings: Settings, lane: Lane, port: int) -> int:
     try:
         asyncio.run(_run_until_signal(settings, lane, port))
     except DeviceLost as error:
-        log.error("lane %s stops: %s; what was not committed is read again", lane, error)
+        log.error("lane %s stopped: %s; uncommitted records will be read again", lane, error)
         status = CRASHED
     except RagtideError as error:
-        log.error("lane %s stops: %s", lane, error)
+        log.error("lane %s stopped: %s", lane, error)
         status = WRONG_SETTINGS
     except Exception:  # the edge of the process
-        log.exception("lane %s crashed; what was not committed is read again", lane)
+        log.exception("lane %s crashed; uncommitted records will be read again", lane)
         status = CRASHED
     _join_threads(status)
     return status
@@ -123,7 +123,7 @@ def _join_threads(status: int) -> None:
     for thread in ours:
         thread.join(max(0.0, deadline - time.monotonic()))
     if any(thread.is_alive() for thread in ours):
-        log.warning("not everything that was begun ended in time; it is read again")
+        log.warning("some threads did not finish in time; uncommitted records will be read again")
         logging.shutdown()
         os._exit(status)
 
@@ -155,13 +155,13 @@ def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
     by_itself = not asked
     if by_itself:
         names = " and ".join(child.name for child in started if child.sentinel in ended)
-        log.error("%s ended by itself; stopping the others", names)
+        log.error("%s ended unexpectedly; stopping the other lanes", names)
         stop()
     deadline = time.monotonic() + settings.worker.drain_s + _CHILD_GRACE_S
     for child in started:
         child.join(max(0.0, deadline - time.monotonic()))
         if child.is_alive():
-            log.error("%s did not stop in time and is killed; what it was at is read again", child.name)
+            log.error("%s did not stop in time; killing it, uncommitted records will be read again", child.name)
             child.kill()
             child.join()
     statuses = [_exit_status(child.exitcode) for child in started]

@@ -134,13 +134,13 @@ class Writer:
             except Transient as error:
                 if self.blocked_since is None:
                     self.blocked_since = self.clock()
-                    log.warning("the sink cannot take rows yet, trying again until it can: %s", error)
+                    log.warning("the sink does not accept rows: %s; retrying", error)
                 self.telemetry.write_retries.inc()
                 self.telemetry.sink_blocked_seconds.set(self.clock() - self.blocked_since)
                 await asyncio.sleep(next(waits))
             else:
                 if self.blocked_since is not None:
-                    log.info("the sink takes rows again after %.1f s", self.clock() - self.blocked_since)
+                    log.info("the sink accepts rows again after %.1f s", self.clock() - self.blocked_since)
                 self.blocked_since = None
                 self.telemetry.sink_blocked_seconds.set(0)
                 return rejected

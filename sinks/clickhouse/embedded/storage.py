@@ -90,14 +90,14 @@ class Storage:
                     self._open()
                 except RuntimeError as error:
                     refuse(OSError(errno.EIO, f"the data cannot be opened: {error}"))
-                _log.warning("the disk takes writes again: %s is opened anew", self._data)
+                _log.warning("the disk accepts writes again; reopened %s", self._data)
             self._users += 1
 
     def _look(self) -> None:
         if self._failed_writes() == self._failed and _identity(self._data) == self._identity:
             return
         if not self._damaged:
-            _log.error("the disk failed a write: what is not certain is not acknowledged, and %s is closed", self._data)
+            _log.error("a write to disk failed; unconfirmed inserts are not acknowledged, closing %s", self._data)
         self._damaged = True
         refuse(OSError(errno.EIO, "the disk failed a write"))
 
