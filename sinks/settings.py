@@ -17,7 +17,7 @@ class ClickHouseSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=F
 
     @field_validator("url")
     @classmethod
-    def _is_no_secret(cls, url: str) -> str:
+    def _check_no_secret(cls, url: str) -> str:
         return _without_credentials(url, "clickhouse.user and clickhouse.password")
 
 
@@ -136,12 +136,12 @@ class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
 
     @field_validator("url")
     @classmethod
-    def _is_no_secret(cls, url: str) -> str:
+    def _check_no_secret(cls, url: str) -> str:
         return _without_credentials(url, "grafana.token")
 
     @field_validator("trace_url")
     @classmethod
-    def _names_the_trace(cls, url: str) -> str:
+    def _check_trace_url(cls, url: str) -> str:
         if url and not (url.startswith(("http://", "https://")) and "{trace_id}" in url):
             raise ValueError("give http:// or https:// and {trace_id} where the trace's id stands")
         return url

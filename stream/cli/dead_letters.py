@@ -141,8 +141,8 @@ def replay_letters(run_id: str, by: str | None, config: Path | None, **options: 
     check_name(run_id)
     settings = settings_from(config).settings
     actor = by or user_name()
-    from ragtide.stream.dead_letters.source import LetterSource, Settled
-    from ragtide.stream.dead_letters.values import Values
+    from ragtide.stream.dead_letters.source import LetterSource, MarkReplayed
+    from ragtide.stream.dead_letters.values import RecordFinder
 
     wanted = _wanted(**options)
     with _letters(settings) as letters:
@@ -153,8 +153,8 @@ def replay_letters(run_id: str, by: str | None, config: Path | None, **options: 
         if not found and run_id == wanted.run_id:
             say(f"no open {wanted}")
             return
-        source = LetterSource(wanted, found, Values(settings.kafka, batch_records=settings.worker.batch_records))
-        settled = Settled(letters, run_id, actor)
+        source = LetterSource(wanted, found, RecordFinder(settings.kafka, batch_records=settings.worker.batch_records))
+        settled = MarkReplayed(letters, run_id, actor)
         fill(settings, run_id, source, settled=settled)
     say(
         f"run {run_id}: {settled.count:,} of {len(found):,} dead letters replayed, "
@@ -187,11 +187,11 @@ def drop_letters(yes: bool, by: str | None, config: Path | None, **options: Any)
             say(f"no open {wanted}")
             return
         reasons = Counter(letter.reason for letter in found).most_common()
-        told = f"{len(found):,} dead letters ({', '.join(f'{reason} {count:,}' for reason, count in reasons)})"
+        summary = f"{len(found):,} dead letters ({', '.join(f'{reason} {count:,}' for reason, count in reasons)})"
         if not yes:
-            confirm(f"drop {told} of run {wanted.run_id}?")
-        letters.mark([letter.place for letter in found], wanted.run_id, "dropped", actor)
-    say(f"dropped {told}, as {actor}")
+            confirm(f"drop {summary} of run {wanted.run_id}?")
+        letters.mark([letter.position for letter in found], wanted.run_id, "dropped", actor)
+    say(f"dropped {summary}, as {actor}")
 
 
 def _wanted(

@@ -51,9 +51,9 @@ def render_chart(
         label = line if is_line else high if level == _HEIGHT - 1 else low if level == 0 else None
         lines.append(f"{'' if label is None else f'{label:.3g}':>{_LABEL}} {''.join(field)}".rstrip())
     lines.append(f"{'':{_LABEL}} {'':{at}}{up}")
-    held = "" if figure.line is None else f", {dash} {figure.line.name}"
-    told = f"{dot} {figure.name}, {up} onset {onset:%Y-%m-%d %H:%M}{held}"
-    return [*lines, *(f"  {said}"[:columns] for said in (f"{first:%m-%d %H:%M} to {last:%m-%d %H:%M} UTC", told))]
+    line_label = "" if figure.line is None else f", {dash} {figure.line.name}"
+    legend = f"{dot} {figure.name}, {up} onset {onset:%Y-%m-%d %H:%M}{line_label}"
+    return [*lines, *(f"  {text}"[:columns] for text in (f"{first:%m-%d %H:%M} to {last:%m-%d %H:%M} UTC", legend))]
 
 
 def _by_column(points: Sequence[ChartPoint], width: int) -> dict[int, float]:

@@ -187,7 +187,7 @@ def fill(
                     replay(source, made.pipeline, sink, runs, run, block_rows=rows, tell=tell, settled=settled)
                 )
     except KeyboardInterrupt:
-        say(f"run {run_id}: stopped; the same command goes on where it was", err=True)
+        say(f"run {run_id}: stopped; the same command continues it", err=True)
         raise
     finally:
         runner.close()
@@ -208,7 +208,7 @@ def _file_source(settings: "Settings", file: Path) -> "ReplaySource":
 def _offset_source(settings: "Settings", ranges: Sequence[str]) -> "ReplaySource":
     from ragtide.stream.replay.offsets import OffsetRange, OffsetSource
 
-    wanted = [OffsetRange.parsed(text) for text in ranges]
+    wanted = [OffsetRange.parse(text) for text in ranges]
     return OffsetSource(settings.kafka, wanted, batch_records=settings.worker.batch_records)
 
 

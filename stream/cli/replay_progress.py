@@ -41,12 +41,12 @@ def show_progress(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[Replay
 
 
 def _lines(run_id: str) -> Callable[[ReplayProgress], None]:
-    said = time.monotonic()
+    logged_at = time.monotonic()
 
     def tell(at: ReplayProgress) -> None:
-        nonlocal said
-        if time.monotonic() - said >= _EVERY_S:
-            said = time.monotonic()
+        nonlocal logged_at
+        if time.monotonic() - logged_at >= _EVERY_S:
+            logged_at = time.monotonic()
             share = 100 * at.done / at.total if at.total else 100
             log.info("run %s: %.0f %%, %d traces, %d dead letters", run_id, share, at.traces, at.dead_letters)
 

@@ -12,7 +12,7 @@ from ragtide.drift.problems.model import Problem
 from ragtide.stream.console import plain_text
 from ragtide.stream.demo.observe import Point, Snapshot
 from ragtide.stream.demo.schedule import Episode
-from ragtide.stream.demo.watched import Watched
+from ragtide.stream.demo.shown_metrics import ShownMetric
 from ragtide.stream.terminal_text import plain
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -31,7 +31,7 @@ class View:
     fault: Episode | None
     sent: int
     snapshot: Snapshot | None
-    watched: Sequence[Watched]
+    shown_metrics: Sequence[ShownMetric]
     problems: Sequence[Problem]
 
 
@@ -39,7 +39,7 @@ def render(view: View) -> RenderableType:
     """The whole screen."""
     parts: list[RenderableType] = [_head(view)]
     if view.snapshot:
-        parts += [_metrics(view.snapshot, view.watched), _problems(view.problems)]
+        parts += [_metrics(view.snapshot, view.shown_metrics), _problems(view.problems)]
     return Panel(Group(*parts), title="ragtide demo", subtitle="Ctrl-C ends it", border_style="cyan")
 
 
@@ -53,27 +53,27 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def limit(watched: Watched) -> str:
+def limit(metric: ShownMetric) -> str:
     """The line between good and bad in words."""
-    if watched.rule == "any":
+    if metric.rule == "any":
         return "not one"
-    ends = ((watched.low, "≥"), (watched.high, "≤"))
+    ends = ((metric.low, "≥"), (metric.high, "≤"))
     return " ".join(f"{sign} {number(end)}" for end, sign in ends if end is not None)
 
 
-def sparkline(points: Sequence[Point], watched: Watched) -> Text:
+def sparkline(points: Sequence[Point], metric: ShownMetric) -> Text:
     """The means of the last windows as bars, bad ones red; nothing scored is a dot."""
     means = [point.mean for point in points[-_TREND:]]
     known = [mean for mean in means if mean is not None] or [0.0]
     low = min(0.0, *known)
-    high = max(watched.low or 0.0, watched.high or 0.0, *known)
+    high = max(metric.low or 0.0, metric.high or 0.0, *known)
     text = Text()
     for mean in means:
         if mean is None:
             text.append("·", style="dim")
             continue
         height = (mean - low) / (high - low) if high > low else 0.0
-        text.append(_BARS[round(height * (len(_BARS) - 1))], style="green" if watched.good(mean) else "red")
+        text.append(_BARS[round(height * (len(_BARS) - 1))], style="green" if metric.good(mean) else "red")
     return text
 
 
@@ -94,13 +94,13 @@ def _head(view: View) -> RenderableType:
     return Group(line, flow)
 
 
-def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
+def _metrics(snapshot: Snapshot, shown_metrics: Sequence[ShownMetric]) -> RenderableType:
     table = Table(expand=True, box=None, pad_edge=False, title="means of the last closed window", title_justify="left")
     table.add_column("metric", no_wrap=True)
     for name in ("mean", "limit", "scored / seen"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("trend", no_wrap=True)
-    for one in watched:
+    for one in shown_metrics:
         points = snapshot.series.get(one.metric, ())
         if not points:
             table.add_row(one.metric, "-", limit(one), "-", "")
@@ -114,11 +114,11 @@ def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
 
 def change(problem: Problem) -> str:
     """The metric, what it moved from and to, and on how many traces; what is not known is left out."""
-    said = problem.attributes
-    figures = [said.get(name) for name in ("baseline", "value")]
-    moved = " → ".join(_figure(figure, said.get("rule")) for figure in figures if isinstance(figure, int | float))
-    words = f"{problem.metric} {_OF_RULE.get(str(said.get('rule')), '')}{moved}".rstrip()
-    return f"{words} on {said['sample_size']} traces" if said.get("sample_size") is not None else words
+    attributes = problem.attributes
+    figures = [attributes.get(name) for name in ("baseline", "value")]
+    moved = " → ".join(_figure(figure, attributes.get("rule")) for figure in figures if isinstance(figure, int | float))
+    words = f"{problem.metric} {_OF_RULE.get(str(attributes.get('rule')), '')}{moved}".rstrip()
+    return f"{words} on {attributes['sample_size']} traces" if attributes.get("sample_size") is not None else words
 
 
 def _figure(value: float, rule: object) -> str:

@@ -101,7 +101,7 @@ def _figures(view: View) -> str:
         return f"{view.sent} sent"
     lag = ", ".join(f"{lane} {records}" for lane, records in snapshot.lag.items())
     means = []
-    for one in view.watched:
+    for one in view.shown_metrics:
         points = snapshot.series.get(one.metric)
         if points:
             last = points[-1]

@@ -28,9 +28,9 @@ from ragtide.stream.demo.faults import FAULTS
 from ragtide.stream.demo.index import Index
 from ragtide.stream.demo.schedule import Schedule
 from ragtide.stream.demo.session import Session
+from ragtide.stream.demo.shown_metrics import shown_metrics
 from ragtide.stream.demo.timeline import Timeline
 from ragtide.stream.demo.traffic import Traffic, kafka_outbox
-from ragtide.stream.demo.watched import watched
 from ragtide.stream.local.processes import Child, Children
 from ragtide.stream.local.services import LocalServices, require
 from ragtide.stream.local.topics import create_topics, topics_of
@@ -89,7 +89,7 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
             services=services,
             children=children,
             timeline=timeline,
-            watched=watched(
+            shown_metrics=shown_metrics(
                 with_encoder_thresholds(registry.load(), settings.evaluators).values(), settings.rules, _SHOWN
             ),
             base_s=settings.windows.base_s,

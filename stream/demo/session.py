@@ -12,9 +12,9 @@ from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.demo.console import View
 from ragtide.stream.demo.display import Display
 from ragtide.stream.demo.observe import Snapshot, observe
+from ragtide.stream.demo.shown_metrics import ShownMetric
 from ragtide.stream.demo.timeline import Timeline
 from ragtide.stream.demo.traffic import Traffic
-from ragtide.stream.demo.watched import Watched
 from ragtide.stream.local.processes import Children
 from ragtide.stream.local.services import LocalServices
 
@@ -35,7 +35,7 @@ class Session:
     services: LocalServices
     children: Children
     timeline: Timeline
-    watched: Sequence[Watched]
+    shown_metrics: Sequence[ShownMetric]
     base_s: int
     minutes: float | None
 
@@ -92,7 +92,7 @@ class Session:
             fault=self.timeline.now(),
             sent=traffic.sent,
             snapshot=snapshot,
-            watched=self.watched,
+            shown_metrics=self.shown_metrics,
             problems=problems,
         )
 

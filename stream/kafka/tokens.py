@@ -71,7 +71,7 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
         return self._kafka.sasl_oauthbearer_extensions
 
     async def _renew(self) -> None:
-        asked_at = self._clock()
+        requested_at = self._clock()
         try:
             granted = await self._ask()
         except RagtideError as error:
@@ -84,8 +84,8 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
             return
         self._token = granted.access_token
         # One that does not say how long it holds is asked for anew with every connection.
-        self._renew_at = asked_at + _SHARE_OF_LIFE * (granted.expires_in or 0.0)
-        self._expires_at = asked_at + (granted.expires_in or inf)
+        self._renew_at = requested_at + _SHARE_OF_LIFE * (granted.expires_in or 0.0)
+        self._expires_at = requested_at + (granted.expires_in or inf)
 
     async def _ask(self) -> "_TokenResponse":
         """Raises `ConfigError` where the endpoint refuses, `Transient` where it is away or busy."""

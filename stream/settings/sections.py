@@ -148,20 +148,20 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
 
     @field_validator("bootstrap_servers")
     @classmethod
-    def _every_server_named(cls, servers: str) -> str:
+    def _check_servers(cls, servers: str) -> str:
         if not all(server.strip() for server in servers.split(",")):
             raise ValueError("one of the servers is empty; give host:port,host:port")
         return servers
 
     @field_validator("topics")
     @classmethod
-    def _every_topic_named(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_topics(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
         if faults := [found for entry in entries if (found := fault(entry))]:
             raise ValueError("; ".join(faults))
         return entries
 
     @model_validator(mode="after")
-    def _decoders_of_topics(self) -> Self:
+    def _check_decoders(self) -> Self:
         if idle := [entry for entry in self.decoders if entry not in self.topics]:
             raise ValueError(f"kafka.decoders names {', '.join(idle)}, which kafka.topics does not")
         return self
@@ -181,7 +181,7 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
         return url
 
     @model_validator(mode="after")
-    def _secured_as_asked(self) -> Self:
+    def _check_security(self) -> Self:
         """Nobody who names a user or a CA connects without one by mistake."""
         sasl = self.security_protocol.startswith("SASL")
         needed = (_OF_TOKENS if self.sasl_mechanism == "OAUTHBEARER" else _OF_USERS) if sasl else ()
@@ -199,7 +199,7 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
         return self
 
     @model_validator(mode="after")
-    def _largest_record_in_a_batch(self) -> Self:
+    def _check_batch_size(self) -> Self:
         if self.largest_batch < self.max_record_bytes:
             raise ValueError(
                 f"kafka.max_batch_bytes = {self.max_batch_bytes} is less than kafka.max_record_bytes = "

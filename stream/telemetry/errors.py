@@ -31,7 +31,7 @@ _PACKAGES = {"builtins", "ssl", "socket", "torch", "ragtide"}
 _KAFKA = "aiokafka.errors"
 
 
-def described(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """The type, and the message where it cannot quote a record."""
     kind = type(error)
     message = message_of(error)
@@ -49,7 +49,7 @@ def message_of(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback as Python prints it, with each exception of the chain as `described`; notes are left out."""
+    """The traceback as Python prints it, with each exception of the chain as `describe`; notes are left out."""
     return "".join(_chain(error, set())).rstrip("\n")
 
 
@@ -64,7 +64,7 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[str]:
     if error.__traceback__ is not None:
         yield "Traceback (most recent call last):\n"
         yield from traceback.format_tb(error.__traceback__)
-    yield f"{described(error)}\n"
+    yield f"{describe(error)}\n"
     if isinstance(error, BaseExceptionGroup):
         for number, one in enumerate(error.exceptions, start=1):
             if id(one) not in seen:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from ragtide.evaluators.errors import RagtideError
-from ragtide.stream.telemetry.errors import described, message_of, traceback_of
+from ragtide.stream.telemetry.errors import describe, message_of, traceback_of
 from ragtide.stream.terminal_text import plain
 
 OURS = ("ragtide",)
@@ -84,7 +84,7 @@ def _without_values(record: logging.LogRecord) -> logging.LogRecord:
     elif record.args:
         shown.args = tuple(_shown(value, ours) for value in record.args)
     if isinstance(record.msg, BaseException):
-        shown.msg = described(record.msg)
+        shown.msg = describe(record.msg)
     elif not ours:
         shown.msg = _first_line(str(record.msg))
     if record.name == _ASYNCIO:  # it quotes the arguments of callbacks and the results of tasks
@@ -98,7 +98,7 @@ def _without_values(record: logging.LogRecord) -> logging.LogRecord:
 def _shown(value: object, ours: bool) -> Any:
     """An argument of a log record as it may be written."""
     if isinstance(value, BaseException):
-        return _Text(message_of(value) if isinstance(value, RagtideError) else described(value))
+        return _Text(message_of(value) if isinstance(value, RagtideError) else describe(value))
     if isinstance(value, type):
         return value.__name__
     if isinstance(value, str) and not ours:

@@ -119,7 +119,7 @@ class Telemetry:
             "Growing with sink_blocked_seconds: ClickHouse is slow. Otherwise start another worker of this lane.",
             "lane",
         )
-        self.begun_anew = self._counter(
+        self.offset_resets_total = self._counter(
             "partitions_begun_anew",
             "Partitions whose start moved before the committed offset: their topic was deleted and created again.",
             "Nothing of the new topic is missed. Check in the log whether all of the old one was processed.",

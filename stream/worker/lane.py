@@ -184,7 +184,7 @@ class LaneRuntime:
         while True:
             lags = consumer.lags()
             telemetry.fetch_paused_seconds.labels(self._lane).inc(consumer.paused_s - paused_s)
-            telemetry.begun_anew.labels(self._lane).inc(consumer.offset_resets - offset_resets)
+            telemetry.offset_resets_total.labels(self._lane).inc(consumer.offset_resets - offset_resets)
             paused_s, offset_resets = consumer.paused_s, consumer.offset_resets
             blocked, silent = self._writer.blocked_since is not None, not consumer.coordinator_known
             waits = any(lag.records for lag in lags.values()) or consumer.offsets.unacknowledged > 0

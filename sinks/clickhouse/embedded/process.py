@@ -54,7 +54,7 @@ class EmbeddedClickHouse:
             raise RuntimeError("the server is already started")
         self._files.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._files.log.open("ab") as log:
-            said_before = log.tell()
+            log_start = log.tell()
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "ragtide.sinks.clickhouse.embedded"),
@@ -71,7 +71,7 @@ class EmbeddedClickHouse:
             code = self._process.poll()
             if code is not None or time.monotonic() > deadline:
                 self.kill()
-                raise ConfigError(self._last_words(said_before, code))
+                raise ConfigError(self._last_log_lines(log_start, code))
             time.sleep(0.02)
 
     def stop(self) -> None:
@@ -114,12 +114,12 @@ class EmbeddedClickHouse:
         self.port = port
         return answers
 
-    def _last_words(self, said_before: int, code: int | None) -> str:
-        said = self._files.log.read_bytes()[said_before:].decode(errors="replace").strip().splitlines()
+    def _last_log_lines(self, log_start: int, code: int | None) -> str:
+        lines = self._files.log.read_bytes()[log_start:].decode(errors="replace").strip().splitlines()
         if code is None:
             return f"the embedded ClickHouse did not answer in {_START_TIMEOUT_S:.0f} s; its log is {self._files.log}"
-        if said and said[-1].startswith("error: "):
-            return said[-1].removeprefix("error: ")
+        if lines and lines[-1].startswith("error: "):
+            return lines[-1].removeprefix("error: ")
         return f"the embedded ClickHouse ended with code {code}; its log is {self._files.log}"
 
     def __enter__(self) -> "EmbeddedClickHouse":

@@ -54,7 +54,7 @@ class Storage:
             except (self._chdb.ChdbError, RuntimeError) as error:
                 raise EngineError(str(error)) from None
             finally:
-                self._look()
+                self._check_writes()
         finally:
             self._leave()
 
@@ -93,7 +93,7 @@ class Storage:
                 _log.warning("the disk accepts writes again; reopened %s", self._data)
             self._users += 1
 
-    def _look(self) -> None:
+    def _check_writes(self) -> None:
         if self._failed_writes() == self._failed and _identity(self._data) == self._identity:
             return
         if not self._damaged:

@@ -123,7 +123,7 @@ def test_ctrl_c_and_sigterm_say_how_to_go_on(
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "run c: stopped; the same command goes on where it was" in errors
+    assert "run c: stopped; the same command continues it" in errors
     assert "Traceback" not in errors
 
 

@@ -82,8 +82,8 @@ def test_ranges_that_are_not_there_are_told(database: Database, bootstrap: str) 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("t:0:5-5", "holds nothing"),
-        ("t:0:6-5", "holds nothing"),
+        ("t:0:5-5", "is empty"),
+        ("t:0:6-5", "is empty"),
         ("t:0:5", "TOPIC:PARTITION:START-END"),
         ("t:0:-5-9", "TOPIC:PARTITION:START-END"),
         ("t:x:5-9", "TOPIC:PARTITION:START-END"),
@@ -95,11 +95,11 @@ def test_ranges_that_are_not_there_are_told(database: Database, bootstrap: str) 
 )
 def test_what_is_no_range_is_refused(text: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        OffsetRange.parsed(text)
+        OffsetRange.parse(text)
 
 
 def test_a_range_is_said_as_it_is_given() -> None:
-    assert OffsetRange.parsed("rag.traces-2:11:0-900") == OffsetRange("rag.traces-2", 11, 0, 900)
+    assert OffsetRange.parse("rag.traces-2:11:0-900") == OffsetRange("rag.traces-2", 11, 0, 900)
     assert str(OffsetRange("rag.traces-2", 11, 0, 900)) == "rag.traces-2:11:0-900"
 
 
