@@ -67,7 +67,7 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
             raise NoToken(str(self._failure)) from self._failure
 
     def extensions(self) -> Mapping[str, str]:
-        """What goes with every token."""
+        """Extensions that are sent with every token."""
         return self._kafka.sasl_oauthbearer_extensions
 
     async def _renew(self) -> None:
@@ -88,7 +88,7 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
         self._expires_at = requested_at + (granted.expires_in or inf)
 
     async def _ask(self) -> "_TokenResponse":
-        """Raises `ConfigError` where the endpoint refuses, `Transient` where it is away or busy."""
+        """Raise `ConfigError` if the endpoint refuses, `Transient` if it is away or busy."""
         try:
             status, body = await self._answer()
         except aiohttp.ClientConnectorCertificateError as error:

@@ -13,7 +13,7 @@ _SLOW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What the documentation says of a metric."""
+    """Documentation of a metric."""
 
     name: str
     kind: str
