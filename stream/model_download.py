@@ -24,7 +24,7 @@ OnProgress = Callable[[int, int], None]  # bytes that are here, bytes in all as 
 
 
 def check_names(names: Sequence[str], infos: Sequence[ModelInfo]) -> None:
-    """Raises `ConfigError` for a name that no model can have, and where nothing can be fetched at all."""
+    """Raise `ConfigError` for an invalid model name, and if nothing can be fetched at all."""
     known = [*(info.name for info in infos), *KNOWN_MODELS]
     for name in names:
         if name == PACKAGED_MODEL:
@@ -53,7 +53,7 @@ def download_model(name: str, settings: EvaluatorSettings, interrupted: int) -> 
 
 @contextmanager
 def _progress_bar(name: str, interrupted: int) -> Iterator[OnProgress]:
-    """Gives the function that is told how far it is; shown where standard error is a terminal."""
+    """Provide the function that shows progress; shown if standard error is a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -78,7 +78,7 @@ def _progress_bar(name: str, interrupted: int) -> Iterator[OnProgress]:
 
 
 def _bar_class(tell: OnProgress) -> Any:
-    """The class that huggingface_hub makes its progress bars of: it draws nothing and tells of bytes."""
+    """The class of huggingface_hub's progress bars: it shows nothing and reports bytes."""
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]  # untyped

@@ -1,4 +1,4 @@
-"""What the caller must do about an error of ClickHouse: retry, set the row aside, or call a person.
+"""Classify errors of ClickHouse by what the caller must do: retry, reject the row, or stop.
 
 Codes are the server's (src/Common/ErrorCodes.cpp). A code that is in no table here is a bug of ours and is raised as
 the driver gave it.
@@ -60,7 +60,7 @@ class NotGranted(ConfigError):
 
 
 class TooMuch(Transient):
-    """The statement ran longer, or needed more memory, than it may: one that asks for less may succeed."""
+    """The statement exceeded its time or memory limit: a smaller one may succeed."""
 
 
 # What a statement of ours may fail with while the server works; another statement may succeed.
@@ -68,7 +68,7 @@ STATEMENT_FAILED: tuple[type[Exception], ...] = (TooMuch, Refused, ClickHouseErr
 
 
 def classify_error(error: ClickHouseError, url: str) -> RagtideError | None:
-    """The error by what to do, without a word of what was stored; None for a bug."""
+    """Classify the error, without quoting stored data; None for a bug."""
     code = error.code if isinstance(error, Error) else None
     if code is None:
         if isinstance(error, OperationalError):

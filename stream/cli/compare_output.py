@@ -1,4 +1,4 @@
-"""What `ragtide compare` prints."""
+"""Output of `ragtide compare`."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _ORDER = ("worse", "unknown", "differs", "better", "same")
 
 
 def as_object(found: Comparison, question: CompareQuery) -> dict[str, Any]:
-    """All that is known, as JSON has it."""
+    """The result as a JSON object."""
     criteria = {"alpha": question.alpha, "min_change": question.min_change}
     runs = {"run_a": question.run_a, "run_b": question.run_b, **criteria, "worse": list(found.worse)}
     changes = [
@@ -24,7 +24,7 @@ def as_object(found: Comparison, question: CompareQuery) -> dict[str, Any]:
 
 
 def show(found: Comparison, question: CompareQuery) -> None:
-    """A line per metric, what is worse first; then the traces behind what changed, and what else is to be known."""
+    """Print a line per metric, worse ones first; then the traces behind the changes, and notes."""
     console = plain_console()
     table = table_of()
     table.add_column("metric", overflow="fold")

@@ -22,7 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def filter_options(command: Command) -> Command:
-    """--reason, --topic, --since, --until, --limit: which letters."""
+    """Add the options that filter letters: --reason, --topic, --since, --until, --limit."""
     options = (
         click.option("--reason", "reasons", multiple=True, metavar="REASON[,REASON]", help="Only these reasons."),
         click.option("--topic", "topics", multiple=True, metavar="TOPIC[,TOPIC]", help="Only these topics."),
@@ -223,7 +223,7 @@ def _letters(settings: "Settings") -> "Iterator[Letters]":
 
 
 def _place(text: str) -> tuple[str, int, int]:
-    """A topic's name has no slash."""
+    """Parse TOPIC/PARTITION/OFFSET; a topic's name has no slash."""
     topic, *numbers = text.split("/")
     if not topic or len(numbers) != 2 or not all(number.isascii() and number.isdecimal() for number in numbers):
         raise click.BadParameter(f"{text!r} is not TOPIC/PARTITION/OFFSET, e.g. rag.traces/0/4711", param_hint="PLACE")

@@ -16,7 +16,7 @@ _SHOWN_BYTES = 64 << 10
 
 
 def show_table(found: Sequence[Letter] | Sequence[Group]) -> None:
-    """One line each where it goes to a file or a pipe."""
+    """Print a table of letters; one line each if the output is a file or a pipe."""
     console = plain_console()
     table = table_of()
     each = isinstance(found[0], Letter)
@@ -34,7 +34,7 @@ def show_table(found: Sequence[Letter] | Sequence[Group]) -> None:
 
 
 def show_one(letter: Letter, settings: Settings) -> None:
-    """What the table says of it, then its key, headers and value, escaped."""
+    """Print one letter: its row of the table, then key, headers and value, escaped."""
     say(f"{_at(letter)}: {letter.reason}, at stage {letter.stage}, {letter.state}")
     if letter.marked_at is not None:
         say(f"  {letter.state} by {letter.actor} at {_utc(letter.marked_at)} UTC")

@@ -1,4 +1,4 @@
-"""`ragtide problems ack|unack|mute|unmute|accept`: what a person says of a problem, kept with who, when and why."""
+"""`ragtide problems ack|unack|mute|unmute|accept`: operator actions, stored with who, when and why."""
 
 import re
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""How commands come to problems: the settings' database, and a problem by how its id begins."""
+"""Look up problems: open the database, find a problem by the start of its id."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_database(config: Path | None) -> "Iterator[tuple[Settings, Database]]":
-    """The settings and their database, closed afterwards."""
+    """Open the database of the settings; close it on leaving."""
     settings = settings_from(config).settings
     from ragtide.sinks.clickhouse.database import Database
 
@@ -27,7 +27,7 @@ def open_database(config: Path | None) -> "Iterator[tuple[Settings, Database]]":
 
 
 def episodes_of(database: "Database", problem_id: str) -> "list[Problem]":
-    """All episodes of the one problem whose id begins so, the newest first; ConfigError where none does, or several."""
+    """All episodes of the problem whose id starts so, newest first; ConfigError if none or several do."""
     from typing import get_args
 
     from ragtide.drift.problems.model import State

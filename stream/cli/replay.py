@@ -112,7 +112,7 @@ def command(
 
 
 def check_name(run_id: str) -> None:
-    """Nothing, where a run may be called so; otherwise a usage error."""
+    """Raise a usage error for an invalid name of a run."""
     import re
 
     from ragtide.sinks.rows import PROBE
@@ -133,7 +133,7 @@ def _interval(start: datetime | None, end: datetime | None) -> "Interval | None"
 
 @contextmanager
 def _interrupt_on_sigterm() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does."""
+    """Make SIGTERM do the same as Ctrl-C."""
 
     def interrupt(_: int, frame: FrameType | None) -> None:
         on_ctrl_c = signal.getsignal(signal.SIGINT)  # the event loop has one of its own while it runs
@@ -158,7 +158,7 @@ def fill(
     """Replay `source` into a run, with a bar, and return the run; `settled` as `ragtide.stream.replay.loop.replay` has
     it.
 
-    Once the run is claimed, Ctrl-C and SIGTERM end it with a word on how to go on; what was stored stays.
+    Once the run is claimed, Ctrl-C and SIGTERM stop it with a hint how to continue; stored rows stay.
     """
     import asyncio
 

@@ -1,4 +1,4 @@
-"""The progress bar of a replay, on standard error; where that is no terminal, a line now and then."""
+"""The progress bar of a replay, on standard error; without a terminal, a log line every few seconds."""
 
 import logging
 import time
@@ -16,7 +16,7 @@ _EVERY_S = 10.0
 
 @contextmanager
 def show_progress(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[ReplayProgress], None]]:
-    """Gives the function that is told how far the replay is."""
+    """Provide the function that shows the progress of the replay."""
     console = PlainConsole(stderr=True)
     if not console.is_terminal:
         yield _lines(run_id)

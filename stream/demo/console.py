@@ -1,4 +1,4 @@
-"""What the demo looks like on a terminal: pure functions from what was observed to what rich draws."""
+"""The demo's screen: pure functions from a view to what rich renders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _OF_RULE = {"share": "not passed by ", "any": "not passed by "}  # their figures
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything the console shows at one moment."""
+    """Everything that the console shows at one instant."""
 
     stage: str  # what is going on, for people
     elapsed_s: float | None  # since the first score
@@ -54,7 +54,7 @@ def number(value: float | None) -> str:
 
 
 def limit(metric: ShownMetric) -> str:
-    """The line between good and bad in words."""
+    """The limit of a metric in words."""
     if metric.rule == "any":
         return "not one"
     ends = ((metric.low, "≥"), (metric.high, "≤"))
@@ -62,7 +62,7 @@ def limit(metric: ShownMetric) -> str:
 
 
 def sparkline(points: Sequence[Point], metric: ShownMetric) -> Text:
-    """The means of the last windows as bars, bad ones red; nothing scored is a dot."""
+    """The means of the last windows as bars, bad ones red; a dot for no score."""
     means = [point.mean for point in points[-_TREND:]]
     known = [mean for mean in means if mean is not None] or [0.0]
     low = min(0.0, *known)
@@ -113,7 +113,7 @@ def _metrics(snapshot: Snapshot, shown_metrics: Sequence[ShownMetric]) -> Render
 
 
 def change(problem: Problem) -> str:
-    """The metric, what it moved from and to, and on how many traces; what is not known is left out."""
+    """The metric, its values before and after, and the number of traces; unknown parts are left out."""
     attributes = problem.attributes
     figures = [attributes.get(name) for name in ("baseline", "value")]
     moved = " → ".join(_figure(figure, attributes.get("rule")) for figure in figures if isinstance(figure, int | float))

@@ -1,4 +1,4 @@
-"""What the demo's application knows: docstrings of Python's standard library, read from source and never imported."""
+"""The corpus of the demo: docstrings of Python's standard library, read from source and never imported."""
 
 import ast
 import importlib.util
@@ -65,7 +65,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """What is indexed and handed to the answerer."""
+        """The text that is indexed and passed to the answerer."""
         return " ".join(self.sentences)
 
     @property

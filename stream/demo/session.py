@@ -1,4 +1,4 @@
-"""One performance: traffic flows, faults come and go by the schedule, and what the pipeline makes of it is shown."""
+"""One session of the demo: send traffic, switch faults by the schedule, show the results."""
 
 import asyncio
 import signal
@@ -27,7 +27,7 @@ _TREND = 20  # windows
 class Session:
     """Plays until Ctrl-C, SIGTERM or `minutes` after the first score.
 
-    Raises ConfigError where a child ended by itself or nothing is scored.
+    Raises ConfigError if a child ended unexpectedly or nothing is scored.
     """
 
     database: Database

@@ -1,4 +1,4 @@
-"""Sends the application's traces to the topic at a steady rate, with the fault that is on at the moment."""
+"""Send the application's traces to the topic at a steady rate, with the current fault."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ def _recorded(value: object) -> object:
 class Traffic:
     """About `rate` questions a second, asked one after the other and answered side by side.
 
-    `fault` is asked before every question; questions and faults' whims are drawn from `seed`.
+    `fault` is called before every question; `seed` decides questions and faults.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Traffic:
         self.lost = 0
 
     async def run(self) -> None:
-        """Until cancelled; a pause (a busy machine) is not made up for by a burst."""
+        """Run until cancelled; no burst makes up for a pause (a busy machine)."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         try:

@@ -1,4 +1,4 @@
-"""Settings that belong to the stream itself: Kafka, the worker, what is let in, sampling, telemetry."""
+"""Settings of the stream: Kafka, the worker, ingest, sampling, telemetry."""
 
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -182,7 +182,7 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _check_security(self) -> Self:
-        """Nobody who names a user or a CA connects without one by mistake."""
+        """Refuse settings that name a user or a CA but would connect without."""
         sasl = self.security_protocol.startswith("SASL")
         needed = (_OF_TOKENS if self.sasl_mechanism == "OAUTHBEARER" else _OF_USERS) if sasl else ()
         used = (*needed, *(_OF_TLS if self.security_protocol.endswith("SSL") else ()))
@@ -209,31 +209,31 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
 
     @property
     def largest_batch(self) -> int:
-        """Most bytes that a batch of records may expand to."""
+        """Maximum bytes that a batch of records may expand to."""
         return self.max_batch_bytes if self.max_batch_bytes is not None else _BATCH_RECORDS * self.max_record_bytes
 
     def entry_of(self, topic: str) -> str | None:
-        """The entry of `topics` that `topic` is read by: its own name before a pattern; None: it is not read."""
+        """The entry of `topics` that `topic` belongs to: its own name before a pattern; None: it is not read."""
         if topic in self.topics:
             return topic
         return next((entry for entry in self.topics if self.pattern(entry).match(topic)), None)
 
     def pattern(self, *entries: str) -> TopicPattern:
-        """Matches the topics that these entries stand for (none given: all); never by pattern what ragtide writes."""
+        """Pattern of the topics of these entries (default: all); patterns never match topics that ragtide writes."""
         own = (self.dead_letter_topic, self.labels_topic, self.jobs_topic)
         return TopicPattern(entries or self.topics, own)
 
     @property
     def largest_request(self) -> int:
-        """Bytes: a record of the largest size, and the headers that ragtide adds to it."""
+        """Bytes of the largest record with the headers that ragtide adds."""
         return self.max_record_bytes + _ENVELOPE_BYTES
 
     def instance(self, lane: str) -> str | None:
-        """What this process is called for good in the lane's group; None: it is another member after every start."""
+        """Static member name of this process in the lane's group; None: dynamic membership."""
         return f"{self.group_instance_id}-{lane}" if self.group_instance_id else None
 
     def group(self, member: str) -> str:
-        """The consumer group of a lane, of who reads labels ("labels"), or of the jobs ("jobs")."""
+        """The consumer group of a lane, of the readers of labels ("labels"), or of the jobs ("jobs")."""
         return f"{self.group_prefix}-{member}"
 
 

@@ -93,7 +93,7 @@ def harmless_environment() -> dict[str, str]:
 
 
 def begin_without_secrets() -> None:
-    """Start this program anew without the other variables: what a process began with stays in /proc."""
+    """Restart this program without the other variables: the initial ones stay visible in /proc."""
     environment = harmless_environment()
     if environment != dict(os.environ):
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)

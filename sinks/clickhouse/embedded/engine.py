@@ -1,4 +1,4 @@
-"""Statements on chDB, each on a connection of its own: no setting, database or session outlives its request."""
+"""Run statements on chDB, each on its own connection: no setting, database or session outlives its request."""
 
 import re
 import tempfile
@@ -25,7 +25,7 @@ _READS = re.compile(rb"\s*+(?:SELECT|WITH|SHOW|DESC|DESCRIBE|EXISTS|EXPLAIN|CHEC
 
 @dataclass(frozen=True)
 class Statement:
-    """What one HTTP request asks for: `text` is SQL, followed by the data of an insert where it is one."""
+    """The statement of one HTTP request: `text` is SQL, followed by the data of an insert."""
 
     text: bytes
     database: str = ""
@@ -43,7 +43,7 @@ class Engine:
         self._incoming = incoming
 
     def run(self, statement: Statement) -> bytes:
-        """What the statement answers, in the statement's own FORMAT or else in `format`. Raises EngineError."""
+        """Run the statement; return its answer in its own FORMAT or else in `format`. Raises EngineError."""
         insert = _INSERT.match(statement.text)
         if not insert and not _READS.match(statement.text):
             self._storage.probe()  # an insert's data is its own probe
@@ -63,7 +63,7 @@ class Engine:
             raise EngineError(f"Code: {SYNTAX_ERROR}. DB::Exception: Not UTF-8. (SYNTAX_ERROR)") from None
 
     def _insert(self, connection: Any, insert: re.Match[bytes], data: bytes) -> None:
-        """Through a file: chDB's own streaming insert (4.4) reports rows as written that the table refused."""
+        """Insert through a file: chDB's streaming insert (4.4) reports refused rows as written."""
         try:
             with tempfile.NamedTemporaryFile(dir=self._incoming) as file:
                 file.write(data)
@@ -74,7 +74,7 @@ class Engine:
             refuse(error)
 
     def close(self) -> None:
-        """Let go of the directory; statements must have ended."""
+        """Release the directory; statements must have ended."""
         self._storage.close()
 
 

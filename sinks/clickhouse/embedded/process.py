@@ -1,4 +1,4 @@
-"""The embedded server as a child process of one's own."""
+"""The embedded server as a child process."""
 
 import http
 import http.client
@@ -32,7 +32,7 @@ class EmbeddedClickHouse:
 
     @property
     def settings(self) -> ClickHouseSettings:
-        """How to reach it while it runs, whoever started it; the key is in here."""
+        """Settings to reach the running server, with its key."""
         port = self.port or self._files.read_port()
         if port is None:
             raise ConfigError(f"no embedded ClickHouse runs on {self._files.path}: start one with `ragtide local`")
@@ -40,7 +40,7 @@ class EmbeddedClickHouse:
 
     @property
     def reader_settings(self) -> ClickHouseSettings:
-        """How to reach it to read only, for people and Grafana; the key for reading is in here."""
+        """Settings to reach the running server read-only, with the reader key."""
         return self.settings.model_copy(update={"password": SecretStr(self._files.reader_key())})
 
     @property
@@ -49,7 +49,7 @@ class EmbeddedClickHouse:
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Start and wait until it answers; ConfigError says what stands in the way."""
+        """Start and wait until it answers; raise ConfigError with the obstacle."""
         if self._process is not None:
             raise RuntimeError("the server is already started")
         self._files.path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -86,7 +86,7 @@ class EmbeddedClickHouse:
         self._reap()
 
     def kill(self) -> None:
-        """SIGKILL; what was acknowledged is there at the next start."""
+        """SIGKILL; acknowledged rows are there at the next start."""
         if self._process is None:
             return
         self._process.kill()

@@ -1,4 +1,4 @@
-"""The engine's data: never acknowledged where a write failed, closed then, and opened again once the disk takes writes.
+"""The engine's data: after a failed write nothing is acknowledged, and the data are reopened once the disk works.
 
 chDB (4.4) goes on where a write fails and says nothing (`src/IO/WriteBufferFromFileDescriptor.cpp` of chdb-io/chdb has
 ClickHouse's exception commented out); it only counts. A part cut short is put aside when the engine opens its data,
@@ -45,7 +45,7 @@ class Storage:
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[Any]:
-        """A connection of one's own; raises EngineError as the engine does, and where the disk failed meanwhile."""
+        """Open a connection; raise EngineError like the engine, and if the disk failed meanwhile."""
         self._enter()
         try:
             try:
@@ -59,7 +59,7 @@ class Storage:
             self._leave()
 
     def probe(self) -> None:
-        """The disk takes writes; else EngineError."""
+        """Check that the disk accepts writes; raise EngineError."""
         try:
             with tempfile.TemporaryFile(dir=self._incoming) as file:
                 file.write(bytes(_PROBE_BYTES))
@@ -67,7 +67,7 @@ class Storage:
             refuse(error)
 
     def close(self) -> None:
-        """Let go of the directory; statements must have ended."""
+        """Release the directory; statements must have ended."""
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
@@ -108,20 +108,20 @@ class Storage:
                 self.close()
 
     def _failed_writes(self) -> int:
-        """Since this process began; on a connection of its own, free of a statement's settings."""
+        """Failed writes since this process started, read on a separate connection without a statement's settings."""
         with contextlib.closing(self._chdb.connect(self._at)) as connection:
             return int(bytes(connection.query(_FAILED_WRITES, "TabSeparated").bytes()) or 0)
 
 
 def refuse(error: OSError) -> NoReturn:
-    """As ClickHouse says it: clients try again later."""
+    """Raise the error as ClickHouse does: clients retry later."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     code, name = (243, "NOT_ENOUGH_SPACE") if full else (75, "CANNOT_WRITE_TO_FILE_DESCRIPTOR")
     raise EngineError(f"Code: {code}. DB::Exception: {error.strerror}. ({name})") from None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Of the directory that stands there; another one after its disk was taken away."""
+    """Identity of the directory, which differs after its disk was unmounted."""
     try:
         found = path.stat()
     except OSError:
