@@ -78,9 +78,9 @@ def classify_error(error: ClickHouseError, url: str) -> RagtideError | None:
         if "HTTP status 5" in status or "HTTP status 429" in status:
             return Transient(f"a proxy before ClickHouse at {url} answers with an error")
         if "HTTP status 413" in status:
-            return Refused("the insert is larger than the server takes")
+            return Refused("the insert is larger than the server accepts")
         if "HTTP status" in status:
-            return ConfigError(f"what answers at {url} is not ClickHouse: correct clickhouse.url")
+            return ConfigError(f"the server at {url} is not ClickHouse: correct clickhouse.url")
         return None
     if code in _CONFIG:
         kind = NotGranted if code == _NOT_GRANTED else ConfigError

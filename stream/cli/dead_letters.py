@@ -229,5 +229,5 @@ def _place(text: str) -> tuple[str, int, int]:
         raise click.BadParameter(f"{text!r} is not TOPIC/PARTITION/OFFSET, e.g. rag.traces/0/4711", param_hint="PLACE")
     partition, offset = map(int, numbers)
     if partition >= 1 << 31 or offset >= 1 << 63:
-        raise click.BadParameter(f"{text!r}: no topic has so many", param_hint="PLACE")
+        raise click.BadParameter(f"{text!r}: no topic has that many partitions or records", param_hint="PLACE")
     return topic, partition, offset

@@ -134,4 +134,4 @@ def user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user may have no name
-        raise click.UsageError("this user has no name: say who does it with --by NAME") from None
+        raise click.UsageError("this user has no name: name the operator with --by NAME") from None

@@ -37,9 +37,9 @@ def episodes_of(database: "Database", problem_id: str) -> "list[Problem]":
     found = load_problems(database, states=get_args(State), problem=problem_id, every_episode=True)
     if not found:
         raise ConfigError(
-            f"there is no problem {problem_id!r}; `ragtide problems list` has the ids, with --state pending also "
-            "of those that may open"
+            f"no problem {problem_id!r}; `ragtide problems list` shows the ids, with --state pending those of "
+            "pending ones"
         )
     if len(distinct := {problem.problem_id for problem in found}) > 1:
-        raise ConfigError(f"{problem_id!r} begins several ids: {', '.join(sorted(distinct))}")
+        raise ConfigError(f"{problem_id!r} is the start of several ids: {', '.join(sorted(distinct))}")
     return sorted(found, key=lambda problem: problem.episode, reverse=True)

@@ -94,7 +94,7 @@ def command(
     if file is not None and (by_time or offsets):
         raise click.UsageError("--file is read whole: --topic, --from, --to, --late and --offsets are for topics")
     if offsets and by_time:
-        raise click.UsageError("--offsets says it all: --topic, --from, --to and --late are for ranges of time")
+        raise click.UsageError("--offsets selects the records: --topic, --from, --to and --late are for ranges of time")
     if start is not None and end is not None and start >= end:
         raise click.UsageError("--from must lie before --to")
     check_name(run_id)

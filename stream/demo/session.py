@@ -75,7 +75,7 @@ class Session:
 
     def _alive(self, waited_s: float) -> None:
         if name := self.services.ended():
-            raise ConfigError(f"{name} ended by itself; see {self.services.directory}")
+            raise ConfigError(f"{name} ended unexpectedly; see {self.services.directory}")
         child = self.children.ended()
         if child is not None:
             raise ConfigError(

@@ -40,7 +40,7 @@ def refuse_sent(record: Record, now_s: float) -> Never:
     raise BadRecord(
         "timestamp_in_the_future",
         f"the record's timestamp is {record.timestamp / 1000 - now_s:.0f} s ahead of the worker's clock, more than "
-        "a day; mend the producer's clock, or set message.timestamp.type=LogAppendTime",
+        "a day; correct the producer's clock, or set message.timestamp.type=LogAppendTime",
     )
 
 

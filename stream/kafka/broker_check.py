@@ -67,8 +67,8 @@ def check_jobs_topic(topic: str, count: int) -> None:
     """Raise `ConfigError` if a topic with this number of partitions cannot elect a leader."""
     if count > 1:
         raise ConfigError(
-            f"{topic} has {count} partitions and needs exactly 1: who owns it leads the jobs; "
-            "delete it and make it anew, or name another with kafka.jobs_topic"
+            f"{topic} has {count} partitions and needs exactly 1: its owner leads the jobs; "
+            "delete it and create it again, or name another with kafka.jobs_topic"
         )
 
 

@@ -61,7 +61,7 @@ async def _create(admin: AIOKafkaAdminClient, wanted: Mapping[str, TopicSpec]) -
             made.add(name)
         elif for_code(code) is not TopicAlreadyExistsError:
             reason = next(filter(None, messages), for_code(code).__name__)
-            raise ConfigError(f"the brokers do not make topic {name}: {reason}")
+            raise ConfigError(f"the brokers refuse to create topic {name}: {reason}")
     return made
 
 

@@ -39,7 +39,7 @@ async def _until_ended(services: LocalServices, settings: Settings, console: Con
         console.print(line, soft_wrap=True)
     while not stop.is_set():
         if ended := services.ended():
-            raise ConfigError(f"{ended} ended by itself; see {services.directory}")
+            raise ConfigError(f"{ended} ended unexpectedly; see {services.directory}")
         try:
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY_S)
         except TimeoutError:

@@ -62,7 +62,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
         if largest > carried:
             raise ValueError(
                 f"ingest.max_bytes ({largest}) is more than kafka.max_record_bytes ({carried}): none so large could "
-                f"be sent on; set kafka.max_record_bytes = {largest}, or lower ingest.max_bytes"
+                f"be sent; set kafka.max_record_bytes = {largest}, or lower ingest.max_bytes"
             )
         if self.kafka.heartbeat_s * 2 > self.kafka.session_timeout_s:
             raise ValueError("kafka.heartbeat_s must be at most half of kafka.session_timeout_s")

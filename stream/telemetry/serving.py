@@ -33,7 +33,7 @@ class TelemetryServer:
             await self._runner.cleanup()
             raise ConfigError(
                 f"{self._setting}: cannot listen on {self._host}:{self.port}: {error.strerror or error}; "
-                "stop what listens there, or choose another port (0: any free one)"
+                "stop the process that listens there, or choose another port (0: any free one)"
             ) from None
         self.port = self._runner.addresses[0][1]
 

@@ -44,6 +44,6 @@ class DeadLetterLimit:
         most = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
         return ConfigError(
             f"{what}, up to {record.topic}/{record.partition} offset {record.offset}; reasons: {most}. Nothing of this "
-            "slice was committed. Mend the producer, or raise worker.dead_letter_ratio and worker.dead_letter_run to "
-            "let them through, then start the worker again."
+            "slice was committed. Correct the producer, or raise worker.dead_letter_ratio and worker.dead_letter_run. "
+            "Then start the worker again."
         )

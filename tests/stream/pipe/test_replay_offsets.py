@@ -154,7 +154,7 @@ def test_the_command_takes_ranges_and_settings_of_the_run(
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (("--offsets", "t:0:1-2", "--from", "2026-03-01"), "--offsets says it all"),
+        (("--offsets", "t:0:1-2", "--from", "2026-03-01"), "--offsets selects the records"),
         (("--offsets", "t:0:1-2", "--file", "x"), "--file is read whole"),
         (("--offsets", "t:0:2"), "TOPIC:PARTITION:START-END"),
         (("--set", "evaluators.params.rouge.use_stemmer"), "NAME=VALUE"),
