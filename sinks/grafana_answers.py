@@ -39,8 +39,8 @@ def reader(name: str) -> Callable[..., requests.Response]:
             if not response.content:
                 response._content = b"{}"
             return response
-        asked = f"{response.request.method} {urlsplit(response.url).path}"
-        what = f"{name} answered {asked} with {status}: {_message(response)}"
+        request = f"{response.request.method} {urlsplit(response.url).path}"
+        what = f"{name} answered {request} with {status}: {_message(response)}"
         if status in _BUSY or status > 500:
             raise Busy(what, status, _seconds(response.headers.get("Retry-After", "")))
         if status == 401:

@@ -188,7 +188,7 @@ def topic_job(settings: Settings, database: Database, telemetry: Telemetry) -> J
         try:
             made = fit_topics(database, settings.topics, named, jobs.term, now)
             return RunResult(read=sum(one.questions for one in made), raised=len(made))
-        finally:  # how old they are is told where they cannot be fitted, too
+        finally:  # export the age of models also if they cannot be fitted
             since = now - timedelta(days=settings.topics.period_days)
             telemetry.topic_model_age_seconds.clear()
             for app, at in fitted_at(database, since).items():

@@ -44,11 +44,11 @@ def download_model(name: str, settings: EvaluatorSettings, interrupted: int) -> 
     from ragtide.evaluators.models.fetch import fetch
 
     encoder = settings.encoder
-    with _progress_bar(name, interrupted) as tell:
+    with _progress_bar(name, interrupted) as report:
         if name in (PREFERRED, encoder.model) and not Path(name).expanduser().is_dir():
             revision = encoder.revision if encoder.model in (name, AUTO_MODEL) else None  # else it is another model's
-            return of_place(name, revision, bar=_bar_class(tell))
-        return fetch(name, settings, _bar_class(tell)).folder
+            return of_place(name, revision, bar=_bar_class(report))
+        return fetch(name, settings, _bar_class(report)).folder
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _progress_bar(name: str, interrupted: int) -> Iterator[OnProgress]:
         signal.signal(signal.SIGINT, before)
 
 
-def _bar_class(tell: OnProgress) -> Any:
+def _bar_class(report: OnProgress) -> Any:
     """The class of huggingface_hub's progress bars: it shows nothing and reports bytes."""
     from tqdm import tqdm
 
@@ -90,7 +90,7 @@ def _bar_class(tell: OnProgress) -> Any:
 
         def display(self, *_: Any, **__: Any) -> bool:
             if self._of_bytes:
-                tell(int(self.n), int(self.total or 0))
+                report(int(self.n), int(self.total or 0))
             return True
 
     return Bar

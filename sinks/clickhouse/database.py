@@ -116,7 +116,7 @@ class Database:
         except Refused as error:
             raise Refused(f"{table}: {error}") from None
         except ConfigError:
-            self._column_types.pop((table, columns), None)  # the table may have been made anew
+            self._column_types.pop((table, columns), None)  # the table may have been created again
             raise
 
     def create(self) -> None:
@@ -187,7 +187,7 @@ def _client(settings: ClickHouseSettings) -> HttpClient:
         dedicated_pool=True,
     )
     assert isinstance(client, HttpClient)  # what it makes of a URL
-    client.http_retries = 0  # whoever writes tries again, not its driver as well
+    client.http_retries = 0  # callers retry, not the driver as well
     client.database = settings.database  # named with each request: it need not exist yet
     return client
 

@@ -73,8 +73,8 @@ def _retain(database: Database, retention: RetentionSettings) -> list[str]:
 
 def lifetimes(retention: RetentionSettings) -> dict[str, str]:
     """TTL of each table that has one, spelt as ClickHouse spells it back."""
-    kept = (retention.traces_days, retention.texts_days, retention.embeddings_days)
-    scores, texts, embeddings = (_by_run("time", "ingested_at", days) for days in kept)
+    retentions = (retention.traces_days, retention.texts_days, retention.embeddings_days)
+    scores, texts, embeddings = (_by_run("time", "ingested_at", days) for days in retentions)
     windows = [
         _by_run("start", "computed_at", retention.windows_minute_days, "size_s < 3600"),
         _by_run("start", "computed_at", retention.windows_hour_days, "size_s >= 3600", "size_s < 86400"),

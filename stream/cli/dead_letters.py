@@ -154,11 +154,11 @@ def replay_letters(run_id: str, by: str | None, config: Path | None, **options: 
             say(f"no open {wanted}")
             return
         source = LetterSource(wanted, found, RecordFinder(settings.kafka, batch_records=settings.worker.batch_records))
-        settled = MarkReplayed(letters, run_id, actor)
-        fill(settings, run_id, source, settled=settled)
+        on_stored = MarkReplayed(letters, run_id, actor)
+        fill(settings, run_id, source, on_stored=on_stored)
     say(
-        f"run {run_id}: {settled.count:,} of {len(found):,} dead letters replayed, "
-        f"{source.found - settled.count:,} failed again, {len(found) - source.found:,} in no topic any more"
+        f"run {run_id}: {on_stored.count:,} of {len(found):,} dead letters replayed, "
+        f"{source.found - on_stored.count:,} failed again, {len(found) - source.found:,} in no topic any more"
     )
 
 

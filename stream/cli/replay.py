@@ -153,10 +153,9 @@ def fill(
     run_id: str,
     source: "ReplaySource",
     interval: "Interval | None" = None,
-    settled: "Callable[[Sequence[Record]], None] | None" = None,
+    on_stored: "Callable[[Sequence[Record]], None] | None" = None,
 ) -> "RunRow":
-    """Replay `source` into a run, with a bar, and return the run; `settled` as `ragtide.stream.replay.loop.replay` has
-    it.
+    """Replay `source` into a run, with a bar, and return the run. `on_stored`: see `ragtide.stream.replay.loop.replay`.
 
     Once the run is claimed, Ctrl-C and SIGTERM stop it with a hint how to continue; stored rows stay.
     """
@@ -182,9 +181,9 @@ def fill(
         with _interrupt_on_sigterm():
             run = runs.claim(run_id, source.description, source.identity, made.plan, settings)
             rows = settings.worker.block_rows
-            with show_progress(run_id, resumed=run.traces if run.state != COMPLETED else 0) as tell:
+            with show_progress(run_id, resumed=run.traces if run.state != COMPLETED else 0) as report:
                 return runner.run(
-                    replay(source, made.pipeline, sink, runs, run, block_rows=rows, tell=tell, settled=settled)
+                    replay(source, made.pipeline, sink, runs, run, block_rows=rows, report=report, on_stored=on_stored)
                 )
     except KeyboardInterrupt:
         say(f"run {run_id}: stopped; the same command continues it", err=True)

@@ -33,21 +33,21 @@ def show_progress(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[Replay
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(f"run {run_id}", total=None, traces=0, dead=0)
 
-        def tell(at: ReplayProgress) -> None:
+        def report(at: ReplayProgress) -> None:
             done, total = (at.done, at.total) if at.total else (1, 1)
             bar.update(task, completed=done, total=total, traces=at.traces, dead=at.dead_letters)
 
-        yield tell
+        yield report
 
 
 def _lines(run_id: str) -> Callable[[ReplayProgress], None]:
     logged_at = time.monotonic()
 
-    def tell(at: ReplayProgress) -> None:
+    def report(at: ReplayProgress) -> None:
         nonlocal logged_at
         if time.monotonic() - logged_at >= _EVERY_S:
             logged_at = time.monotonic()
             share = 100 * at.done / at.total if at.total else 100
             log.info("run %s: %.0f %%, %d traces, %d dead letters", run_id, share, at.traces, at.dead_letters)
 
-    return tell
+    return report

@@ -114,14 +114,14 @@ def _documented(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 def _prose(subject: str, docstring: str, split: Split) -> tuple[str, ...]:
     """The first sentences of the first paragraphs, as far as they are plain prose."""
-    kept: list[str] = []
+    sentences: list[str] = []
     for paragraph in inspect.cleandoc(docstring).split("\n\n")[:2]:
         text = _MARKUP.sub("", " ".join(paragraph.split()))
         for sentence in split(text):
-            if not _plain(sentence) or len(kept) == MOST_SENTENCES:
-                return tuple(kept)
-            kept.append(sentence if kept else f"{subject}: {sentence}")
-    return tuple(kept)
+            if not _plain(sentence) or len(sentences) == MOST_SENTENCES:
+                return tuple(sentences)
+            sentences.append(sentence if sentences else f"{subject}: {sentence}")
+    return tuple(sentences)
 
 
 def _plain(sentence: str) -> bool:

@@ -36,7 +36,7 @@ class AnswerColumns:
     Encodes only answers whose sentences an evaluator embeds too: they cost no call of the encoder.
     """
 
-    compare_by_default: bool  # where nothing is said of the app
+    compare_by_default: bool  # for apps without a setting
     apps: Mapping[str, bool]
     rate: float  # of traces whose answers are encoded
     hash_text: QuestionHash

@@ -20,8 +20,8 @@ from ragtide.evaluators.trace import Trace
 from ragtide.sinks.settings import PrivacySettings
 from ragtide.stream.ingest.names import cut_name
 
-WITHHELD = "[withheld]"  # in the place of a text that could not be looked through
-MAX_CHARACTERS = 400_000  # characters of a trace's texts, or names, that are looked through: the evaluators' own budget
+WITHHELD = "[withheld]"  # replaces a text that could not be scanned
+MAX_CHARACTERS = 400_000  # characters of a trace's texts, or names, that are scanned: the evaluators' budget
 CHARACTERS_PER_TEXT = 20  # characters that take as long as to begin with a text
 _HASH_DIGITS = 16
 _APPS = 1_000  # whose allowed values are kept

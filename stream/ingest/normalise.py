@@ -71,7 +71,7 @@ def normalise(fields: dict[str, Any], cut: Counter[str]) -> dict[str, Any]:
     """
     extras = _Extras(cut)
     known = _normalise_struct(Trace, fields, "", extras)
-    known.pop("source", None)  # where it lies is told by the broker
+    known.pop("source", None)  # the broker knows the position
     if extras.unknown:
         own = known.get("attributes", {})
         if isinstance(own, dict):

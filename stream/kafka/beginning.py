@@ -21,7 +21,7 @@ from ragtide.stream.kafka.end_offsets import ISOLATION, end_offsets
 from ragtide.stream.kafka.shutdown import stop_consumer
 from ragtide.stream.settings.sections import KafkaSettings
 
-# The group has members: the brokers take no commit from outside it, and whoever joined first has settled the question.
+# The group has members: the brokers accept no commit from outside it, and its first member has committed the start.
 _NOT_EMPTY = (CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError)
 
 

@@ -23,7 +23,7 @@ from ragtide.stream.settings.sections import KafkaSettings
 
 _TRIES = 25  # a fresh cluster makes its topic of offsets when first asked
 _PAUSE_S = 0.2
-_FETCH_BYTES = 64 << 10  # of each partition: one record of it is looked at
+_FETCH_BYTES = 64 << 10  # of each partition: one record of it is read
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ _METADATA_S = 3.0
 _RETRY_S = 1.0  # before a broker that did not answer is asked again
 
 # aiokafka takes FENCED_INSTANCE_ID for an unknown error, of which a lane would die (its issue 1186): whether a member
-# that lost its name meets this or UNKNOWN_MEMBER_ID, whose answer is to join anew, depends on which request came first.
+# that lost its name meets this or UNKNOWN_MEMBER_ID, which makes it join again, depends on which request came first.
 kafka_errors[82] = UnknownMemberIdError
 
 

@@ -83,7 +83,7 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
                 )
             return
         self._token = granted.access_token
-        # One that does not say how long it holds is asked for anew with every connection.
+        # A token without a lifetime is requested again for every connection.
         self._renew_at = requested_at + _SHARE_OF_LIFE * (granted.expires_in or 0.0)
         self._expires_at = requested_at + (granted.expires_in or inf)
 

@@ -95,12 +95,12 @@ class LabelJob:
         return self._count_new(results, traces, facts)
 
     def _is_due(self, trace_id: str, trace: StoredTrace, facts: Facts) -> bool:
-        version = trace.place.version
+        version = trace.position.version
         on_its_way = _LastResult("sent", version, facts.revision)
         return revision_of(version) < facts.revision and self._last_results.get(trace_id) != on_its_way
 
     def _build_message(self, trace: StoredTrace, stored: VersionedTexts | None, facts: Facts) -> Message | Result:
-        if stored is None or stored.version != trace.place.version:
+        if stored is None or stored.version != trace.position.version:
             return "no_texts"  # or not yet: texts are stored after the trace, and the next run tries again
         if not stored.texts.rest:
             return "not_whole"
@@ -116,7 +116,7 @@ class LabelJob:
 
     def _topic(self, trace: StoredTrace) -> str | None:
         """The topic of the trace if it is read, else the first that kafka.topics names, as for a trace from a file."""
-        own = trace.place.topic
+        own = trace.position.topic
         if self._kafka.entry_of(own) is not None:
             return own
         return next((entry for entry in self._kafka.topics if not entry.startswith(PATTERN_MARK)), None)
@@ -133,7 +133,7 @@ class LabelJob:
         """Count the results that differ from the last run's."""
         new: Counter[Result] = Counter()
         for id_, result in results.items():
-            version = traces[id_].place.version if id_ in traces else 0
+            version = traces[id_].position.version if id_ in traces else 0
             last_result = _LastResult(result, version, facts[id_].revision)
             new[result] += self._last_results.get(id_) != last_result
             self._last_results[id_] = last_result

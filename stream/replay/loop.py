@@ -73,15 +73,15 @@ async def replay(
     run: RunRow,
     *,
     block_rows: int,
-    tell: Callable[[ReplayProgress], None] = lambda progress: None,
-    settled: Callable[[Sequence[Record]], None] | None = None,
+    report: Callable[[ReplayProgress], None] = lambda progress: None,
+    on_stored: Callable[[Sequence[Record]], None] | None = None,
     rng: random.Random | None = None,
 ) -> RunRow:
     """Replay the source and return the completed run. A completed run is repeated and leaves the same rows.
 
-    `settled` gets the records whose rows are stored, block by block, without dead letters.
+    `on_stored` gets the records whose rows are stored, block by block, without dead letters.
     """
-    work = _Replay(pipeline, sink, runs, run, settled, rng or random.Random())
+    work = _Replay(pipeline, sink, runs, run, on_stored, rng or random.Random())
     position = run.where
     if run.state == COMPLETED:
         position = source.rewind(position)
@@ -93,7 +93,7 @@ async def replay(
                 position = batch.position
                 if len(work.filling.block) >= block_rows:
                     await work.start_storing(position)
-                tell(ReplayProgress(batch.done, batch.total, work.traces, work.dead_letters))
+                report(ReplayProgress(batch.done, batch.total, work.traces, work.dead_letters))
         await work.start_storing(position, COMPLETED)
         await work.wait_stored()
     finally:
@@ -106,21 +106,21 @@ class _BlockInProgress:
     """Rows that are stored together, and the records that they come from, batch by batch."""
 
     block: Block = field(default_factory=Block)
-    taken: list[tuple[Block, Sequence[Record]]] = field(default_factory=list)
+    batches: list[tuple[Block, Sequence[Record]]] = field(default_factory=list)
 
-    def refused(self, rejected: Sequence[RejectedRow], run_id: str) -> list[DeadLetterRow]:
+    def new_dead_letters(self, rejected: Sequence[RejectedRow], run_id: str) -> list[DeadLetterRow]:
         """Dead letters of the run: one per record with a row that the sink rejected."""
-        by_batch = rejected_by_block(rejected, [block for block, _ in self.taken])
+        by_batch = rejected_by_block(rejected, [block for block, _ in self.batches])
         return [
             dead_letter_row(letter, run_id)
-            for (_, records), found in zip(self.taken, by_batch, strict=True)
+            for (_, records), found in zip(self.batches, by_batch, strict=True)
             for letter in dead_letters_of(found, records)
         ]
 
-    def settled(self) -> list[Record]:
+    def stored_records(self) -> list[Record]:
         """The records without a dead letter."""
         dead = {(row.topic, row.partition, row.offset, row.time) for row in self.block.dead_letters}
-        records = [record for _, batch in self.taken for record in batch]
+        records = [record for _, batch in self.batches for record in batch]
         return [at for at in records if (at.topic, at.partition, at.offset, broker_time(at)) not in dead]
 
 
@@ -131,7 +131,7 @@ class _Replay:
         sink: Sink,
         runs: Runs,
         run: RunRow,
-        settled: Callable[[Sequence[Record]], None] | None,
+        on_stored: Callable[[Sequence[Record]], None] | None,
         rng: random.Random,
     ) -> None:
         self.run = run
@@ -141,7 +141,7 @@ class _Replay:
         self._pipeline = pipeline
         self._sink = sink
         self._runs = runs
-        self._settled = settled
+        self._on_stored = on_stored
         self._rng = rng
         self._storing: asyncio.Task[None] | None = None
 
@@ -154,7 +154,7 @@ class _Replay:
         """Evaluate one batch into the block."""
         processed = await asyncio.to_thread(self._pipeline.process, batch.records)
         self.filling.block.extend(processed.block)
-        self.filling.taken.append((processed.block, batch.records))
+        self.filling.batches.append((processed.block, batch.records))
         self.traces += processed.decoded
         self.dead_letters += len(processed.block.dead_letters)
 
@@ -186,13 +186,13 @@ class _Replay:
     async def _store(self, filled: _BlockInProgress, row: RunRow) -> None:
         block = filled.block
         rejected = await self._retry_until_stored(lambda: write_or_reject(self._sink, block))
-        if letters := filled.refused(rejected, self._pipeline.run_id):
+        if letters := filled.new_dead_letters(rejected, self._pipeline.run_id):
             block.dead_letters += letters
             self.dead_letters += len(letters)
             row = row._replace(dead_letters=row.dead_letters + len(letters))
             await self._retry_until_stored(lambda: write_or_reject(self._sink, Block(dead_letters=letters)))
-        if (settled := self._settled) is not None and (records := filled.settled()):
-            await self._retry_until_stored(lambda: settled(records))
+        if (on_stored := self._on_stored) is not None and (records := filled.stored_records()):
+            await self._retry_until_stored(lambda: on_stored(records))
         await self._retry_until_stored(lambda: self._runs.store(row))
         self.run = row
 

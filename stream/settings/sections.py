@@ -18,7 +18,7 @@ _OF_TOKENS = (
     "sasl_oauthbearer_client_id",
     "sasl_oauthbearer_client_secret",
 )
-MEMORY_PER_BYTE_IN_FLIGHT = 10  # records, rows made of them, what is fetched; measured: 5, as a backlog is worked off
+MEMORY_PER_BYTE_IN_FLIGHT = 10  # records, their rows, fetches; measured: 5, with a backlog
 FETCHES_IN_FLIGHT = 4  # a fetch is in memory several times over before its records are in flight
 _BATCH_RECORDS = 4  # of the largest size in a compressed batch
 _ENVELOPE_BYTES = 64 << 10

@@ -53,5 +53,5 @@ def configure(settings: TelemetrySettings, stream: TextIO | None = None) -> None
     for names, level in ((OURS, ours), (FAUST, theirs)):
         for name in names:
             logging.getLogger(name).setLevel(level)
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # whoever called it says what went wrong
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its callers report errors
     guard()

@@ -34,7 +34,7 @@ class Telemetry:
             "Log lines since the start that repeated an earlier line and were counted instead of written.",
             "Growing by hundreds per minute: a dependency is down. The log names it once per minute.",
         )
-        self.log_lines_counted.set_function(repeats.counted)
+        self.log_lines_counted.set_function(repeats.count_repeats)
 
         self.records = self._counter(
             "records", "Records processed.", "Not growing while traffic flows: check lag and /live.", "lane"

@@ -145,7 +145,7 @@ class RepeatCounter(logging.Handler):
                 self._wake.wait(self.write_counts(self._clock()))
 
 
-def counted() -> int:
+def count_repeats() -> int:
     """Number of lines of this process that were counted instead of written."""
     return sum(handler.counted for handler in logging.getLogger().handlers if isinstance(handler, RepeatCounter))
 
@@ -158,6 +158,6 @@ def _text(record: logging.LogRecord) -> str:
 
 def _without_traceback(record: logging.LogRecord) -> logging.LogRecord:
     """Drop the traceback, which would keep its frames in memory."""
-    kept = copy.copy(record)
-    kept.exc_info = kept.exc_text = kept.stack_info = None
-    return kept
+    copied = copy.copy(record)
+    copied.exc_info = copied.exc_text = copied.stack_info = None
+    return copied

@@ -136,11 +136,11 @@ def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
         context.Process(target=_run_child, args=(settings, lane, first + number if first else 0), name=f"lane {lane}")
         for number, lane in enumerate(lanes)
     ]
-    asked = False
+    stop_requested = False
 
     def stop(*_: Any) -> None:
-        nonlocal asked
-        asked = True
+        nonlocal stop_requested
+        stop_requested = True
         for child in children:
             if child.is_alive():
                 child.terminate()
@@ -148,11 +148,11 @@ def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     for child in children:
-        if not asked:
+        if not stop_requested:
             child.start()
     started = [child for child in children if child.pid is not None]
     ended = wait([child.sentinel for child in started])  # a child is not always reaped when its sentinel says so
-    by_itself = not asked
+    by_itself = not stop_requested
     if by_itself:
         names = " and ".join(child.name for child in started if child.sentinel in ended)
         log.error("%s ended unexpectedly; stopping the other lanes", names)

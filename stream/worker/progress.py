@@ -54,7 +54,7 @@ class LaneProgress:
     def _row(self, at: Partition, lag: Lag) -> ProgressRow:
         next_offset, newest, _ = self._by_partition.get(at, _PartitionProgress(0, NOTHING_STORED, 0))
         end = lag.offset + lag.records
-        # What was handed over counts as worked off; a commit by another owner may be further, a new topic shorter.
+        # Records passed to the writer count as done; a commit by another owner may be further, a new topic shorter.
         offset = min(max(next_offset, lag.offset), max(end, lag.offset))
         return ProgressRow(self._lane, *at, self._worker, newest, offset, max(0, end - offset))
 

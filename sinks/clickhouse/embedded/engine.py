@@ -12,7 +12,7 @@ from ragtide.sinks.clickhouse.embedded.errors import SYNTAX_ERROR, UNKNOWN_FORMA
 from ragtide.sinks.clickhouse.embedded.storage import Storage, refuse
 
 # An insert whose data follows in the body; the engine's parser takes every other statement as it stands.
-_NAME = rb"(?:`[^`]*+`|[^\s(`.]++)"  # possessive: a long statement is looked at once
+_NAME = rb"(?:`[^`]*+`|[^\s(`.]++)"  # possessive: a long statement is scanned once
 _INSERT = re.compile(
     rb"\s*+(?P<target>INSERT\s++INTO\s++(?:TABLE\s++)?" + _NAME + rb"(?:\." + _NAME + rb")?\s*+(?:\([^()]*+\))?)"
     rb"\s*+(?P<settings>SETTINGS\s[^\n;]*?\s)?\s*+FORMAT\s++(?P<format>\w++)[^\S\n]*+(?:;|\n|$)",
@@ -50,7 +50,7 @@ class Engine:
         try:
             with self._storage.connection() as connection:
                 text = (insert["target"] + (insert["settings"] or b"") if insert else statement.text).decode()
-                check(text, lambda said: _normalize(connection, said), read_only=statement.read_only)
+                check(text, lambda sql: _normalize(connection, sql), read_only=statement.read_only)
                 _prepare(connection, statement)
                 if insert:
                     self._insert(connection, insert, statement.text[insert.end() :])

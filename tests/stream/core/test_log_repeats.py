@@ -173,7 +173,7 @@ def test_a_process_logs_through_it() -> None:
         configure(TelemetrySettings(log_format="text"), out)
         for _ in range(5):
             logging.getLogger("aiokafka").error("Unable connect to %s", "broker")
-        assert repeats.counted() == 4
+        assert repeats.count_repeats() == 4
         for handler in root.handlers:
             handler.close()
     finally:

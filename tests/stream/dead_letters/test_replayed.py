@@ -56,7 +56,7 @@ def go(scene: Scene, run_id: str, sink: Sink, kind: type[MarkReplayed] = MarkRep
     run = runs.claim(run_id, source.description, source.identity, made.plan, settings)
     settled = kind(letters, run_id, "ann")
     with suppress(Stopped):
-        asyncio.run(replay(source, made.pipeline, sink, runs, run, block_rows=1, settled=settled))
+        asyncio.run(replay(source, made.pipeline, sink, runs, run, block_rows=1, on_stored=settled))
     return len(found), settled.count
 
 

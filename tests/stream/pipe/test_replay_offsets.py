@@ -47,8 +47,8 @@ def test_ranges_of_offsets_become_a_run_that_goes_on_where_it_was(database: Data
             raise Stopped
 
     with pytest.raises(Stopped):
-        go(database, source(bootstrap, *ranges), tell=stop, block_rows=10)
-    done = go(database, source(bootstrap, *reversed(ranges)), tell=told.append)
+        go(database, source(bootstrap, *ranges), report=stop, block_rows=10)
+    done = go(database, source(bootstrap, *reversed(ranges)), report=told.append)
     assert (done.state, done.traces, done.dead_letters) == ("completed", 64, 0)
     assert told[-1] == ReplayProgress(64, 64, 64, 0)
     assert places(database) == {(2, at) for at in range(40)} | {(0, at) for at in range(7, 31)}
