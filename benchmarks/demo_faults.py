@@ -32,7 +32,7 @@ from ragtide.stream.demo.corpus import Passage
 from ragtide.stream.demo.faults import FAULTS, Fault
 from ragtide.stream.demo.index import Index
 from ragtide.stream.demo.questions import ask_about
-from ragtide.stream.demo.watched import Watched, watched
+from ragtide.stream.demo.shown_metrics import ShownMetric, shown_metrics
 from ragtide.stream.settings.loader import Settings, load
 
 WINDOW = 200  # traces: 20 a second for 10 seconds
@@ -64,7 +64,7 @@ class Bench:
         self.index = Index(self.passages, self.encoder)
         evaluators = with_encoder_thresholds(registry.load(), self.settings.evaluators)
         self.plan: Plan = prepare(evaluators, self.settings.evaluators, None, self.encoder)
-        self.watched: tuple[Watched, ...] = watched(evaluators.values(), self.settings.rules, SHOWN)
+        self.shown_metrics: tuple[ShownMetric, ...] = shown_metrics(evaluators.values(), self.settings.rules, SHOWN)
         self._resources = Resources(self.encoder)
 
     def traces(self, fault: Fault | None, seed: int, count: int = WINDOW) -> list[Trace]:
@@ -122,7 +122,7 @@ def main() -> int:
     for fault in (None, *FAULTS.values()):
         ranges = spread(bench.means(bench.traces(fault, seed)) for seed in seeds)
         print(f"\n{fault.name if fault else 'no fault'}: least and greatest mean of {len(seeds)} windows of {WINDOW}")
-        for one in bench.watched:
+        for one in bench.shown_metrics:
             low, high = ranges[one.metric]
             good = one.good(low) and one.good(high)
             bad = not one.good(low) and not one.good(high)

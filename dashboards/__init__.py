@@ -1,1 +1,1 @@
-"""What people look at: Grafana dashboards as code, rendered from the evaluators' specs."""
+"""Grafana dashboards as code, rendered from the evaluators' specs."""

@@ -1,6 +1,6 @@
-"""`alerts` are the rules that Grafana keeps itself: they call where ragtide cannot, since it stopped.
+"""Alert rules that Grafana itself evaluates: they fire when ragtide cannot, because it stopped.
 
-They ask the data source of the dashboards, so nothing else has to run. A problem is no rule here: it is a row.
+They query the data source of the dashboards, so nothing else has to run. Problems are rows, not alert rules.
 """
 
 from ragtide.dashboards.build import Json, to_json
@@ -14,7 +14,7 @@ _HEADER = "# Written by `ragtide dashboards alerts`, not by hand. JSON, which YA
 
 
 def alerts(*, database: str = "ragtide", silent_after_s: float = 120.0, unsent_after_s: float = 900.0) -> Json:
-    """For Grafana's file provisioning: the jobs' dead-man's switch, and messages that wait in the outbox for long.
+    """Rules for Grafana's file provisioning: the jobs' dead-man's switch, and messages that wait long in the outbox.
 
     The switch fires as well where no job ever ran, where Grafana gets no data, and where the database cannot be asked;
     the other rule leaves that to it.
@@ -47,14 +47,14 @@ def alerts(*, database: str = "ragtide", silent_after_s: float = 120.0, unsent_a
 
 
 def provisioning(document: Json) -> str:
-    """The file as Grafana reads it from `provisioning/alerting`: same rules, same bytes."""
+    """The file for Grafana's `provisioning/alerting`: same rules, same bytes."""
     return _HEADER + to_json(document)
 
 
 def _rule(
     uid: str, title: str, sql: str, limit: float, *, summary: str, description: str, unknown: str, severity: str
 ) -> Json:
-    """Fires where the query's one number is above `limit`; `unknown` is its state where there is no number."""
+    """A rule that fires if the query's only number is above `limit`; `unknown` is its state without a number."""
     return {
         "uid": uid,
         "title": title,

@@ -1,4 +1,4 @@
-"""The application dashboard: what is wrong with this application, and since when."""
+"""The application dashboard: its problems, traffic and quality."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ NAME = "application"
 def application(
     registry: Mapping[str, Evaluator], tables: Tables, rule_lines: Mapping[str, RuleLine]
 ) -> dashboard.Dashboard:
-    """Numbers, problems, traffic and quality; below, sections that ask nothing until they are opened."""
+    """Numbers, problems, traffic and quality; below, sections that query nothing until they are opened."""
     says = "One application: problems, traffic, latency and quality, with the records each figure rests on."
     view = (
         empty_dashboard(NAME, "RAG application", says, tables)

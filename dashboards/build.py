@@ -1,4 +1,4 @@
-"""`build` renders every dashboard from the evaluators' specs and the rules: same ones, same bytes."""
+"""Render every dashboard from the evaluators' specs and the rules: same input, same bytes."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ def to_json(document: Json) -> str:
 
 
 def finish(view: dashboard.Dashboard) -> Json:
-    """What the SDK leaves out or adds: panel ids that outlive changes elsewhere; links that it would hide in a menu."""
+    """Correct the SDK's output: stable panel ids, and links outside the menu."""
     document: Json = json.loads(JSONEncoder(sort_keys=True).encode(view))
     taken: dict[int, str] = {}
     for where, panel in _panels(document):

@@ -1,4 +1,4 @@
-"""The classification dashboard: how a classifier errs, class by class and threshold by threshold."""
+"""The classification dashboard: errors by class and threshold."""
 
 from collections.abc import Iterator, Mapping
 

@@ -32,7 +32,7 @@ def confusion(tables: Tables) -> str:
 
 
 def outcomes(tables: Tables) -> str:
-    """How records came out over time, as `categories` say: right, wrong, or without a prediction."""
+    """Outcomes of records over time by `categories`: right, wrong, or without a prediction."""
     kinds = ("correct", "misclassification", "no_prediction")
     each = ", ".join(f"sum(category_counts[{text(kind)}]) AS `{kind.replace('_', ' ')}`" for kind in kinds)
     windows = tables.windows([f"{CLASSIFICATION}.outcome"])

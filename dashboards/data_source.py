@@ -1,4 +1,4 @@
-"""The ClickHouse data source as Grafana's plugin wants it; the same in provisioning files and over the API."""
+"""The ClickHouse data source for Grafana's plugin; the same in provisioning files and over the API."""
 
 from typing import Any
 from urllib.parse import urlsplit

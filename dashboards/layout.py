@@ -1,4 +1,4 @@
-"""What every dashboard has around its panels: choices, problems on the graphs, and the way to the others."""
+"""The frame of every dashboard: variables, problems on the graphs, and links to the others."""
 
 from ragtide.dashboards.overview_panels import problem_regions
 from ragtide.dashboards.sdk import DATA_SOURCE, Query, board, dashboard

@@ -26,7 +26,7 @@ def unit(metric: Metric) -> str:
 def panels(
     evaluator: Evaluator, tables: Tables, rule_lines: Mapping[str, RuleLine]
 ) -> Iterator[timeseries.Panel | table.Panel]:
-    """Each primary metric, the others by unit, how many records were scored, and why the rest was not."""
+    """Panels of each primary metric, of the others by unit, of coverage and of reasons."""
     for metric in evaluator.metrics:
         if metric.primary:
             full = name(evaluator, metric)
@@ -44,7 +44,7 @@ def panels(
 
 
 def coverage(evaluator: Evaluator, tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
-    """How many records were scored, and why the rest was not."""
+    """Panels of scored records, and of reasons for the others."""
     first = name(evaluator, next((metric for metric in evaluator.metrics if metric.primary), evaluator.metrics[0]))
     yield stacked_bars(
         f"{evaluator.id}: coverage",
@@ -58,7 +58,7 @@ def coverage(evaluator: Evaluator, tables: Tables) -> Iterator[timeseries.Panel 
 def primary(
     evaluator: Evaluator, metric: Metric, queries: Sequence[str], rule_line: RuleLine | None, more: str = ""
 ) -> timeseries.Panel:
-    """A primary metric over time with its line; `more` ends what is said of it."""
+    """A primary metric over time with its threshold; `more` ends its description."""
     says = f"{metric.description.capitalize()}. " if metric.description else ""
     says += f"{evaluator.description} {good_side(metric, rule_line).capitalize()}.{more}"
     panel = lines(name(evaluator, metric), says, queries, unit(metric), 8)
@@ -68,7 +68,7 @@ def primary(
 
 
 def good_side(metric: Metric, rule_line: RuleLine | None) -> str:
-    """Which side is good, in words."""
+    """The good side in words."""
     if rule_line is None:
         return f"{metric.better} is better"
     return f"{rule_line.line:g} {'or more' if rule_line.is_min else 'or less'} is good"

@@ -1,4 +1,4 @@
-"""The dashboard of objects in images: how well they are found, class by class, and which errors are made."""
+"""The dashboard of objects in images: quality and errors by class."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""SQL of what was seen in images: what is right, what was taken for another class, and what is not there.
+"""SQL of objects in images: right, misclassified, missed and hallucinated ones.
 
 Drawn from the parts that windows and records have stored: `ragtide.evaluators.vision.counts` has their formulas. Counts
 at scores of whole hundredths are exact, those of the pooled class too.
@@ -81,7 +81,7 @@ def examples(tables: Tables, most: int) -> str:
 
 
 def places(tables: Tables) -> str:
-    """Where in its lists of regions the evaluator points at an error, by kind: the newest images first."""
+    """Positions of errors in the evaluator's lists of regions, by kind; newest images first."""
     kind = "JSONExtractString(one, 'kind')"
     side = f"if(startsWith({kind}, 'false_positive'), 'predicted', 'expected')"
     names = f"[{', '.join(map(text, _EVIDENCE))}], [{', '.join(map(text, _EVIDENCE.values()))}]"

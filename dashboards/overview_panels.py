@@ -1,4 +1,4 @@
-"""What the application dashboard says first: is anything wrong, how much goes through, how good is it."""
+"""First panels of the application dashboard: problems, traffic, quality."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ SEVERITIES = {"critical": "red", "warning": "orange", "info": "blue"}
 
 
 def numbers(tables: Tables) -> Iterator[stat.Panel]:
-    """One glance."""
+    """Panels of single numbers."""
     windows, problems = tables.windows([TRAFFIC]), tables.name("problems")
     here = f"{APP} AND {in_variable('environment')}"
     count = f"SELECT count() AS problems FROM {problems} WHERE state = 'open' AND opened_at <= $__toTime AND {here}"
@@ -37,14 +37,14 @@ def numbers(tables: Tables) -> Iterator[stat.Panel]:
 
 
 def traffic(tables: Tables) -> timeseries.Panel:
-    """How much goes through."""
+    """Panels of traffic."""
     return lines("Traffic", "Traces per minute by environment.", [tables.traffic()], "short", 12).display_name(
         "${__field.labels.environment}"
     )
 
 
 def quality(rule_lines: Sequence[RuleLine], tables: Tables) -> table.Panel:
-    """Each metric with its threshold, the bad ones first."""
+    """Table of metrics with their thresholds, bad ones first."""
     panel = rows(
         "Quality",
         "Mean of every watched metric over the time range, on how many records, and how many of those it applies to; "
@@ -66,7 +66,7 @@ def quality_over_time(metrics: Sequence[str], tables: Tables) -> timeseries.Pane
 
 
 def open_problems(tables: Tables) -> table.Panel:
-    """What is wrong now, the worst first."""
+    """Table of open problems, most severe first."""
     sql = (
         "SELECT opened_at, severity, type, metric, model, if(segment = '', '', concat(segment, ' = ', segment_value)) "
         "AS segment, description, explanation AS why, arrayStringConcat(actions, ' ') AS `what to do`, "
@@ -80,7 +80,7 @@ def open_problems(tables: Tables) -> table.Panel:
 
 
 def insights(tables: Tables) -> table.Panel:
-    """What is worth knowing of the period."""
+    """Table of insights of the period."""
     sql = (
         "SELECT period_end, type, description, arrayStringConcat(actions, ' ') AS `what to do`, "
         f"arrayStringConcat(examples, ' ') AS `example traces` FROM {tables.name('insights')} FINAL "

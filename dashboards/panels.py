@@ -1,4 +1,4 @@
-"""The kinds of panel that our dashboards are made of, each with its one look."""
+"""Panel types of the dashboards, each with one style."""
 
 from collections.abc import Iterable, Mapping
 
@@ -68,7 +68,7 @@ def lines(title: str, description: str, queries: Iterable[str], unit: str, width
 
 
 def with_line(panel: timeseries.Panel, rule_line: RuleLine) -> timeseries.Panel:
-    """The line between good and bad, dashed, and the bad side in red."""
+    """Add the threshold as a dashed line, and colour the bad side red."""
     below, above = ("red", "green") if rule_line.is_min else ("green", "red")
     style = options.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED_AND_AREA)
     return panel.thresholds(steps((None, below), (rule_line.line, above))).thresholds_style(style)

@@ -4,7 +4,7 @@ from ragtide.dashboards.sql import APP, RUN, Tables
 from ragtide.dashboards.variable_sql import in_variable
 from ragtide.drift.sql import text
 
-_NEWEST = 2000  # records that examples are looked for among
+_NEWEST = 2000  # records that examples are taken from
 
 
 def parts(tables: Tables, carrier: str) -> str:

@@ -1,4 +1,4 @@
-"""`push` brings dashboards into a Grafana; twice does nothing the second time."""
+"""Push dashboards to a Grafana; a second push does nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ def push(
     folder_uid: str = "ragtide",
     data_source: Json | None = None,
 ) -> PushResult:
-    """The folder, the data source (where one is given) and every dashboard are as given afterwards.
+    """Push the folder, the data source (if given) and every dashboard.
 
-    A dashboard that is already so gets no new version. Raises what the gateway raises; what was pushed before stays.
+    An unchanged dashboard gets no new version. Raises the gateway's errors; dashboards pushed before stay.
     """
     grafana.ensure_folder(folder_uid, "ragtide")
     if data_source is not None:

@@ -1,4 +1,4 @@
-"""The panels of questions: what is asked about, and what becomes of answers to one reworded or asked again."""
+"""Panels of questions: topics, flips of perturbed ones, and consistency of repeated ones."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ TITLE = "Questions: topics, perturbations and repetitions"
 
 
 def questions(tables: Tables) -> Iterator[timeseries.Panel | table.Panel]:
-    """Topics over time; of what was perturbed, and of what was asked again, rates and pairs. Empty where none was."""
+    """Topics over time; rates and pairs of perturbed and of repeated questions. Empty if there are none."""
     says = "By the topic that each was placed in on arrival, of the model that held then: the 20 that most are of. "
     says += "Other: of no topic. Questions from before there was a model, and without embeddings, are not shown."
     yield stacked_bars("Questions by topic", says, ask.by_topic(tables), "short", 24).display_name(

@@ -1,4 +1,4 @@
-"""SQL of questions: what they are about, how often a metric flips when one is only worded otherwise, or asked again."""
+"""SQL of questions: topics, flips of perturbed questions, consistency of repeated ones."""
 
 from ragtide.dashboards.sql import APP, RUN, Tables
 from ragtide.dashboards.variable_sql import in_variable, value

@@ -1,4 +1,4 @@
-"""How dashboards judge a metric: as the rules of the settings do, for every application alike."""
+"""Limits of metrics on dashboards: the rules of the settings that apply to every application."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class RuleLine(NamedTuple):
 
 
 def rule_lines(registry: Mapping[str, Evaluator], rules: RuleSettings) -> dict[str, RuleLine]:
-    """Every metric that a rule watches, by name. What settings say of one application or segment is left out."""
+    """Lines of all metrics with a rule, by name. Overrides for applications and segments are left out."""
     found: dict[str, RuleLine] = {}
     for name, metric in metrics_by_name(registry).items():
         rule = rule_of_every_app(metric, rules)

@@ -20,7 +20,7 @@ TRAFFIC = "operations.error"  # of the fast lane, scored for every trace
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Where the tables are and which window sizes there are."""
+    """Database of the tables, and sizes of windows."""
 
     database: str = "ragtide"
     sizes_s: Sequence[int] = (60, 3600, 86400)

@@ -1,4 +1,4 @@
-"""Where a trace can be looked at: the page that settings name, or else its texts in Grafana's explore."""
+"""Link to a trace: the page of the settings, or else its texts in Grafana's Explore."""
 
 import json
 from urllib.parse import quote, urlencode
@@ -11,7 +11,7 @@ _RANGE = {"from": "now-90d", "to": "now"}
 
 
 def trace_link(trace_id: str, app: str, settings: GrafanaSettings) -> str:
-    """The address; empty where there is neither `grafana.trace_url` nor `grafana.url`."""
+    """The link; empty without `grafana.trace_url` and `grafana.url`."""
     if settings.trace_url:
         return settings.trace_url.replace("{app}", quote(app, safe="")).replace("{trace_id}", quote(trace_id, safe=""))
     if not settings.url:

@@ -1,4 +1,4 @@
-"""What a person chooses at the top of a dashboard."""
+"""Variables at the top of a dashboard."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ def variables(tables: Tables) -> list[board.QueryVariable | board.CustomVariable
 
 
 def standards(tables: Tables) -> board.QueryVariable:
-    """The principles of compliance that problems of the application touch, by which those that are open are chosen."""
+    """The variable of compliance principles that filters open problems."""
     sql = (
         f"SELECT DISTINCT {options('standard')} FROM {tables.name('problems')} ARRAY JOIN standards AS standard "
         f"WHERE {APP} AND {in_variable('environment')} AND opened_at <= $__toTime ORDER BY label"
@@ -59,7 +59,7 @@ def _sizes(tables: Tables) -> board.CustomVariable:
 
 
 def one_of(name: str, label: str, values: Mapping[str, str], current: str) -> board.CustomVariable:
-    """One of these values, by what a person reads."""
+    """A variable with one of these values, by label."""
     options = [dashboard.VariableOption(selected=text == current, text=text, value=v) for text, v in values.items()]
     return (
         board.CustomVariable(name)

@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code: every setting, command, evaluator and table. `make docs`; a test compares."""
+"""Write docs/reference/ from the code: every setting, command, evaluator and table. `make docs`; a test compares."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -15,8 +15,12 @@ from ragtide.stream.settings.loader import Settings
 
 HERE = Path(__file__).parent / "reference"
 MIGRATIONS = Path(__file__).parents[1] / "sinks" / "clickhouse" / "migrations"
-_TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)\n\((.*?)\n\)\nENGINE = (.*?);", re.DOTALL)
-_COLUMN = re.compile(r"^    (\w+) (.+?)(?: DEFAULT [\w().]+)?(?: COMMENT '(.*)')?,?$", re.MULTILINE)
+_TABLE = re.compile(
+    r"^CREATE (?:TABLE IF NOT EXISTS|OR REPLACE VIEW) (\w+)\n\((.*?)\n\)\n(?:ENGINE = |(AS)\n)(.*?)\nCOMMENT '(.*?)';$",
+    re.DOTALL | re.MULTILINE,
+)
+_COLUMN = re.compile(r"^    (\w+) (.+?)(?: CODEC\(.*?\))?(?: DEFAULT [\w().]+)? COMMENT '(.*)',?$", re.MULTILINE)
+_EMPTY = re.compile(r"; ((?:empty|an empty item|NULL|\[\]|\{\}|0|1970): .*)$")  # the end of a column's comment
 
 
 def settings() -> str:
@@ -72,18 +76,19 @@ def evaluators() -> str:
 
 
 def tables() -> str:
-    """Every table and its columns."""
-    parts = ["# Tables\n"]
-    files = [file.read_text() for file in sorted(MIGRATIONS.glob("*.sql"))]
-    for text in files:
-        for name, columns, engine in _TABLE.findall(text):
-            parts.append(f"## {name}\n\n`ENGINE = {' '.join(engine.split())}`\n")
+    """Every table and view with its columns."""
+    parts = [
+        "# Tables\n\n`DESCRIBE TABLE` and Grafana's explorer show the same descriptions. Read tables with `FINAL`: "
+        "ClickHouse removes replaced rows only when it merges parts. Counts have no unit.\n"
+    ]
+    for file in sorted(MIGRATIONS.glob("*.sql")):
+        for name, columns, is_view, engine, meaning in _TABLE.findall(file.read_text()):
+            parts.append(f"## {name}\n\n{_literal(meaning)}\n")
+            parts.append("A view.\n" if is_view else f"`ENGINE = {' '.join(engine.split())}`\n")
             rows = [
-                (f"`{column}`", f"`{kind}`", meaning.replace("''", "'"))
-                for column, kind, meaning in _COLUMN.findall(columns)
-                if column not in ("INDEX", "CONSTRAINT")
+                (f"`{column}`", f"`{kind}`", *_meaning(comment)) for column, kind, comment in _COLUMN.findall(columns)
             ]
-            parts.append(_table(("column", "type", "meaning"), rows))
+            parts.append(_table(("column", "type", "meaning", "empty value"), rows))
     return "\n".join(parts)
 
 
@@ -93,6 +98,17 @@ PAGES: dict[str, Callable[[], str]] = {
     "evaluators.md": evaluators,
     "tables.md": tables,
 }
+
+
+def _meaning(comment: str) -> tuple[str, str]:
+    """What a column's comment says of a value, and of an empty one."""
+    found = _EMPTY.search(comment)
+    return (_literal(comment[: found.start()]), _literal(found[1])) if found else (_literal(comment), "")
+
+
+def _literal(quoted: str) -> str:
+    """The text of a SQL string."""
+    return quoted.replace("''", "'")
 
 
 def _helps(command: click.Command, above: click.Context, name: str) -> Iterable[str]:

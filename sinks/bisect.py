@@ -1,4 +1,4 @@
-"""A block the sink refuses is taken apart until the rows that it will never accept are alone."""
+"""Bisect a block that the sink refuses, until the rows that it never accepts are isolated."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ragtide.sinks.rows import Block, DirtyRow, ProgressRow
 
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
-    """A row that was not stored, and the sink's reason: it names no content."""
+    """A row that was not stored, and the sink's reason, which quotes no content."""
 
     table: str
     row: Row
@@ -20,7 +20,7 @@ class RejectedRow:
 
 
 def write_or_reject(sink: Sink, block: Block) -> list[RejectedRow]:
-    """Everything is durable when this returns but the rows it returns; marks and progress last.
+    """Write the block and return the rejected rows; all others are durable, marks and progress last.
 
     Raises Transient as `sink.write` does: write the same block again.
     """
@@ -35,7 +35,7 @@ def write_or_reject(sink: Sink, block: Block) -> list[RejectedRow]:
 
 
 def _by_day(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows of one table and one day together: a sink may refuse an insert for spanning too many."""
+    """Group rows by table and day: a sink may refuse an insert that spans too many days."""
     days: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for row in rows:
         time = None if isinstance(row, DirtyRow | ProgressRow) else row.time

@@ -1,4 +1,4 @@
-"""The few calls ragtide makes of Grafana's HTTP API, on grafana-api; its client is known to this file only.
+"""Calls of Grafana's HTTP API, on grafana-api; only this file knows its client.
 
 grafana-api 1.0.3 is old: of it we use the session, the token and the verbs, with uid paths; answers are read here.
 """
@@ -26,7 +26,7 @@ _LONGEST_PAUSE_S = 10.0  # a longer Retry-After is left to the next run of the j
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A remark on the time axis; a region where `end` is after `start`."""
+    """An annotation on the time axis; a region if `end` is after `start`."""
 
     id: int
     text: str
@@ -56,13 +56,13 @@ class GrafanaGateway:
         self._api.s.hooks["response"].append(reader(self._name))
 
     def check(self) -> str:
-        """One line that says what was reached and its version; the token was accepted."""
+        """Check the connection and the token; return one line with address and version."""
         version = self._call("GET", "/health").get("version", "unknown")
         self._call("GET", "/folders?limit=1", wants=list)  # /health answers without a token
         return f"{self._name}, version {version}"
 
     def ensure_folder(self, uid: str, title: str) -> None:
-        """The folder is there afterwards; an existing one keeps its title."""
+        """Create the folder if it is missing; an existing one keeps its title."""
         if self._find(f"/folders/{_path(uid)}") is None:
             try:
                 self._call("POST", "/folders", {"uid": uid, "title": title})
@@ -94,7 +94,7 @@ class GrafanaGateway:
             self._call("PUT", path, data_source)
 
     def find_annotations(self, *tags: str) -> list[Annotation]:
-        """Those that carry every one of the tags, oldest id first."""
+        """Annotations with all of the tags, oldest id first."""
         query = urlencode([("type", "annotation"), ("limit", 100), *(("tags", tag) for tag in tags)])
         found = self._call("GET", f"/annotations?{query}", wants=list)
         return sorted((self._annotation(each) for each in found), key=lambda each: each.id)
@@ -102,7 +102,7 @@ class GrafanaGateway:
     def annotate(self, *, text: str, tags: Iterable[str], start: datetime, end: datetime) -> int:
         """Add one annotation to the whole organisation and return its id; never sent twice by one call.
 
-        After `Transient` it may be there all the same: look for it before trying again.
+        After `Transient` it may exist nevertheless: look for it before a retry.
         """
         body = {"text": text, "tags": list(tags), "time": _ms(start), "timeEnd": _ms(end)}
         return self._member(self._call("POST", "/annotations", body, repeatable=False), "id", int)
@@ -110,13 +110,13 @@ class GrafanaGateway:
     def patch_annotation(
         self, annotation_id: int, *, text: str | None = None, tags: Iterable[str] = (), end: datetime | None = None
     ) -> bool:
-        """Change what is given; False where there is no such annotation any more."""
+        """Change the given fields; return False if the annotation does not exist any more."""
         changes = {"text": text, "tags": list(tags) or None, "timeEnd": None if end is None else _ms(end)}
         given = {key: value for key, value in changes.items() if value is not None}
         return self._unless_gone("PATCH", f"/annotations/{annotation_id}", given) is not None
 
     def delete_annotation(self, annotation_id: int) -> None:
-        """It is gone afterwards, and was perhaps before."""
+        """Delete the annotation if it exists."""
         self._unless_gone("DELETE", f"/annotations/{annotation_id}")
 
     def _find(self, path: str) -> Json | None:
@@ -132,7 +132,7 @@ class GrafanaGateway:
     def _call(
         self, verb: str, path: str, body: Json | None = None, *, repeatable: bool = True, wants: type = dict
     ) -> Any:
-        """The answer's JSON; the only place where a call is tried again."""
+        """Call the API and return the answer's JSON; the only place with retries."""
         pauses_s = iter(_PAUSES_S)
         while True:
             try:

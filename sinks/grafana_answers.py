@@ -1,4 +1,4 @@
-"""What an answer of Grafana's HTTP API means for the caller: go on, try again, or change something."""
+"""Map answers of Grafana's HTTP API to results and errors: continue, retry, or change something."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class Busy(Transient):
-    """Grafana is away or asks for patience: `status` is None where nothing was answered."""
+    """Grafana is away or busy; `status` is None without an answer."""
 
     def __init__(self, message: str, status: int | None = None, retry_after_s: float = 0.0) -> None:
         super().__init__(message)
@@ -21,13 +21,13 @@ class Busy(Transient):
 
 
 class NotFound(Refused):
-    """There is nothing under this path."""
+    """Grafana has nothing at this path."""
 
 
 def reader(name: str) -> Callable[..., requests.Response]:
-    """A response hook that lets only answers through which grafana-api can read, and raises what the others mean.
+    """Make a response hook that passes only answers that grafana-api can read, and raises errors for the others.
 
-    grafana-api fails on empty bodies and on errors that are not JSON. `name` says in errors who answered.
+    grafana-api fails on empty bodies and on errors that are not JSON. `name` is the server's name in errors.
     """
 
     def read(response: requests.Response, **_: object) -> requests.Response:
@@ -39,8 +39,8 @@ def reader(name: str) -> Callable[..., requests.Response]:
             if not response.content:
                 response._content = b"{}"
             return response
-        asked = f"{response.request.method} {urlsplit(response.url).path}"
-        what = f"{name} answered {asked} with {status}: {_message(response)}"
+        request = f"{response.request.method} {urlsplit(response.url).path}"
+        what = f"{name} answered {request} with {status}: {_message(response)}"
         if status in _BUSY or status > 500:
             raise Busy(what, status, _seconds(response.headers.get("Retry-After", "")))
         if status == 401:
@@ -58,7 +58,7 @@ def short(text: object) -> str:
 
 
 def _message(response: requests.Response) -> str:
-    """What the server said for people: its message, else the words of its page."""
+    """The server's message, else the text of its page."""
     try:
         body = response.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""A sink in memory, for tests and dry runs: what it stores and refuses is what ClickHouse stores and refuses."""
+"""A sink in memory for tests: it stores and refuses the same rows as ClickHouse."""
 
 import math
 import threading
@@ -18,7 +18,7 @@ class MemorySink:
         self._closed = False
 
     def write(self, block: Block) -> None:
-        """As the protocol says; a table's rows are stored all or none."""
+        """Write the block; the rows of a table are stored all or none."""
         if self._closed:
             raise RuntimeError("the sink is closed")
         with self._lock:
@@ -33,16 +33,16 @@ class MemorySink:
                         stored[key] = row
 
     def rows(self, table: str) -> list[Row]:
-        """What a reader sees: one row per identity, deleted ones left out."""
+        """Rows as a reader sees them: one per identity, without deleted ones."""
         with self._lock:
             return [row for row in self._tables[table].values() if not _deleted(row)]
 
     def check(self) -> str:
-        """Always well."""
+        """Always successful."""
         return "in memory"
 
     def close(self) -> None:
-        """Writing afterwards is an error; what was stored can still be read."""
+        """Refuse later writes; stored rows can still be read."""
         self._closed = True
 
 
@@ -59,7 +59,7 @@ def _check(table: str, row: Row) -> None:
 
 
 def _numbers(row: Row) -> Sequence[float]:
-    """Those that a constraint of its table is about."""
+    """Numbers of the row that its table's constraints check."""
     match row:
         case ScoreRow():
             return [*row.metrics.values(), *row.parts.values()]

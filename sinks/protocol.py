@@ -1,4 +1,4 @@
-"""What every sink promises the stream."""
+"""The protocol of sinks."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from ragtide.sinks.rows import Block
 
 
 class Sink(Protocol):
-    """Stores blocks; the same block twice leaves the same rows, and of two rows with one identity the newer stays.
+    """Stores blocks. The same block twice leaves the same rows; of two rows with one identity the newer one stays.
 
     Identity is the table's sorting key, newer the higher `version`. Methods block; call them from a thread.
     """
@@ -20,7 +20,7 @@ class Sink(Protocol):
         ...
 
     def check(self) -> str:
-        """One line that says what was reached and its version; raises `Transient` or `ConfigError`."""
+        """Check the connection; return one line with address and version. Raises `Transient` or `ConfigError`."""
         ...
 
     def close(self) -> None:

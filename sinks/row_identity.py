@@ -1,4 +1,4 @@
-"""When two rows are the same row, and which of them stays: the tables' sorting keys and versions, in Python."""
+"""Identity of rows, and which version wins: the tables' sorting keys and versions, in Python."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ def rows_of(block: Block) -> dict[str, list[Row]]:
 
 
 def block_of(rows: Sequence[Row]) -> Block:
-    """A block of exactly these rows."""
+    """Make a block of exactly these rows."""
     block = Block()
     for row in rows:
         match row:
@@ -57,7 +57,7 @@ def block_of(rows: Sequence[Row]) -> Block:
 
 
 def identity(row: Row) -> tuple[object, ...]:
-    """The table's sorting key: of rows with an equal one, one stays."""
+    """The table's sorting key: of rows with an equal key one stays."""
     match row:
         case TraceRow() | TextRow() | EmbeddingRow():
             return row.run_id, row.app, row.environment, _minute(row.time), row.trace_id
@@ -72,7 +72,7 @@ def identity(row: Row) -> tuple[object, ...]:
 
 
 def rank(row: Row) -> int:
-    """Of rows with one identity the highest rank stays; of equal ranks the one written last."""
+    """Rank of the row: of one identity the highest rank stays, of equal ranks the last written."""
     match row:
         case TraceRow() | TextRow() | ScoreRow() | EmbeddingRow():
             return row.version

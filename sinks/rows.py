@@ -14,7 +14,7 @@ PROBE = "probe"
 
 
 class TraceRow(NamedTuple):
-    """Table `traces`: what is known of a trace, without what users wrote."""
+    """Table `traces`: the trace without texts of users."""
 
     run_id: str
     app: str
@@ -49,7 +49,7 @@ class TraceRow(NamedTuple):
 
 
 class TextRow(NamedTuple):
-    """Table `trace_texts`: what users wrote, in full, masked, or not at all."""
+    """Table `trace_texts`: texts of users, in full or masked."""
 
     run_id: str
     app: str
@@ -94,7 +94,7 @@ class ScoreRow(NamedTuple):
 
 
 class EmbeddingRow(NamedTuple):
-    """Table `embeddings`: a question's vector, numbers that Float32 holds exactly, and what the answer to it says."""
+    """Table `embeddings`: a question's vector, with numbers that Float32 holds exactly, and features of the answer."""
 
     run_id: str
     app: str
@@ -112,7 +112,7 @@ class EmbeddingRow(NamedTuple):
 
 
 class DeadLetterRow(NamedTuple):
-    """Table `dead_letters`: where a record lay and why it was set aside; its content is in the topic only."""
+    """Table `dead_letters`: position and reason of a bad record; its content is in the topic only."""
 
     run_id: str
     topic: str
@@ -127,7 +127,7 @@ class DeadLetterRow(NamedTuple):
 
 
 class DirtyRow(NamedTuple):
-    """Table `dirty_windows`: base windows whose rows changed. `done` = 1 takes exactly this mark back."""
+    """Table `dirty_windows`: base windows whose rows changed. `done` = 1 clears exactly this mark."""
 
     run_id: str
     app: str
@@ -139,7 +139,7 @@ class DirtyRow(NamedTuple):
 
 
 class ProgressRow(NamedTuple):
-    """Table `progress`: how far a lane's worker is in a partition; also its heartbeat (server time)."""
+    """Table `progress`: position of a lane's worker in a partition; also its heartbeat (server time)."""
 
     lane: str
     topic: str
@@ -152,7 +152,7 @@ class ProgressRow(NamedTuple):
 
 @dataclass(slots=True)
 class Block:
-    """Rows that are stored together; `dirty` and `progress` are written after the rows they speak of."""
+    """Rows that are stored together; `dirty` and `progress` are written after the rows that they cover."""
 
     traces: list[TraceRow] = field(default_factory=list)
     texts: list[TextRow] = field(default_factory=list)
@@ -163,7 +163,7 @@ class Block:
     progress: list[ProgressRow] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """How many data rows it holds (marks and progress not counted)."""
+        """Number of data rows, without marks and progress."""
         scored = len(self.scores) + len(self.embeddings)
         return len(self.traces) + len(self.texts) + scored + len(self.dead_letters)
 

@@ -1,4 +1,4 @@
-"""Rows to try a sink with; every column holds something."""
+"""Sample rows for tests of sinks; no column is empty."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Settings of the places where results go. Read by `ragtide.stream.settings.loader` only."""
+"""Settings of sinks. Only `ragtide.stream.settings.loader` reads them."""
 
 from typing import Literal
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ class ClickHouseSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=F
 
     @field_validator("url")
     @classmethod
-    def _is_no_secret(cls, url: str) -> str:
+    def _check_no_secret(cls, url: str) -> str:
         return _without_credentials(url, "clickhouse.user and clickhouse.password")
 
 
@@ -45,12 +45,12 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
     )
 
     def windows_days(self, size_s: int) -> int:
-        """How many days windows of that size are kept."""
+        """Retention of windows of that size, in days."""
         return int(getattr(self, self.windows_setting(size_s)))
 
     @staticmethod
     def windows_setting(size_s: int) -> str:
-        """The setting that says so."""
+        """The name of that setting."""
         if size_s < 3600:
             return "windows_minute_days"
         return "windows_hour_days" if size_s < 86400 else "windows_day_days"
@@ -91,7 +91,7 @@ class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """What the tables hold of traces, a sentence each. The dead-letter topic holds records as they came."""
+        """What the tables hold of traces, one sentence each. The dead-letter topic holds records as sent."""
         texts = {"full": "stored as sent", "off": "not stored"}.get(self.store_texts, self.store_texts)
         names = {"full": "stored as sent", "hashed": "hashed"}.get(self.store_texts, "masked")
         masked = tuple(name for name in MASKED_NAMES if not self.hash_users or name not in _OF_USERS)
@@ -105,7 +105,7 @@ class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
 
     @property
     def stores_embeddings(self) -> bool:
-        """What is decided where nothing is set: no vector tells what the texts must not."""
+        """Whether vectors are stored. By default only with full texts, because a vector reveals its text."""
         return self.store_texts == "full" if self.store_embeddings is None else self.store_embeddings
 
 
@@ -136,12 +136,12 @@ class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
 
     @field_validator("url")
     @classmethod
-    def _is_no_secret(cls, url: str) -> str:
+    def _check_no_secret(cls, url: str) -> str:
         return _without_credentials(url, "grafana.token")
 
     @field_validator("trace_url")
     @classmethod
-    def _names_the_trace(cls, url: str) -> str:
+    def _check_trace_url(cls, url: str) -> str:
         if url and not (url.startswith(("http://", "https://")) and "{trace_id}" in url):
             raise ValueError("give http:// or https:// and {trace_id} where the trace's id stands")
         return url

@@ -1,4 +1,4 @@
-"""What every sink must pass: run `check_sink` on your own, or each of `CHECKS` as a test."""
+"""The contract of sinks: run `check_sink` on your own, or each of `CHECKS` as a test."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -23,7 +23,7 @@ class SinkFixture:
 
 
 def check_sink(open_sink: Callable[[], AbstractContextManager[SinkFixture]]) -> None:
-    """Every check on an empty sink each; AssertionError names what does not hold."""
+    """Run every check, each on an empty sink; AssertionError names the violation."""
     for check in CHECKS:
         with open_sink() as fixture:
             check(fixture)
@@ -41,7 +41,7 @@ def same_block_twice(fixture: SinkFixture) -> None:
 
 
 def newer_version_wins(fixture: SinkFixture) -> None:
-    """Of two rows with one identity the higher version stays, in whichever order they come."""
+    """Of two rows with one identity the higher version stays, in any order of arrival."""
     for trace_id, order in (("up", (1, 2)), ("down", (2, 1))):
         for version in order:
             fixture.sink.write(
@@ -82,7 +82,7 @@ def identity_is_the_key(fixture: SinkFixture) -> None:
 
 
 def tombstones(fixture: SinkFixture) -> None:
-    """A newer row with is_deleted takes the row away, and an older version does not bring it back."""
+    """A newer row with is_deleted deletes the row, and an older version does not restore it."""
     alive = [Block(traces=[trace("t")], texts=[text("t")], scores=[score("t")], embeddings=[embedding("t")])]
     gone = Block(
         traces=[trace("t", version=5, is_deleted=1)],
@@ -98,7 +98,7 @@ def tombstones(fixture: SinkFixture) -> None:
 
 
 def marks_are_taken_back(fixture: SinkFixture) -> None:
-    """A done mark replaces the mark it takes back and no other; a late copy of the mark does not revive it."""
+    """A done mark clears its own mark and no other; a late copy of the mark does not restore it."""
     marks = [DirtyRow(RUN, "app", "prod", "fast", NOON.replace(second=0, microsecond=0), name) for name in "ab"]
     fixture.sink.write(Block(dirty=marks))
     fixture.sink.write(Block(dirty=[marks[0]._replace(done=1)]))
@@ -108,7 +108,7 @@ def marks_are_taken_back(fixture: SinkFixture) -> None:
 
 
 def latest_progress(fixture: SinkFixture) -> None:
-    """Progress of a partition is what was written last, whoever wrote it and however far it is."""
+    """The progress of a partition is the last row written, whoever wrote it and however far it is."""
     before = ProgressRow("fast", "rag.traces", 0, "w1", NOON, 10, 5)
     after = before._replace(worker="w2", offset=7, lag=8)
     for row in (before, after):
@@ -117,7 +117,7 @@ def latest_progress(fixture: SinkFixture) -> None:
 
 
 def odd_texts(fixture: SinkFixture) -> None:
-    """NUL, quotes, line ends, tabs, backslashes, emoji and an empty text come back as they went in."""
+    """NUL, quotes, line ends, tabs, backslashes, emoji and an empty text are read back unchanged."""
     odd = "NUL \0 'quote' \"double\" \\ back\\slash \\N \r\n\t {name:String} ; -- 😀 ünïcode \u2028 \x7f"
     fixture.sink.write(
         Block(
@@ -135,7 +135,7 @@ def odd_texts(fixture: SinkFixture) -> None:
 
 
 def missing_is_not_zero(fixture: SinkFixture) -> None:
-    """What was not recorded comes back as None, and 0 as 0."""
+    """A missing value is read back as None, and 0 as 0."""
     fixture.sink.write(Block(traces=[trace("t", latency_s=None, cost_usd=0.0, input_tokens=None, output_tokens=0)]))
     [row] = _traces(fixture)
     assert (row.latency_s, row.cost_usd, row.input_tokens, row.output_tokens) == (None, 0.0, None, 0)
@@ -157,7 +157,7 @@ def many_days(fixture: SinkFixture) -> None:
 
 
 def refuses_what_is_no_number(fixture: SinkFixture) -> None:
-    """NaN and infinity are refused, as metric, as part and in a vector: a mean over them says nothing."""
+    """NaN and infinity are refused, as metric, as part and in a vector: a mean over them is meaningless."""
     for number in (float("nan"), float("inf"), float("-inf")):
         for row in (score("t", metrics={"precision": number}), score("t", parts={"true": number})):
             _assert_refused(fixture, Block(scores=[row]))

@@ -1,6 +1,6 @@
-"""Which of two rows with one identity wins: the order (broker timestamp, source, offset, input revision, evaluator).
+"""Versions of rows: the order (broker timestamp, source, offset, input revision, evaluator).
 
-The source is a number of the topic and partition. Without it, messages of two partitions with one timestamp and one
+The source is a number from topic and partition. Without it, messages of two partitions with one timestamp and one
 offset would have one version, and whichever was stored last would win.
 """
 
@@ -49,12 +49,12 @@ def revision_of(version: int) -> int:
 
 
 def without_evaluator(version: int) -> int:
-    """What rows of one input share: the version with the evaluator's part at 0."""
+    """The version with the evaluator's part at 0, equal for all rows of one input."""
     return version >> _EVALUATOR_BITS << _EVALUATOR_BITS
 
 
 def input_sql(version: str) -> str:
-    """SQL expression: what rows of one input share, shorter than `without_evaluator`."""
+    """SQL expression: a number that is equal for all rows of one input, shorter than `without_evaluator`."""
     return f"bitShiftRight({version}, {_EVALUATOR_BITS})"
 
 

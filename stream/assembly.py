@@ -1,4 +1,4 @@
-"""Puts a pipeline together from settings: registry, encoder where something embeds, plan, resources."""
+"""Assemble a pipeline from settings: registry, encoder if something embeds, plan, resources."""
 
 import logging
 import time
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PipelineSetup:
-    """A pipeline, and what it would run if it could (see `Plan`); `topics` where it places questions in some."""
+    """A pipeline with its plan; `topics` if it assigns topics to questions."""
 
     pipeline: Pipeline
     plan: Plan
@@ -45,10 +45,10 @@ def assemble(
     database: Database | None = None,
     clock: Callable[[], float] = time.time,
 ) -> PipelineSetup:
-    """The pipeline of a lane (None: of all lanes at once), ready to process; raises `ConfigError`.
+    """Assemble the pipeline of a lane (None: of all lanes at once); raise `ConfigError`.
 
-    Models are loaded only where an evaluator of the lane asks them; those whose model is not there are off, and logged.
-    Without a `database` no question is placed in a topic.
+    Only models that an evaluator of the lane uses are loaded. Evaluators without their model are off, and logged.
+    Without a `database` no question gets a topic.
     """
     found = with_encoder_thresholds(registry.load() if evaluators is None else evaluators, settings.evaluators)
     embedding = wanted_encoders(found, settings.evaluators, lane)
@@ -62,12 +62,12 @@ def assemble(
         try:
             encoder = load_encoder(settings.evaluators.encoder)
         except Unavailable as error:
-            log.warning("no encoder: %s", error)
+            log.warning("no encoder is available: %s; evaluators that embed texts are off", error)
     encoders = load_encoders((name for name in embedding if name != SHARED), settings.evaluators.encoder)
     models = load_models(wanted, settings.evaluators)
     plan = prepare(found, settings.evaluators, lane, encoder, models, encoders)
     if plan.unavailable:
-        log.warning("off, and `ragtide evaluators` tells why: %s", ", ".join(plan.unavailable))
+        log.warning("evaluators are off: %s; `ragtide evaluators` shows why", ", ".join(plan.unavailable))
     if not plan.prepared and lane not in (None, "fast"):  # `fast` has traces to write all the same
         log.warning("lane %s has no evaluator that can run: it reads the topic and scores nothing", lane)
     resources = Resources(

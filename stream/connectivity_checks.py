@@ -1,4 +1,4 @@
-"""Tries everything that the settings name, one thing after the other, and says what is wrong and what to do."""
+"""Check everything that the settings name, one by one, and print what is wrong and what to do."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ class ConnectivityCheck:
 
 
 def run_checks(loaded: Loaded, *, models: bool = False) -> Iterator[ConnectivityCheck]:
-    """One after the other, so that each can be shown as soon as it is known; never raises a `RagtideError`.
+    """Run the checks one by one, so that each result can be shown at once. Never raises a `RagtideError`.
 
     Loads no model unless `models` asks for it: then every model that an enabled evaluator uses, one at a time.
     """
@@ -83,7 +83,7 @@ def _failed(name: str, error: RagtideError) -> ConnectivityCheck:
 
 
 def _kafka_checks(settings: Settings) -> Iterator[ConnectivityCheck]:
-    """The brokers are asked once; where they cannot be, that is the one thing to mend."""
+    """Check the brokers once; if they cannot be reached, that is the only result."""
     topics = {
         "kafka.jobs_topic": _jobs_topic,
         "kafka.dead_letter_topic": _dead_letter_topic,
@@ -203,7 +203,7 @@ def _evaluators(settings: Settings) -> str:
 
 
 def _encoder(settings: Settings) -> str:
-    """Looks for the encoder's files and for what runs it; loads neither."""
+    """Look for the encoder's files and its runtime; load neither."""
     from ragtide.evaluators.encoder import what_is_missing
     from ragtide.evaluators.encoder.model import find
 

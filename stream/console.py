@@ -1,4 +1,4 @@
-"""Tables, bars and screens in the terminal: text of strangers can neither steer it nor forge a line.
+"""Tables, bars and screens in the terminal: untrusted text can neither control it nor forge a line.
 
 See `ragtide.stream.terminal`, which prints lines.
 """

@@ -1,4 +1,4 @@
-"""The jobs that the settings ask for: name, interval and work of each."""
+"""Schedule of the jobs: name, interval and work of each, by the settings."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ _LONGEST_PAUSE_S = 300.0  # between two looks whether Grafana is back
 def job_schedule(
     settings: Settings, database: Database, telemetry: Telemetry, stopped: Callable[[], bool]
 ) -> list[tuple[str, float, Job]]:
-    """Name, interval and work of each job; what may take minutes leaves off once `stopped`."""
+    """Name, interval and work of each job. Jobs that may take minutes stop early once `stopped`."""
     jobs: list[tuple[str, float, Job]] = [
         ("watch", settings.jobs.every_s, cycle_job(telemetry)),
         ("insights", min(settings.jobs.insights_every_s, _DUE_CHECK_S), _run_insights),
@@ -124,22 +124,22 @@ def _label_job(settings: Settings, database: Database, telemetry: Telemetry) -> 
 
 
 def _topics_unavailable() -> bool:
-    """Whether topics cannot be found here; says so, and what to install."""
+    """Whether topics are unavailable here; logs what to install."""
     missing = what_is_missing_for_topics()
     if missing:
-        log.warning("questions get no topics: %s", missing)
+        log.warning("topics are off: %s", missing)
     return missing is not None
 
 
 def topic_job(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
-    """The job that fits topics where they are due, and says how old they are."""
+    """Make the job that fits due topics and exports their age."""
     named = settings.privacy.store_texts in ("full", "masked")
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
         try:
             made = fit_topics(database, settings.topics, named, jobs.term, now)
             return RunResult(read=sum(one.questions for one in made), raised=len(made))
-        finally:  # how old they are is told where they cannot be fitted, too
+        finally:  # export the age of models also if they cannot be fitted
             since = now - timedelta(days=settings.topics.period_days)
             telemetry.topic_model_age_seconds.clear()
             for app, at in fitted_at(database, since).items():
@@ -149,7 +149,7 @@ def topic_job(settings: Settings, database: Database, telemetry: Telemetry) -> J
 
 
 def cycle_job(telemetry: Telemetry) -> Job:
-    """The job of every few seconds: windows rolled up, verdicts, what they raise."""
+    """Make the job of every few seconds: roll up windows, evaluate rules, raise problems."""
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
         report = jobs.run_cycle(now)

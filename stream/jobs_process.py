@@ -40,7 +40,7 @@ _MISFIRE_S = 3600  # a job that could not start in time starts late rather than 
 
 
 class JobRunner:
-    """Runs jobs for whoever leads: a job that raises is counted and logged, and the next one runs.
+    """Runs jobs if this process leads. A job that raises is counted and logged, and the next one runs.
 
     `now` is the server's time, `clock` monotonic, in seconds.
     """
@@ -70,7 +70,7 @@ class JobRunner:
         self._lock = threading.Lock()
 
     def run(self, name: str, job: Job) -> bool:
-        """Do the job if this process leads; whether it was done. Never raises."""
+        """Run the job if this process leads; return whether it succeeded. Never raises."""
         try:
             term = self._leadership.term()
             self._telemetry.leader.set(term is not None)
@@ -79,14 +79,14 @@ class JobRunner:
                 return False
             self._run_job(name, job, term)
         except StopRequested as where:
-            log.info("job %s leaves off: %s; its next run goes on", name, where)
+            log.info("job %s paused: %s; its next run continues", name, where)
             return False
         except RagtideError as error:
             self._errors.record_failure(name, str(error))
             self._count_failure(name, str(error))
             return False
         except Exception as error:  # a scheduled job: the next run may do better
-            log.exception("job %s failed", name)
+            log.exception("job %s crashed; its next run retries", name)
             self._count_failure(name, type(error).__name__)
             return False
         self._errors.record_success(name)
@@ -96,7 +96,7 @@ class JobRunner:
         return True
 
     def _run_job(self, name: str, job: Job, term: Term) -> None:
-        """The job is done and its run recorded; what it raises is recorded and goes on."""
+        """Run the job and record its run; record and re-raise an error."""
         started, began = self._now(), time.monotonic()
         try:
             with self._telemetry.job_seconds.labels(name).time():
@@ -134,7 +134,7 @@ class JobRunner:
 
 
 def run(loaded: Loaded) -> int:
-    """Until SIGTERM or SIGINT; the exit status: 0 stopped in order, 1 a bug, 2 a person must change something."""
+    """Run until SIGTERM or SIGINT. Exit status: 0 stopped in order, 1 a bug, 2 settings or surroundings must change."""
     logs.configure(loaded.settings.telemetry)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -142,7 +142,7 @@ def run(loaded: Loaded) -> int:
     try:
         asyncio.run(_serve(loaded, stop))
     except RagtideError as error:
-        log.error("jobs stop: %s", error)
+        log.error("jobs stopped: %s", error)
         return WRONG_SETTINGS
     except Exception:  # the edge of the process
         log.exception("jobs crashed")
@@ -151,7 +151,7 @@ def run(loaded: Loaded) -> int:
 
 
 async def _serve(loaded: Loaded, stop: threading.Event) -> None:
-    """Telemetry on the loop, jobs in threads."""
+    """Serve telemetry on the loop, run jobs in threads."""
     settings = loaded.settings
     evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
     warn_if_encoder_assumed(settings.evaluators.encoder)
@@ -172,7 +172,7 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
     reading = [asyncio.create_task(reader.run())] if settings.kafka.labels_topic else []
     for task in reading:
         task.add_done_callback(lambda _: stop.set())
-    log.info("jobs run every %g s; telemetry at http://%s:%d", settings.jobs.every_s, where.host, server.port)
+    log.info("jobs run every %g s; serving telemetry at http://%s:%d", settings.jobs.every_s, where.host, server.port)
     try:
         await asyncio.to_thread(run_jobs, scheduled, jobs, stop)
     finally:
@@ -191,7 +191,7 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
 
 
 def run_jobs(runner: JobRunner, jobs: Sequence[tuple[str, float, Job]], stop: threading.Event) -> None:
-    """Runs each job at its interval (name, seconds, work) until `stop` is set, and returns once none runs any more."""
+    """Run each job at its interval (name, seconds, work) until `stop` is set; return once none runs."""
     from apscheduler.schedulers.background import BackgroundScheduler
 
     scheduler = BackgroundScheduler(timezone="UTC")
@@ -213,11 +213,11 @@ def run_jobs(runner: JobRunner, jobs: Sequence[tuple[str, float, Job]], stop: th
 
 
 def warn_if_encoder_assumed(encoder: EncoderSettings) -> None:
-    """Say so where the thresholds are of an encoder that is not here, and which the workers may not use."""
+    """Warn if rules use the thresholds of an encoder that is not installed here, because workers may use another."""
     if encoder.model == AUTO_MODEL and what_is_missing(encoder):
         log.warning(
-            "evaluators.encoder.model is %s and no encoder is here: the rules take the thresholds of %s; "
-            "name the encoder that the workers use, if it is another",
+            "evaluators.encoder.model is %s and no encoder is installed: rules use the thresholds of %s; "
+            "set it to the encoder of the workers if that is another",
             AUTO_MODEL,
             PACKAGED_MODEL,
         )

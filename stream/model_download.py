@@ -24,7 +24,7 @@ OnProgress = Callable[[int, int], None]  # bytes that are here, bytes in all as 
 
 
 def check_names(names: Sequence[str], infos: Sequence[ModelInfo]) -> None:
-    """Raises `ConfigError` for a name that no model can have, and where nothing can be fetched at all."""
+    """Raise `ConfigError` for an invalid model name, and if nothing can be fetched at all."""
     known = [*(info.name for info in infos), *KNOWN_MODELS]
     for name in names:
         if name == PACKAGED_MODEL:
@@ -44,16 +44,16 @@ def download_model(name: str, settings: EvaluatorSettings, interrupted: int) -> 
     from ragtide.evaluators.models.fetch import fetch
 
     encoder = settings.encoder
-    with _progress_bar(name, interrupted) as tell:
+    with _progress_bar(name, interrupted) as report:
         if name in (PREFERRED, encoder.model) and not Path(name).expanduser().is_dir():
             revision = encoder.revision if encoder.model in (name, AUTO_MODEL) else None  # else it is another model's
-            return of_place(name, revision, bar=_bar_class(tell))
-        return fetch(name, settings, _bar_class(tell)).folder
+            return of_place(name, revision, bar=_bar_class(report))
+        return fetch(name, settings, _bar_class(report)).folder
 
 
 @contextmanager
 def _progress_bar(name: str, interrupted: int) -> Iterator[OnProgress]:
-    """Gives the function that is told how far it is; shown where standard error is a terminal."""
+    """Provide the function that shows progress; shown if standard error is a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -77,8 +77,8 @@ def _progress_bar(name: str, interrupted: int) -> Iterator[OnProgress]:
         signal.signal(signal.SIGINT, before)
 
 
-def _bar_class(tell: OnProgress) -> Any:
-    """The class that huggingface_hub makes its progress bars of: it draws nothing and tells of bytes."""
+def _bar_class(report: OnProgress) -> Any:
+    """The class of huggingface_hub's progress bars: it shows nothing and reports bytes."""
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]  # untyped
@@ -90,7 +90,7 @@ def _bar_class(tell: OnProgress) -> Any:
 
         def display(self, *_: Any, **__: Any) -> bool:
             if self._of_bytes:
-                tell(int(self.n), int(self.total or 0))
+                report(int(self.n), int(self.total or 0))
             return True
 
     return Bar

@@ -1,4 +1,4 @@
-"""Writes the files that a new evaluator begins with: itself, its test and its golden file. They pass as they are."""
+"""Write the files of a new evaluator: itself, its test and its golden file. The test passes as it is."""
 
 import builtins
 import importlib.util
@@ -23,7 +23,7 @@ RESERVED_NAMES = frozenset(  # lower-case names that the files give to something
 
 
 def write(name: str, directory: Path, known: Collection[str]) -> list[Path]:
-    """The files written, the evaluator's own first; nothing that is there is ever overwritten.
+    """Write the files and return them, the evaluator's first; never overwrite an existing file.
 
     Raises `ConfigError` for a name that cannot be an evaluator's or is in `known`, and where a file is there already.
     """

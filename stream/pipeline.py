@@ -1,7 +1,7 @@
-"""Records become rows: decode, sample, evaluate, tabulate. The same for live agents and for replays.
+"""Turn records into rows: decode, sample, evaluate, make rows. Live lanes and replays share it.
 
-The same records give the same rows however they are cut into slices, and nothing is lost: a
-record is in the rows, in the dead letters, or counted as skipped by a lane that leaves them to `fast`.
+The same records give the same rows however they are cut into slices. No record is lost: it is in the rows, in the
+dead letters, or counted as skipped by a lane that leaves it to `fast`.
 """
 
 import time
@@ -50,19 +50,19 @@ _STATUS = attrgetter("status")
 
 
 class Interval(NamedTuple):
-    """From `start_s` on and before `end_s`, in seconds since 1970."""
+    """The interval [start_s, end_s), in seconds since 1970."""
 
     start_s: float
     end_s: float
 
     def contains(self, second: float) -> bool:
-        """Whether it lies within."""
+        """Whether the instant is within the interval."""
         return self.start_s <= second < self.end_s
 
 
 @dataclass(slots=True)
 class SliceResult:
-    """What a slice of records became. `newest` is the newest event time, none ahead of its broker's timestamp."""
+    """Result of a slice. `newest` is the latest event time, never ahead of the broker's timestamp."""
 
     block: Block = field(default_factory=Block)
     dead: list[DeadLetter] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Pipeline:
         self._new_mark = new_mark
 
     def process(self, records: Sequence[Record]) -> SliceResult:
-        """Every record accounted for; blocks, so call it from a thread."""
+        """Process every record of the slice. Blocks, so call it from a thread."""
         result = SliceResult()
         ctxs = self._decode(records, result)
         for batch in self._batches(ctxs):
@@ -136,7 +136,7 @@ class Pipeline:
         return result
 
     def _decode(self, records: Sequence[Record], result: SliceResult) -> list[TraceContext]:
-        """The traces to work on: of several messages about one trace the newest, where its key is the same."""
+        """Decode the traces; of several messages about one trace with the same key only the newest."""
         by_trace: dict[str, TraceContext] = {}
         repeats: list[TraceContext] = []
         newest_s = 0.0
@@ -200,7 +200,7 @@ class Pipeline:
             yield batch
 
     def _with_masked_names(self, batch: list[TraceContext]) -> list[TraceContext]:
-        """The traces that rows are made of: with their names as the privacy settings want them."""
+        """Mask the names of the traces that rows are made of."""
         names = self._names
         return batch if names is None else [replace(ctx, trace=names.mask(ctx.trace)) for ctx in batch]
 
@@ -216,9 +216,9 @@ class Pipeline:
     def _evaluate(
         self, batch: list[TraceContext], stored: list[TraceContext], result: SliceResult, shared: Batch
     ) -> None:
-        """In one run, whatever share of the traces each evaluator sees: their texts go to the encoder together.
+        """Run all evaluators at once, whatever their sampling rates: their texts go to the encoder together.
 
-        Evaluators see the traces as they came; rows are made of `stored`.
+        Evaluators see the traces as sent; rows are made of `stored`.
         """
         ids = [ctx.trace.trace_id for ctx in batch]
         left = {rate: [at for at, id_ in enumerate(ids) if not is_sampled(id_, rate)] for rate in set(self._rates)}
@@ -242,7 +242,7 @@ class Pipeline:
                 result.outcomes[prepared.evaluator.id, status] += number
 
     def _embed(self, batch: list[TraceContext], result: SliceResult, shared: Batch) -> list[TraceContext]:
-        """The traces with their topics; after the evaluators, whose call to the encoder had most questions already."""
+        """Add topics to the traces, after the evaluators: their call of the encoder had most questions already."""
         encoder = self._resources.encoder
         if encoder is None or not self._embeds:
             return batch
@@ -252,7 +252,7 @@ class Pipeline:
         return with_topics(batch, made.rows)
 
     def _mark_dirty(self, ctxs: list[TraceContext], block: Block) -> None:
-        """One mark per lane and base window that the block touches: what was stored decides, never a clock."""
+        """Mark each base window that the block touches, per lane: the stored rows decide, never a clock."""
         base = self._base_s
         touched = {(ctx.run_id, ctx.trace.app, ctx.trace.environment, ctx.second // base * base) for ctx in ctxs}
         mark_id = self._new_mark()
@@ -264,7 +264,7 @@ class Pipeline:
 
 
 def _newest_per_key(ctxs: Sequence[TraceContext]) -> list[TraceContext]:
-    """One per key of the tables; where versions are equal, the later message."""
+    """The newest trace per key of the tables; of equal versions the later message."""
     latest: dict[tuple[str, str, str, int, str], TraceContext] = {}
     for ctx in ctxs:
         trace = ctx.trace

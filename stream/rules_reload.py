@@ -1,4 +1,4 @@
-"""The rules of a settings file: taken up while the jobs run as they change there, or read to be tried."""
+"""Rules of a settings file: reloaded while the jobs run, or read for a backtest."""
 
 import logging
 import os
@@ -17,10 +17,10 @@ log = logging.getLogger(__name__)
 
 
 class RulesFile:
-    """The rules as the settings file has them now; as they last were where it cannot be read or is wrong.
+    """The current rules of the settings file; the last valid ones if it is invalid or cannot be read.
 
-    Every other setting stays as it was at the start. Variables win over the file, as ever. The same object until the
-    rules change. Raises `ConfigError` at first where a rule fits no metric.
+    Every other setting stays as it was at the start. Variables override the file. The same object until the rules
+    change. Raises `ConfigError` at first if a rule fits no metric.
     """
 
     def __init__(self, loaded: Loaded, evaluators: Mapping[str, Evaluator], environ: Mapping[str, str]) -> None:
@@ -32,7 +32,7 @@ class RulesFile:
         self._file_state = _state(loaded.file)
 
     def current(self) -> RuleSettings:
-        """Looks at the file's state each time, reads it only when that changed, and never raises."""
+        """Check the file's state, read it if it changed, return the rules. Never raises."""
         state = _state(self._file)
         if state != self._file_state:
             self._file_state = state
@@ -40,16 +40,16 @@ class RulesFile:
                 rules = load(self._file, self._environ).settings.rules
                 check_settings(rules, self._evaluators)
             except ConfigError as error:
-                log.error("the rules stay as they were: %s", error)
+                log.error("could not load the rules: %s; keeping the current ones", error)
             else:
                 if rules != self._rules:
-                    log.info("rules are now as in %s", self._file)
+                    log.info("loaded the rules of %s", self._file)
                     self._rules = rules
         return self._rules
 
 
 class CandidateSettings(NamedTuple):
-    """The rules that a settings file has, detectors' settings where it has any, and the names of all that it says."""
+    """Rules of a settings file, settings of detectors if it has any, and the names of its settings."""
 
     rules: RuleSettings
     drift: DriftSettings | None
@@ -57,9 +57,9 @@ class CandidateSettings(NamedTuple):
 
 
 def load_candidate(file: Path, evaluators: Mapping[str, Evaluator], environ: Mapping[str, str]) -> CandidateSettings:
-    """What a settings file has, variables over it.
+    """Load a settings file with variables over it, for a backtest.
 
-    Raises `ConfigError` that names file and line where a setting is wrong or a rule fits no metric.
+    Raises `ConfigError` with file and line if a setting is invalid or a rule fits no metric.
     """
     loaded = load(file, environ)
     check_rules(loaded, evaluators)
@@ -69,7 +69,7 @@ def load_candidate(file: Path, evaluators: Mapping[str, Evaluator], environ: Map
 
 
 def check_rules(loaded: Loaded, evaluators: Mapping[str, Evaluator]) -> None:
-    """Raises `ConfigError` that names file and line, or the variable, of a rule that fits no metric."""
+    """Raise `ConfigError` with file and line, or the variable, of a rule that fits no metric."""
     rules, file = loaded.settings.rules, loaded.file
     lines = lines_of(file.read_text(encoding="utf-8")) if file is not None else {}
     own = {"overrides": rules.overrides, "limits": rules.limits, "objectives": rules.objectives}
@@ -85,7 +85,7 @@ def check_rules(loaded: Loaded, evaluators: Mapping[str, Evaluator]) -> None:
 
 
 def _state(file: Path | None) -> tuple[int, int, int] | None:
-    """Changes with the file, also where another takes its place; None: there is none."""
+    """Identity of the file's content: changes if it is edited or replaced; None without a file."""
     try:
         found = os.stat(file) if file is not None else None
     except OSError:

@@ -1,4 +1,4 @@
-"""What SIGTERM does before a command has begun its work. Imports nothing that takes time."""
+"""SIGTERM before a command has started its work. Imports nothing that takes time."""
 
 import os
 import signal

@@ -1,6 +1,6 @@
-"""What commands print: text of strangers can neither steer the terminal nor forge a line.
+"""Output of commands: untrusted text can neither control the terminal nor forge a line.
 
-Every command prints through this module, or through `ragtide.stream.console` where it draws. A test finds who does not.
+Every command prints through this module, or through `ragtide.stream.console`. A test finds exceptions.
 """
 
 from collections.abc import Callable

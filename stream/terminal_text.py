@@ -1,4 +1,4 @@
-"""Makes text of strangers, such as the name of an application, safe for a terminal and for the lines of a log."""
+"""Make untrusted text, such as the name of an application, safe for a terminal and for log lines."""
 
 import json
 import re

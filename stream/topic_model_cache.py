@@ -1,4 +1,4 @@
-"""The newest topic models, as a worker holds them: read at the start, and again by a thread while it works."""
+"""The newest topic models of a worker: read at the start, and again by a background thread."""
 
 import logging
 import threading
@@ -16,9 +16,9 @@ log = logging.getLogger(__name__)
 
 
 class TopicModelCache:
-    """The models of one encoder, by application; `now` may be asked from any thread and never waits.
+    """The models of one encoder, by application. `current` may be called from any thread and never waits.
 
-    While the database answers they are at most `refresh_s` old; while it does not, the last ones hold.
+    They are at most `refresh_s` old; while the database is away, the last ones stay.
     """
 
     def __init__(self, database: Database, encoder: str, refresh_s: float) -> None:
@@ -32,11 +32,11 @@ class TopicModelCache:
         self._lock = threading.Lock()
 
     def current(self) -> Mapping[str, TopicModel]:
-        """By application; the mapping is never changed."""
+        """Topic models by application; the mapping never changes."""
         return self._models
 
     def refresh(self) -> None:
-        """Read what is new. Never raises: a look that fails is logged and counted, and the next one may do better."""
+        """Read new models. Never raises: a failure is logged and counted, and the next call retries."""
         try:
             version = store.newest_version(self._database, self._encoder)
             if version == self._version:
@@ -44,17 +44,17 @@ class TopicModelCache:
             self._models = store.load_newest(self._database, self._encoder)
             self._version = version
         except RagtideError as error:
-            log.warning("topic models were not read, the last ones hold: %s", error)
+            log.warning("could not read topic models: %s; using the last ones", error)
             self._count_failure()
             return
         except Exception:  # as a job: a bug, or a row that is not sound, must not end the thread that looks
-            log.exception("topic models were not read, the last ones hold")
+            log.exception("could not read topic models; using the last ones")
             self._count_failure()
             return
-        log.info("topic models of %d applications, the newest of version %d", len(self._models), version)
+        log.info("read topic models of %d applications, latest version %d", len(self._models), version)
 
     def count_failures(self, counter: Counter) -> None:
-        """Looks that failed, those so far among them, are counted there."""
+        """Count failures in `counter`, earlier ones included."""
         with self._lock:
             counter.inc(self._failures)
             self._counter = counter
@@ -67,7 +67,7 @@ class TopicModelCache:
 
     @contextmanager
     def refresh_in_background(self) -> Iterator[None]:
-        """Look again and again meanwhile."""
+        """Refresh periodically within the context."""
         stop = threading.Event()
         thread = threading.Thread(target=self._refresh_periodically, args=(stop,), name="topic-models", daemon=True)
         thread.start()

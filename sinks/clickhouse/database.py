@@ -42,9 +42,9 @@ class Row(Protocol):
 
 
 class Database:
-    """May be used from any number of threads; connects at the first call and again whenever that failed.
+    """Usable from any number of threads; connects at the first call and again after a failure.
 
-    Raises Transient, Refused (inserts only) or ConfigError as `ragtide.evaluators.errors` tells; never retries by
+    Raises Transient, Refused (inserts only) or ConfigError, see `ragtide.evaluators.errors`; never retries by
     itself.
     """
 
@@ -59,7 +59,7 @@ class Database:
     def rows(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None
     ) -> list[dict[str, Any]]:
-        """What a SELECT gives, by column name; times are aware UTC.
+        """Rows of a SELECT by column name; times are aware UTC.
 
         `parameters` are bound by the server: `{name:Type}` in the statement. `settings` hold for the statement; those
         that the server does not know, or does not let this user change, are left out. Statement and parameters may
@@ -74,7 +74,7 @@ class Database:
     def numbers(
         self, sql: str, columns: npt.DTypeLike, settings: Mapping[str, int] | None = None
     ) -> npt.NDArray[np.void]:
-        """What a SELECT of numbers gives, a million rows a second and more: `columns` are their types, in order.
+        """Rows of a SELECT of numbers, a million per second and more; `columns` are their types, in order.
 
         A structured array; its types must be those of the statement, since nothing else says what the bytes are.
         """
@@ -86,14 +86,14 @@ class Database:
     def command(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None
     ) -> None:
-        """Any other statement, with the same `settings`; done when this returns."""
+        """Run any other statement, with the same `settings`."""
         with self._named_errors():
             client = self._connection()
             sql, bound = _bind(sql, parameters)
             client.command(sql, parameters=bound, settings=_supported_settings(client, sql, settings))
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """All rows are durable when this returns. Raises Refused where the content can never be stored.
+        """Insert the rows; they are durable when this returns. Raises Refused if the content can never be stored.
 
         The rows are of one type; its fields name the columns.
         """
@@ -116,18 +116,18 @@ class Database:
         except Refused as error:
             raise Refused(f"{table}: {error}") from None
         except ConfigError:
-            self._column_types.pop((table, columns), None)  # the table may have been made anew
+            self._column_types.pop((table, columns), None)  # the table may have been created again
             raise
 
     def create(self) -> None:
-        """The database exists when this returns."""
+        """Create the database if it is missing."""
         with self._named_errors():
             self._connection().command(
                 "CREATE DATABASE IF NOT EXISTS {name:Identifier}", parameters={"name": self.name}, use_database=False
             )
 
     def version(self) -> str:
-        """Of the server, asked anew."""
+        """Ask the server for its version."""
         return str(self.rows("SELECT version() AS version")[0]["version"])
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ class Database:
 
 
 def _client(settings: ClickHouseSettings) -> HttpClient:
-    """Connects: asks for version and time zone. Without a session, so threads share it."""
+    """Connect: ask for version and time zone. Without a session, so threads share it."""
     # The driver logs values that it cannot serialise, with a traceback: what users wrote must not reach a log.
     logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)
     url = urlsplit(settings.url)
@@ -187,7 +187,7 @@ def _client(settings: ClickHouseSettings) -> HttpClient:
         dedicated_pool=True,
     )
     assert isinstance(client, HttpClient)  # what it makes of a URL
-    client.http_retries = 0  # whoever writes tries again, not its driver as well
+    client.http_retries = 0  # callers retry, not the driver as well
     client.database = settings.database  # named with each request: it need not exist yet
     return client
 
@@ -211,7 +211,7 @@ def _supported_settings(client: Client, sql: str, settings: Mapping[str, int] | 
 
 
 def _bind(sql: str, parameters: Mapping[str, Any] | None) -> tuple[str, dict[str, Any] | None]:
-    """The statement and its parameters; long ones are written into the statement, whose length has no limit."""
+    """The statement and its parameters; long parameters are written into the statement, which has no limit."""
     if not parameters:
         return sql, None
     bound = {name: _plain(value) for name, value in parameters.items()}
@@ -228,7 +228,7 @@ def _cast(literal: str, type_: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Times with their milliseconds: the driver binds whole seconds."""
+    """Format times with milliseconds: the driver binds whole seconds."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError("a time without a time zone was bound")

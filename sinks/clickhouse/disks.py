@@ -1,4 +1,4 @@
-"""How full the disks of ClickHouse are; its user needs one right more for that than for everything else."""
+"""Disks of ClickHouse; reading them needs one more right than everything else."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from ragtide.sinks.clickhouse.errors import NotGranted
 
 
 class Disk(NamedTuple):
-    """One that has a size; `used` is a share of it."""
+    """A disk with a size; `used` is a share of it."""
 
     name: str
     used: float
@@ -16,7 +16,7 @@ class Disk(NamedTuple):
 
 
 def disks(database: Database) -> list[Disk]:
-    """By name; raises `ConfigError` that says what to grant where the user may not read them."""
+    """Disks by name; raises `ConfigError` with the missing grant."""
     try:
         rows = database.rows(
             "SELECT name, 1 - free_space / total_space AS used, free_space AS free_bytes FROM system.disks "

@@ -1,4 +1,4 @@
-"""What the caller must do about an error of ClickHouse: retry, set the row aside, or call a person.
+"""Classify errors of ClickHouse by what the caller must do: retry, reject the row, or stop.
 
 Codes are the server's (src/Common/ErrorCodes.cpp). A code that is in no table here is a bug of ours and is raised as
 the driver gave it.
@@ -60,7 +60,7 @@ class NotGranted(ConfigError):
 
 
 class TooMuch(Transient):
-    """The statement ran longer, or needed more memory, than it may: one that asks for less may succeed."""
+    """The statement exceeded its time or memory limit: a smaller one may succeed."""
 
 
 # What a statement of ours may fail with while the server works; another statement may succeed.
@@ -68,7 +68,7 @@ STATEMENT_FAILED: tuple[type[Exception], ...] = (TooMuch, Refused, ClickHouseErr
 
 
 def classify_error(error: ClickHouseError, url: str) -> RagtideError | None:
-    """The error by what to do, without a word of what was stored; None for a bug."""
+    """Classify the error, without quoting stored data; None for a bug."""
     code = error.code if isinstance(error, Error) else None
     if code is None:
         if isinstance(error, OperationalError):
@@ -78,9 +78,9 @@ def classify_error(error: ClickHouseError, url: str) -> RagtideError | None:
         if "HTTP status 5" in status or "HTTP status 429" in status:
             return Transient(f"a proxy before ClickHouse at {url} answers with an error")
         if "HTTP status 413" in status:
-            return Refused("the insert is larger than the server takes")
+            return Refused("the insert is larger than the server accepts")
         if "HTTP status" in status:
-            return ConfigError(f"what answers at {url} is not ClickHouse: correct clickhouse.url")
+            return ConfigError(f"the server at {url} is not ClickHouse: correct clickhouse.url")
         return None
     if code in _CONFIG:
         kind = NotGranted if code == _NOT_GRANTED else ConfigError

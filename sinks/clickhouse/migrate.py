@@ -1,4 +1,4 @@
-"""`migrate` brings a database to this version's tables; safe to run twice, and from several processes at once."""
+"""Migrate a database to this version's tables; safe to run twice, and from several processes at once."""
 
 import re
 from importlib import resources
@@ -11,16 +11,17 @@ FOLDER: Traversable = resources.files("ragtide.sinks.clickhouse") / "migrations"
 _APPLIED = """
 CREATE TABLE IF NOT EXISTS schema_migrations
 (
-    name String,
-    applied_at DateTime64(3, 'UTC') DEFAULT now64(3)
+    name String COMMENT 'Name of the schema file',
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was applied, UTC'
 )
 ENGINE = ReplacingMergeTree(applied_at)
 ORDER BY name
+COMMENT 'Schema files that `ragtide migrate` has applied.'
 """
 
 
 def migrate(database: Database, retention: RetentionSettings) -> list[str]:
-    """What was done: names of migrations applied and `ttl:TABLE` of retentions changed; empty the second time.
+    """Migrate; return the applied migrations and `ttl:TABLE` of changed retentions. The second time it is empty.
 
     Every statement of a migration may run twice, so a process that died half-way, or two at once, do no harm.
     """
@@ -39,7 +40,7 @@ def migrate(database: Database, retention: RetentionSettings) -> list[str]:
 
 
 def missing(database: Database) -> list[str]:
-    """Names of this version's migrations that the database has not; ConfigError where it does not exist."""
+    """Names of this version's migrations that the database lacks; ConfigError if it does not exist."""
     present = database.rows(
         "SELECT 1 FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"
     )
@@ -48,7 +49,7 @@ def missing(database: Database) -> list[str]:
 
 
 def migrations() -> dict[str, list[str]]:
-    """The statements of each numbered file, in order. A statement ends with a semicolon at the end of a line."""
+    """Statements of each numbered file, in order. A statement ends with a semicolon at the end of a line."""
     names = sorted(entry.name for entry in FOLDER.iterdir() if entry.name.endswith(".sql"))
     return {name.removesuffix(".sql"): _statements((FOLDER / name).read_text()) for name in names}
 
@@ -59,7 +60,7 @@ def _statements(text: str) -> list[str]:
 
 
 def _retain(database: Database, retention: RetentionSettings) -> list[str]:
-    """Set each table's TTL where it is another one."""
+    """Set each table's TTL if it differs."""
     engines = database.rows("SELECT name, engine_full FROM system.tables WHERE database = currentDatabase()")
     current = {row["name"]: row["engine_full"] for row in engines}
     changed = []
@@ -72,8 +73,8 @@ def _retain(database: Database, retention: RetentionSettings) -> list[str]:
 
 def lifetimes(retention: RetentionSettings) -> dict[str, str]:
     """TTL of each table that has one, spelt as ClickHouse spells it back."""
-    kept = (retention.traces_days, retention.texts_days, retention.embeddings_days)
-    scores, texts, embeddings = (_by_run("time", "ingested_at", days) for days in kept)
+    retentions = (retention.traces_days, retention.texts_days, retention.embeddings_days)
+    scores, texts, embeddings = (_by_run("time", "ingested_at", days) for days in retentions)
     windows = [
         _by_run("start", "computed_at", retention.windows_minute_days, "size_s < 3600"),
         _by_run("start", "computed_at", retention.windows_hour_days, "size_s >= 3600", "size_s < 86400"),
@@ -104,7 +105,7 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
 
 
 def _by_run(event: str, written: str, days: int, *which: str) -> str:
-    """`live` goes by event time, other runs by when they were written: a replay of old traces stays readable."""
+    """TTL of `live` by event time, of other runs by insert time: a replay of old traces stays readable."""
     live, others = _all(*which, "run_id = 'live'"), _all(*which, "run_id != 'live'")
     return (
         f"toDateTime({event}) + toIntervalDay({days}) WHERE {live}, "

@@ -1,4 +1,4 @@
-"""Blocks into ClickHouse."""
+"""The sink of ClickHouse."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -16,19 +16,19 @@ _MAX_TEXT_CHARACTERS = 64 << 20
 
 
 class ClickHouseSink:
-    """Stores blocks as `ragtide.sinks.protocol.Sink` promises, from any thread. Closes its database."""
+    """Stores blocks as `ragtide.sinks.protocol.Sink` demands, from any thread. Closes its database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def write(self, block: Block) -> None:
-        """One acknowledged insert per table, or several where days or bytes are many; marks and progress last."""
+        """Write one acknowledged insert per table, or several for many days or bytes; marks and progress last."""
         for table, rows in rows_of(block).items():
             for part in _inserts(rows):
                 self._database.insert(table, part)
 
     def check(self) -> str:
-        """The server's version and address; ConfigError where the tables are not this version's."""
+        """The server's version and address; ConfigError if the tables are not this version's."""
         version = self._database.version()
         where = f"{self._database.settings.url}, database {self._database.name}"
         if lacking := missing(self._database):
@@ -41,7 +41,7 @@ class ClickHouseSink:
 
 
 def _inserts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """The rows in parts that the server takes; nearly always one."""
+    """Split the rows into parts that the server accepts; nearly always one."""
     for days in _by_days(rows):
         yield from _by_size(days)
 

@@ -14,9 +14,9 @@ def bar() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(console=PlainConsole(stderr=True), transient=True) as shown:
         tasks = {}
 
-        def tell(what: str, done: int, of: int) -> None:
+        def report(what: str, done: int, of: int) -> None:
             if what not in tasks:
                 tasks[what] = shown.add_task(what, total=None)
             shown.update(tasks[what], completed=done, total=of)
 
-        yield tell
+        yield report

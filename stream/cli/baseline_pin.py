@@ -146,7 +146,7 @@ def _metrics_named(metrics: tuple[str, ...]) -> tuple[str, ...]:
     """What --metric names; where it is not given: what is said of all metrics together."""
     named = split(metrics)
     if metrics and not named:
-        raise click.BadParameter("it names no metric; leave it out for all", param_hint="--metric")
+        raise click.BadParameter("an empty name; leave --metric out for all metrics", param_hint="--metric")
     return named or ("",)
 
 

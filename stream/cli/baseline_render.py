@@ -1,4 +1,4 @@
-"""Baselines in the terminal: a line per hour, bars where it is one."""
+"""Baselines in the terminal: a line per hour, with bars."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ _PARTS = " ▏▎▍▌▋▊▉█"
 
 
 def draw(found: "Sequence[BaselineView]") -> None:
-    """Each series, one under the other."""
+    """Print the baseline of each series."""
     console = plain_console()
     for one in found:
         for line in _about(one):
@@ -36,7 +36,7 @@ def _about(one: "BaselineView") -> list[str]:
 
 
 def _table(channel: "ChannelView", *, bars: bool) -> PlainTable:
-    """Off by more than three spreads is marked."""
+    """Table of hours. Values off by more than three spreads are marked."""
     title = f"{channel.name} ± {channel.spread:.3g}"
     table = PlainTable(title=title, title_justify="left")
     for column in ("hour", *(one.days for one in channel.usual), "last day", *([""] if bars else [])):
@@ -53,7 +53,7 @@ def _table(channel: "ChannelView", *, bars: bool) -> PlainTable:
 
 
 def _time_slots(channel: "ChannelView", *, bars: bool) -> PlainTable:
-    """What is usual at times that are unlike the rest of their hour, in the table of hours' scale."""
+    """Usual values of time slots that differ from the rest of their hour, on the scale of the table of hours."""
     table = PlainTable()
     for column in ("unlike its hour", "", "usual", *([""] if bars else [])):
         table.add_column(column, no_wrap=True, justify="right" if column == "usual" else "left")
@@ -65,7 +65,7 @@ def _time_slots(channel: "ChannelView", *, bars: bool) -> PlainTable:
 
 
 def _range(channel: "ChannelView") -> tuple[float, float]:
-    """The least and the greatest of all that is drawn."""
+    """Minimum and maximum of all values in the chart."""
     hours = (*(one.level for one in channel.usual), channel.last_day)
     values = [value for level in hours for value in level if value is not None]
     values += [one.level for one in channel.moments]

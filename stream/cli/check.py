@@ -32,7 +32,7 @@ def command(models: bool, config: Path | None) -> None:
 
     from ragtide.stream.connectivity_checks import run_checks
 
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # said better below
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # reported below in one line
     wrong = 0
     away = False
     for check in run_checks(loaded, models=models):

@@ -1,4 +1,4 @@
-"""What `ragtide compare` prints."""
+"""Output of `ragtide compare`."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ _ORDER = ("worse", "unknown", "differs", "better", "same")
 
 
 def as_object(found: Comparison, question: CompareQuery) -> dict[str, Any]:
-    """All that is known, as JSON has it."""
-    asked = {"alpha": question.alpha, "min_change": question.min_change}
-    runs = {"run_a": question.run_a, "run_b": question.run_b, **asked, "worse": list(found.worse)}
+    """The result as a JSON object."""
+    criteria = {"alpha": question.alpha, "min_change": question.min_change}
+    runs = {"run_a": question.run_a, "run_b": question.run_b, **criteria, "worse": list(found.worse)}
     changes = [
         msgspec.to_builtins(change) | {"moved": [moved._asdict() for moved in change.moved]} for change in found.metrics
     ]
     fingerprints = {name: both._asdict() for name, both in found.fingerprints.items()}
-    told: dict[str, Any] = runs | msgspec.to_builtins(found) | {"metrics": changes, "fingerprints": fingerprints}
-    return told
+    output: dict[str, Any] = runs | msgspec.to_builtins(found) | {"metrics": changes, "fingerprints": fingerprints}
+    return output
 
 
 def show(found: Comparison, question: CompareQuery) -> None:
-    """A line per metric, what is worse first; then the traces behind what changed, and what else is to be known."""
+    """Print a line per metric, worse ones first; then the traces behind the changes, and notes."""
     console = plain_console()
     table = table_of()
     table.add_column("metric", overflow="fold")

@@ -57,7 +57,7 @@ def command(as_json: bool, changed: bool, config: Path | None) -> None:
 
 
 def _check_evaluators(loaded: "Loaded") -> None:
-    """Raises `ConfigError` that says where it stands; evaluators are loaded only where settings name one."""
+    """Raise `ConfigError` with the position of a bad setting; evaluators are loaded only if settings name one."""
     settings = loaded.settings.evaluators
     given = [name for name in ("enabled", "disabled", "params", "tasks") if getattr(settings, name)]
     if not given:

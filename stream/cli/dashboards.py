@@ -122,7 +122,7 @@ def push(url: str | None, config: Path | None) -> None:
 
 
 def _rendered(settings: "Settings") -> "dict[str, Json]":
-    """Every dashboard by name, as the settings want them."""
+    """Render every dashboard by name, as the settings demand."""
     from ragtide.dashboards.build import build
     from ragtide.evaluators import registry
     from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds

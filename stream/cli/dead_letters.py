@@ -22,7 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def filter_options(command: Command) -> Command:
-    """--reason, --topic, --since, --until, --limit: which letters."""
+    """Add the options that filter letters: --reason, --topic, --since, --until, --limit."""
     options = (
         click.option("--reason", "reasons", multiple=True, metavar="REASON[,REASON]", help="Only these reasons."),
         click.option("--topic", "topics", multiple=True, metavar="TOPIC[,TOPIC]", help="Only these topics."),
@@ -141,8 +141,8 @@ def replay_letters(run_id: str, by: str | None, config: Path | None, **options: 
     check_name(run_id)
     settings = settings_from(config).settings
     actor = by or user_name()
-    from ragtide.stream.dead_letters.source import LetterSource, Settled
-    from ragtide.stream.dead_letters.values import Values
+    from ragtide.stream.dead_letters.source import LetterSource, MarkReplayed
+    from ragtide.stream.dead_letters.values import RecordFinder
 
     wanted = _wanted(**options)
     with _letters(settings) as letters:
@@ -153,12 +153,12 @@ def replay_letters(run_id: str, by: str | None, config: Path | None, **options: 
         if not found and run_id == wanted.run_id:
             say(f"no open {wanted}")
             return
-        source = LetterSource(wanted, found, Values(settings.kafka, batch_records=settings.worker.batch_records))
-        settled = Settled(letters, run_id, actor)
-        fill(settings, run_id, source, settled=settled)
+        source = LetterSource(wanted, found, RecordFinder(settings.kafka, batch_records=settings.worker.batch_records))
+        on_stored = MarkReplayed(letters, run_id, actor)
+        fill(settings, run_id, source, on_stored=on_stored)
     say(
-        f"run {run_id}: {settled.count:,} of {len(found):,} dead letters replayed, "
-        f"{source.found - settled.count:,} failed again, {len(found) - source.found:,} in no topic any more"
+        f"run {run_id}: {on_stored.count:,} of {len(found):,} dead letters replayed, "
+        f"{source.found - on_stored.count:,} failed again, {len(found) - source.found:,} in no topic any more"
     )
 
 
@@ -187,11 +187,11 @@ def drop_letters(yes: bool, by: str | None, config: Path | None, **options: Any)
             say(f"no open {wanted}")
             return
         reasons = Counter(letter.reason for letter in found).most_common()
-        told = f"{len(found):,} dead letters ({', '.join(f'{reason} {count:,}' for reason, count in reasons)})"
+        summary = f"{len(found):,} dead letters ({', '.join(f'{reason} {count:,}' for reason, count in reasons)})"
         if not yes:
-            confirm(f"drop {told} of run {wanted.run_id}?")
-        letters.mark([letter.place for letter in found], wanted.run_id, "dropped", actor)
-    say(f"dropped {told}, as {actor}")
+            confirm(f"drop {summary} of run {wanted.run_id}?")
+        letters.mark([letter.position for letter in found], wanted.run_id, "dropped", actor)
+    say(f"dropped {summary}, as {actor}")
 
 
 def _wanted(
@@ -223,11 +223,11 @@ def _letters(settings: "Settings") -> "Iterator[Letters]":
 
 
 def _place(text: str) -> tuple[str, int, int]:
-    """A topic's name has no slash."""
+    """Parse TOPIC/PARTITION/OFFSET; a topic's name has no slash."""
     topic, *numbers = text.split("/")
     if not topic or len(numbers) != 2 or not all(number.isascii() and number.isdecimal() for number in numbers):
         raise click.BadParameter(f"{text!r} is not TOPIC/PARTITION/OFFSET, e.g. rag.traces/0/4711", param_hint="PLACE")
     partition, offset = map(int, numbers)
     if partition >= 1 << 31 or offset >= 1 << 63:
-        raise click.BadParameter(f"{text!r}: no topic has so many", param_hint="PLACE")
+        raise click.BadParameter(f"{text!r}: no topic has that many partitions or records", param_hint="PLACE")
     return topic, partition, offset

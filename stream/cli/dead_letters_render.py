@@ -6,7 +6,7 @@ from datetime import datetime
 from ragtide.stream.console import plain_console, table_of
 from ragtide.stream.dead_letters.display import as_text, value_lines
 from ragtide.stream.dead_letters.letters import Group, Letter
-from ragtide.stream.dead_letters.values import value_of
+from ragtide.stream.dead_letters.values import find_record
 from ragtide.stream.ingest.header_names import header_bytes
 from ragtide.stream.ingest.records import sent_headers
 from ragtide.stream.settings.loader import Settings
@@ -16,7 +16,7 @@ _SHOWN_BYTES = 64 << 10
 
 
 def show_table(found: Sequence[Letter] | Sequence[Group]) -> None:
-    """One line each where it goes to a file or a pipe."""
+    """Print a table of letters; one line each if the output is a file or a pipe."""
     console = plain_console()
     table = table_of()
     each = isinstance(found[0], Letter)
@@ -34,7 +34,7 @@ def show_table(found: Sequence[Letter] | Sequence[Group]) -> None:
 
 
 def show_one(letter: Letter, settings: Settings) -> None:
-    """What the table says of it, then its key, headers and value, escaped."""
+    """Print one letter: its row of the table, then key, headers and value, escaped."""
     say(f"{_at(letter)}: {letter.reason}, at stage {letter.stage}, {letter.state}")
     if letter.marked_at is not None:
         say(f"  {letter.state} by {letter.actor} at {_utc(letter.marked_at)} UTC")
@@ -42,7 +42,7 @@ def show_one(letter: Letter, settings: Settings) -> None:
         f"  {letter.detail}",
         f"  broker's time {_utc(letter.time)} UTC, {letter.size:,} bytes, SHA-256 {letter.sha256}",
     )
-    record = value_of(settings.kafka, letter)
+    record = find_record(settings.kafka, letter)
     if record is None:
         say("  its bytes are gone: neither the dead-letter topic nor the topic it lay on has them any more")
         return

@@ -15,10 +15,10 @@ _WIDTH = 120  # of the table where it goes to a file or a pipe
 
 
 class TableUnlessCommand(click.Group):
-    """`ragtide evaluators ...` is `ragtide evaluators list ...` where the first word is no command."""
+    """`ragtide evaluators ...` means `ragtide evaluators list ...` unless the first word is a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, `list` put before ids and its own options."""
+        """Parse like click, with `list` inserted before ids and its own options."""
         own = {*self.commands, *ctx.help_option_names}
         return super().parse_args(ctx, args if args[:1] and args[0] in own else ["list", *args])
 

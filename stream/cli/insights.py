@@ -64,7 +64,7 @@ def _show(app: str | None, type_: str | None, days: float, as_json: bool, config
 
 
 def _lines(found: "Sequence[InsightRow]") -> list[str]:
-    """One after another in words, with an empty line between two."""
+    """Describe insights in text, separated by empty lines."""
     lines: list[str] = []
     for one in found:
         lines += [""] if lines else []

@@ -86,8 +86,8 @@ def fetch(names: tuple[str, ...], config: Path | None) -> None:
         try:
             folder = download_model(name, settings.evaluators, EXIT_INTERRUPTED)
         except RagtideError as error:
-            said = str(error)
-            say(said if name in said else f"{name}: {said}", err=True)
+            message = str(error)
+            say(message if name in message else f"{name}: {message}", err=True)
             failed += 1
         else:
             say(f"{name}: {folder}")

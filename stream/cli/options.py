@@ -46,7 +46,7 @@ class EventTime(click.ParamType):
 
 
 class FiniteRange(click.FloatRange):
-    """As click's, which takes nan for a number of any range."""
+    """Like click's, which accepts nan in any range."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """A finite number of the range."""
@@ -57,7 +57,7 @@ class FiniteRange(click.FloatRange):
 
 
 class Reason(click.ParamType):
-    """What a person says; nothing is no reason."""
+    """A reason that an operator gives; empty text is an error."""
 
     name = "text"
 
@@ -89,7 +89,7 @@ def settings_from(config: Path | None, changes: Mapping[str, str] = MappingProxy
 
 
 def check_rules(loaded: "Loaded") -> None:
-    """Raises `ConfigError` where a rule of the settings fits no metric; light where there is none of one's own."""
+    """Raise `ConfigError` if a rule of the settings fits no metric; cheap if the settings have no rules."""
     settings = loaded.settings
     if not (settings.rules.overrides or settings.rules.limits or settings.rules.objectives):
         return
@@ -101,19 +101,19 @@ def check_rules(loaded: "Loaded") -> None:
 
 
 def variables_of(section: str) -> dict[str, str]:
-    """The variables of this process that set something of this section of the settings."""
+    """Variables of this process that set a setting of this section."""
     from ragtide.stream.settings.environment import PREFIX
 
     return {name: os.environ[name] for name in os.environ if name.upper().startswith(f"{PREFIX}{section.upper()}__")}
 
 
 def split(values: tuple[str, ...]) -> tuple[str, ...]:
-    """`--lane fast,model` and `--lane fast --lane model` are the same; each once, in order."""
+    """Split values, so that `--lane fast,model` and `--lane fast --lane model` are equal; each once, in order."""
     return tuple(dict.fromkeys(part.strip() for value in values for part in value.split(",") if part.strip()))
 
 
 def lanes_named(values: tuple[str, ...]) -> "list[Lane]":
-    """The lanes of `--lane`, in order; a name that is none is a usage error."""
+    """The lanes of `--lane`, in order; an unknown name is a usage error."""
     wanted = split(values)
     if unknown := [lane for lane in wanted if lane not in LANES]:
         raise click.BadParameter(f"no such lane: {', '.join(unknown)}; there are: {', '.join(LANES)}")
@@ -121,17 +121,17 @@ def lanes_named(values: tuple[str, ...]) -> "list[Lane]":
 
 
 def by_option(command: Command) -> Command:
-    """--by: who does it."""
+    """Add --by: the operator."""
     return click.option(
         "--by", metavar="NAME", help="Who does this, for the record. Default: the user of this machine."
     )(command)
 
 
 def user_name() -> str:
-    """Of the operating system's user."""
+    """Name of the operating system's user."""
     import getpass
 
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user may have no name
-        raise click.UsageError("this user has no name: say who does it with --by NAME") from None
+        raise click.UsageError("this user has no name: name the operator with --by NAME") from None

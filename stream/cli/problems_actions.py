@@ -1,4 +1,4 @@
-"""`ragtide problems ack|unack|mute|unmute|accept`: what a person says of a problem, kept with who, when and why."""
+"""`ragtide problems ack|unack|mute|unmute|accept`: operator actions, stored with who, when and why."""
 
 import re
 from datetime import datetime, timedelta
@@ -147,7 +147,7 @@ def _record_action(
         if until is not None:
             end = now + until if isinstance(until, timedelta) else until
             if end <= now:
-                raise click.BadParameter(f"{end:%Y-%m-%d %H:%M:%S} UTC is over", param_hint="--until")
+                raise click.BadParameter(f"{end:%Y-%m-%d %H:%M:%S} UTC is in the past", param_hint="--until")
             more["until"] = end.isoformat()
             state += f" until {end:%Y-%m-%d %H:%M:%S} UTC"
         record_action(database, problem, what, by or user_name(), now, why, **more)

@@ -1,4 +1,4 @@
-"""A small chart of what was judged around a problem's onset, for a terminal or in plain characters."""
+"""A small chart of the metric around a problem's onset, for a terminal or in plain characters."""
 
 import math
 import shutil
@@ -16,7 +16,7 @@ _WIDEST = 60
 
 
 def chart(problem: Problem, figure: ChartSeries, points: Sequence[ChartPoint]) -> list[str]:
-    """The lines of the chart as wide as the terminal allows; empty where there are fewer than two points."""
+    """Lines of the chart as wide as the terminal; empty with fewer than two points."""
     encoding = (sys.stdout.encoding or "").lower()
     fancy = sys.stdout.isatty() and encoding.startswith("utf")
     columns = shutil.get_terminal_size().columns
@@ -26,7 +26,7 @@ def chart(problem: Problem, figure: ChartSeries, points: Sequence[ChartPoint]) -
 def render_chart(
     points: Sequence[ChartPoint], onset: datetime, figure: ChartSeries, columns: int, fancy: bool
 ) -> list[str]:
-    """The lines, none longer than `columns`. A column of the field is a stretch of time, its dot the figure's mean."""
+    """Lines of at most `columns` characters. A column of the field is an interval, its dot the mean."""
     line = figure.line and figure.line.value
     points = [point for point in points if math.isfinite(point.value)]
     width = min(_WIDEST, columns - _LABEL - 3)
@@ -52,9 +52,9 @@ def render_chart(
         label = line if is_line else high if level == _HEIGHT - 1 else low if level == 0 else None
         lines.append(f"{'' if label is None else f'{label:.3g}':>{_LABEL}} {''.join(field)}".rstrip())
     lines.append(f"{'':{_LABEL}} {'':{at}}{up}")
-    held = "" if figure.line is None else f", {dash} {figure.line.name}"
-    told = f"{dot} {figure.name}, {up} onset {onset:%Y-%m-%d %H:%M}{held}"
-    return [*lines, *(f"  {said}"[:columns] for said in (f"{first:%m-%d %H:%M} to {last:%m-%d %H:%M} UTC", told))]
+    line_label = "" if figure.line is None else f", {dash} {figure.line.name}"
+    legend = f"{dot} {figure.name}, {up} onset {onset:%Y-%m-%d %H:%M}{line_label}"
+    return [*lines, *(f"  {text}"[:columns] for text in (f"{first:%m-%d %H:%M} to {last:%m-%d %H:%M} UTC", legend))]
 
 
 def _by_column(points: Sequence[ChartPoint], width: int) -> dict[int, float]:

@@ -1,4 +1,4 @@
-"""How commands come to problems: the settings' database, and a problem by how its id begins."""
+"""Look up problems: open the database, find a problem by the start of its id."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_database(config: Path | None) -> "Iterator[tuple[Settings, Database]]":
-    """The settings and their database, closed afterwards."""
+    """Open the database of the settings; close it on leaving."""
     settings = settings_from(config).settings
     from ragtide.sinks.clickhouse.database import Database
 
@@ -27,7 +27,7 @@ def open_database(config: Path | None) -> "Iterator[tuple[Settings, Database]]":
 
 
 def episodes_of(database: "Database", problem_id: str) -> "list[Problem]":
-    """All episodes of the one problem whose id begins so, the newest first; ConfigError where none does, or several."""
+    """All episodes of the problem whose id starts so, newest first; ConfigError if none or several do."""
     from typing import get_args
 
     from ragtide.drift.problems.model import State
@@ -37,9 +37,9 @@ def episodes_of(database: "Database", problem_id: str) -> "list[Problem]":
     found = load_problems(database, states=get_args(State), problem=problem_id, every_episode=True)
     if not found:
         raise ConfigError(
-            f"there is no problem {problem_id!r}; `ragtide problems list` has the ids, with --state pending also "
-            "of those that may open"
+            f"no problem {problem_id!r}; `ragtide problems list` shows the ids, with --state pending those of "
+            "pending ones"
         )
     if len(distinct := {problem.problem_id for problem in found}) > 1:
-        raise ConfigError(f"{problem_id!r} begins several ids: {', '.join(sorted(distinct))}")
+        raise ConfigError(f"{problem_id!r} is the start of several ids: {', '.join(sorted(distinct))}")
     return sorted(found, key=lambda problem: problem.episode, reverse=True)

@@ -1,4 +1,4 @@
-"""Problems on a terminal: a table of many, one in words, or all that is known of them as JSON."""
+"""Problems on a terminal: a table, one in text, or all fields as JSON."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ _WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is fold
 
 
 def show_table(problems: Sequence[Problem]) -> None:
-    """One line each where it goes to a file or a pipe; the description names app and metric."""
+    """Print a table of problems; one line each if the output is a file or a pipe."""
     console = plain_console()
     table = table_of("problem", "state", "severity", "type", "since (UTC)")
     table.add_column("what", overflow="fold")
@@ -30,7 +30,7 @@ def show_table(problems: Sequence[Problem]) -> None:
 
 
 def as_objects(problems: Sequence[Problem], known: Sequence[Problem], grafana: GrafanaSettings) -> list[Any]:
-    """These problems as JSON has them; `known` may explain them. `links` are of the examples, in their order."""
+    """Problems as JSON objects. `known` may inhibit them; `links` are those of the examples, in order."""
     explained = inhibited_by(known)
     return [
         {
@@ -44,7 +44,7 @@ def as_objects(problems: Sequence[Problem], known: Sequence[Problem], grafana: G
 
 
 def describe_problem(problem: Problem, grafana: GrafanaSettings) -> list[str]:
-    """One episode in words, a fact a line."""
+    """Describe one episode, one fact per line."""
     where = f"{problem.app} {problem.environment}".strip()
     segment = f", {problem.segment} = {problem.segment_value}" if problem.segment else ""
     lines = [
@@ -75,7 +75,7 @@ def _examples(problem: Problem, grafana: GrafanaSettings) -> list[str]:
 
 
 def describe_actions(actions: Sequence[EventRow]) -> list[str]:
-    """Who did what when and why, a line each; empty where nobody did."""
+    """Describe operator actions, one per line; empty if there are none."""
     lines = []
     for event in actions:
         given = evidence_of(event.attributes)

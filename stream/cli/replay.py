@@ -94,7 +94,7 @@ def command(
     if file is not None and (by_time or offsets):
         raise click.UsageError("--file is read whole: --topic, --from, --to, --late and --offsets are for topics")
     if offsets and by_time:
-        raise click.UsageError("--offsets says it all: --topic, --from, --to and --late are for ranges of time")
+        raise click.UsageError("--offsets selects the records: --topic, --from, --to and --late are for ranges of time")
     if start is not None and end is not None and start >= end:
         raise click.UsageError("--from must lie before --to")
     check_name(run_id)
@@ -112,7 +112,7 @@ def command(
 
 
 def check_name(run_id: str) -> None:
-    """Nothing, where a run may be called so; otherwise a usage error."""
+    """Raise a usage error for an invalid name of a run."""
     import re
 
     from ragtide.sinks.rows import PROBE
@@ -133,7 +133,7 @@ def _interval(start: datetime | None, end: datetime | None) -> "Interval | None"
 
 @contextmanager
 def _interrupt_on_sigterm() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does."""
+    """Make SIGTERM do the same as Ctrl-C."""
 
     def interrupt(_: int, frame: FrameType | None) -> None:
         on_ctrl_c = signal.getsignal(signal.SIGINT)  # the event loop has one of its own while it runs
@@ -153,12 +153,11 @@ def fill(
     run_id: str,
     source: "ReplaySource",
     interval: "Interval | None" = None,
-    settled: "Callable[[Sequence[Record]], None] | None" = None,
+    on_stored: "Callable[[Sequence[Record]], None] | None" = None,
 ) -> "RunRow":
-    """Replay `source` into a run, with a bar, and return the run; `settled` as `ragtide.stream.replay.loop.replay` has
-    it.
+    """Replay `source` into a run, with a bar, and return the run. `on_stored`: see `ragtide.stream.replay.loop.replay`.
 
-    Once the run is claimed, Ctrl-C and SIGTERM end it with a word on how to go on; what was stored stays.
+    Once the run is claimed, Ctrl-C and SIGTERM stop it with a hint how to continue; stored rows stay.
     """
     import asyncio
 
@@ -182,12 +181,12 @@ def fill(
         with _interrupt_on_sigterm():
             run = runs.claim(run_id, source.description, source.identity, made.plan, settings)
             rows = settings.worker.block_rows
-            with show_progress(run_id, resumed=run.traces if run.state != COMPLETED else 0) as tell:
+            with show_progress(run_id, resumed=run.traces if run.state != COMPLETED else 0) as report:
                 return runner.run(
-                    replay(source, made.pipeline, sink, runs, run, block_rows=rows, tell=tell, settled=settled)
+                    replay(source, made.pipeline, sink, runs, run, block_rows=rows, report=report, on_stored=on_stored)
                 )
     except KeyboardInterrupt:
-        say(f"run {run_id}: stopped; the same command goes on where it was", err=True)
+        say(f"run {run_id}: stopped; the same command continues it", err=True)
         raise
     finally:
         runner.close()
@@ -208,7 +207,7 @@ def _file_source(settings: "Settings", file: Path) -> "ReplaySource":
 def _offset_source(settings: "Settings", ranges: Sequence[str]) -> "ReplaySource":
     from ragtide.stream.replay.offsets import OffsetRange, OffsetSource
 
-    wanted = [OffsetRange.parsed(text) for text in ranges]
+    wanted = [OffsetRange.parse(text) for text in ranges]
     return OffsetSource(settings.kafka, wanted, batch_records=settings.worker.batch_records)
 
 

@@ -1,4 +1,4 @@
-"""The progress bar of a replay, on standard error; where that is no terminal, a line now and then."""
+"""The progress bar of a replay, on standard error; without a terminal, a log line every few seconds."""
 
 import logging
 import time
@@ -16,7 +16,7 @@ _EVERY_S = 10.0
 
 @contextmanager
 def show_progress(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[ReplayProgress], None]]:
-    """Gives the function that is told how far the replay is."""
+    """Provide the function that shows the progress of the replay."""
     console = PlainConsole(stderr=True)
     if not console.is_terminal:
         yield _lines(run_id)
@@ -33,21 +33,21 @@ def show_progress(run_id: str, *, resumed: int = 0) -> Iterator[Callable[[Replay
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(f"run {run_id}", total=None, traces=0, dead=0)
 
-        def tell(at: ReplayProgress) -> None:
+        def report(at: ReplayProgress) -> None:
             done, total = (at.done, at.total) if at.total else (1, 1)
             bar.update(task, completed=done, total=total, traces=at.traces, dead=at.dead_letters)
 
-        yield tell
+        yield report
 
 
 def _lines(run_id: str) -> Callable[[ReplayProgress], None]:
-    said = time.monotonic()
+    logged_at = time.monotonic()
 
-    def tell(at: ReplayProgress) -> None:
-        nonlocal said
-        if time.monotonic() - said >= _EVERY_S:
-            said = time.monotonic()
+    def report(at: ReplayProgress) -> None:
+        nonlocal logged_at
+        if time.monotonic() - logged_at >= _EVERY_S:
+            logged_at = time.monotonic()
             share = 100 * at.done / at.total if at.total else 100
             log.info("run %s: %.0f %%, %d traces, %d dead letters", run_id, share, at.traces, at.dead_letters)
 
-    return tell
+    return report

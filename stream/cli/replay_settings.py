@@ -1,4 +1,4 @@
-"""What a replay does with other settings than the process's own: --set, --evaluators and --lane."""
+"""Changed settings of a replay: --set, --evaluators and --lane."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,7 @@ def set_option(command: Command) -> Command:
 
 
 def as_variables(changes: Sequence[str]) -> dict[str, str]:
-    """Each NAME=VALUE as the setting's variable, which wins over the environment and the file."""
+    """Each NAME=VALUE as the setting's variable, which overrides the environment and the file."""
     from ragtide.stream.settings.environment import variable_of
 
     variables = {}
@@ -38,9 +38,9 @@ def as_variables(changes: Sequence[str]) -> dict[str, str]:
 
 
 def choose(settings: "Settings", evaluators: Sequence[str], lanes: "Sequence[Lane]") -> "Settings":
-    """The settings with these evaluators alone, and of them those of these lanes; empty: all.
+    """Restrict the settings to these evaluators, and to these lanes; empty: all.
 
-    What is left out loads no model. Raises `UsageError` where an evaluator that is named runs in another lane.
+    Other evaluators load no model. Raises `UsageError` if a named evaluator runs in another lane.
     """
     chosen = settings.evaluators
     if evaluators:

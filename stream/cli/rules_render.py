@@ -1,4 +1,4 @@
-"""What tried rules would have raised, on a terminal or as JSON."""
+"""Result of a backtest, on a terminal or as JSON."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ _WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is fold
 
 
 def show(found: Sequence[SimulatedProblem], against: Diff, not_covered: Mapping[str, str]) -> None:
-    """A line for each episode and for each problem that is gone, how many there are of each, and what was not tried."""
+    """Print a line per simulated episode and per missing problem, their counts, and what was not simulated."""
     console = plain_console()
     if found or against.gone:
         console.print(_table(found, against))
@@ -28,7 +28,7 @@ def show(found: Sequence[SimulatedProblem], against: Diff, not_covered: Mapping[
 def as_object(
     found: Sequence[SimulatedProblem], against: Diff, not_covered: Mapping[str, str], first: datetime, until: datetime
 ) -> dict[str, Any]:
-    """All that is known, as JSON has it; times are UTC."""
+    """The result as a JSON object; times are UTC."""
     return {
         "from": first.astimezone(UTC),
         "to": until.astimezone(UTC),

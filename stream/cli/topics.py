@@ -81,7 +81,7 @@ def _show(as_json: bool, config: Path | None) -> None:
     from ragtide.stream.kafka.broker_check import partition_counts
     from ragtide.stream.kafka.consumer_groups import active_groups, group_positions, topics_by_group
 
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # said better as one line
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # reported in one line
     kafka = settings.kafka
     groups = topics_by_group(kafka, asyncio.run(partition_counts(kafka)))
     groups |= {kafka.group("jobs"): (kafka.jobs_topic,), "": (kafka.dead_letter_topic,)}

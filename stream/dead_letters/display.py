@@ -1,4 +1,4 @@
-"""Bytes of strangers as text that neither steers a terminal nor forges a line."""
+"""Untrusted bytes as text that neither controls a terminal nor forges a line."""
 
 from ragtide.stream.terminal_text import plain
 
@@ -14,7 +14,7 @@ def as_text(value: bytes, limit: int) -> str:
 
 
 def value_lines(value: bytes, limit: int) -> list[str]:
-    """The same with the lines that it has, a bar before each: none can pass for a line of the command's own."""
+    """The same with its lines, a bar before each, so that none can pass for a line of the command."""
     shown = value[:limit].decode("utf-8", "backslashreplace").split("\n")
     return [*(f"{_BAR}{plain(line)}" for line in shown), *filter(None, [_left_out(value, limit).strip()])]
 

@@ -1,4 +1,4 @@
-"""What the tables know of dead letters: where each lay, why it was set aside, and what became of it since."""
+"""Queries for dead letters: position, reason and what operators did about each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -13,8 +13,8 @@ from ragtide.stream.replay.runs import STARTED, Runs
 State = Literal["open", "replayed", "dropped"]
 
 
-class Place(NamedTuple):
-    """Where a record lay; `time` is the broker's and tells two topics of one name apart, made one after the other."""
+class RecordPosition(NamedTuple):
+    """Position of a record. `time`, the broker's, distinguishes a topic from one that was deleted and created again."""
 
     topic: str
     partition: int
@@ -40,9 +40,9 @@ class Letter:
     marked_at: datetime | None
 
     @property
-    def place(self) -> Place:
-        """Where it lay."""
-        return Place(self.topic, self.partition, self.offset, self.time)
+    def position(self) -> RecordPosition:
+        """Position of the record."""
+        return RecordPosition(self.topic, self.partition, self.offset, self.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Group:
 
 
 class MarkRow(NamedTuple):
-    """Table `dead_letter_marks`: the newest of a letter holds."""
+    """Table `dead_letter_marks`: the newest row of a letter counts."""
 
     run_id: str
     topic: str
@@ -72,7 +72,7 @@ class MarkRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which letters of a run: from `since` on and before `until` by the broker's time; nothing given, every one."""
+    """Filter of dead letters of one run, by the broker's time in [since, until). Empty fields match all."""
 
     run_id: str = LIVE
     state: State = "open"
@@ -83,12 +83,12 @@ class Wanted:
     limit: int | None = None
 
     def __str__(self) -> str:
-        """As `runs` tells it; without the limit, since any part of them belongs to the same run."""
-        told = [f"reason {', '.join(self.reasons)}"] if self.reasons else []
-        told += [f"topic {', '.join(self.topics)}"] if self.topics else []
-        told += [f"from {self.since.astimezone(UTC).isoformat()}"] if self.since else []
-        told += [f"to {self.until.astimezone(UTC).isoformat()}"] if self.until else []
-        return " ".join(["dead letters", *told])
+        """The `source` of the run, without the limit: any part of the letters belongs to the same run."""
+        parts = [f"reason {', '.join(self.reasons)}"] if self.reasons else []
+        parts += [f"topic {', '.join(self.topics)}"] if self.topics else []
+        parts += [f"from {self.since.astimezone(UTC).isoformat()}"] if self.since else []
+        parts += [f"to {self.until.astimezone(UTC).isoformat()}"] if self.until else []
+        return " ".join(["dead letters", *parts])
 
 
 _COLUMNS = ", ".join(field.name for field in fields(Letter))
@@ -117,45 +117,47 @@ class Letters:
         self._clock = clock
 
     def find(self, wanted: Wanted, marks: Sequence[str] = ()) -> list[Letter]:
-        """Those wanted, the newest first; what was replayed or dropped in one of the runs `marks` is not open."""
+        """Find letters, newest first. Letters replayed or dropped in one of the runs `marks` are not open."""
         where, bound = _condition(wanted, marks)
         order = "ORDER BY time DESC, topic, partition, offset DESC"
         found = self._database.rows(f"SELECT {_COLUMNS} FROM {_LETTERS} {where} {order} {_limit(wanted)}", bound)
         return [Letter(**row) for row in found]
 
     def to_replay(self, wanted: Wanted, run_id: str) -> list[Letter]:
-        """The open ones; where a replay into another run was stopped, without those that it stored before."""
+        """Find the open letters, without those that an unfinished replay into `run_id` has stored."""
         left = Runs(self._database).find(run_id)
         return self.find(wanted, [run_id] if left is not None and left.state == STARTED else [])
 
     def groups(self, wanted: Wanted) -> list[Group]:
-        """Those wanted by reason and partition, the most numerous first; a limit is one of groups."""
+        """Count letters by reason and partition, the largest group first. The limit counts groups."""
         where, bound = _condition(wanted, ())
-        counted = "count() AS count, min(time) AS first, max(time) AS last"
+        columns = "count() AS count, min(time) AS first, max(time) AS last"
         by = "GROUP BY reason, topic, partition ORDER BY count DESC, reason, topic, partition"
-        sql = f"SELECT reason, topic, partition, {counted} FROM {_LETTERS} {where} {by} {_limit(wanted)}"
+        sql = f"SELECT reason, topic, partition, {columns} FROM {_LETTERS} {where} {by} {_limit(wanted)}"
         return [Group(**row) for row in self._database.rows(sql, bound)]
 
     def at(self, topic: str, partition: int, offset: int, run_id: str) -> list[Letter]:
-        """Whatever its state; several where a topic was made anew under its name."""
+        """Find the letters at an offset in any state: several if the topic was deleted and created again."""
         bound = {"run": run_id, "marks": [run_id], "topic": topic, "partition": partition, "offset": offset}
         where = "topic = {topic:String} AND partition = {partition:UInt32} AND offset = {offset:UInt64}"
         sql = f"SELECT {_COLUMNS} FROM {_LETTERS} WHERE {where} ORDER BY time DESC"
         return [Letter(**row) for row in self._database.rows(sql, bound)]
 
-    def mark(self, places: Iterable[Place], run_id: str, state: State, actor: str) -> None:
-        """Durable when this returns; twice is as once."""
+    def mark(self, positions: Iterable[RecordPosition], run_id: str, state: State, actor: str) -> None:
+        """Mark the letters. Durable when this returns; idempotent."""
         at = self._clock()
-        self._database.insert("dead_letter_marks", [MarkRow(run_id, *place, state, actor, at) for place in places])
+        self._database.insert(
+            "dead_letter_marks", [MarkRow(run_id, *position, state, actor, at) for position in positions]
+        )
 
 
-def place_of(record: Record) -> Place:
-    """Where it lay, as the tables have it; raises `ValueError`, `OverflowError` or `OSError` for no possible time."""
-    return Place(record.topic, record.partition, record.offset, broker_time(record))
+def position_of(record: Record) -> RecordPosition:
+    """Position of the record. Raises `ValueError`, `OverflowError` or `OSError` for an impossible time."""
+    return RecordPosition(record.topic, record.partition, record.offset, broker_time(record))
 
 
 def _condition(wanted: Wanted, marks: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """A WHERE and what the server binds into it and into `_LETTERS`."""
+    """The WHERE clause, and the parameters of it and of `_LETTERS`."""
     conditions = {
         "state = {state:String}": ("state", wanted.state),
         "reason IN {reasons:Array(String)}": ("reasons", list(wanted.reasons)),

@@ -1,4 +1,4 @@
-"""The application that the demo watches: retrieve with MiniLM, answer by extraction, trace what was measured."""
+"""The demo's application: retrieve with MiniLM, answer by extraction, trace the measurements."""
 
 import asyncio
 import random
@@ -56,7 +56,7 @@ class Application:
         self._shift = len(index.passages) // 2
 
     async def answer(self, question: Question, fault: Fault | None, rng: random.Random) -> Trace:
-        """The trace of one answered question. All randomness is drawn from `rng` before anything is awaited."""
+        """Answer one question and return its trace. All randomness comes from `rng` before the first await."""
         style = random.Random(rng.getrandbits(64))
         trace_id = f"{rng.getrandbits(128):032x}"
         shift = self._shift if fault is WRONG_CHUNKS else 0
@@ -96,7 +96,7 @@ class Application:
 
 
 def _extract(hits: tuple[Hit, ...]) -> tuple[str, ...]:
-    """What the best chunk says first, and what else in it is near to the question."""
+    """The first sentence of the best chunk, and further ones near to the question."""
     first = hits[0]
     return tuple(
         sentence

@@ -1,4 +1,4 @@
-"""What the demo looks like on a terminal: pure functions from what was observed to what rich draws."""
+"""The demo's screen: pure functions from a view to what rich renders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ragtide.drift.rules.kinds import KINDS
 from ragtide.stream.console import plain_text
 from ragtide.stream.demo.observe import Point, Snapshot
 from ragtide.stream.demo.schedule import Episode
-from ragtide.stream.demo.watched import Watched
+from ragtide.stream.demo.shown_metrics import ShownMetric
 from ragtide.stream.terminal_text import plain
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -24,14 +24,14 @@ _PROBLEMS = 4
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything the console shows at one moment."""
+    """Everything that the console shows at one instant."""
 
     stage: str  # what is going on, for people
     elapsed_s: float | None  # since the first score
     fault: Episode | None
     sent: int
     snapshot: Snapshot | None
-    watched: Sequence[Watched]
+    shown_metrics: Sequence[ShownMetric]
     problems: Sequence[Problem]
 
 
@@ -39,7 +39,7 @@ def render(view: View) -> RenderableType:
     """The whole screen."""
     parts: list[RenderableType] = [_head(view)]
     if view.snapshot:
-        parts += [_metrics(view.snapshot, view.watched), _problems(view.problems)]
+        parts += [_metrics(view.snapshot, view.shown_metrics), _problems(view.problems)]
     return Panel(Group(*parts), title="ragtide demo", subtitle="Ctrl-C ends it", border_style="cyan")
 
 
@@ -53,27 +53,27 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def limit(watched: Watched) -> str:
-    """The line between good and bad in words."""
-    if KINDS[watched.rule].zero_tolerance:
+def limit(metric: ShownMetric) -> str:
+    """The limit of a metric in words."""
+    if KINDS[metric.rule].zero_tolerance:
         return "not one"
-    ends = ((watched.low, "≥"), (watched.high, "≤"))
+    ends = ((metric.low, "≥"), (metric.high, "≤"))
     return " ".join(f"{sign} {number(end)}" for end, sign in ends if end is not None)
 
 
-def sparkline(points: Sequence[Point], watched: Watched) -> Text:
-    """The means of the last windows as bars, bad ones red; nothing scored is a dot."""
+def sparkline(points: Sequence[Point], metric: ShownMetric) -> Text:
+    """The means of the last windows as bars, bad ones red; a dot for no score."""
     means = [point.mean for point in points[-_TREND:]]
     known = [mean for mean in means if mean is not None] or [0.0]
     low = min(0.0, *known)
-    high = max(watched.low or 0.0, watched.high or 0.0, *known)
+    high = max(metric.low or 0.0, metric.high or 0.0, *known)
     text = Text()
     for mean in means:
         if mean is None:
             text.append("·", style="dim")
             continue
         height = (mean - low) / (high - low) if high > low else 0.0
-        text.append(_BARS[round(height * (len(_BARS) - 1))], style="green" if watched.good(mean) else "red")
+        text.append(_BARS[round(height * (len(_BARS) - 1))], style="green" if metric.good(mean) else "red")
     return text
 
 
@@ -94,13 +94,13 @@ def _head(view: View) -> RenderableType:
     return Group(line, flow)
 
 
-def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
+def _metrics(snapshot: Snapshot, shown_metrics: Sequence[ShownMetric]) -> RenderableType:
     table = Table(expand=True, box=None, pad_edge=False, title="means of the last closed window", title_justify="left")
     table.add_column("metric", no_wrap=True)
     for name in ("mean", "limit", "scored / seen"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("trend", no_wrap=True)
-    for one in watched:
+    for one in shown_metrics:
         points = snapshot.series.get(one.metric, ())
         if not points:
             table.add_row(one.metric, "-", limit(one), "-", "")
@@ -113,7 +113,7 @@ def _metrics(snapshot: Snapshot, watched: Sequence[Watched]) -> RenderableType:
 
 
 def change(problem: Problem) -> str:
-    """The metric, what it moved from and to, and on how many traces; what is not known is left out."""
+    """The metric, its values before and after, and the number of traces; unknown parts are left out."""
     found = problem.evidence
     moved = " → ".join(_figure(figure, found.rule) for figure in (found.baseline, found.value) if figure is not None)
     words = f"{problem.metric} {'not passed by ' if _is_share(found.rule) else ''}{moved}".rstrip()

@@ -1,4 +1,4 @@
-"""What the demo's application knows: docstrings of Python's standard library, read from source and never imported."""
+"""The corpus of the demo: docstrings of Python's standard library, read from source and never imported."""
 
 import ast
 import importlib.util
@@ -65,7 +65,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """What is indexed and handed to the answerer."""
+        """The text that is indexed and passed to the answerer."""
         return " ".join(self.sentences)
 
     @property
@@ -114,14 +114,14 @@ def _documented(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 def _prose(subject: str, docstring: str, split: Split) -> tuple[str, ...]:
     """The first sentences of the first paragraphs, as far as they are plain prose."""
-    kept: list[str] = []
+    sentences: list[str] = []
     for paragraph in inspect.cleandoc(docstring).split("\n\n")[:2]:
         text = _MARKUP.sub("", " ".join(paragraph.split()))
         for sentence in split(text):
-            if not _plain(sentence) or len(kept) == MOST_SENTENCES:
-                return tuple(kept)
-            kept.append(sentence if kept else f"{subject}: {sentence}")
-    return tuple(kept)
+            if not _plain(sentence) or len(sentences) == MOST_SENTENCES:
+                return tuple(sentences)
+            sentences.append(sentence if sentences else f"{subject}: {sentence}")
+    return tuple(sentences)
 
 
 def _plain(sentence: str) -> bool:

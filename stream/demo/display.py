@@ -1,4 +1,4 @@
-"""Where the demo shows itself: a live screen on a terminal, plain lines anywhere else."""
+"""The demo's display: a live screen on a terminal, plain lines anywhere else."""
 
 from types import TracebackType
 from typing import Protocol, Self
@@ -28,18 +28,18 @@ class Display(Protocol):
 
 
 def display(console: Console) -> Display:
-    """What suits the console."""
+    """The display for the console."""
     return Screen(console) if console.is_terminal else Lines(console)
 
 
 class Screen:
-    """Draws the whole view in place; the last one stays."""
+    """Shows the whole view in place; the last one stays."""
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, auto_refresh=False)
 
     def update(self, view: View) -> None:
-        """Draw it."""
+        """Show the view."""
         self._live.update(render(view), refresh=True)
 
     def __enter__(self) -> Self:
@@ -61,7 +61,7 @@ class Lines:
         self._next_s = 0.0
 
     def update(self, view: View) -> None:
-        """Say what is new."""
+        """Print what is new."""
         if view.elapsed_s is None:
             if view.stage != self._stage:
                 self._say(view, view.stage)
@@ -101,7 +101,7 @@ def _figures(view: View) -> str:
         return f"{view.sent} sent"
     lag = ", ".join(f"{lane} {records}" for lane, records in snapshot.lag.items())
     means = []
-    for one in view.watched:
+    for one in view.shown_metrics:
         points = snapshot.series.get(one.metric)
         if points:
             last = points[-1]

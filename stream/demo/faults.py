@@ -1,4 +1,4 @@
-"""What can go wrong in the demo's application, and which metrics each fault moves."""
+"""Faults of the demo's application, and the metrics that each one moves."""
 
 from dataclasses import dataclass
 

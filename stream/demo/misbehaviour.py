@@ -1,4 +1,4 @@
-"""What a faulty answerer says: invented sentences, endless repetition, leaked addresses; drawn from a generator."""
+"""Answers of a faulty application: invented sentences, endless repetition, leaked addresses; random."""
 
 import random
 
@@ -34,7 +34,7 @@ def loop(sentences: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
 
 
 def leak(sentences: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
-    """Some answers tell whom to write to; the people and the addresses are made up."""
+    """Some answers name a contact; the people and the addresses are made up."""
     if rng.random() >= LEAKED_SHARE:
         return sentences
     address = f"{rng.choice(_FIRST)}.{rng.choice(_LAST)}@{rng.choice(_HOSTS)}"

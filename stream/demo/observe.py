@@ -1,4 +1,4 @@
-"""What the console shows, read from the tables that everyone else can read too."""
+"""The console's data, read from the tables."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ ORDER BY metric, start
 
 
 class Rows(Protocol):
-    """What is needed of a database."""
+    """Interface of the database."""
 
     def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """The rows of a query, its parameters bound by the server."""
@@ -47,7 +47,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of the pipeline at one moment."""
+    """The state of the pipeline at one instant."""
 
     stored: int  # traces
     rate: float  # traces stored a second, of late

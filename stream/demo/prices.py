@@ -1,4 +1,4 @@
-"""What the demo's model costs."""
+"""Prices of the demo's model."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the demo's users ask: questions made from the corpus by templates, the same for the same seed."""
+"""Questions of the demo's users: made from the corpus by templates, the same for the same seed."""
 
 import random
 import re
@@ -39,7 +39,7 @@ class Question:
 
 
 def ask_about(passages: Sequence[Passage], rng: random.Random) -> Question:
-    """One question about one passage, both drawn from `rng`."""
+    """Make one question about one passage, both chosen by `rng`."""
     passage = rng.choice(passages)
     golden = rng.random() < GOLDEN_SHARE
     if _TASK_LIKE.match(passage.purpose) and rng.random() < 0.5:

@@ -28,9 +28,9 @@ from ragtide.stream.demo.faults import FAULTS
 from ragtide.stream.demo.index import Index
 from ragtide.stream.demo.schedule import Schedule
 from ragtide.stream.demo.session import Session
+from ragtide.stream.demo.shown_metrics import shown_metrics
 from ragtide.stream.demo.timeline import Timeline
 from ragtide.stream.demo.traffic import Traffic, kafka_outbox
-from ragtide.stream.demo.watched import watched
 from ragtide.stream.local.processes import Child, Children
 from ragtide.stream.local.services import LocalServices, require
 from ragtide.stream.local.topics import create_topics, topics_of
@@ -47,7 +47,7 @@ _SHOWN = tuple(dict.fromkeys(metric for fault in FAULTS.values() for metric in f
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """What `ragtide demo` takes."""
+    """Options of `ragtide demo`."""
 
     data: Path
     minutes: float | None = None  # after the first score; None: until Ctrl-C
@@ -57,9 +57,9 @@ class DemoOptions:
 
 
 def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> int:
-    """Play until Ctrl-C or `minutes`, then say where the data is; 0 if all went well, nothing left running either way.
+    """Run until Ctrl-C or `minutes`, then print where the data is. Return 0 on success; leave nothing running.
 
-    Raises ConfigError where something is missing or a process ended by itself.
+    Raises ConfigError if something is missing or a process ended unexpectedly.
     """
     require(_NEEDED)
     directory = _new_directory(options.data, clock())
@@ -89,7 +89,7 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
             services=services,
             children=children,
             timeline=timeline,
-            watched=watched(
+            shown_metrics=shown_metrics(
                 with_encoder_thresholds(registry.load(), settings.evaluators).values(), settings.rules, _SHOWN
             ),
             base_s=settings.windows.base_s,
@@ -150,7 +150,7 @@ def _children(services: LocalServices, settings_file: Path) -> Children:
 
 
 def _new_directory(data: Path, now: datetime) -> Path:
-    """A folder for this run alone: what an earlier run found is never mistaken for this one's."""
+    """Make a folder for this run only, so that results of an earlier run are never mistaken for this one's."""
     directory = data / now.strftime("demo-%Y%m%d-%H%M%S")
     try:
         directory.mkdir(parents=True)

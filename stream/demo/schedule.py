@@ -1,4 +1,4 @@
-"""When which fault is on, in seconds after the first score: a pure function of fault and seed."""
+"""Schedule of faults, in seconds after the first score: a pure function of fault and seed."""
 
 import random
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""One performance: traffic flows, faults come and go by the schedule, and what the pipeline makes of it is shown."""
+"""One session of the demo: send traffic, switch faults by the schedule, show the results."""
 
 import asyncio
 import signal
@@ -12,9 +12,9 @@ from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.demo.console import View
 from ragtide.stream.demo.display import Display
 from ragtide.stream.demo.observe import Snapshot, observe
+from ragtide.stream.demo.shown_metrics import ShownMetric
 from ragtide.stream.demo.timeline import Timeline
 from ragtide.stream.demo.traffic import Traffic
-from ragtide.stream.demo.watched import Watched
 from ragtide.stream.local.processes import Children
 from ragtide.stream.local.services import LocalServices
 
@@ -27,7 +27,7 @@ _TREND = 20  # windows
 class Session:
     """Plays until Ctrl-C, SIGTERM or `minutes` after the first score.
 
-    Raises ConfigError where a child ended by itself or nothing is scored.
+    Raises ConfigError if a child ended unexpectedly or nothing is scored.
     """
 
     database: Database
@@ -35,7 +35,7 @@ class Session:
     services: LocalServices
     children: Children
     timeline: Timeline
-    watched: Sequence[Watched]
+    shown_metrics: Sequence[ShownMetric]
     base_s: int
     minutes: float | None
 
@@ -75,7 +75,7 @@ class Session:
 
     def _alive(self, waited_s: float) -> None:
         if name := self.services.ended():
-            raise ConfigError(f"{name} ended by itself; see {self.services.directory}")
+            raise ConfigError(f"{name} ended unexpectedly; see {self.services.directory}")
         child = self.children.ended()
         if child is not None:
             raise ConfigError(
@@ -92,7 +92,7 @@ class Session:
             fault=self.timeline.now(),
             sent=traffic.sent,
             snapshot=snapshot,
-            watched=self.watched,
+            shown_metrics=self.shown_metrics,
             problems=problems,
         )
 

@@ -1,4 +1,4 @@
-"""Which fault is on now, and a file that says which was on when."""
+"""The current fault, and a file that records which one was active when."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class _Past(TypedDict):
 
 
 class Timeline:
-    """The schedule against the clock: it begins with the first score, and nothing is wrong before."""
+    """The schedule against the clock: it starts with the first score, without a fault before."""
 
     def __init__(
         self, schedule: Schedule, file: Path, clock: Callable[[], datetime], monotonic: Callable[[], float]
@@ -32,7 +32,7 @@ class Timeline:
         self._now: Episode | None = None
 
     def begin(self) -> None:
-        """The first score is there."""
+        """Start the schedule at the first score."""
         self._began, self._first_score_at = self._monotonic(), self._clock()
         self._write()
 

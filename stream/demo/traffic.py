@@ -1,4 +1,4 @@
-"""Sends the application's traces to the topic at a steady rate, with the fault that is on at the moment."""
+"""Send the application's traces to the topic at a steady rate, with the current fault."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ def _recorded(value: object) -> object:
 class Traffic:
     """About `rate` questions a second, asked one after the other and answered side by side.
 
-    `fault` is asked before every question; questions and faults' whims are drawn from `seed`.
+    `fault` is called before every question; `seed` decides questions and faults.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Traffic:
         self.lost = 0
 
     async def run(self) -> None:
-        """Until cancelled; a pause (a busy machine) is not made up for by a burst."""
+        """Run until cancelled; no burst makes up for a pause (a busy machine)."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         try:
@@ -90,7 +90,7 @@ class Traffic:
             await self._send(trace.trace_id.encode(), encode(trace))
         except Transient as error:
             self.lost += 1
-            _log.warning("a trace was not sent: %s", error)
+            _log.warning("could not send a trace: %s", error)
         else:
             self.sent += 1
 

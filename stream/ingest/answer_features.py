@@ -1,4 +1,4 @@
-"""What answers say, so that those to one question can be compared: a vector, and hashes of what rules read in them."""
+"""Features of answers that make answers to one question comparable: a vector, and hashes of claims."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,12 +31,12 @@ _NONE = array("b")
 
 @dataclass(frozen=True, slots=True)
 class AnswerColumns:
-    """Fills the columns `answer` and `answer_claims` of `embeddings`, where the settings want answers compared.
+    """Fills the columns `answer` and `answer_claims` of `embeddings`, if the settings ask for it.
 
-    Only those answers are encoded of which evaluators have the encoder's vectors as well: they cost no call of it.
+    Encodes only answers whose sentences an evaluator embeds too: they cost no call of the encoder.
     """
 
-    compare_by_default: bool  # where nothing is said of the app
+    compare_by_default: bool  # for apps without a setting
     apps: Mapping[str, bool]
     rate: float  # of traces whose answers are encoded
     hash_text: QuestionHash
@@ -45,7 +45,7 @@ class AnswerColumns:
     def of(
         cls, rules: RuleSettings, plan: Iterable[tuple[PreparedEvaluator, float]], hash_text: QuestionHash
     ) -> "AnswerColumns":
-        """Nothing is compared where questions have no hash. `plan`: each evaluator with its share of the traces."""
+        """Make it from the settings; off if questions have no hash. `plan`: each evaluator with its sampling rate."""
         known = bool(hash_text("any"))
         return cls(
             known and rules.compare_answers,
@@ -55,7 +55,7 @@ class AnswerColumns:
         )
 
     def fill(self, rows: Sequence[EmbeddingRow], ctxs: Sequence[TraceContext], shared: Batch) -> list[EmbeddingRow]:
-        """The rows of these traces, in order; without a vector of the question they stay as they are."""
+        """Fill the rows of these traces, in order. A row without a vector of the question stays as it is."""
         compared = [not row.is_deleted and self.apps.get(row.app, self.compare_by_default) for row in rows]
         in_sample = [yes and is_sampled(row.trace_id, self.rate) for row, yes in zip(rows, compared, strict=True)]
         answers = [ctx.trace.answer or "" if yes else "" for ctx, yes in zip(ctxs, in_sample, strict=True)]
@@ -71,7 +71,7 @@ class AnswerColumns:
 
 
 def direction(vector: Vectors) -> Sequence[int]:
-    """Whole numbers that lie as the vector does, the greatest of them 127 or -127; none for a vector of length 0."""
+    """Scale the vector to integers with a maximum of 127 or -127; empty for a vector of length 0."""
     greatest = np.abs(vector).max()
     return array("b", np.rint(vector * (_MAX_INT8 / greatest)).astype(np.int8).tobytes()) if greatest else _NONE
 
@@ -91,7 +91,7 @@ def _claim_hashes(trace: Trace, shared: Batch, hash_text: QuestionHash) -> list[
 
 
 def _answer_vectors(answers: Sequence[str], shared: Batch) -> Iterator[tuple[str, Sequence[int]]]:
-    """Of answers all of whose sentences have vectors, with one call of the encoder for as many as fit into memory."""
+    """Vectors of answers whose sentences all have one, with one call of the encoder for as many as fit into memory."""
     texts = [[one.text for one in _sentences(answer, shared)] for answer in answers]
     sizes = [{text: shared.size_of_text(text) for text in some if len(some) <= MAX_SENTENCES} for some in texts]
     for portion in memory_chunks(sizes, shared.most_bytes):

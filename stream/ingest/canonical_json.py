@@ -1,4 +1,4 @@
-"""Canonical JSON, strictly or as clients write it; a `BadRecord` names fields and types, and quotes no value."""
+"""Decode canonical JSON, strictly or as clients write it. A `BadRecord` names fields and types, and quotes no value."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def decode_canonical(value: bytes, cut: Counter[str]) -> Trace:
-    """The trace that canonical JSON tells; raises `BadRecord`, or `RecursionError`.
+    """Decode a trace from canonical JSON; raise `BadRecord`, or `RecursionError`.
 
     The usual form takes one strict pass (4 KB: about 6 µs); what that refuses (unknown fields, nulls for "not
     recorded", epoch milliseconds, chunks without id, lone surrogates, long names) takes a second, lenient one, which
@@ -58,7 +58,7 @@ def _decode_leniently(value: bytes, cut: Counter[str]) -> Trace:
 
 
 def repair_json(value: bytes) -> Any:
-    """The JSON with lone surrogates replaced by U+FFFD: inserts raise on them, and the rest of the trace is good."""
+    """Replace lone surrogates by U+FFFD: inserts raise on them, and the rest of the trace is good."""
     repaired = value
     try:
         value.decode("utf-8")
@@ -112,6 +112,6 @@ def _to_bad_record(message: str) -> BadRecord:
 
 
 def json_kind(value: Any) -> str:
-    """What a decoded value is, in words."""
+    """Name the JSON type of a decoded value."""
     kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
     return kinds.get(type(value), "null")

@@ -1,6 +1,6 @@
-"""Which decoder reads the records of which topic: those of ragtide by name, and what installed packages bring.
+"""Decoders by topic: those of ragtide, and those of installed packages.
 
-A decoder makes a trace of a message's bytes, or raises `BadRecord`; what every trace must be is checked afterwards.
+A decoder makes a trace of a message's bytes, or raises `BadRecord`. The common checks of traces come afterwards.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ BUILT_IN: Mapping[str, Decoder] = {CANONICAL: decode_canonical}
 
 
 class Decoders(dict[str, Decoder]):
-    """By topic, found when a topic is first seen; a topic that no setting names holds canonical traces."""
+    """Decoders by topic, looked up at a topic's first record. Topics without a setting hold canonical traces."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
         super().__init__()
@@ -50,9 +50,9 @@ def _decoder(name: str) -> Decoder:
 
 
 def _guard(name: str, decoder: Callable[[bytes], object]) -> Decoder:
-    """A record that code of others fails on is a dead letter, and stops no lane; its message may quote the record.
+    """Make a failure of third-party code a dead letter without its message, which may quote the record.
 
-    The trace is written as canonical JSON and read as every other: types, limits and names are checked in one place.
+    The trace is written as canonical JSON and read like every other: types, limits and names are checked in one place.
     """
 
     def guarded(value: bytes, cut: Counter[str]) -> Trace:

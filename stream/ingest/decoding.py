@@ -1,4 +1,4 @@
-"""A record becomes a trace or a `BadRecord` that says why and where, and never quotes what users wrote."""
+"""Decode a record into a trace or a `BadRecord` with reason and position that never quotes texts of users."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ _NESTING = (dict, list)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is let in. `timeliness` None: times are not limited (replays)."""
+    """Limits of accepted traces. `timeliness` None: times are not limited (replays)."""
 
     max_bytes: int
     max_depth: int
@@ -60,7 +60,7 @@ class DecodedTrace(NamedTuple):
 def decode_trace(
     record: Record, limits: Limits, decoder: Decoder = decode_canonical, cut: Counter[str] | None = None
 ) -> DecodedTrace:
-    """The record's trace: time in UTC to the ms, task, cost and source filled in; raises `BadRecord`.
+    """Decode the record's trace, with time in UTC to the ms, task, cost and source filled in; raise `BadRecord`.
 
     The event time comes as a number too: working it out once saves a tenth of the decoding. Names that were too long
     are counted in `cut`, by field.
@@ -88,7 +88,7 @@ def decode_trace(
 
 
 def _cost_usd(trace: Trace, prices: Mapping[str, Price]) -> float | None:
-    """By the price table, where the model has a price and tokens were counted; cached ones are among the input."""
+    """Cost by the price table, if the model has a price and tokens were counted. Input includes cached tokens."""
     model, tokens = trace.model, trace.tokens
     price = prices.get((model.served or model.requested or "") if model is not None else "")
     if price is None or tokens is None or tokens.input is None or tokens.output is None:

@@ -1,4 +1,4 @@
-"""Texts become vectors, each for itself: one that the encoder cannot take costs no other its own."""
+"""Embed texts so that one that the encoder fails on costs no other its vector."""
 
 import logging
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ def embed_texts(texts: Sequence[str], shared: Batch) -> dict[str, Vectors]:
         return {}
     try:
         vectors = shared.embed(texts)
-    except BaseException as error:  # an encoder is code of others, and may break on one text
+    except BaseException as error:  # an encoder is third-party code, and may fail on one text
         if ends_process(error):
             raise
         if len(texts) == 1:
-            log.warning("the encoder failed on a text: %s", type(error).__name__)
+            log.warning("the encoder failed on a text: %s; the text gets no vector", type(error).__name__)
             return {}
         middle = len(texts) // 2
         return {**embed_texts(texts[:middle], shared), **embed_texts(texts[middle:], shared)}

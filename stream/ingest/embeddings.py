@@ -1,4 +1,4 @@
-"""Questions become vectors, rows of `embeddings`. Of every trace one row: that it has no vector is a row as well.
+"""Make the rows of `embeddings`: one per trace, a tombstone if its question has no vector.
 
 So a newer message without a question takes the vector of an older one out, as it takes its place in other tables.
 A question with a vector is placed in a topic where its application has a topic model.
@@ -25,7 +25,7 @@ _NONE = array("f")
 
 @dataclass(slots=True)
 class QuestionEmbeddings:
-    """Rows in the order of the traces, and why questions have no vector: `too_long` or `encoder_failed`."""
+    """Rows in the order of the traces, and counts of questions without vector: `too_long` or `encoder_failed`."""
 
     rows: list[EmbeddingRow] = field(default_factory=list)
     without_vector: Counter[str] = field(default_factory=Counter)
@@ -34,7 +34,7 @@ class QuestionEmbeddings:
 def embed_questions(
     ctxs: Sequence[TraceContext], shared: Batch, revision: str, models: Mapping[str, TopicModel]
 ) -> QuestionEmbeddings:
-    """The questions of a micro-batch as vectors of the encoder `revision`, with one call for those not known yet.
+    """Embed the questions of a micro-batch with the encoder `revision`, with one call for those not cached.
 
     A question is never cut. Where there is none, or no vector to be had of it, the row is a tombstone. `models` are the
     topic models of this encoder, by application.
@@ -68,7 +68,7 @@ def embed_questions(
 
 
 def with_topics(ctxs: Sequence[TraceContext], rows: Sequence[EmbeddingRow]) -> list[TraceContext]:
-    """The traces with their topic as a segment; one that came with a segment of that name keeps its own."""
+    """Add the topic as a segment to the traces; a trace with its own segment of that name keeps it."""
     return [
         replace(ctx, trace=replace(ctx.trace, segments={SEGMENT: row.topic, **ctx.trace.segments}))
         if row.topic
@@ -78,7 +78,7 @@ def with_topics(ctxs: Sequence[TraceContext], rows: Sequence[EmbeddingRow]) -> l
 
 
 def round_to_bfloat16(vectors: Vectors) -> Vectors:
-    """Each number as the nearest with 8 significant bits, ties to even: what bfloat16 keeps, and half the disk.
+    """Round each number to 8 significant bits, ties to even: the precision of bfloat16, and half the disk.
 
     Cosines of unit vectors move by less than 0.001.
     """
@@ -90,7 +90,7 @@ def round_to_bfloat16(vectors: Vectors) -> Vectors:
 def _topics(
     ctxs: Sequence[TraceContext], vectors: Mapping[str, Sequence[float]], models: Mapping[str, TopicModel]
 ) -> dict[tuple[str, str], str]:
-    """By application and question, of the vectors as they are stored: whoever reads them places them alike."""
+    """Topics by application and question, from the vectors as stored: every reader gets the same topics."""
     questions: dict[str, dict[str, Sequence[float]]] = {}
     for ctx in ctxs:
         app, question = ctx.trace.app, ctx.trace.question or ""
@@ -104,7 +104,7 @@ def _topics(
 
 
 def _vectors(questions: Sequence[str], shared: Batch) -> Mapping[str, Sequence[float]]:
-    """The vector of each question that has one, as it is stored."""
+    """Vectors by question, as stored."""
     found = embed_texts(questions, shared)
     if not found:
         return {}

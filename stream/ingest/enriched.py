@@ -1,4 +1,4 @@
-"""Messages that enrich an earlier one: the same trace with late facts, told apart by its headers.
+"""Messages that enrich an earlier one: the same trace with facts of labels, recognised by headers.
 
 `enriches.topic`, `.partition`, `.offset` and `.timestamp` say where the message lay that it enriches, `.revision` how
 many labels went into it. Its rows have the version of that message with the revision: they win over its rows however
@@ -22,7 +22,7 @@ LAST_OFFSET = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class EnrichedRecord(StoredRecord):
-    """Value and key of the message that enriches; topic, partition, offset and timestamp of the one it enriches.
+    """Value and key of an enriching message; topic, partition, offset and timestamp of the enriched one.
 
     `sent_ms` is the timestamp of the message that enriches.
     """
@@ -32,7 +32,7 @@ class EnrichedRecord(StoredRecord):
 
 
 def resolve_enrichment(record: Record) -> Record:
-    """The record, or what its headers make of it where it enriches another; raises `BadRecord` where they are wrong.
+    """Return the record, or an `EnrichedRecord` by its headers; raise `BadRecord` if they are invalid.
 
     Checks all headers; calls `check_readable` first.
     """
@@ -54,7 +54,7 @@ def resolve_enrichment(record: Record) -> Record:
 
 
 def version_of(record: Record) -> int:
-    """Of the rows that a known record is made into, the evaluator's part left at 0.
+    """Version of the record's rows, with the evaluator's part at 0.
 
     A record without a timestamp has no source: the lines of a file keep their order when the file is renamed.
     """
@@ -64,7 +64,7 @@ def version_of(record: Record) -> int:
 
 
 def enrichment_headers(topic: str, partition: int, offset: int, timestamp: int, revision: int) -> list[Header]:
-    """What makes a message one that enriches the message that lay there."""
+    """Make the headers of a message that enriches the one at this position."""
     found = {"topic": topic, "partition": partition, "offset": offset, "timestamp": timestamp, "revision": revision}
     return [(f"{_PREFIX}{name}", str(value).encode()) for name, value in found.items()]
 

@@ -1,4 +1,4 @@
-"""Header names in a dead letter: aiokafka sends UTF-8 alone, and no byte of a name may be lost.
+"""Header names in a dead letter: aiokafka sends UTF-8 only, and no byte of a name may be lost.
 
 A name that is not UTF-8 is sent with escapes (`\\xff`). The header `dlq.header_names` has its bytes as hex, by place.
 """
@@ -13,12 +13,12 @@ NAMES = "dlq.header_names"
 
 
 def header_bytes(name: str) -> bytes:
-    """The bytes of a header name as they were sent."""
+    """The bytes of a header name as sent."""
     return name.encode("utf-8", "surrogateescape")
 
 
 def escape_names(headers: Headers) -> list[Header]:
-    """The same headers under names that can be sent."""
+    """Rename headers so that aiokafka can send them."""
     return [
         (name if is_utf8(name) else header_bytes(name).decode("utf-8", "backslashreplace"), value)
         for name, value in headers
@@ -32,9 +32,9 @@ def names_header(headers: Headers) -> list[Header]:
 
 
 def restore_names(headers: Headers, ours: Iterable[Header]) -> Headers:
-    """Headers of a dead letter as they were first sent; `ours` are those that were added to it.
+    """Restore the original headers of a dead letter; `ours` are the added ones.
 
-    Raises `ValueError` where anybody wrote `dlq.header_names` that names no header.
+    Raises `ValueError` for an invalid `dlq.header_names`, which anybody can write.
     """
     encoded_names = dict(ours).get(NAMES)
     if encoded_names is None:

@@ -1,4 +1,4 @@
-"""Names that come with a trace, masked where `privacy.store_texts` is not full.
+"""Mask names in traces unless `privacy.store_texts` is full.
 
 A user may have written into any of them: a session's id may be an e-mail address. Names that the deployment itself
 gives (see `AS_SENT` of `ragtide.sinks.settings`) stay, since rows, rules and series are found by them.
@@ -27,14 +27,14 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 class NameMasking:
-    """Masks names with the scan that texts get; `users`, where user ids are not hashed instead."""
+    """Masks names with the scan of texts; user ids too, if `users`, because they are not hashed."""
 
     def __init__(self, masking: Masking, *, users: bool) -> None:
         self._masking = masking
         self._users = users
 
     def mask(self, trace: Trace) -> Trace:
-        """The trace with its names masked, and its texts as they are; names beyond `LONGEST` together are withheld."""
+        """Mask the names of the trace, not its texts. Names beyond `LONGEST` together are withheld."""
         masked = limit_per_trace(partial(self._masking.mask_name, trace.app))
 
         def hide(name: str, before: str = "") -> str:
@@ -55,25 +55,25 @@ class NameMasking:
         )
 
     def mask_author(self, name: str) -> str:
-        """Who wrote a label."""
+        """Mask the author of a label."""
         return self._masking.mask_name("", name) if self._users else name
 
 
 def with_chunk_ids(outcome: Outcome | None, chunk_ids: Mapping[str, str]) -> Outcome | None:
-    """The outcome with the evidence's chunks under their new ids."""
+    """Replace chunk ids in the outcome's evidence."""
     if not isinstance(outcome, Scored) or not outcome.evidence:
         return outcome
     return changed(outcome, evidence=tuple(_with_chunk_id(one, chunk_ids) for one in outcome.evidence))
 
 
 def new_chunk_ids(before: Trace, after: Trace) -> Mapping[str, str]:
-    """Of the chunks whose ids were masked, the new ids by the old ones."""
+    """New ids of masked chunks by their old ids."""
     pairs = zip(before.contexts or (), after.contexts or (), strict=True)
     return {old.id: new.id for old, new in pairs if old.id != new.id}
 
 
 def name_masking_of(privacy: PrivacySettings, evaluators: EvaluatorSettings) -> NameMasking | None:
-    """What the settings ask for; None where everything is stored as it came."""
+    """Make the masking that the settings ask for; None if names are stored as sent."""
     if privacy.store_texts == "full":
         return None
     hashed = privacy.store_texts == "hashed"
@@ -82,7 +82,7 @@ def name_masking_of(privacy: PrivacySettings, evaluators: EvaluatorSettings) -> 
 
 
 def _mask_chunk_ids(contexts: tuple[Chunk, ...], hide: Hide) -> tuple[Chunk, ...]:
-    """Chunks of different ids keep different ids: evidence points at one of them."""
+    """Mask chunk ids so that different ids stay different: evidence points to one of them."""
     ids: dict[str, str] = {}
     times: Counter[str] = Counter()
     for chunk in contexts:
@@ -97,7 +97,7 @@ def _mask_chunk_ids(contexts: tuple[Chunk, ...], hide: Hide) -> tuple[Chunk, ...
 
 
 def _relationship(one: Relationship, hide: Hide) -> Relationship:
-    """The trace id stays: traces are found by it."""
+    """Keep the trace id: traces are found by it."""
     techniques = tuple(
         Technique(hide(each.technique), hide(each.intensity) if isinstance(each.intensity, str) else each.intensity)
         for each in one.techniques

@@ -1,4 +1,4 @@
-"""Texts as `privacy.store_texts` wants them stored: with a mark in the place of what must not stand there."""
+"""Mask texts as `privacy.store_texts` demands."""
 
 import hmac
 from collections.abc import Callable, Mapping
@@ -20,8 +20,8 @@ from ragtide.evaluators.trace import Trace
 from ragtide.sinks.settings import PrivacySettings
 from ragtide.stream.ingest.names import cut_name
 
-WITHHELD = "[withheld]"  # in the place of a text that could not be looked through
-MAX_CHARACTERS = 400_000  # characters of a trace's texts, or names, that are looked through: the evaluators' own budget
+WITHHELD = "[withheld]"  # replaces a text that could not be scanned
+MAX_CHARACTERS = 400_000  # characters of a trace's texts, or names, that are scanned: the evaluators' budget
 CHARACTERS_PER_TEXT = 20  # characters that take as long as to begin with a text
 _HASH_DIGITS = 16
 _APPS = 1_000  # whose allowed values are kept
@@ -36,7 +36,7 @@ def by_kind(kind: str, value: str) -> str:
 
 
 def by_hash(key: bytes) -> Mark:
-    """The kind and a keyed hash of the value: the same for the same one, and who lacks the key cannot try values."""
+    """The kind and a keyed hash of the value: equal for equal values, and useless to guess values without the key."""
 
     def mark(kind: str, value: str) -> str:
         digest = hmac.new(key, value.encode("utf-8", "replace"), sha256).hexdigest()
@@ -46,7 +46,7 @@ def by_hash(key: bytes) -> Mark:
 
 
 class Masking:
-    """Puts a mark in the place of whatever `pii_leakage` and `sensitive_data_leakage` find, as they are configured.
+    """Replaces everything that `pii_leakage` and `sensitive_data_leakage` find, with their parameters, by a mark.
 
     Kinds, region and allowed values are their parameters, whether they run or not; they share the scan where they do.
     """
@@ -61,7 +61,7 @@ class Masking:
         self._mask_short_name = lru_cache(_NAMES)(self._mask_name)
 
     def mask(self, trace: Trace, shared: Batch) -> Trace:
-        """The trace with its texts masked: question, answer, chunks, references, error message and attributes.
+        """Mask the texts of the trace: question, answer, chunks, references, error message and attributes.
 
         A text that is too long, or holds too much that looks like a telephone number, is withheld as a whole. So are
         those that do not fit into `MAX_CHARACTERS` with the texts before them.
@@ -81,7 +81,7 @@ class Masking:
         )
 
     def mask_text(self, text: str, shared: Batch) -> str:
-        """A text of no app in particular, masked likewise."""
+        """Mask a text that belongs to no app."""
         return self._replace_leaks(text, self._allowed(""), partial(shared.once, self._scan))
 
     def mask_name(self, app: str, name: str, before: str = "") -> str:
@@ -92,7 +92,7 @@ class Masking:
         return cut_name(self._replace_leaks(name, self._allowed(app), self._scan, before))
 
     def _replace_leaks(self, text: str, allowed: Allowlist, scan: Callable[[str], Scan], before: str = "") -> str:
-        """`text` with marks; `before` is what its name tells of it ("password: ") and stays out of the result."""
+        """Replace leaks in `text` by marks. `before` is context ("password: ") and not part of the result."""
         whole = before + text
         if len(whole) > MAX_CHARACTERS:
             return WITHHELD
@@ -110,7 +110,7 @@ class Masking:
 
 
 def limit_per_trace(hide: Callable[..., str]) -> Callable[..., str]:
-    """`hide` for one trace: `WITHHELD` in the place of each text that does not fit with those before it."""
+    """Wrap `hide` for one trace: a text beyond the limit of the trace becomes `WITHHELD`."""
     left = MAX_CHARACTERS
 
     def bounded(text: str, **more: Any) -> str:
@@ -128,7 +128,7 @@ def _optional(hide: Callable[[str], str], text: str | None) -> str | None:
 
 
 def _in_attributes(hide: Callable[..., str], value: Any, name: str = "") -> Any:
-    """Names and values of an attribute, at any depth; a number is masked where it would be as a text."""
+    """Mask names and values of an attribute at any depth; numbers too, if their text would be masked."""
     if isinstance(value, Mapping):
         return {hide(key): _in_attributes(hide, item, key) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -141,7 +141,7 @@ def _in_attributes(hide: Callable[..., str], value: Any, name: str = "") -> Any:
 
 
 def masking_of(privacy: PrivacySettings, evaluators: EvaluatorSettings) -> Masking | None:
-    """What the settings ask for; None where texts are stored as they came, or not at all."""
+    """Make the masking that the settings ask for; None if texts are stored as sent, or not at all."""
     if privacy.store_texts == "masked":
         return Masking(evaluators, by_kind)
     if privacy.store_texts == "hashed":

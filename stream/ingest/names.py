@@ -1,4 +1,4 @@
-"""Bounds the names of a trace: long ones are cut, with a hash of the whole at the end, or their record is refused."""
+"""Limit the names of a trace: cut long ones with a hash at the end, or refuse the record."""
 
 import re
 from collections import Counter
@@ -15,9 +15,9 @@ _CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u
 
 
 def cut_name(name: str) -> str:
-    """Return the name, or where it is too long its start, `~` and 16 hex digits of the SHA-256 of all of it.
+    """Return the name; if it is too long, its start, `~` and 16 hex digits of the SHA-256 of the whole.
 
-    So equal names stay equal and different ones stay different; a name that was cut before stays as it is.
+    So equal names stay equal and different ones stay different. A cut name is not cut again.
     """
     if len(name) <= LONGEST_NAME:
         return name
@@ -41,12 +41,12 @@ def cut_names(value: Any, field: str, cut: Counter[str]) -> Any:
 
 
 def has_control_characters(name: str) -> bool:
-    """Return whether it holds a character that breaks or steers a line of a terminal or dashboard."""
+    """Whether the text has a character that breaks or controls a line of a terminal or dashboard."""
     return not name.isprintable() and _CONTROL_CHARACTERS.search(name) is not None
 
 
 def refuse_identity(field: str, name: str, max_characters: int) -> None:
-    """Raise `BadRecord` where a name that says whose a trace is would be too long, or steers what shows it."""
+    """Raise `BadRecord` if a name that identifies the trace's owner is too long or has control characters."""
     if len(name) > max_characters:
         detail = f"{field}: {len(name):,} characters; ingest.max_name_characters is {max_characters}"
         raise BadRecord("name_too_long", detail)

@@ -1,4 +1,4 @@
-"""Brings decoded JSON into the form of a trace: nulls out, unknown fields kept aside, chunk ids made, names cut."""
+"""Normalise decoded JSON to a trace: drop nulls, move unknown fields, make chunk ids, cut names."""
 
 import functools
 import hashlib
@@ -47,7 +47,7 @@ def _holds_name(hint: Any) -> bool:
 
 @functools.cache
 def _paths(struct: type[msgspec.Struct] = Trace, path: str = "") -> dict[type[msgspec.Struct], str]:
-    """Where in a trace each struct stands: `model.`, `relationships.techniques.`."""
+    """Path of each struct in a trace: `model.`, `relationships.techniques.`."""
     paths = {struct: path}
     for name, (below, _) in _struct_fields(struct).items():
         paths |= _paths(below, f"{path}{name}.")
@@ -56,14 +56,14 @@ def _paths(struct: type[msgspec.Struct] = Trace, path: str = "") -> dict[type[ms
 
 @dataclass(slots=True)
 class _Extras:
-    """What does not go where it stood: unknown fields by their path, and how many names of each field were cut."""
+    """Unknown fields by path, and the number of cut names by field."""
 
     cut: Counter[str]
     unknown: dict[str, Any] = field(default_factory=dict)
 
 
 def normalise(fields: dict[str, Any], cut: Counter[str]) -> dict[str, Any]:
-    """What `msgspec.convert` takes as a `Trace`: null is the same as absent, and nothing unknown is lost.
+    """Normalise to what `msgspec.convert` takes as a `Trace`: null means absent, and no unknown field is lost.
 
     Unknown fields go to `attributes` under their path (`latency.queue_s`), a chunk's to its `metadata`. Where one of
     that name was sent there too, that one keeps it and the unknown field is `unknown.latency.queue_s`. Names that are
@@ -71,7 +71,7 @@ def normalise(fields: dict[str, Any], cut: Counter[str]) -> dict[str, Any]:
     """
     extras = _Extras(cut)
     known = _normalise_struct(Trace, fields, "", extras)
-    known.pop("source", None)  # where it lies is told by the broker
+    known.pop("source", None)  # the broker knows the position
     if extras.unknown:
         own = known.get("attributes", {})
         if isinstance(own, dict):
@@ -87,7 +87,7 @@ def _merge_unknown(own: dict[str, Any], unknown: dict[str, Any]) -> dict[str, An
 
 
 def _free_name(name: str, taken: dict[str, Any]) -> str:
-    """Numbered, and not nested: each name tried is tried for one field alone, however many are hostile."""
+    """Find a free name by numbering: each candidate is tried for one field only, however many fields are hostile."""
     candidates = itertools.chain([f"unknown.{name}"], (f"unknown{number}.{name}" for number in itertools.count(2)))
     return next(free for free in candidates if free not in taken)
 
@@ -126,7 +126,7 @@ def _normalise_nested(kind: tuple[type[msgspec.Struct], bool], value: Any, path:
 
 
 def _normalise_chunk(item: Any, cut: Counter[str]) -> Any:
-    """A chunk with an id: without one, a hash of its text, the same wherever the chunk is retrieved."""
+    """Normalise a chunk. Without an id it gets a hash of its text, equal wherever the chunk is retrieved."""
     if not isinstance(item, dict):
         return item
     extras = _Extras(cut)

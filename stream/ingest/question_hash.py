@@ -1,4 +1,4 @@
-"""Tells that the same question was asked again, without its text."""
+"""Hash questions, so that repeated ones are recognised without their text."""
 
 import hmac
 from collections.abc import Callable
@@ -11,10 +11,10 @@ QuestionHash = Callable[[str | None], str]
 
 
 def question_hash_of(privacy: PrivacySettings) -> QuestionHash:
-    """Hashes of questions, whatever their case and spacing; empty where there is no question.
+    """Make the function that hashes questions, ignoring case and spacing; its result is empty without a question.
 
-    Keyed where there is a key: who lacks it cannot try questions. Without one questions are hashed only where their
-    texts are stored in full anyway.
+    Hashes are keyed if there is a key, so that nobody without it can guess questions. Without a key, only where
+    texts are stored in full.
     """
     key = privacy.hash_key.get_secret_value().encode()
     if key:

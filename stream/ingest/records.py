@@ -1,4 +1,4 @@
-"""What the pipeline needs to know of a consumed record; aiokafka's ConsumerRecord fits as it is."""
+"""The consumed record as the pipeline needs it; aiokafka's ConsumerRecord fits as it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Headers = Sequence[Header]
 
 
 class Record(Protocol):
-    """One message as it lay on its topic. `timestamp` is the broker's, in ms; negative or 0: there was none.
+    """A message of a topic. `timestamp` is the broker's, in ms; negative or 0: none.
 
     Header names that are not UTF-8 have lone surrogates; see `check_readable`.
     """
@@ -60,7 +60,7 @@ class Record(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record that came from somewhere else than Kafka: a line of a file (partition 0, offset = line, timestamp 0)."""
+    """A record that is not from Kafka: a line of a file (partition 0, offset = line, timestamp 0)."""
 
     topic: str
     partition: int
@@ -81,7 +81,7 @@ class DeadLetter(NamedTuple):
 
 
 class UnreadableBatch(NamedTuple):
-    """A batch of records that cannot be taken apart: its offsets, how many records its header states, and why."""
+    """A batch that cannot be read: its offsets, the number of records in its header, and the reason."""
 
     reason: str
     detail: str
@@ -91,12 +91,12 @@ class UnreadableBatch(NamedTuple):
     codec: str
 
     def header(self) -> Header:
-        """The only header of the record that stands for the batch: at its last offset, with its bytes as value."""
+        """The only header of the record that represents the batch, at its last offset, with its bytes as value."""
         return _BATCH, msgspec.json.encode(self)
 
 
 def unreadable_batch(record: Record) -> UnreadableBatch | None:
-    """The batch that the record stands for; None for an ordinary record."""
+    """The unreadable batch that the record represents; None for an ordinary record."""
     headers = record.headers
     if not headers or headers[0][0] != _BATCH:
         return None
@@ -104,9 +104,9 @@ def unreadable_batch(record: Record) -> UnreadableBatch | None:
 
 
 def check_readable(record: Record) -> None:
-    """Raise `BadRecord` for a record that stands for an unreadable batch, and for a header name that is not UTF-8.
+    """Raise `BadRecord` for a record that represents an unreadable batch, and for a header name that is not UTF-8.
 
-    Bytes that are not UTF-8 stand in a name as lone surrogates (`surrogateescape`), so that none is lost.
+    Bytes that are not UTF-8 are lone surrogates in a name (`surrogateescape`), so that none is lost.
     """
     batch = unreadable_batch(record)
     if batch is not None:
@@ -126,10 +126,10 @@ def is_utf8(name: str) -> bool:
 
 
 def sent_headers(record: Record) -> Headers:
-    """The headers as sent: none for a record that stands for an unreadable batch."""
+    """The headers as sent: none for a record that represents an unreadable batch."""
     return record.headers if unreadable_batch(record) is None else ()
 
 
 def broker_time(record: Record) -> datetime:
-    """The broker's timestamp; 1970 where there was none, the end of 2105 where it is later than tables can hold."""
+    """The broker's timestamp: 1970 without one, the end of 2105 if it is later than tables can hold."""
     return datetime.fromtimestamp(min(max(record.timestamp, 0), _LAST_MS) / 1000, UTC)

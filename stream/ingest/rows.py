@@ -1,4 +1,4 @@
-"""Traces and outcomes become rows. What users wrote goes to the texts row and nowhere else."""
+"""Make rows of traces and outcomes. Texts of users go to the texts row only."""
 
 import hmac
 from collections import Counter
@@ -25,7 +25,7 @@ _encode = msgspec.json.encode
 
 
 class TraceContext(msgspec.Struct, frozen=True, gc=False):
-    """A trace, where it lay, and what all its rows share, worked out once. One per record: a tuple takes 1 µs longer.
+    """A trace, its record, and the values that all its rows share. One per record: a tuple takes 1 µs longer.
 
     `record` lies where the message lay that it enriches, where it does. `second` is its event time since 1970;
     `version` leaves the evaluator's 16 bits at 0.
@@ -41,7 +41,7 @@ class TraceContext(msgspec.Struct, frozen=True, gc=False):
 
 
 def with_context(trace: Trace, record: Record, run_id: str, second: int) -> TraceContext:
-    """`trace` with what its rows repeat."""
+    """Make the context of a trace."""
     model = trace.model or _NO_MODEL
     return TraceContext(
         trace,
@@ -55,14 +55,14 @@ def with_context(trace: Trace, record: Record, run_id: str, second: int) -> Trac
 
 
 def chunk_ids(trace: Trace) -> Sequence[str]:
-    """Of the chunks retrieved, in order."""
+    """Ids of the retrieved chunks, in order."""
     return [chunk.id for chunk in trace.contexts] if trace.contexts else ()
 
 
 def trace_row(ctx: TraceContext, user_key: bytes | None, hash_question: QuestionHash) -> TraceRow:
-    """Everything known of the trace except texts; with `user_key` the user id becomes its keyed hash.
+    """Make the row of `traces`. With `user_key` the user id becomes its keyed hash.
 
-    An enriched trace has its user from the tables, hashed already.
+    The user of an enriched trace comes from the tables, already hashed.
     """
     trace, record = ctx.trace, ctx.record
     model = trace.model or _NO_MODEL
@@ -103,7 +103,7 @@ def trace_row(ctx: TraceContext, user_key: bytes | None, hash_question: Question
 
 
 def text_row(ctx: TraceContext, *, with_rest: bool) -> TextRow:
-    """What users wrote; `whole`, where nothing of it is masked: so that the trace can be made anew from it."""
+    """Make the row of `trace_texts`; `with_rest` if nothing is masked, so that the trace can be rebuilt."""
     trace = ctx.trace
     return TextRow(
         ctx.run_id,
@@ -130,7 +130,7 @@ def score_rows(
     weight: float,
     evidence_cut: Counter[str],
 ) -> list[ScoreRow]:
-    """One evaluator's outcomes for these traces, in order; None (its tasks leave the trace out) has no row.
+    """Make the rows of one evaluator's outcomes, in order. An outcome None (the task is not evaluated) has no row.
 
     Stores the first 1,000 places of evidence of each outcome; `evidence_cut` counts, by evaluator, those with more.
     """
@@ -182,14 +182,14 @@ def score_rows(
 
 
 def sampled_out_rows(ctxs: Sequence[TraceContext], prepared: PreparedEvaluator, weight: float) -> list[ScoreRow]:
-    """Say that the evaluator would have looked at these traces, had they been in the sample."""
+    """Make the rows of traces outside the evaluator's sample."""
     left_out = NotApplicable("sampling")
     outcomes = [left_out if prepared.selects(ctx.trace) else None for ctx in ctxs]
     return [row._replace(status="sampled_out") for row in score_rows(ctxs, prepared, outcomes, weight, Counter())]
 
 
 def dead_letter_row(letter: DeadLetter, run_id: str) -> DeadLetterRow:
-    """Where a record lay and why it was set aside; its content only as size and hash."""
+    """Make the row of a dead letter: position and reason; the content only as size and hash."""
     record, reason, stage, detail = letter
     value = record.value or b""
     return DeadLetterRow(

@@ -1,4 +1,4 @@
-"""Which traces an evaluator sees: decided by the trace id alone, so that every lane and every re-reading agrees."""
+"""Sampling of traces by the trace id only, so that every lane and every redelivery decides alike."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from ragtide.stream.settings.sections import SamplingSettings
 
 
 def rate_of(settings: SamplingSettings, prepared: PreparedEvaluator) -> float:
-    """The share of traces that `prepared` sees."""
+    """Sampling rate of `prepared`."""
     evaluator = prepared.evaluator
     return settings.evaluators.get(evaluator.id, settings.lanes.get(evaluator.lane, 1.0))
 
 
 def is_sampled(trace_id: str, rate: float) -> bool:
-    """Whether a trace is in the sample; a smaller rate's sample lies within a larger one's."""
+    """Whether a trace is in the sample. The sample of a smaller rate is part of a larger one's."""
     if rate >= 1:
         return True
     digest = blake2b(trace_id.encode("utf-8", "replace"), digest_size=8).digest()
@@ -24,7 +24,7 @@ def is_sampled(trace_id: str, rate: float) -> bool:
 
 
 def without_traces(prepared: PreparedEvaluator, trace_ids: Sequence[str]) -> PreparedEvaluator:
-    """The same evaluator, which does not select these traces."""
+    """The evaluator, restricted so that it does not select these traces."""
     if not trace_ids:
         return prepared
     own = (prepared.evaluator, prepared.params, prepared.fingerprint, prepared.tasks, prepared.encoder)

@@ -1,4 +1,4 @@
-"""A trace from its stored texts: exactly the one that was evaluated, so that late facts can be added to it."""
+"""Rebuild a trace from its stored texts exactly as it was evaluated, so that labels can be joined."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ class StoredTexts(msgspec.Struct, frozen=True):
 
 
 def rest_of(trace: Trace) -> str:
-    """All of the trace that the other columns of `trace_texts` do not hold; without the user, who may be hashed."""
+    """JSON of all that the other columns of `trace_texts` do not hold, without the user, who may be hashed."""
     contexts, expected, error = trace.contexts, trace.expected, trace.error
     return _encode(
         replace(
@@ -44,7 +44,7 @@ def rest_of(trace: Trace) -> str:
 
 
 def rebuild_trace(texts: StoredTexts, user_id: str) -> Trace:
-    """The trace that these were made of, with this user and without its source."""
+    """Rebuild the trace of these texts, with this user and without its source."""
     rest = _trace.decode(texts.rest)
     contexts, error = rest.contexts, rest.error
     return replace(

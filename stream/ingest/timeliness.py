@@ -1,4 +1,4 @@
-"""Bounds the event times of live traffic, and so the days, and the day partitions of tables, that inserts touch.
+"""Limit the event times of live traffic, and so the day partitions of tables that inserts touch.
 
 Most limits compare an event time with the timestamps that travel with its record: every lane and every re-reading
 decides alike. Producers choose those timestamps where a topic has `CreateTime`, so two more compare with the worker's
@@ -31,7 +31,7 @@ def latest_timestamp_ms(now_s: float) -> float:
 
 
 def refuse_sent(record: Record, now_s: float) -> Never:
-    """Raise `BadRecord` of a record on its topic without a timestamp, or with one later than `latest_timestamp_ms`."""
+    """Raise `BadRecord` for a record without a timestamp, or with one after `latest_timestamp_ms`."""
     if record.timestamp <= 0:
         raise BadRecord(
             "no_timestamp",
@@ -40,7 +40,7 @@ def refuse_sent(record: Record, now_s: float) -> Never:
     raise BadRecord(
         "timestamp_in_the_future",
         f"the record's timestamp is {record.timestamp / 1000 - now_s:.0f} s ahead of the worker's clock, more than "
-        "a day; mend the producer's clock, or set message.timestamp.type=LogAppendTime",
+        "a day; correct the producer's clock, or set message.timestamp.type=LogAppendTime",
     )
 
 
@@ -59,7 +59,7 @@ class Timeliness:
 
     @property
     def max_days(self) -> int:
-        """The most days, and so the most day partitions of a table, that live inserts can touch at one time."""
+        """Maximum number of days, and so of day partitions, that live inserts can touch at a time."""
         return int((self.retention_s + 2 * CLOCK_MARGIN_S + self.max_future_s) // _DAY_S) + 2
 
     def bounds(self, now_s: float) -> Bounds:
@@ -67,7 +67,7 @@ class Timeliness:
         return Bounds(now_s - self.retention_s, latest_timestamp_ms(now_s))
 
     def check_event(self, event_s: float, record: Record) -> None:
-        """Raise `BadRecord` where the event time lies too far from the timestamp of its message.
+        """Raise `BadRecord` if the event time is too far from the timestamp of its message.
 
         A message that enriches another is held to both: the event time to that one's timestamp (a file's lines have
         none), and each of the two to its own.

@@ -1,1 +1,1 @@
-"""Everything that speaks to brokers: the Faust driver and app, clients, topics, who leads."""
+"""All that talks to brokers: the Faust driver and app, clients, topics, election of a leader."""

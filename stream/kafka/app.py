@@ -1,4 +1,4 @@
-"""The Faust app of a lane: our transport, acknowledgements by hand, nothing of Faust that loses or copies data.
+"""The Faust app of a lane: our transport, manual acknowledgement, nothing of Faust that loses or copies data.
 
 Faust's types are of records, not of slices, so that mypy reads none and knows no base class and no decorator of its.
 """
@@ -21,7 +21,7 @@ _QUEUE_SLICES = 1 << 20  # bounded by the bytes in flight (driver), so that deli
 
 
 class ConsumerOnly(BootStrategy):  # type: ignore[misc]  # see above
-    """Faust without its producer and its web server: results do not go through it."""
+    """Faust without its producer and web server, which results do not use."""
 
     enable_kafka_producer = False
     enable_web = False
@@ -33,13 +33,13 @@ class LaneApp(faust.App):  # type: ignore[misc]  # see above
     BootStrategy = ConsumerOnly
 
     def _create_directories(self) -> None:
-        """Faust's directories are for tables, and there are none."""
+        """Do nothing: Faust's directories are for tables, and there are none."""
 
 
 def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Callable[[Any], None]) -> faust.App:
-    """An app in the lane's group that hands every slice's event to `offer`, which neither blocks nor raises.
+    """Build an app in the lane's group that passes every slice's event to `offer`, which neither blocks nor raises.
 
-    Call it where the event loop runs. Whoever takes an event calls its `ack()` once the slice is stored.
+    Call it where the event loop runs. The receiver of an event calls its `ack()` once the slice is stored.
     """
     app = LaneApp(
         kafka.group(lane),
@@ -93,7 +93,7 @@ def _consumer(kafka: KafkaSettings, worker: WorkerSettings) -> type[SliceConsume
 
 
 def _credentials(kafka: KafkaSettings) -> OAuthCredentials | SASLCredentials | SSLCredentials | None:
-    """What every other client connects with, as Faust wants it."""
+    """Credentials of all clients, in Faust's types."""
     options = client_options(kafka)
     context = options.get("ssl_context")
     if kafka.security_protocol == "PLAINTEXT":

@@ -1,4 +1,4 @@
-"""Reads record batches for every consumer, and goes on behind a batch that it cannot read.
+"""Read record batches for every consumer, and continue after a batch that cannot be read.
 
 aiokafka decompresses without a limit, and raises where a header name is not UTF-8 or a batch does not decompress: at
 every start again, since the record stays where it is. Here a batch expands to a limited size, header names keep their
@@ -48,7 +48,7 @@ _LIMIT = "largest_batch"  # attribute of a consumer's client, which its fetcher 
 
 
 class Allowance:
-    """How many bytes a batch may expand to, and how many batches of one poll have expanded to so far."""
+    """Bytes that a batch may expand to, and bytes that the batches of one poll have expanded to so far."""
 
     def __init__(self, largest: int) -> None:
         self.largest = largest
@@ -69,7 +69,7 @@ class Allowance:
 
 
 class RecordBatches:
-    """Stands in for aiokafka's `MemoryRecords`: the batches of a fetch, one after the other.
+    """Replaces aiokafka's `MemoryRecords`: the batches of a fetch, one after the other.
 
     A poll that has expanded enough ends here; what is left of the fetch is fetched again.
     """
@@ -95,7 +95,7 @@ class RecordBatches:
         return (self._batches.has_next() or self._again) and not self.allowance.used_up
 
     def next_batch(self) -> Any:
-        """As aiokafka's batches; a small plain one is aiokafka's own, so that it costs nothing more."""
+        """Like aiokafka's batches; a small uncompressed one is aiokafka's own, at no extra cost."""
         if self._again:
             self._again, data = False, self._bytes()
             self._batch = StoredBatch(DefaultRecordBatch(data), data, self.allowance)
@@ -151,7 +151,7 @@ class StoredBatch:
         return next(self._batch)
 
     def __iter__(self) -> Iterator[Any]:
-        """Every record; those that were handed over before a fault may come again, which the fetcher skips."""
+        """Iterate over every record; those before a fault may come again, and the fetcher skips them."""
         batch, allowance = self._batch, self._allowance
         codec = batch.attributes & _CODEC
         try:
@@ -171,7 +171,7 @@ class StoredBatch:
             yield self._stand_in("batch_corrupt", codec, f"cannot be read ({error})")
 
     def _expanded(self, codec: int) -> bytearray:
-        """The batch as if it had never been compressed; raises as `expand` does, also for too many headers."""
+        """The uncompressed batch; raises like `expand`, also for too many headers."""
         allowance = self._allowance
         expanded = expand(codec, self._data[_HEADER_BYTES:], allowance.largest)
         allowance.spent += len(expanded)
@@ -252,7 +252,7 @@ class LegacyBatch:
 def _stand_in(
     reason: str, what: str, first: int, last: int, count: int, codec: int, stored: bytes, timestamp: int, kind: int
 ) -> Any:
-    """The record that stands for a batch, at its last offset: whatever offset is read from, the whole batch is done."""
+    """The record that represents a batch, at its last offset: whatever offset is read from, the whole batch is done."""
     name = codec_name(codec)
     detail = f"the batch of offsets {first} to {last} ({count:,} records, {name}, {len(stored):,} bytes) {what}"
     batch = UnreadableBatch(reason, detail, first, last, count, name)
@@ -260,7 +260,7 @@ def _stand_in(
 
 
 def _headers_of(plain: bytearray | memoryview, at: int) -> tuple[int, int]:
-    """Where the record at `at` ends, and how many headers it says it has; of a corrupt one nothing is known."""
+    """End of the record at `at`, and its stated number of headers; unknown if it is corrupt."""
     try:
         length, at = decode_varint(plain, at)
         end = at + length
@@ -365,7 +365,7 @@ class RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
 
 
 def consumer_of(kafka: KafkaSettings, *topics: str, **options: Any) -> AIOKafkaConsumer:
-    """A consumer that connects as all clients do, and whose batches expand to `kafka.largest_batch` at most."""
+    """Make a consumer that connects like all clients, with batches that expand to `kafka.largest_batch` at most."""
     consumer = AIOKafkaConsumer(*topics, **options, **client_options(kafka))
     limit_batches(consumer, kafka.largest_batch)
     return consumer

@@ -1,4 +1,4 @@
-"""Where a new group begins with kafka.start_at = latest: committed once for every partition, before anybody joins.
+"""Start of a new group with kafka.start_at = latest: committed once for every partition, before any member joins.
 
 Consumers themselves begin at the earliest record of a partition that the group has no offset of. That is one added
 since, so that nothing written before it was found is lost. Left to consumers, `latest` would apply to it as well.
@@ -21,14 +21,14 @@ from ragtide.stream.kafka.end_offsets import ISOLATION, end_offsets
 from ragtide.stream.kafka.shutdown import stop_consumer
 from ragtide.stream.settings.sections import KafkaSettings
 
-# The group has members: the brokers take no commit from outside it, and whoever joined first has settled the question.
+# The group has members: the brokers accept no commit from outside it, and its first member has committed the start.
 _NOT_EMPTY = (CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError)
 
 
 async def begin_at_latest(kafka: KafkaSettings, group: str) -> str:
-    """Commit where every partition ends now, if the group is new, and say in a line where it begins.
+    """Commit the current end of every partition if the group is new; return a line that describes its start.
 
-    A group is new that has no offset in any topic that it reads. Raises `Transient` while no broker answers.
+    A group is new if it has no offset in any of its topics. Raises `Transient` while no broker answers.
     """
     known = await partition_counts(kafka)
     found = [TopicPartition(topic, number) for topic in topics_read(kafka, known) for number in range(known[topic])]

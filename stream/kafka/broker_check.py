@@ -1,4 +1,4 @@
-"""Whether the brokers answer and have the topics, said in one line."""
+"""Check that the brokers answer and have the topics, with one line for people."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,7 +13,7 @@ from ragtide.stream.settings.topics import PATTERN_MARK
 
 
 async def partition_counts(kafka: KafkaSettings) -> Mapping[str, int]:
-    """How many partitions each topic has; asks in a way that makes no topic.
+    """Number of partitions by topic; creates no topic.
 
     Raises `ConfigError` where user, token or certificates are refused, else `Transient`.
     """
@@ -30,7 +30,7 @@ async def partition_counts(kafka: KafkaSettings) -> Mapping[str, int]:
 
 
 def topics_read(kafka: KafkaSettings, known: Iterable[str], entries: Sequence[str] = ()) -> list[str]:
-    """The topics that `entries` (none given: kafka.topics) stand for: all that are named, and what patterns match."""
+    """Topics of `entries` (default: kafka.topics): all named ones, and the matches of patterns."""
     entries = entries or kafka.topics
     matches = kafka.pattern(*entries).match
     named = [entry for entry in entries if not entry.startswith(PATTERN_MARK)]
@@ -38,7 +38,7 @@ def topics_read(kafka: KafkaSettings, known: Iterable[str], entries: Sequence[st
 
 
 def no_topics_message(kafka: KafkaSettings, known: Iterable[str]) -> str:
-    """What is said where all of kafka.topics are patterns and no topic matches; empty: there are topics."""
+    """Message if all of kafka.topics are patterns and no topic matches; empty if there are topics."""
     if topics_read(kafka, known):
         return ""
     patterns = ", ".join(kafka.topics)
@@ -46,9 +46,9 @@ def no_topics_message(kafka: KafkaSettings, known: Iterable[str]) -> str:
 
 
 async def check_topics(kafka: KafkaSettings) -> str:
-    """What was reached; raises `Transient` while no broker answers or a topic does not exist, else `ConfigError`.
+    """Check the topics and describe them; raise `Transient` while no broker answers or a topic is missing.
 
-    A topic that does not exist yet is waited for: whoever makes it may start after us.
+    A missing topic is `Transient`, because it may be created later. Other faults are `ConfigError`.
     """
     known = await partition_counts(kafka)
     if message := no_topics_message(kafka, known):
@@ -64,29 +64,29 @@ async def check_topics(kafka: KafkaSettings) -> str:
 
 
 def check_jobs_topic(topic: str, count: int) -> None:
-    """Raises `ConfigError` where a topic of so many partitions cannot decide who leads."""
+    """Raise `ConfigError` if a topic with this number of partitions cannot elect a leader."""
     if count > 1:
         raise ConfigError(
-            f"{topic} has {count} partitions and needs exactly 1: who owns it leads the jobs; "
-            "delete it and make it anew, or name another with kafka.jobs_topic"
+            f"{topic} has {count} partitions and needs exactly 1: its owner leads the jobs; "
+            "delete it and create it again, or name another with kafka.jobs_topic"
         )
 
 
 def no_answer_message(kafka: KafkaSettings, error: BaseException) -> str:
-    """What is said where none of the brokers answers."""
+    """Message if no broker answers."""
     return f"{unreachable_message(kafka)}: {type(error).__name__}"
 
 
 def unreachable_message(kafka: KafkaSettings) -> str:
-    """The same where nobody knows why."""
+    """Message if no broker answers, and the reason is unknown."""
     return f"no broker answers at {kafka.bootstrap_servers} (kafka.bootstrap_servers)"
 
 
 def describe_topic(topic: str, count: int) -> str:
-    """A topic and its partitions, as people read it."""
+    """Describe a topic and its partitions."""
     return f"{topic} ({count} partition{'' if count == 1 else 's'})"
 
 
 def permission_hint(kafka: KafkaSettings) -> str:
-    """The other reason why a topic is not there: brokers do not show what a user may not see."""
+    """Hint at the other reason for a missing topic: brokers hide what a user may not describe."""
     return "" if kafka.security_protocol == "PLAINTEXT" else " (or this user may not describe it)"

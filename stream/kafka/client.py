@@ -1,4 +1,4 @@
-"""How every Kafka client connects: the same brokers, user, token and certificates."""
+"""Connection options of every Kafka client: brokers, user, token and certificates."""
 
 import ssl
 from typing import Any

@@ -1,4 +1,4 @@
-"""Why no broker lets us in: aiokafka says only that none was reached, so each is tried once more and heard out."""
+"""Find out why no broker accepts us: aiokafka reports only that none was reached, so each is tried again."""
 
 import asyncio
 import ssl
@@ -25,14 +25,14 @@ _CLOSE_S = 1.0
 
 
 class Address(NamedTuple):
-    """Where a broker is."""
+    """Address of a broker."""
 
     host: str
     port: int
 
 
 async def connection_error(kafka: KafkaSettings, advertised: Iterable[Address]) -> RagtideError | None:
-    """`ConfigError` where a person must act, `Transient` where a broker may come to it by itself; None: not known.
+    """`ConfigError` if settings must change, `Transient` if a broker may recover, None if the cause is unknown.
 
     Tries `kafka.bootstrap_servers` and the addresses that the brokers announced; their certificates may differ.
     """
@@ -73,7 +73,7 @@ class _Attempt(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no typ
 
 
 class _StrictOAuthAuthenticator(OAuthAuthenticator):  # type: ignore[misc]  # as above
-    """A broker answers a token that it refuses with why (RFC 7628, 3.2.2), which aiokafka takes for a welcome."""
+    """A broker answers a refused token with the reason (RFC 7628, 3.2.2), which aiokafka takes for success."""
 
     async def step(self, payload: bytes | None) -> Any:
         if payload:

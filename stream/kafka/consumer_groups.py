@@ -1,4 +1,4 @@
-"""How far every consumer group is in its topics, as the brokers have it; nothing is committed and no group joined."""
+"""Positions of consumer groups in their topics, from the brokers. Commits nothing and joins no group."""
 
 import asyncio
 import time
@@ -23,12 +23,12 @@ from ragtide.stream.settings.sections import KafkaSettings
 
 _TRIES = 25  # a fresh cluster makes its topic of offsets when first asked
 _PAUSE_S = 0.2
-_FETCH_BYTES = 64 << 10  # of each partition: one record of it is looked at
+_FETCH_BYTES = 64 << 10  # of each partition: one record of it is read
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPosition:
-    """A partition, and where a group is in it. Offsets; `group` is empty for a topic that none reads.
+    """Position of a group in a partition, in offsets; `group` is empty for a topic without readers.
 
     `lag` counts records from what was committed, or from the beginning where nothing was; `lag_s` is how long the
     oldest of them has waited by its timestamp, None where nobody can tell. `member`: client and host.
@@ -47,7 +47,7 @@ class GroupPosition:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """What is committed of partitions, and which member has them."""
+    """Committed offsets of partitions, and their members."""
 
     committed: Mapping[TopicPartition, int]
     members: Mapping[TopicPartition, str]
@@ -57,7 +57,7 @@ _UNKNOWN_GROUP = GroupState({}, {})
 
 
 def topics_by_group(kafka: KafkaSettings, known: Iterable[str]) -> dict[str, Sequence[str]]:
-    """Which topics each group of workers reads, one per lane, and that of labels where their topic is `known`."""
+    """Topics by group: one group per lane, and that of labels if its topic is `known`."""
     known = list(known)
     read = topics_read(kafka, known)
     groups: dict[str, Sequence[str]] = {kafka.group(lane): read for lane in get_args(Lane)}
@@ -67,14 +67,14 @@ def topics_by_group(kafka: KafkaSettings, known: Iterable[str]) -> dict[str, Seq
 
 
 def active_groups(found: Iterable[GroupPosition]) -> set[str]:
-    """The groups of which offsets or members are known."""
+    """Groups with offsets or members."""
     return {one.group for one in found if one.committed is not None or one.member}
 
 
 async def group_positions(
     kafka: KafkaSettings, topics: Mapping[str, Sequence[str]], clock: Callable[[], float] = time.time
 ) -> list[GroupPosition]:
-    """Of each group's topics, by group and partition. Raises `Transient`, or `ConfigError` for a missing topic.
+    """Positions by group and partition. Raises `Transient`, or `ConfigError` for a missing topic.
 
     `clock` gives seconds since 1970.
     """
@@ -116,7 +116,7 @@ def _position(group: str, at: TopicPartition, begin: int, end: int, known: Group
 async def _with_lag_age(
     consumer: AIOKafkaConsumer, positions: list[GroupPosition], clock: Callable[[], float]
 ) -> list[GroupPosition]:
-    """The same, with how long the oldest record has waited where some do."""
+    """Add the age of the oldest unread record."""
     behind = {TopicPartition(one.topic, one.partition): one for one in positions if one.lag}
     if not behind:
         return positions
@@ -128,7 +128,7 @@ async def _with_lag_age(
 
 
 async def read_groups(kafka: KafkaSettings, read: Mapping[str, list[TopicPartition]]) -> dict[str, GroupState]:
-    """What each group has committed of these partitions, and who has them. Raises `KafkaError`."""
+    """Read committed offsets and members of these partitions for each group. Raises `KafkaError`."""
     admin = AIOKafkaAdminClient(**client_options(kafka))
     try:
         await admin.start()
@@ -138,7 +138,7 @@ async def read_groups(kafka: KafkaSettings, read: Mapping[str, list[TopicPartiti
 
 
 async def _read_group(admin: AIOKafkaAdminClient, name: str, found: list[TopicPartition]) -> GroupState:
-    """Partitions are named: asked for all, the embedded broker answers what cannot be read."""
+    """Partitions are named: the embedded broker's answer for all of them cannot be read."""
     for attempt in range(_TRIES):
         try:
             offsets = await admin.list_consumer_group_offsets(name, partitions=found)
@@ -154,7 +154,7 @@ async def _read_group(admin: AIOKafkaAdminClient, name: str, found: list[TopicPa
 
 
 def _members(described: Iterable[Any]) -> dict[TopicPartition, str]:
-    """Who has which partition: nobody while a group rebalances, and on the embedded broker, which does not tell."""
+    """Members by partition: none while a group rebalances, or on the embedded broker, which reports none."""
     members = (member for answer in described for group in answer.groups for member in group[5])
     return {
         TopicPartition(topic, number): f"{client}@{host.lstrip('/')}"

@@ -1,4 +1,4 @@
-"""aiokafka's side of a lane: one consumer in a thread and loop of its own, which outlives whatever the brokers do.
+"""aiokafka's side of a lane: one consumer in its own thread and loop, which survives any failure of the brokers.
 
 The overridden names are private to Faust and aiokafka, as in `ragtide.stream.kafka.driver`, and held by the same test.
 """
@@ -35,12 +35,12 @@ _METADATA_S = 3.0
 _RETRY_S = 1.0  # before a broker that did not answer is asked again
 
 # aiokafka takes FENCED_INSTANCE_ID for an unknown error, of which a lane would die (its issue 1186): whether a member
-# that lost its name meets this or UNKNOWN_MEMBER_ID, whose answer is to join anew, depends on which request came first.
+# that lost its name meets this or UNKNOWN_MEMBER_ID, which makes it join again, depends on which request came first.
 kafka_errors[82] = UnknownMemberIdError
 
 
 class Fetch(NamedTuple):
-    """What a poll brought, where reading goes on after it, and the assignment that it was read under."""
+    """Records of a poll, the positions after it, and the assignment that it was read under."""
 
     assignment: object
     records: Mapping[TopicPartition, list[Record]]
@@ -48,12 +48,12 @@ class Fetch(NamedTuple):
 
 
 class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust's types are of records
-    """aiokafka's side, in a thread and loop of its own."""
+    """The consumer's thread, with its own loop."""
 
     broker_reached = True  # by a broker at the last attempt to begin; True before the first
 
     async def on_start(self) -> None:
-        """Tried until a broker answers: one that was there when it was looked for may be gone since."""
+        """Retry until a broker answers: one that answered the check may be away by now."""
         while not self.should_stop:
             try:
                 await super().on_start()
@@ -62,19 +62,19 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
                 if not error.retriable:
                     raise
                 self.broker_reached = False
-                log.warning("no broker answers (kafka.bootstrap_servers), trying again in %g s: %s", _RETRY_S, error)
+                log.warning("no broker answers (kafka.bootstrap_servers): retrying in %g s: %s", _RETRY_S, error)
                 await self.sleep(_RETRY_S)
             else:
                 self.broker_reached = True
                 return
 
     async def on_thread_stop(self) -> None:
-        """As Faust does it, which is not told of the end where the brokers are away."""
+        """Like Faust's, which is not told of the end while the brokers are away."""
         with suppress(asyncio.CancelledError):  # see ragtide.stream.kafka.shutdown
             await super().on_thread_stop()
 
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
-        """Reads what is committed: Faust does so only where it commits offsets by transactions of its own.
+        """Read committed records only: Faust does so only if it commits offsets by its own transactions.
 
         What an answer of a broker brings is bounded over all partitions: Faust bounds it for each of them.
         """
@@ -85,7 +85,7 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
         return consumer
 
     async def subscribe(self, topics: Iterable[str]) -> None:
-        """By pattern where there is one: aiokafka looks for new topics that match whenever it reads the metadata."""
+        """Subscribe by pattern if there is one: aiokafka finds new topics that match whenever it reads the metadata."""
         pattern = self.consumer.pattern
         if pattern is None:
             await super().subscribe(topics)
@@ -95,7 +95,7 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
 
     @Service.task  # type: ignore[untyped-decorator]  # Faust's types are of records
     async def _keep_polling(self) -> None:
-        """The poll interval never runs out while this thread lives, however long the sink is away.
+        """Keep polling while this thread lives, so that the poll interval never expires, however long the sink is away.
 
         aiokafka leaves the group for good after max.poll.interval without a poll, and Faust polls neither while its
         buffers are full nor while no partition is assigned or a rebalance takes long. Whether work goes on is for
@@ -112,7 +112,7 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
 
     @Service.task  # type: ignore[untyped-decorator]  # Faust's types are of records
     async def _poll_end_offsets(self) -> None:
-        """While nothing is fetched for want of room no fetch tells what came since, and lag would stand still."""
+        """Poll end offsets while fetching is paused: without fetches lag would not grow."""
         while not self.should_stop:
             await self.sleep(_END_OFFSETS_S)
             assignment = assignment_of(self._ensure_consumer())
@@ -122,7 +122,7 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
 
     @Service.task  # type: ignore[untyped-decorator]  # Faust's types are of records
     async def _refresh_metadata(self) -> None:
-        """While it is not known what partitions there are, brokers are asked again.
+        """Refresh the metadata until all partitions are known.
 
         aiokafka asks before it joins the group and, where none answers just then, not again for `metadata_max_age_s`:
         a lane that was assigned nothing stood idle for so long.
@@ -153,43 +153,43 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
 
 
 def _subscribe_by(consumer: AIOKafkaConsumer, pattern: TopicPattern, listener: Any) -> None:
-    """As its `subscribe` does, which takes patterns of Python's own engine alone."""
+    """Like aiokafka's `subscribe`, which takes only patterns of Python's own engine."""
     consumer._subscription.subscribe_pattern(pattern=pattern, listener=listener)
     consumer._client.set_topics([])
 
 
 def _topics_known(client: Any) -> bool:
-    """Whether the brokers told of every topic that is read, and answered when they were last asked."""
+    """Whether the metadata has every topic that is read, and the brokers answered the last request."""
     cluster = client.cluster
     answered = cluster._last_refresh_ms == cluster._last_successful_refresh_ms
     return answered and all(cluster.partitions_for_topic(topic) is not None for topic in client._topics)
 
 
 def assignment_of(consumer: AIOKafkaConsumer) -> Any:
-    """The object that stands for the current assignment of partitions: a new one after every rebalance."""
+    """The object of the current assignment of partitions: a new one after every rebalance."""
     subscription = consumer._subscription.subscription
     return subscription.assignment if subscription is not None else None
 
 
 def _positions(assignment: Any) -> dict[TopicPartition, int]:
-    """Where reading goes on in each partition: past marks of transactions, aborted and compacted records."""
+    """Next position in each partition: past transaction markers, aborted and compacted records."""
     states = {partition: assignment.state_value(partition) for partition in (assignment.tps if assignment else ())}
     return {partition: state.position for partition, state in states.items() if state and state.has_valid_position}
 
 
 def _check_group_errors(consumer: AIOKafkaConsumer) -> None:
-    """aiokafka keeps what befell the group for the next poll, and waits for that; Faust may never come to one."""
+    """Check the group's error now: aiokafka keeps it for the next poll, and Faust may never poll again."""
     try:
         consumer._coordinator.check_errors()
     except KafkaError as error:
         if not error.retriable:
             raise
-        log.warning("the group, which is tried again: %s", error)
+        log.warning("the consumer group reported an error: %s; retrying", error)
 
 
 @contextmanager
 def _as_config_error() -> Iterator[None]:
-    """What a user of Kafka may not do is a `ConfigError`."""
+    """Raise `ConfigError` for a missing right of the Kafka user."""
     try:
         yield
     except (GroupAuthorizationFailedError, TopicAuthorizationFailedError) as error:

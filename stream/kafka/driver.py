@@ -33,7 +33,7 @@ _STALE_END_S = 10.0  # less than windows wait for what is out of order
 
 
 class Slice:
-    """Consecutive records of one partition, the unit of delivery and of acknowledgement."""
+    """Consecutive records of one partition: the unit of delivery and acknowledgement."""
 
     __slots__ = ("records", "ticket")
 
@@ -43,7 +43,7 @@ class Slice:
 
 
 class SliceSchema(faust.Schema):  # type: ignore[misc]  # see above
-    """Hands the slice on as it is: records are decoded in the pipeline, where bad ones have a place to go."""
+    """Passes the slice on unchanged: the pipeline decodes records, and makes bad ones dead letters."""
 
     def loads_key(self, app: Any, message: Any, *, loads: Any = None, serializer: Any = None) -> None:
         """No key: a slice has many."""
@@ -73,14 +73,14 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         super().__init__(*arguments, **named)
 
     def lags(self) -> dict[Partition, Lag]:
-        """Where each assigned partition stands, once the broker has said where it ends; safe before the start."""
+        """Lag of each assigned partition whose end is known; safe before the start."""
         consumer = self._thread._consumer
         assignment = assignment_of(consumer) if consumer else None
         found = ((partition, self.lag(partition)) for partition in (assignment.tps if assignment else ()))
         return {(partition.topic, partition.partition): lag for partition, lag in found if lag is not None}
 
     def lag(self, at: Partition) -> Lag | None:
-        """Where a partition stands; None while the broker has not said where it ends, or has been silent since.
+        """Lag of a partition; None while its end is unknown or outdated.
 
         What was the end before it fell silent is still lag, but no lag would be a guess: windows closed by it.
         """
@@ -97,23 +97,23 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
 
     @property
     def coordinator_known(self) -> bool:
-        """Whether the broker that coordinates the group is there; while none answers, it is not. True at the start."""
+        """Whether the group's coordinator is known; False while no broker answers, True at the start."""
         consumer = self._thread._consumer
         coordinator = consumer._coordinator if consumer else None
         return self._thread.broker_reached and (coordinator is None or coordinator.coordinator_id is not None)
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing is fetched until some of what is in flight is done."""
+        """Whether fetching pauses because too many bytes are in flight."""
         return self.offsets.outstanding >= self.in_flight_bytes
 
     @property
     def under_pressure(self) -> bool:
-        """Whether half of the room for records in flight is taken: time to finish some."""
+        """Whether half of the limit of bytes in flight is used: time to finish some."""
         return self.offsets.outstanding * 2 >= self.in_flight_bytes
 
     def committed(self) -> dict[TopicPartition, int]:
-        """What is committed now, by partition."""
+        """Committed offsets by partition."""
         return dict(self._committed_offset)
 
     def _new_consumer_thread(self) -> SliceConsumerThread:
@@ -136,7 +136,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         return slices
 
     def _detect_reset(self, partition: TopicPartition, first: int) -> None:
-        """Read where the broker says, also where that lies before what was read or committed: a topic made anew.
+        """Follow the broker's offsets if they are before the read or committed ones: the topic was created again.
 
         Faust would drop such records silently, and never commit them.
         """
@@ -149,7 +149,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
             self.offsets.forget([partition])
 
     def _slices(self, partition: TopicPartition, generation: object, records: Sequence[Any]) -> Iterator[Slice]:
-        """`records` cut so that no slice has more than `slice_records` records or much more than `slice_bytes`."""
+        """Split `records` into slices of at most `slice_records` records and about `slice_bytes`."""
         start, filled = 0, 0
         for end, record in enumerate(records, 1):
             filled += _weight(record)
@@ -184,7 +184,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         )
 
     def ack(self, message: ConsumerMessage) -> bool:
-        """Mark the message's slice as done; `event.ack()` ends here, once per event."""
+        """Mark the message's slice as done; called by `event.ack()`, once per event."""
         message.acked = True
         self._unacked_messages.discard(message)
         self.offsets.acknowledge(message.value.ticket)
@@ -202,13 +202,13 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         """Nothing to do: inside a partition delivery is in order, and gaps hold no records."""
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Topics that the pattern found are the agent's too: Faust delivers by the names that it knows."""
+        """Add topics that the pattern found to the agent: Faust delivers by known names."""
         for channel in self.app.topics:
             channel.topics = sorted({*channel.topics, *(partition.topic for partition in assigned)})
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Commit what is done, then let go; what is still in flight belongs to the next owner."""
+        """Commit what is done, then release the partitions; records in flight belong to the next owner."""
         try:
             await asyncio.wait_for(self.commit(), _HANDOVER_COMMIT_S)
         except TimeoutError:
@@ -223,7 +223,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
 
 
 class SliceTransport(driver.Transport):  # type: ignore[misc]  # see above
-    """What `app.transport` is set to."""
+    """The transport of the app."""
 
     Consumer = SliceConsumer
 
@@ -234,7 +234,7 @@ def _answered_recently(state: Any) -> bool:
 
 
 def _weight(record: Any) -> int:
-    """Bytes that a record takes in memory; its headers may take far more than its value."""
+    """Memory of a record, in bytes; its headers may take far more than its value."""
     weight = record.serialized_value_size + max(0, record.serialized_key_size) + _RECORD_OVERHEAD_BYTES
     if record.headers:
         weight += sum(MEMORY_PER_HEADER + len(value or b"") for _, value in record.headers)

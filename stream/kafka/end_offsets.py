@@ -1,4 +1,4 @@
-"""Where partitions end, for readers of what is committed."""
+"""End offsets of partitions, for readers of committed records."""
 
 from collections.abc import Mapping
 
@@ -10,10 +10,10 @@ _POLLS = 10
 
 
 async def end_offsets(consumer: AIOKafkaConsumer, begin: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The offset after the last record of each partition, of which the consumer must have been assigned all.
+    """The offset after the last record of each partition; all must be assigned to the consumer.
 
-    Asked for, and read off a fetch as well: the embedded broker answers with the second offset of the last batch.
-    A consumer that reads what is committed has its end at the first open transaction.
+    Requested, and also read from a fetch: the embedded broker answers with the second offset of the last batch.
+    For a consumer of committed records the end is at the first open transaction.
     """
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(begin))
     filled = [at for at, end in ends.items() if end > begin[at]]
@@ -31,5 +31,5 @@ async def end_offsets(consumer: AIOKafkaConsumer, begin: Mapping[TopicPartition,
 
 
 def readable_end(highwater: int, stable: int | None) -> int:
-    """The end of what a consumer is given; `stable` is the brokers' last stable offset, None or -1 where unknown."""
+    """The end for a consumer of committed records; `stable` is the last stable offset, None or -1 if unknown."""
     return highwater if stable is None or stable < 0 else min(highwater, stable)

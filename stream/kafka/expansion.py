@@ -1,4 +1,4 @@
-"""Decompresses record batches up to a limit: a batch of 32 KB may hold gigabytes, and its stated size may be wrong."""
+"""Decompress record batches up to a limit: a batch of 32 KB may hold gigabytes, and its stated size may be wrong."""
 
 import struct
 import zlib
@@ -84,7 +84,7 @@ def _members(data: memoryview, limit: int, new: Callable[[], Any], magic: bytes 
 
 
 def _snappy(data: memoryview, limit: int) -> Buffer:
-    """Raw, or in the frames of xerial's library; a block states its size, and the decoder holds it to that."""
+    """Raw, or in xerial's frames; a block states its size, and the decoder enforces it."""
     expanded, left = [], limit
     for block in _xerial_blocks(data) if data[: len(_XERIAL)] == _XERIAL else (data,):
         left -= int(cramjam.snappy.decompress_raw_len(block))

@@ -1,4 +1,4 @@
-"""How long the oldest record waits for each group, beside how long the brokers keep it."""
+"""Age of the oldest unread record of each group, and retention of its topic."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ _RETENTION, _POLICY = "retention.ms", "cleanup.policy"
 
 
 async def group_lags(kafka: KafkaSettings, clock: Callable[[], float] = time.time) -> list[GroupLag]:
-    """Of every group that ever read, in each topic of traces or labels from which records are deleted.
+    """Lag age of every group that ever read, in each topic of traces or labels with a retention.
 
     Raises `Transient` where no broker answers. `clock` gives seconds since 1970.
     """
@@ -39,16 +39,16 @@ async def group_lags(kafka: KafkaSettings, clock: Callable[[], float] = time.tim
 
 
 async def retentions(kafka: KafkaSettings, topics: Iterable[str]) -> Mapping[str, float]:
-    """Seconds that the brokers keep records of each topic; left out where for ever, or where they do not say."""
+    """Retention of each topic in seconds; topics without one, or with an unknown one, are left out."""
     configs = await _configs(kafka, topics)
     retention_ms = {name: int(has.get(_RETENTION) or -1) for name, has in configs.items() if "delete" in _policies(has)}
     return {name: milliseconds / 1000 for name, milliseconds in retention_ms.items() if milliseconds > 0}
 
 
 async def is_compacted(kafka: KafkaSettings, topic: str) -> bool:
-    """Return whether the brokers compact the topic; False where they do not say.
+    """Whether the brokers compact the topic; False if unknown.
 
-    A compacted topic keeps the newest record of each key alone. Raises `Transient` where no broker answers.
+    A compacted topic keeps only the newest record of each key. Raises `Transient` if no broker answers.
     """
     configs = await _configs(kafka, [topic])
     return "compact" in _policies(configs.get(topic, {}))

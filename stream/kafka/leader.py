@@ -26,11 +26,9 @@ from ragtide.stream.settings.sections import KafkaSettings
 logger = logging.getLogger(__name__)
 _POLL_MS = 500
 _RETRY_S = 2.0
-_BROKER_CHECK_S = (
-    5.0  # how often brokers are asked whether they are there: a member of a group is not told when they go
-)
+_BROKER_CHECK_S = 5.0  # interval of broker checks: a member of a group is not notified when they go away
 _STOP_S = 10.0
-_REPLICAS = 3  # of the topic, where there are so many brokers
+_REPLICAS = 3  # of the topic, if there are that many brokers
 
 
 class KafkaLeadership:
@@ -111,7 +109,7 @@ class KafkaLeadership:
                 await self._hold_membership()
             except (Transient, KafkaError, OSError) as error:
                 self._trouble = str(error) if isinstance(error, Transient) else no_answer_message(self._kafka, error)
-                logger.warning("leadership: %s: %s; standing again in %g s", type(error).__name__, error, _RETRY_S)
+                logger.warning("election failed: %s: %s; retrying in %g s", type(error).__name__, error, _RETRY_S)
             self.set_owner(False)
             if not self._stopping.is_set():
                 await asyncio.sleep(_RETRY_S)

@@ -67,26 +67,28 @@ class TokenEndpoint(AbstractTokenProvider):  # type: ignore[misc]  # as above
             raise NoToken(str(self._failure)) from self._failure
 
     def extensions(self) -> Mapping[str, str]:
-        """What goes with every token."""
+        """Extensions that are sent with every token."""
         return self._kafka.sasl_oauthbearer_extensions
 
     async def _renew(self) -> None:
-        asked_at = self._clock()
+        requested_at = self._clock()
         try:
             granted = await self._ask()
         except RagtideError as error:
             self._failure = error
             self._ask_at = self._clock() + _PAUSE_S
             if self._clock() < self._expires_at:
-                log.warning("%s; the token at hand holds for another %.0f s", error, self._expires_at - self._clock())
+                log.warning(
+                    "%s; the current token is valid for another %.0f s", error, self._expires_at - self._clock()
+                )
             return
         self._token = granted.access_token
-        # One that does not say how long it holds is asked for anew with every connection.
-        self._renew_at = asked_at + _SHARE_OF_LIFE * (granted.expires_in or 0.0)
-        self._expires_at = asked_at + (granted.expires_in or inf)
+        # A token without a lifetime is requested again for every connection.
+        self._renew_at = requested_at + _SHARE_OF_LIFE * (granted.expires_in or 0.0)
+        self._expires_at = requested_at + (granted.expires_in or inf)
 
     async def _ask(self) -> "_TokenResponse":
-        """Raises `ConfigError` where the endpoint refuses, `Transient` where it is away or busy."""
+        """Raise `ConfigError` if the endpoint refuses, `Transient` if it is away or busy."""
         try:
             status, body = await self._answer()
         except aiohttp.ClientConnectorCertificateError as error:

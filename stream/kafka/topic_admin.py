@@ -1,4 +1,4 @@
-"""Topics made as asked; one that is there is left as it is, and what differs is told."""
+"""Create topics; existing ones stay as they are, and differences are reported."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ _RETENTION = "retention.ms"
 
 
 class TopicSpec(NamedTuple):
-    """What a topic is made with; `configs` are Kafka's own names and values."""
+    """Properties of a new topic; `configs` are Kafka's own names and values."""
 
     partitions: int
     replicas: int
@@ -25,7 +25,7 @@ class TopicSpec(NamedTuple):
 
 
 class TopicResult(NamedTuple):
-    """A topic, whether it was made now, and what it has other than was asked, in words; empty: nothing."""
+    """A topic, whether it was created now, and how it differs from its spec; empty: not at all."""
 
     topic: str
     is_new: bool
@@ -33,7 +33,7 @@ class TopicResult(NamedTuple):
 
 
 async def create_topics(kafka: KafkaSettings, wanted: Mapping[str, TopicSpec]) -> list[TopicResult]:
-    """Every topic is there. Raises `ConfigError` where brokers refuse one, `Transient` where none answers."""
+    """Create missing topics. Raises `ConfigError` if brokers refuse one, `Transient` if none answers."""
     admin = AIOKafkaAdminClient(**client_options(kafka))
     try:
         await admin.start()
@@ -61,7 +61,7 @@ async def _create(admin: AIOKafkaAdminClient, wanted: Mapping[str, TopicSpec]) -
             made.add(name)
         elif for_code(code) is not TopicAlreadyExistsError:
             reason = next(filter(None, messages), for_code(code).__name__)
-            raise ConfigError(f"the brokers do not make topic {name}: {reason}")
+            raise ConfigError(f"the brokers refuse to create topic {name}: {reason}")
     return made
 
 
@@ -85,7 +85,7 @@ async def _differences(
 def wanted_topics(
     kafka: KafkaSettings, named: Sequence[str], partitions: int, replicas: int, retention_ms: int | None
 ) -> dict[str, TopicSpec]:
-    """Of every topic that ragtide reads by name or writes; the jobs' has the one partition that it must have."""
+    """Specs of every topic that ragtide reads by name or writes; the jobs' topic has exactly one partition."""
     configs = {"max.message.bytes": str(kafka.largest_request)}
     if retention_ms is not None:
         configs[_RETENTION] = str(retention_ms)

@@ -1,4 +1,4 @@
-"""Bytes become a label or a `BadRecord` that says why, and never quotes what users wrote."""
+"""Decode bytes into a label or a `BadRecord` with the reason, which never quotes texts of users."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ _VALUE_ERRORS = {"string_too_short", "string_too_long", "finite_number", "litera
 
 
 def decode(record: Record, max_bytes: int) -> Label:
-    """The record's label; raises `BadRecord`."""
+    """Decode the record's label; raise `BadRecord`."""
     check_readable(record)
     value = record.value
     if value is None:
@@ -43,7 +43,7 @@ def _json(value: bytes) -> Any:
 
 
 def _check_schema(fields: dict[str, Any]) -> None:
-    """Before all else: a newer form may have fields that are unknown here."""
+    """Check the schema version first: a newer one may have unknown fields."""
     version = fields.get("schema_version", SCHEMA_VERSION)
     if isinstance(version, int) and version != SCHEMA_VERSION:
         reason = "newer_schema" if version > SCHEMA_VERSION else "unknown_schema"
@@ -53,7 +53,7 @@ def _check_schema(fields: dict[str, Any]) -> None:
 
 
 def _named(error: ValidationError) -> BadRecord:
-    """The first thing that is wrong, as reason and detail: names of fields and types only."""
+    """The first error as reason and detail: names of fields and types only."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     kind, where = first["type"], _place(first["loc"])
     if kind == "missing":
@@ -69,7 +69,7 @@ def _named(error: ValidationError) -> BadRecord:
 
 
 def _place(loc: Sequence[int | str]) -> str:
-    """The names of fields alone: keys of a map are what somebody wrote."""
+    """Path of field names only: keys of a map are texts of users."""
     named = []
     for step in loc:
         if step not in _FIELDS:

@@ -1,7 +1,7 @@
-"""The job that joins labels with their stored traces and sends those through the lanes again.
+"""Join labels with their stored traces and send those through the lanes again.
 
-What is due follows from the tables alone: a trace whose newest rows were made with fewer labels than there are of it.
-So it may stop anywhere, and run twice: what is sent twice is the same message and leaves the same rows.
+A trace is due if its newest rows were made with fewer labels than the tables hold. So the job may stop anywhere and run
+twice: a message that is sent twice leaves the same rows.
 """
 
 import logging
@@ -16,13 +16,13 @@ from ragtide.drift import cursors
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.version import revision_of
 from ragtide.stream.ingest.stored_trace import rebuild_trace
-from ragtide.stream.labels.joining import Facts, Message, message
+from ragtide.stream.labels.joining import Facts, Message, enriched_message
 from ragtide.stream.labels.stored import (
     StoredTrace,
     VersionedTexts,
     batches,
     facts_of,
-    labelled_lately,
+    recently_labelled,
     texts_of,
     traces_of,
 )
@@ -38,8 +38,8 @@ Result = Literal["sent", "no_trace", "no_texts", "not_whole", "no_topic", "too_b
 Send = Callable[[Sequence[Message]], Sequence[bool]]
 
 
-class _Looked(NamedTuple):
-    """What was found of a trace the last time."""
+class _LastResult(NamedTuple):
+    """Result of the last run for a trace."""
 
     result: Result
     version: int  # of its newest rows; 0: none
@@ -47,7 +47,7 @@ class _Looked(NamedTuple):
 
 
 class LabelJob:
-    """Remembers what it sent and said of what is looked at again: ingest times show up a little late."""
+    """Remembers its last result per trace: runs overlap, because rows show up a little after their ingest time."""
 
     def __init__(
         self, database: Database, kafka: KafkaSettings, max_bytes: int, telemetry: Telemetry, send: Send
@@ -57,27 +57,27 @@ class LabelJob:
         self._max_bytes = max_bytes
         self._telemetry = telemetry
         self._send = send
-        self._looked: dict[str, _Looked] = {}
+        self._last_results: dict[str, _LastResult] = {}
 
     def run(self, now: datetime) -> Mapping[Result, int]:
-        """Every trace that can be enriched is on its way when this returns; how many, and why others are not.
+        """Send every trace that can be enriched; return the count of each result.
 
         `now` is the server's time. Raises `Transient`; the next run goes on.
         """
         database, done = self._database, Counter[Result]()
-        trace_ids = labelled_lately(database, self._since())
-        self._looked = {id_: found for id_ in trace_ids if (found := self._looked.get(id_)) is not None}
+        trace_ids = recently_labelled(database, self._since())
+        self._last_results = {id_: found for id_ in trace_ids if (found := self._last_results.get(id_)) is not None}
         for batch in batches(trace_ids):
             done += self._join(batch)
         cursors.save(database, CURSOR, int(now.timestamp() * 1000))
         if done:
-            told = ", ".join(f"{result} {count}" for result, count in sorted(done.items()))
-            log.info("labels joined with their traces: %s", told)
+            summary = ", ".join(f"{result} {count}" for result, count in sorted(done.items()))
+            log.info("joined labels with traces: %s", summary)
         return done
 
     def _since(self) -> datetime:
-        looked_ms = cursors.load(self._database, CURSOR)
-        return datetime.fromtimestamp(looked_ms / 1000, UTC) - cursors.INGEST_OVERLAP if looked_ms else _NEVER
+        since_ms = cursors.load(self._database, CURSOR)
+        return datetime.fromtimestamp(since_ms / 1000, UTC) - cursors.INGEST_OVERLAP if since_ms else _NEVER
 
     def _join(self, trace_ids: Sequence[str]) -> Counter[Result]:
         facts, traces = facts_of(self._database, trace_ids), traces_of(self._database, trace_ids)
@@ -85,58 +85,58 @@ class LabelJob:
         texts = texts_of(self._database, due)
         messages, results = {}, {}
         for id_, trace in due.items():
-            made = self._made(trace, texts.get(id_), facts[id_])
+            made = self._build_message(trace, texts.get(id_), facts[id_])
             if isinstance(made, Message):
                 messages[id_] = made
             else:
                 results[id_] = made
         results |= dict.fromkeys(facts.keys() - traces.keys(), "no_trace")
-        results |= self._sent(messages)
-        return self._told(results, traces, facts)
+        results |= self._send_messages(messages)
+        return self._count_new(results, traces, facts)
 
     def _is_due(self, trace_id: str, trace: StoredTrace, facts: Facts) -> bool:
-        version = trace.place.version
-        on_its_way = _Looked("sent", version, facts.revision)
-        return revision_of(version) < facts.revision and self._looked.get(trace_id) != on_its_way
+        version = trace.position.version
+        on_its_way = _LastResult("sent", version, facts.revision)
+        return revision_of(version) < facts.revision and self._last_results.get(trace_id) != on_its_way
 
-    def _made(self, trace: StoredTrace, stored: VersionedTexts | None, facts: Facts) -> Message | Result:
-        if stored is None or stored.version != trace.place.version:
-            return "no_texts"  # or not yet: they are stored after the trace, which is looked at again
+    def _build_message(self, trace: StoredTrace, stored: VersionedTexts | None, facts: Facts) -> Message | Result:
+        if stored is None or stored.version != trace.position.version:
+            return "no_texts"  # or not yet: texts are stored after the trace, and the next run tries again
         if not stored.texts.rest:
             return "not_whole"
         try:
             whole = rebuild_trace(stored.texts, trace.user_id)
         except msgspec.DecodeError:
-            return "not_whole"  # its form is of another version of ragtide
+            return "not_whole"  # another version of ragtide wrote it
         topic = self._topic(trace)
         if topic is None:
             return "no_topic"
-        made = message(whole, trace.place, facts, topic)
+        made = enriched_message(whole, trace.position, facts, topic)
         return "too_big" if len(made.value) > self._max_bytes else made
 
     def _topic(self, trace: StoredTrace) -> str | None:
-        """Its own where that is read, else the first that is named, e.g. for a trace out of a file."""
-        own = trace.place.topic
+        """The topic of the trace if it is read, else the first that kafka.topics names, as for a trace from a file."""
+        own = trace.position.topic
         if self._kafka.entry_of(own) is not None:
             return own
         return next((entry for entry in self._kafka.topics if not entry.startswith(PATTERN_MARK)), None)
 
-    def _sent(self, messages: Mapping[str, Message]) -> dict[str, Result]:
+    def _send_messages(self, messages: Mapping[str, Message]) -> dict[str, Result]:
         if not messages:
             return {}
         taken = self._send(list(messages.values()))
         return {id_: "sent" if known else "too_big" for id_, known in zip(messages, taken, strict=True)}
 
-    def _told(
+    def _count_new(
         self, results: Mapping[str, Result], traces: Mapping[str, StoredTrace], facts: Mapping[str, Facts]
     ) -> Counter[Result]:
-        """How many of each result are new."""
+        """Count the results that differ from the last run's."""
         new: Counter[Result] = Counter()
         for id_, result in results.items():
-            version = traces[id_].place.version if id_ in traces else 0
-            looked = _Looked(result, version, facts[id_].revision)
-            new[result] += self._looked.get(id_) != looked
-            self._looked[id_] = looked
+            version = traces[id_].position.version if id_ in traces else 0
+            last_result = _LastResult(result, version, facts[id_].revision)
+            new[result] += self._last_results.get(id_) != last_result
+            self._last_results[id_] = last_result
         for result, count in new.items():
             self._telemetry.label_joins.labels(result).inc(count)
         return +new

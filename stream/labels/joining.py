@@ -1,4 +1,4 @@
-"""A trace with what is known of it by now, as the message that goes through the lanes again. Pure."""
+"""Add the facts of labels to a trace, and make the message that sends it through the lanes again. Pure."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ _classes = msgspec.json.Decoder(str | tuple[str, ...])
 
 
 class Facts(NamedTuple):
-    """The newest of each fact about a trace, as JSON (empty: none), and how many labels told any: the revision."""
+    """The newest of each fact about a trace, as JSON (empty: none). The revision counts the labels with facts."""
 
     revision: int
     expected: str
@@ -24,8 +24,8 @@ class Facts(NamedTuple):
     classes: str
 
 
-class Place(NamedTuple):
-    """Where the message lay that a stored trace is from, and the version of its rows."""
+class MessagePosition(NamedTuple):
+    """Position of the message that a stored trace comes from, and the version of its rows."""
 
     topic: str
     partition: int
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 class Message(NamedTuple):
-    """To be sent."""
+    """A Kafka message to send."""
 
     topic: str
     key: bytes
@@ -42,8 +42,8 @@ class Message(NamedTuple):
     headers: list[Header]
 
 
-def enriched(trace: Trace, facts: Facts) -> Trace:
-    """With these facts in the place of its own."""
+def enrich(trace: Trace, facts: Facts) -> Trace:
+    """Replace the trace's own facts by these."""
     labels = trace.labels
     if facts.classes:
         labels = replace(labels or Labels(), expected=_classes.decode(facts.classes))
@@ -55,7 +55,8 @@ def enriched(trace: Trace, facts: Facts) -> Trace:
     )
 
 
-def message(trace: Trace, place: Place, facts: Facts, topic: str) -> Message:
-    """What takes the place of the message that lay there, sent to `topic`."""
-    told = enrichment_headers(place.topic, place.partition, place.offset, timestamp_of(place.version), facts.revision)
-    return Message(topic, trace.trace_id.encode(), _encode(enriched(trace, facts)), told)
+def enriched_message(trace: Trace, position: MessagePosition, facts: Facts, topic: str) -> Message:
+    """Make the message for `topic` that replaces the one at `position`."""
+    timestamp_ms = timestamp_of(position.version)
+    headers = enrichment_headers(position.topic, position.partition, position.offset, timestamp_ms, facts.revision)
+    return Message(topic, trace.trace_id.encode(), _encode(enrich(trace, facts)), headers)

@@ -1,4 +1,4 @@
-"""A label: what became known of a trace after it was sent. See docs/labels.md."""
+"""A label: facts about a trace that arrive later. See docs/labels.md."""
 
 from typing import Literal, Self
 
@@ -11,7 +11,7 @@ SCHEMA_VERSION = 1  # the form of `rag.labels` messages; readers take the one be
 
 
 class _Part(BaseModel, extra="forbid", frozen=True, strict=True, allow_inf_nan=False):
-    """Nothing unknown, nothing converted, no number that is none."""
+    """Base: no unknown field, no conversion, no NaN."""
 
 
 class Classes(_Part, frozen=True):
@@ -21,7 +21,7 @@ class Classes(_Part, frozen=True):
 
 
 class Verdict(_Part, frozen=True):
-    """What a person thinks of an answer."""
+    """Opinion of a person about an answer."""
 
     thumbs: Literal["up", "down"] | None = None
     score: float | None = None
@@ -35,7 +35,7 @@ class Verdict(_Part, frozen=True):
 
 
 class Label(_Part, frozen=True):
-    """One message. A fact that is None is not told; an empty one takes back what was told before."""
+    """One message. A fact of None was not sent; an empty one retracts an earlier one."""
 
     trace_id: str = Field(min_length=1, max_length=LONGEST_ID)
     schema_version: int = SCHEMA_VERSION

@@ -1,6 +1,6 @@
-"""Reads labels from their topic: every one is stored or set aside before its offset is committed.
+"""Read labels from their topic: every one is stored or a dead letter before its offset is committed.
 
-Whatever fails, the reader begins anew at what is committed; a label that is read twice is the same row.
+After any failure the reader restarts from the committed offsets; a label that is read twice is the same row.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ _POLL_MS = 500
 _RECORDS = 500
 _RETRY_S = 2.0
 _DAY_S = 86_400.0
-_LOOK_S = 30.0  # how often it is asked whether the topic is there by now
+_TOPIC_CHECK_S = 30.0  # between two checks whether the topic exists
 
 
 class LabelReader:
-    """A member of the group of those who read labels; any number may run. `clock` gives seconds since 1970."""
+    """A member of the consumer group of labels; any number may run. `clock` gives seconds since 1970."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class LabelReader:
         self._limit = DeadLetterLimit(worker.dead_letter_ratio, worker.dead_letter_run)
         self._rng = rng
         self._clock = clock
-        self._kept_s = settings.retention.labels_days * _DAY_S
+        self._retention_s = settings.retention.labels_days * _DAY_S
         self._trouble = ""
 
     def trouble(self) -> str:
@@ -78,17 +78,17 @@ class LabelReader:
                 await self._member()
             except (RagtideError, KafkaError, OSError) as error:
                 self._trouble = str(error) if isinstance(error, RagtideError) else no_answer_message(self._kafka, error)
-                log.warning("%s; beginning anew at what is committed in %g s", self.trouble(), _RETRY_S)
+                log.warning("%s; restarting from the committed offsets in %g s", self.trouble(), _RETRY_S)
                 await asyncio.sleep(_RETRY_S)
 
     async def _wait_for_topic(self) -> None:
-        topic, told = self._kafka.labels_topic, False
+        topic, logged = self._kafka.labels_topic, False
         while topic not in await partition_counts(self._kafka):
             self._trouble = ""
-            if not told:
-                log.info("there is no topic %s (kafka.labels_topic): labels are read once it is made", topic)
-            told = True
-            await asyncio.sleep(_LOOK_S)
+            if not logged:
+                log.info("topic %s (kafka.labels_topic) does not exist; labels are read as soon as it does", topic)
+            logged = True
+            await asyncio.sleep(_TOPIC_CHECK_S)
 
     async def _member(self) -> None:
         kafka = self._kafka
@@ -125,22 +125,22 @@ class LabelReader:
                 await consumer.commit({at: records[-1].offset + 1 for at, records in fetched.items()})
 
     async def take(self, records: Sequence[Record], letters: DeadLetterSender) -> None:
-        """Every record of one partition is stored or set aside when this returns."""
-        labels, dead = self._decoded(records)
+        """Store every record of one partition, or send it to the dead letters."""
+        labels, dead = self._decode(records)
         self._limit.check(records, {id(one.record) for one in dead}, Counter(one.reason for one in dead))
-        rows = self._rows.made_of([label for label, _ in labels], [record for _, record in labels])
+        rows = self._rows.rows_of([label for label, _ in labels], [record for _, record in labels])
         refused = await asyncio.to_thread(self._insert, rows)
         dead += [DeadLetter(labels[at][1], "refused", "label", why) for at, why in refused.items()]
         await letters.send(dead)
-        told = [dead_letter_row(letter, LIVE) for letter in dead]
-        await asyncio.to_thread(self._database.insert, "dead_letters", told)
+        dead_rows = [dead_letter_row(letter, LIVE) for letter in dead]
+        await asyncio.to_thread(self._database.insert, "dead_letters", dead_rows)
         self._count([(labels[at][0], row) for at, row in enumerate(rows) if at not in refused], dead)
 
-    def _decoded(self, records: Sequence[Record]) -> tuple[list[tuple[Label, Record]], list[DeadLetter]]:
-        """Labels, and dead letters; labels whose rows would be deleted at once are counted and left out."""
+    def _decode(self, records: Sequence[Record]) -> tuple[list[tuple[Label, Record]], list[DeadLetter]]:
+        """Decode labels and dead letters. Labels older than the retention are counted and left out."""
         labels, dead = [], []
         now_s = self._clock()
-        oldest_ms, latest_ms = (now_s - self._kept_s) * 1000, latest_timestamp_ms(now_s)
+        oldest_ms, latest_ms = (now_s - self._retention_s) * 1000, latest_timestamp_ms(now_s)
         for record in records:
             try:
                 label = decode(record, self._max_bytes)
@@ -156,14 +156,14 @@ class LabelReader:
         return labels, dead
 
     def _insert(self, rows: Sequence[LabelRow]) -> dict[int, str]:
-        """By place in `rows`, why the database will never take that one; the others are durable."""
+        """Insert the rows; return why the database refuses some, by index. The others are durable."""
         try:
             self._database.insert("labels", rows)
         except Refused:
-            return {at: why for at, row in enumerate(rows) if (why := self._refused(row))}
+            return {at: why for at, row in enumerate(rows) if (why := self._refusal(row))}
         return {}
 
-    def _refused(self, row: LabelRow) -> str:
+    def _refusal(self, row: LabelRow) -> str:
         try:
             self._database.insert("labels", [row])
         except Refused as error:
@@ -180,7 +180,7 @@ class LabelReader:
 
 
 def _kind(label: Label, row: LabelRow) -> str:
-    """What became of it, as it is counted."""
+    """The value of label `kind` in the metric."""
     if row.joins:
         return "to_join"
     return "verdict" if label.verdict is not None else "not_kept"

@@ -1,4 +1,4 @@
-"""Labels become rows: with the facts that can be joined where texts are stored in full, with the verdict everywhere."""
+"""Make rows of labels: with facts only if texts are stored in full, with verdicts always."""
 
 import hmac
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _NO_VERDICT = Verdict.model_construct()
 
 
 class LabelRow(NamedTuple):
-    """Table `labels`: one message. Facts as JSON, empty where they are not told."""
+    """Table `labels`: one message. Facts are JSON, empty if not sent."""
 
     trace_id: str
     time: datetime  # the broker's timestamp
@@ -39,15 +39,15 @@ class LabelRow(NamedTuple):
 
     @property
     def joins(self) -> bool:
-        """Whether it tells what goes into its trace."""
+        """Whether the label has facts for its trace."""
         return bool(self.expected or self.relevance or self.classes)
 
 
 class LabelRows:
     """Makes rows as the privacy settings want them.
 
-    A trace whose texts are masked or not stored cannot be made whole and evaluated again, so that its reference
-    answers, grades and classes are of no use then, and are not kept; comments are masked as texts are, or left out.
+    A trace whose texts are masked or not stored cannot be evaluated again. So its reference answers, grades and classes
+    are not stored then; comments are masked like texts, or left out.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -59,8 +59,8 @@ class LabelRows:
         self._user_key = privacy.hash_key.get_secret_value().encode() if privacy.hash_users else None
         self._resources = Resources()
 
-    def made_of(self, labels: Sequence[Label], records: Sequence[Record]) -> list[LabelRow]:
-        """One each, in order; `records` are what the labels were read from."""
+    def rows_of(self, labels: Sequence[Label], records: Sequence[Record]) -> list[LabelRow]:
+        """Make one row per label, in order; `records` are the messages of the labels."""
         shared = self._resources.batch()
         return [self._row(label, record, shared) for label, record in zip(labels, records, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Enriched traces onto the topic of traces."""
+"""Send enriched traces to the topic of traces."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 def send(kafka: KafkaSettings, messages: Sequence[Message]) -> list[bool]:
-    """Of each message, in order, whether the brokers have it; False: they never will, it is too big.
+    """Send the messages; return for each whether the brokers accepted it. False: it is too big.
 
     Raises `Transient` where they are away: some may have been sent. Not to be called from an event loop.
     """
@@ -27,14 +27,14 @@ async def _send(kafka: KafkaSettings, messages: Sequence[Message]) -> list[bool]
     producer = AIOKafkaProducer(acks="all", max_request_size=kafka.largest_request, **client_options(kafka))
     try:
         await producer.start()
-        return await asyncio.gather(*(_taken(producer, message) for message in messages))
+        return await asyncio.gather(*(_try_send(producer, message) for message in messages))
     except KafkaError as error:
         raise Transient(no_answer_message(kafka, error)) from None
     finally:
         await producer.stop()
 
 
-async def _taken(producer: AIOKafkaProducer, message: Message) -> bool:
+async def _try_send(producer: AIOKafkaProducer, message: Message) -> bool:
     try:
         await producer.send_and_wait(message.topic, message.value, key=message.key, headers=message.headers)
     except _TOO_LARGE:

@@ -1,4 +1,4 @@
-"""What the tables know of labels and their traces."""
+"""Queries for labels and their stored traces."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from ragtide.drift import sql
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.version import LAST_REVISION
 from ragtide.stream.ingest.stored_trace import StoredTexts
-from ragtide.stream.labels.joining import Facts, Place
+from ragtide.stream.labels.joining import Facts, MessagePosition
 
 _TRACES = 50  # of one statement: their texts are in memory together
 _CHARACTERS = 30_000  # of their ids: a statement may be 256 KiB long
@@ -17,22 +17,22 @@ _STREAMED = "run_id IN ('live', 'probe')"
 
 
 class StoredTrace(NamedTuple):
-    """The newest message about a trace, or what enriched it."""
+    """The newest message about a trace, enriched or not."""
 
-    place: Place
+    position: MessagePosition
     time: datetime
     user_id: str
 
 
 class VersionedTexts(NamedTuple):
-    """Texts, and the version of the row that they are from."""
+    """Texts and the version of their row."""
 
     version: int
     texts: StoredTexts
 
 
-def labelled_lately(database: Database, since: datetime) -> list[str]:
-    """Ids of traces with facts to join, of which a label or the trace itself was stored since then."""
+def recently_labelled(database: Database, since: datetime) -> list[str]:
+    """Ids of traces with facts, if a label or the trace was stored after `since`."""
     rows = database.rows(
         f"""
         SELECT DISTINCT trace_id FROM labels WHERE {_JOINS} AND ingested_at >= {{since:DateTime64(3, 'UTC')}}
@@ -47,7 +47,7 @@ def labelled_lately(database: Database, since: datetime) -> list[str]:
 
 
 def batches(trace_ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """In parts that one statement can name."""
+    """Split the ids into parts that fit into one statement."""
     start, length = 0, 0
     for at, trace_id in enumerate(trace_ids):
         length += len(trace_id)
@@ -59,7 +59,7 @@ def batches(trace_ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def facts_of(database: Database, trace_ids: Sequence[str]) -> dict[str, Facts]:
-    """By trace; of several labels that tell the same fact the newest."""
+    """Facts by trace; of several labels with the same fact the newest counts."""
     newest = ", ".join(
         f"argMaxIf({fact}, (version, partition), {fact} != '') AS newest_{fact}"
         for fact in ("expected", "relevance", "classes")
@@ -77,7 +77,7 @@ def facts_of(database: Database, trace_ids: Sequence[str]) -> dict[str, Facts]:
 
 
 def traces_of(database: Database, trace_ids: Sequence[str]) -> dict[str, StoredTrace]:
-    """By trace, the newest wherever it moved; those that are not there are left out."""
+    """The newest message of each trace, wherever it moved. Unknown traces are left out."""
     rows = database.rows(
         f"""
         SELECT trace_id, max(version) AS newest,
@@ -89,12 +89,12 @@ def traces_of(database: Database, trace_ids: Sequence[str]) -> dict[str, StoredT
     found = {}
     for row in rows:
         topic, partition, offset, time, user_id = row["known"]
-        found[row["trace_id"]] = StoredTrace(Place(topic, partition, offset, row["newest"]), time, user_id)
+        found[row["trace_id"]] = StoredTrace(MessagePosition(topic, partition, offset, row["newest"]), time, user_id)
     return found
 
 
 def texts_of(database: Database, traces: dict[str, StoredTrace]) -> dict[str, VersionedTexts]:
-    """By trace, the newest texts of its place; those that are not there are left out."""
+    """The newest texts of each trace. Traces without texts are left out."""
     if not traces:
         return {}
     times = [trace.time for trace in traces.values()]

@@ -1,1 +1,1 @@
-"""What runs on one machine with nothing installed: an embedded broker, ClickHouse and the processes around them."""
+"""Local services without installation: an embedded broker, ClickHouse and their processes."""

@@ -16,7 +16,7 @@ _START_TIMEOUT_S = 20.0
 
 
 class EmbeddedBroker:
-    """A broker of one's own, ready when `start` returns and gone when `stop` returns; it keeps nothing on disk.
+    """A private broker, ready when `start` returns and gone when `stop` returns; it stores nothing on disk.
 
     `port` 0 picks a free one. With a `launcher` (see `ragtide.stream.local.child`) before its command line it dies with
     its parent, and Ctrl-C does not reach it. Raises ConfigError where the binary is not installed or the port is in
@@ -75,7 +75,7 @@ class EmbeddedBroker:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """End the process; what it held is gone."""
+        """End the process; its records are gone."""
         if self._process is None:
             return
         self._process.terminate()

@@ -1,8 +1,8 @@
-"""A launcher: what it starts ends when its parent does, however the parent ended.
+"""A launcher: its program ends when the parent does, however the parent ended.
 
     python -m ragtide.stream.local.child PARENT_PID PROGRAM ARGUMENT...
 
-On Linux the kernel sees to it and the program takes the launcher's place; elsewhere the launcher stays and watches.
+On Linux the kernel ends the program, which replaces the launcher. Elsewhere the launcher stays and watches.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ _WATCH_EVERY_S = 0.5
 
 
 def launcher(parent: int | None = None) -> list[str]:
-    """What to put before a program's own command line; `parent` is this process unless told otherwise."""
+    """Prefix for a program's command line; `parent` is this process by default."""
     return [sys.executable, "-m", "ragtide.stream.local.child", str(parent or os.getpid())]
 
 
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def watch(parent: int, command: Sequence[str]) -> int:
-    """Run the program, pass SIGTERM and SIGINT on, and kill it once `parent` is no longer ours."""
+    """Run the program, forward SIGTERM and SIGINT, and kill it once `parent` is gone."""
     program = subprocess.Popen(command)
 
     def forward(number: int, _: FrameType | None) -> None:

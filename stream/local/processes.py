@@ -82,7 +82,7 @@ class Children:
             child.start()
 
     def ended(self) -> Child | None:
-        """A child that ended by itself, if any did."""
+        """A child that ended unexpectedly, if any did."""
         return next((child for child in self._children if child.exit_code is not None), None)
 
     def stop(self, timeout_s: float = 15.0) -> None:

@@ -1,4 +1,4 @@
-"""`ragtide local`: the services in the foreground until somebody ends them."""
+"""`ragtide local`: the services in the foreground until SIGTERM or Ctrl-C."""
 
 import asyncio
 import signal
@@ -16,7 +16,7 @@ _LOOK_EVERY_S = 1.0
 
 
 def serve(data: Path, settings: Settings, console: Console, *, broker_port: int | None, clickhouse_port: int) -> int:
-    """0 after Ctrl-C or SIGTERM; raises ConfigError where something is missing, in use or ended by itself.
+    """Serve; return 0 after Ctrl-C or SIGTERM. Raise ConfigError if something is missing, in use or ended unexpectedly.
 
     `broker_port` None: ClickHouse alone.
     """
@@ -39,7 +39,7 @@ async def _until_ended(services: LocalServices, settings: Settings, console: Con
         console.print(line, soft_wrap=True)
     while not stop.is_set():
         if ended := services.ended():
-            raise ConfigError(f"{ended} ended by itself; see {services.directory}")
+            raise ConfigError(f"{ended} ended unexpectedly; see {services.directory}")
         try:
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY_S)
         except TimeoutError:

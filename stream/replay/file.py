@@ -1,4 +1,4 @@
-"""Reads a file of traces, one JSON object a line, as records of topic `file:NAME` with the line number as offset."""
+"""Read a file of traces, one JSON object per line, as records of topic `file:NAME` with the line number as offset."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ _CHUNK = 1 << 20
 
 
 class FileSource:
-    """Every line that is not blank, in order. Version order: a later line wins, and anything live wins over a file."""
+    """Every line that is not blank, in order. A later line wins over an earlier one; live rows win over a file."""
 
     def __init__(self, path: Path, *, batch_records: int, batch_bytes: int, max_line_bytes: int) -> None:
         self._path = path
@@ -26,25 +26,25 @@ class FileSource:
         self.description = f"file {path.name}"
         self.identity = f"{self.description} sha256:{_digest(path)}"
 
-    def rewound(self, position: Position) -> Position:
-        """From the first line."""
+    def rewind(self, position: Position) -> Position:
+        """The position at the first line."""
         return {}
 
     async def read(self, position: Position) -> AsyncGenerator[RecordBatch, None]:
-        """From `position` to the end; `done` and `total` are bytes."""
+        """Yield batches from `position` to the end; `done` and `total` count bytes."""
         at = position.get("file", {"line": 0, "byte": 0})
         total = self._path.stat().st_size
         line, byte = at["line"], at["byte"]
         with self._path.open("rb") as file:
             file.seek(byte)
             while True:
-                records, line = await asyncio.to_thread(self._some, file, line)
+                records, line = await asyncio.to_thread(self._read_batch, file, line)
                 byte = file.tell()
                 yield RecordBatch(records, {"file": {"line": line, "byte": byte}}, byte, total)
                 if byte >= total:
                     return
 
-    def _some(self, file: BinaryIO, line: int) -> tuple[list[Record], int]:
+    def _read_batch(self, file: BinaryIO, line: int) -> tuple[list[Record], int]:
         records: list[Record] = []
         size = 0
         while len(records) < self._records and size < self._bytes:
@@ -54,7 +54,7 @@ class FileSource:
             line += 1
             if len(text) > self._max_line and not text.endswith(b"\n"):
                 while (rest := file.readline(_CHUNK)) and not rest.endswith(b"\n"):
-                    pass  # a dead letter (too_big); what is beyond need not be held
+                    pass  # the record becomes a dead letter (too_big): the rest of the line is not needed
             if text.strip():
                 size += len(text)
                 records.append(StoredRecord(self.topic, 0, line, 0, None, text.rstrip(b"\r\n")))

@@ -1,8 +1,8 @@
-"""Evaluates a range of a topic, or a file, into a run: the live pipeline over records that are read once more.
+"""Evaluate a range of a topic, or a file, into a run: the live pipeline over records that are read again.
 
-After each stored block the position is stored, so that a killed replay goes on where it was; what was stored twice is
-stored once. One block is stored while the next is evaluated. Live windows are touched only where the run is `live` (a
-backfill), and live's watermark never.
+After each stored block the position is stored, so that a killed replay continues there; a row stored twice is one row.
+One block is stored while the next is evaluated. Only a replay into `live` (a backfill) changes live windows. No replay
+changes a live watermark.
 """
 
 import asyncio
@@ -46,12 +46,12 @@ class ReplaySource(Protocol):
     description: str
     identity: str
 
-    def rewound(self, position: Position) -> Position:
-        """Where to start over, over the same range."""
+    def rewind(self, position: Position) -> Position:
+        """The position at the beginning of the same range."""
         ...
 
     def read(self, position: Position) -> AsyncGenerator[RecordBatch, None]:
-        """From `position` to the end of the range; raises `ConfigError` or `Transient`."""
+        """Yield batches from `position` to the end of the range. Raises `ConfigError` or `Transient`."""
         ...
 
 
@@ -73,54 +73,54 @@ async def replay(
     run: RunRow,
     *,
     block_rows: int,
-    tell: Callable[[ReplayProgress], None] = lambda progress: None,
-    settled: Callable[[Sequence[Record]], None] | None = None,
+    report: Callable[[ReplayProgress], None] = lambda progress: None,
+    on_stored: Callable[[Sequence[Record]], None] | None = None,
     rng: random.Random | None = None,
 ) -> RunRow:
-    """The completed run. A run that was completed before is done once more and leaves the same rows.
+    """Replay the source and return the completed run. A completed run is repeated and leaves the same rows.
 
-    `settled` is told of the records whose rows have been stored, block by block; dead letters are not among them.
+    `on_stored` gets the records whose rows are stored, block by block, without dead letters.
     """
-    work = _Replay(pipeline, sink, runs, run, settled, rng or random.Random())
+    work = _Replay(pipeline, sink, runs, run, on_stored, rng or random.Random())
     position = run.where
     if run.state == COMPLETED:
-        position = source.rewound(position)
-        work.begin_anew()
+        position = source.rewind(position)
+        work.restart()
     try:
         async with aclosing(source.read(position)) as batches:
             async for batch in batches:
                 await work.take(batch)
                 position = batch.position
                 if len(work.filling.block) >= block_rows:
-                    await work.begin_to_store(position)
-                tell(ReplayProgress(batch.done, batch.total, work.traces, work.dead_letters))
-        await work.begin_to_store(position, COMPLETED)
-        await work.stored()
+                    await work.start_storing(position)
+                report(ReplayProgress(batch.done, batch.total, work.traces, work.dead_letters))
+        await work.start_storing(position, COMPLETED)
+        await work.wait_stored()
     finally:
-        await work.give_up()
+        await work.cancel()
     return work.run
 
 
 @dataclass(slots=True)
-class _Filling:
-    """Rows that are stored together, and what they are made of, batch by batch."""
+class _BlockInProgress:
+    """Rows that are stored together, and the records that they come from, batch by batch."""
 
     block: Block = field(default_factory=Block)
-    taken: list[tuple[Block, Sequence[Record]]] = field(default_factory=list)
+    batches: list[tuple[Block, Sequence[Record]]] = field(default_factory=list)
 
-    def refused(self, asides: Sequence[RejectedRow], run_id: str) -> list[DeadLetterRow]:
-        """A record whose row the sink will never take is a dead letter of the run, once, however many rows it had."""
-        by_batch = rejected_by_block(asides, [block for block, _ in self.taken])
+    def new_dead_letters(self, rejected: Sequence[RejectedRow], run_id: str) -> list[DeadLetterRow]:
+        """Dead letters of the run: one per record with a row that the sink rejected."""
+        by_batch = rejected_by_block(rejected, [block for block, _ in self.batches])
         return [
             dead_letter_row(letter, run_id)
-            for (_, records), found in zip(self.taken, by_batch, strict=True)
+            for (_, records), found in zip(self.batches, by_batch, strict=True)
             for letter in dead_letters_of(found, records)
         ]
 
-    def settled(self) -> list[Record]:
-        """The records that are no dead letters."""
+    def stored_records(self) -> list[Record]:
+        """The records without a dead letter."""
         dead = {(row.topic, row.partition, row.offset, row.time) for row in self.block.dead_letters}
-        records = [record for _, batch in self.taken for record in batch]
+        records = [record for _, batch in self.batches for record in batch]
         return [at for at in records if (at.topic, at.partition, at.offset, broker_time(at)) not in dead]
 
 
@@ -131,22 +131,22 @@ class _Replay:
         sink: Sink,
         runs: Runs,
         run: RunRow,
-        settled: Callable[[Sequence[Record]], None] | None,
+        on_stored: Callable[[Sequence[Record]], None] | None,
         rng: random.Random,
     ) -> None:
         self.run = run
         self.traces = run.traces
         self.dead_letters = run.dead_letters
-        self.filling = _Filling()
+        self.filling = _BlockInProgress()
         self._pipeline = pipeline
         self._sink = sink
         self._runs = runs
-        self._settled = settled
+        self._on_stored = on_stored
         self._rng = rng
         self._storing: asyncio.Task[None] | None = None
 
-    def begin_anew(self) -> None:
-        """Of a run that was completed."""
+    def restart(self) -> None:
+        """Start a completed run over."""
         self.run = self.run._replace(state=STARTED, traces=0, dead_letters=0)
         self.traces = self.dead_letters = 0
 
@@ -154,14 +154,14 @@ class _Replay:
         """Evaluate one batch into the block."""
         processed = await asyncio.to_thread(self._pipeline.process, batch.records)
         self.filling.block.extend(processed.block)
-        self.filling.taken.append((processed.block, batch.records))
+        self.filling.batches.append((processed.block, batch.records))
         self.traces += processed.decoded
         self.dead_letters += len(processed.block.dead_letters)
 
-    async def begin_to_store(self, position: Position, state: str = STARTED) -> None:
-        """The block, then the position after it, once the block before is stored: two are held at most."""
-        await self.stored()
-        filled, self.filling = self.filling, _Filling()
+    async def start_storing(self, position: Position, state: str = STARTED) -> None:
+        """Store the block, then the position after it, once the block before is stored: at most two are in memory."""
+        await self.wait_stored()
+        filled, self.filling = self.filling, _BlockInProgress()
         row = self.run._replace(
             state=state,
             position=msgspec.json.encode(position).decode(),
@@ -171,37 +171,37 @@ class _Replay:
         )
         self._storing = asyncio.create_task(self._store(filled, row))
 
-    async def stored(self) -> None:
-        """Returns when all that was begun is stored; raises what that raised."""
+    async def wait_stored(self) -> None:
+        """Wait until the block in progress is stored; raise its error."""
         if self._storing is not None:
             await self._storing
             self._storing = None
 
-    async def give_up(self) -> None:
-        """What was begun and is not stored is left to whoever goes on."""
+    async def cancel(self) -> None:
+        """Abandon the block in progress: the next replay stores it."""
         if self._storing is not None:
             self._storing.cancel()
             await asyncio.gather(self._storing, return_exceptions=True)
 
-    async def _store(self, filled: _Filling, row: RunRow) -> None:
+    async def _store(self, filled: _BlockInProgress, row: RunRow) -> None:
         block = filled.block
-        asides = await self._durably(lambda: write_or_reject(self._sink, block))
-        if letters := filled.refused(asides, self._pipeline.run_id):
+        rejected = await self._retry_until_stored(lambda: write_or_reject(self._sink, block))
+        if letters := filled.new_dead_letters(rejected, self._pipeline.run_id):
             block.dead_letters += letters
             self.dead_letters += len(letters)
             row = row._replace(dead_letters=row.dead_letters + len(letters))
-            await self._durably(lambda: write_or_reject(self._sink, Block(dead_letters=letters)))
-        if (settled := self._settled) is not None and (records := filled.settled()):
-            await self._durably(lambda: settled(records))
-        await self._durably(lambda: self._runs.store(row))
+            await self._retry_until_stored(lambda: write_or_reject(self._sink, Block(dead_letters=letters)))
+        if (on_stored := self._on_stored) is not None and (records := filled.stored_records()):
+            await self._retry_until_stored(lambda: on_stored(records))
+        await self._retry_until_stored(lambda: self._runs.store(row))
         self.run = row
 
-    async def _durably(self, call: Callable[[], Result]) -> Result:
-        """The result, once the other side is there to give it."""
+    async def _retry_until_stored(self, call: Callable[[], Result]) -> Result:
+        """Call until it succeeds, with pauses while ClickHouse is away."""
         waits = delays(self._rng)
         while True:
             try:
                 return await asyncio.to_thread(call)
             except Transient as error:
-                log.warning("cannot store yet, trying again until it can: %s", error)
+                log.warning("the sink does not accept rows: %s; retrying", error)
                 await asyncio.sleep(next(waits))

@@ -1,4 +1,4 @@
-"""Reads fixed ranges of offsets: the same records whatever their times say."""
+"""Read fixed ranges of offsets: the same records whatever their times."""
 
 import re
 from collections.abc import AsyncGenerator, Sequence
@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from ragtide.evaluators.errors import ConfigError
 from ragtide.stream.kafka.end_offsets import end_offsets
 from ragtide.stream.replay.loop import RecordBatch
-from ragtide.stream.replay.ranges import Range, counted_partitions, read_range, rewound
+from ragtide.stream.replay.ranges import Range, partition_counts_of, read_range, rewind
 from ragtide.stream.replay.runs import Position
 from ragtide.stream.settings.sections import KafkaSettings
 
@@ -28,24 +28,24 @@ class OffsetRange(NamedTuple):
     end: int
 
     @classmethod
-    def parsed(cls, text: str) -> Self:
-        """Of TOPIC:PARTITION:START-END; raises `ConfigError`."""
+    def parse(cls, text: str) -> Self:
+        """Parse TOPIC:PARTITION:START-END; raise `ConfigError`."""
         found = _FORM.fullmatch(text)
         if found is None:
             raise ConfigError(
-                f"{text!r} is no range of offsets; it is TOPIC:PARTITION:START-END, e.g. rag.traces:0:500-900"
+                f"{text!r} is no range of offsets; write TOPIC:PARTITION:START-END, e.g. rag.traces:0:500-900"
             )
-        made = cls(found["topic"], *(int(found[name]) for name in ("partition", "start", "end")))
-        if made.start >= made.end:
-            raise ConfigError(f"{text!r} holds nothing: END is not part of the range and must lie after START")
-        return made
+        parsed = cls(found["topic"], *(int(found[name]) for name in ("partition", "start", "end")))
+        if parsed.start >= parsed.end:
+            raise ConfigError(f"{text!r} is empty: END is exclusive and must be greater than START")
+        return parsed
 
     def __str__(self) -> str:
         return f"{self.topic}:{self.partition}:{self.start}-{self.end}"
 
 
 class OffsetSource:
-    """Every record of the ranges, one range a partition, in whatever order they were given."""
+    """Every record of the ranges, one range per partition, in any order."""
 
     def __init__(self, kafka: KafkaSettings, ranges: Sequence[OffsetRange], *, batch_records: int) -> None:
         self._kafka = kafka
@@ -55,16 +55,16 @@ class OffsetSource:
             raise ConfigError("--offsets takes one range of each partition; give the others to runs of their own")
         self.description = self.identity = f"offsets {', '.join(map(str, self._ranges.values()))}"
 
-    def rewound(self, position: Position) -> Position:
-        """From the beginning of the same ranges."""
-        return rewound(position)
+    def rewind(self, position: Position) -> Position:
+        """The position at the beginning of the same ranges."""
+        return rewind(position)
 
     async def read(self, position: Position) -> AsyncGenerator[RecordBatch, None]:
-        """From `position` to the end of the ranges, in batches of a partition; `done` and `total` are offsets.
+        """Yield batches of one partition from `position` to the end; `done` and `total` count offsets.
 
-        Raises `ConfigError` where a range ends after its partition, as no such records are there yet.
+        Raises `ConfigError` if a range ends after the end of its partition.
         """
-        known = await counted_partitions(self._kafka, sorted({at.topic for at in self._ranges}))
+        known = await partition_counts_of(self._kafka, sorted({at.topic for at in self._ranges}))
         for at in self._ranges:
             if at.partition >= known[at.topic]:
                 raise ConfigError(f"topic {at.topic} has no partition {at.partition}, but {known[at.topic]} from 0 on")

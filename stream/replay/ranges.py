@@ -1,8 +1,7 @@
-"""Ranges of offsets, read in no consumer group: a live worker's place is never touched.
+"""Read ranges of offsets without a consumer group: the offsets of live workers never change.
 
-All partitions are fetched from at once, in the background, while what came is evaluated and the block before it is
-stored. One thread decodes and evaluates, so that a replay takes as much of one core as there is, and no more than that
-except for what models take.
+All partitions are fetched in the background while earlier records are evaluated and stored. One thread decodes and
+evaluates, so that a replay takes one core, and what models take.
 """
 
 import logging
@@ -29,7 +28,7 @@ POLL_MS = 1000
 
 
 class Range(NamedTuple):
-    """Where each partition begins and where it ends, and where to go on; offsets."""
+    """Offsets of each partition: first, end (exclusive) and next to read."""
 
     begin: Mapping[TopicPartition, int]
     until: Mapping[TopicPartition, int]
@@ -40,19 +39,19 @@ class Range(NamedTuple):
         return [at for at, end in self.until.items() if self.following[at] < end]
 
     def batch(self, records: Sequence[Record]) -> RecordBatch:
-        """These records, and how far it is after them."""
+        """These records with the position and progress after them."""
         position = {"begin": _named(self.begin), "until": _named(self.until), "next": _named(self.following)}
         done = sum(min(self.following[at], end) - self.begin[at] for at, end in self.until.items())
         return RecordBatch(records, position, done, sum(end - self.begin[at] for at, end in self.until.items()))
 
 
-def rewound(position: Position) -> Position:
-    """From the beginning of the same range."""
+def rewind(position: Position) -> Position:
+    """The position at the beginning of the same range."""
     return {**position, "next": position.get("begin", {})}
 
 
-async def counted_partitions(kafka: KafkaSettings, topics: Sequence[str]) -> Mapping[str, int]:
-    """How many partitions each has of the topics that are named or match; raises `ConfigError` where one is missing."""
+async def partition_counts_of(kafka: KafkaSettings, topics: Sequence[str]) -> Mapping[str, int]:
+    """Number of partitions of each topic that is named or matches. Raises `ConfigError` if one is missing."""
     known = await partition_counts(kafka)
     topics = topics_read(kafka, known, topics)
     if missing := [topic for topic in topics if topic not in known]:
@@ -70,7 +69,7 @@ async def read_range(
     settle: Callable[[AIOKafkaConsumer], Awaitable[Range]],
     batch_records: int,
 ) -> AsyncGenerator[RecordBatch, None]:
-    """From `position`, else of what `settle` says, in batches of a partition; `done` and `total` are offsets."""
+    """Yield batches of one partition from `position`, else from the range that `settle` returns."""
     consumer = consumer_of(
         kafka,
         group_id=None,
@@ -83,48 +82,53 @@ async def read_range(
     try:
         await consumer.start()
         consumer.assign(assigned)
-        asked = _resumed(position) if position.get("until") else await settle(consumer)
-        await _skip_what_is_gone(consumer, asked)
-        async with aclosing(_read(consumer, asked, batch_records)) as batches:
+        range_ = _saved_range(position) if position.get("until") else await settle(consumer)
+        await _skip_deleted(consumer, range_)
+        async with aclosing(_read(consumer, range_, batch_records)) as batches:
             async for batch in batches:
                 yield batch
     except KafkaError as error:
         servers, kind = kafka.bootstrap_servers, type(error).__name__
-        raise Transient(f"Kafka at {servers}: {kind}; once it is back, the same command goes on") from None
+        raise Transient(f"Kafka at {servers}: {kind}; once it is back, the same command continues") from None
     finally:
         await stop_consumer(consumer)
 
 
-async def _read(consumer: AIOKafkaConsumer, asked: Range, batch_records: int) -> AsyncGenerator[RecordBatch, None]:
-    for at, offset in asked.following.items():
+async def _read(consumer: AIOKafkaConsumer, range_: Range, batch_records: int) -> AsyncGenerator[RecordBatch, None]:
+    for at, offset in range_.following.items():
         consumer.seek(at, offset)
-    while open_ends := asked.open_ends():
+    while open_ends := range_.open_ends():
         fetched = await consumer.getmany(*open_ends, timeout_ms=POLL_MS, max_records=batch_records)
         for at in open_ends:
-            asked.following[at] = await consumer.position(at)  # past compacted records and transaction marks
-            if records := [record for record in fetched.get(at, ()) if _begins_before(record, asked.until[at])]:
-                yield asked.batch(records)
-    yield asked.batch([])
+            range_.following[at] = await consumer.position(at)  # past compacted records and transaction marks
+            if records := [record for record in fetched.get(at, ()) if _begins_before(record, range_.until[at])]:
+                yield range_.batch(records)
+    yield range_.batch([])
 
 
 def _begins_before(record: Record, end: int) -> bool:
-    """A batch that cannot be read begins with its first record, and stands at its last."""
+    """An unreadable batch begins at its first record, and is represented at its last offset."""
     if record.offset < end:
         return True
     batch = unreadable_batch(record)
     return batch is not None and batch.first_offset < end
 
 
-async def _skip_what_is_gone(consumer: AIOKafkaConsumer, asked: Range) -> None:
-    kept = await consumer.beginning_offsets(list(asked.until))
-    for at, first in kept.items():
-        if asked.following[at] < min(first, asked.until[at]):
-            gone = min(first, asked.until[at]) - asked.following[at]
-            log.warning("%s/%d: %d records are gone by retention", at.topic, at.partition, gone)
-            asked.following[at] = first
+async def _skip_deleted(consumer: AIOKafkaConsumer, range_: Range) -> None:
+    first_offsets = await consumer.beginning_offsets(list(range_.until))
+    for at, first in first_offsets.items():
+        if range_.following[at] < min(first, range_.until[at]):
+            gone = min(first, range_.until[at]) - range_.following[at]
+            log.warning(
+                "%s/%d: retention deleted %d records of the range; the replay continues after them",
+                at.topic,
+                at.partition,
+                gone,
+            )
+            range_.following[at] = first
 
 
-def _resumed(position: Position) -> Range:
+def _saved_range(position: Position) -> Range:
     return Range(_partitions(position["begin"]), _partitions(position["until"]), _partitions(position["next"]))
 
 

@@ -1,4 +1,4 @@
-"""What a replay did and where to go on: one row per run in the table `runs`, written after the rows it speaks of."""
+"""Progress of replays: one row per run in table `runs`, written after the rows that it covers."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ STARTED, COMPLETED = "started", "completed"
 
 
 class RunRow(NamedTuple):
-    """Table `runs`; the newest version of a run holds."""
+    """Table `runs`; the newest version of a run counts."""
 
     run_id: str
     source: str
@@ -51,9 +51,9 @@ class Runs:
         self._clock = clock
 
     def claim(self, run_id: str, source: str, identity: str, plan: Plan, settings: Settings) -> RunRow:
-        """The run as it was left, or a new one; raises `ConfigError` where the name was used with other settings.
+        """Return the unfinished run, or a new one; raise `ConfigError` if the name was used with other settings.
 
-        Backfills of `live` have a row each, named by what they read, so that each goes on where it was.
+        Each backfill of `live` has its own row, named by its range, so that it continues where it stopped.
         """
         digest = settings_hash(identity, plan, settings)
         name = f"{LIVE}:{digest[:12]}" if run_id == LIVE else run_id
@@ -79,7 +79,7 @@ class Runs:
 
 
 def settings_hash(identity: str, plan: Plan, settings: Settings) -> str:
-    """Tells two runs apart that would not leave the same rows."""
+    """Hash that differs for runs that would not leave the same rows."""
     decides = {
         "source": identity,
         "evaluators": {p.evaluator.id: [p.fingerprint, p.evaluator.version, *p.tasks] for p in plan.prepared},
@@ -93,7 +93,7 @@ def settings_hash(identity: str, plan: Plan, settings: Settings) -> str:
 
 
 def _texts(settings: Settings) -> str | list[str]:
-    """How texts are stored; where they are masked, by which parameters and under which key."""
+    """How texts are stored; if they are masked, with which parameters and key."""
     privacy = settings.privacy
     if privacy.store_texts not in ("masked", "hashed"):
         return privacy.store_texts
@@ -102,7 +102,7 @@ def _texts(settings: Settings) -> str | list[str]:
 
 
 def _key(privacy: PrivacySettings) -> str:
-    """A hash of the key: nothing else is told of it."""
+    """A hash of the key, which reveals nothing else of it."""
     key = privacy.hash_key.get_secret_value()
     return hashlib.sha256(f"privacy.hash_key {key}".encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Reads a period of topics: every record whose broker timestamp may belong to it."""
+"""Read an interval of topics: every record whose broker timestamp may belong to it."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from ragtide.stream.kafka.end_offsets import end_offsets
 from ragtide.stream.pipeline import Interval
 from ragtide.stream.replay.loop import RecordBatch
-from ragtide.stream.replay.ranges import POLL_MS, Range, counted_partitions, read_range, rewound
+from ragtide.stream.replay.ranges import POLL_MS, Range, partition_counts_of, read_range, rewind
 from ragtide.stream.replay.runs import Position
 from ragtide.stream.settings.sections import KafkaSettings
 
@@ -17,10 +17,10 @@ _POLLS = 10
 
 
 class TopicSource:
-    """Every record whose broker timestamp may belong to the period; the pipeline keeps those whose event time does.
+    """Every record whose broker timestamp may belong to the interval; the pipeline keeps those whose event time does.
 
-    `ahead_s` and `late_s` say how far event times may be ahead of, or behind, the broker's. Where the range ends is
-    settled when it is first read and kept in the position, so that reading it again gives the same records.
+    Event times may be `ahead_s` ahead of the broker's, and `late_s` behind. The end of the range is fixed at the first
+    read and saved in the position, so that reading it again gives the same records.
     """
 
     def __init__(
@@ -39,17 +39,19 @@ class TopicSource:
         self._ahead_s = ahead_s
         self._late_s = late_s
         self._records = batch_records
-        span = "" if interval is None else f" from {_said(interval.start_s)} to {_said(interval.end_s)}"
-        self.description = f"topic {', '.join(self._topics)}{span}"
+        interval_text = (
+            "" if interval is None else f" from {_time_text(interval.start_s)} to {_time_text(interval.end_s)}"
+        )
+        self.description = f"topic {', '.join(self._topics)}{interval_text}"
         self.identity = f"{self.description} ahead {ahead_s:g} late {late_s:g}"
 
-    def rewound(self, position: Position) -> Position:
-        """From the beginning of the same range."""
-        return rewound(position)
+    def rewind(self, position: Position) -> Position:
+        """The position at the beginning of the same range."""
+        return rewind(position)
 
     async def read(self, position: Position) -> AsyncGenerator[RecordBatch, None]:
-        """From `position` to the end of the range, in batches of a partition; `done` and `total` are offsets."""
-        known = await counted_partitions(self._kafka, self._topics)
+        """Yield batches of one partition from `position` to the end; `done` and `total` count offsets."""
+        known = await partition_counts_of(self._kafka, self._topics)
         found = [TopicPartition(topic, number) for topic, count in known.items() for number in range(count)]
         async with aclosing(read_range(self._kafka, found, position, self._range, self._records)) as batches:
             async for batch in batches:
@@ -70,7 +72,7 @@ class TopicSource:
         return Range(begin, until, dict(begin))
 
     async def _begins_at(self, consumer: AIOKafkaConsumer, at: TopicPartition, offset: int, second: float) -> bool:
-        """Whether the record at `offset` is not older than `second`, as the broker said."""
+        """Whether the broker timestamp of the record at `offset` is `second` or later."""
         consumer.seek(at, offset)
         for _ in range(_POLLS):
             fetched = await consumer.getmany(at, timeout_ms=POLL_MS, max_records=1)
@@ -96,7 +98,7 @@ class TopicSource:
         }
 
 
-def _said(second: float) -> str:
+def _time_text(second: float) -> str:
     if not 0 < second < float("inf"):
         return "the beginning" if second <= 0 else "the end"
     return datetime.fromtimestamp(second, UTC).isoformat(timespec="milliseconds")

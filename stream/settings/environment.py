@@ -1,4 +1,4 @@
-"""Every setting has one dotted name (`kafka.topics`) and one variable (`RAGTIDE_KAFKA__TOPICS`)."""
+"""Environment variables of settings: `kafka.topics` is `RAGTIDE_KAFKA__TOPICS`."""
 
 import difflib
 import json
@@ -20,7 +20,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class VariableSetting:
-    """One setting as the environment has it."""
+    """One setting from the environment."""
 
     path: Path
     value: Any
@@ -43,7 +43,7 @@ def variable_of(path: Path) -> str:
 
 
 def model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseModel] | None:
-    """The section (or the model of a list's or table's items) at `path`; None where there is none."""
+    """The section (or the model of a list's or table's items) at `path`; None without one."""
     found: type[BaseModel] | None = model
     for step in path:
         if isinstance(step, int) or found is None:
@@ -54,9 +54,9 @@ def model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseMode
 
 
 def nearest(name: str, valid: Iterable[str], shared: str = "", listed_by: str = "") -> str:
-    """`did you mean X?`, or the valid names where nothing is near, or `listed_by`, the command that lists them.
+    """`did you mean X?`, or the valid names if none is similar, or `listed_by`, the command that lists them.
 
-    `shared`: what every name begins with; it is not compared, since it would make all of them near.
+    `shared`: the common prefix of all names; it is not compared, because it would make all of them similar.
     """
     names = [each.removeprefix(shared) for each in valid]
     if near := closest(name.removeprefix(shared), names):
@@ -67,12 +67,12 @@ def nearest(name: str, valid: Iterable[str], shared: str = "", listed_by: str = 
 
 
 def closest(name: str, valid: Iterable[str]) -> str:
-    """The one of `valid` that was probably meant; empty: none is like it."""
+    """The name of `valid` that was probably meant; empty: none is similar."""
     return next(iter(difflib.get_close_matches(name, valid, n=1, cutoff=0.6)), "")
 
 
 def from_environment(model: type[BaseModel], environ: Mapping[str, str]) -> list[VariableSetting]:
-    """What RAGTIDE_ variables set; an unknown one is a `ConfigError` that names the nearest valid name.
+    """Read RAGTIDE_ variables; an unknown one is a `ConfigError` with the most similar valid name.
 
     Lists are JSON or comma-separated, tables JSON or one variable per key (`RAGTIDE_SAMPLING__LANES__JUDGE=0.1`).
     """

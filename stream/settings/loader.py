@@ -1,6 +1,6 @@
 """The effective settings: defaults, one TOML file over them, RAGTIDE_ variables over both; nothing else is read.
 
-Sections are defined by the package that they configure. A name that no section knows is an error, wherever it stands.
+The package that a section configures defines it. A name that no section knows is an error.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
         if largest > carried:
             raise ValueError(
                 f"ingest.max_bytes ({largest}) is more than kafka.max_record_bytes ({carried}): none so large could "
-                f"be sent on; set kafka.max_record_bytes = {largest}, or lower ingest.max_bytes"
+                f"be sent; set kafka.max_record_bytes = {largest}, or lower ingest.max_bytes"
             )
         if self.kafka.heartbeat_s * 2 > self.kafka.session_timeout_s:
             raise ValueError("kafka.heartbeat_s must be at most half of kafka.session_timeout_s")
@@ -73,7 +73,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
 
     @model_validator(mode="after")
     def _retains_baseline_history(self) -> Self:
-        """Baselines of fewer days than were asked for would look like those of a young series, and nobody knew."""
+        """Refuse a retention of windows below the history of baselines, which would silently be shorter."""
         needed = self.drift.history_days + 1
         for size_s in (self.windows.base_s, self.windows.all_sizes_s[-1]):
             name = self.retention.windows_setting(size_s)
@@ -88,7 +88,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings, and where each came from: "default", "ragtide.toml:3" or a variable's name, by dotted name."""
+    """Settings, and the origin of each by dotted name: "default", "ragtide.toml:3" or a variable's name."""
 
     settings: Settings
     origins: Mapping[str, str]
@@ -108,7 +108,7 @@ class Entry:
 def load(path: Path | None, environ: Mapping[str, str]) -> Loaded:
     """Read `path` (else RAGTIDE_CONFIG, else ./ragtide.toml where it exists) and `environ`.
 
-    Raises `ConfigError` listing every wrong setting, where it stands and the nearest valid name; never a secret.
+    Raises `ConfigError` with every invalid setting, its position and the most similar valid name; never a secret.
     """
     file = _file(path, environ)
     text = _read(file) if file is not None else ""
@@ -186,7 +186,7 @@ def _explain(error: ValidationError, origins: Mapping[tuple[str, ...], str], fil
 
 
 def _suggestion(loc: tuple[str | int, ...], value: object) -> str:
-    """Of the value it matters only whether it is a table; it may be a secret."""
+    """Suggest a name. The value matters only as a table or not; it may be a secret."""
     *above, last = loc
     if above == ["evaluators"] and isinstance(value, dict) and not closest(str(last), EvaluatorSettings.model_fields):
         return f"parameters of an evaluator {last} stand in [evaluators.params.{last}]"

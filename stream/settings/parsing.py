@@ -1,4 +1,4 @@
-"""Parses TOML and JSON that a person wrote: whatever it holds, the error is a sentence that says where."""
+"""Parse TOML and JSON that a person wrote; every error is a sentence with the position."""
 
 import json
 import re
@@ -15,7 +15,7 @@ _LONG_NUMBER = re.compile(rf"[0-9_]{{{sys.get_int_max_str_digits() + 1},}}")
 
 
 def read_toml(text: str, where: object) -> dict[str, Any]:
-    """The values of a TOML text; raises `ConfigError` that begins with `where`, which is the file."""
+    """Parse a TOML text; raise `ConfigError` that starts with `where`, the file."""
     lines = lines_of(text)
     for path, line in lines.items():
         if len(path) > MAX_DEPTH:  # the parser's time grows with the square of a key's parts
@@ -34,7 +34,7 @@ def read_toml(text: str, where: object) -> dict[str, Any]:
 
 
 def read_json(text: str, where: object) -> Any:
-    """The value of a JSON text; raises `ConfigError` that begins with `where`, and `JSONDecodeError` for no JSON."""
+    """Parse a JSON text; raise `ConfigError` that starts with `where`, and `JSONDecodeError` for no JSON."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError:
@@ -47,7 +47,7 @@ def read_json(text: str, where: object) -> Any:
 
 
 def _check_limits(value: Any, where: object) -> Any:
-    """The value, shallow enough for whoever walks it, and with no integer that nothing could print."""
+    """Refuse values that are nested too deeply, and integers that are too large."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         if any(isinstance(one, int) and one.bit_length() > _INTEGER_BITS for one in level):

@@ -1,4 +1,4 @@
-"""Settings that belong to the stream itself: Kafka, the worker, what is let in, sampling, telemetry."""
+"""Settings of the stream: Kafka, the worker, ingest, sampling, telemetry."""
 
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ _OF_TOKENS = (
     "sasl_oauthbearer_client_id",
     "sasl_oauthbearer_client_secret",
 )
-MEMORY_PER_BYTE_IN_FLIGHT = 10  # records, rows made of them, what is fetched; measured: 5, as a backlog is worked off
+MEMORY_PER_BYTE_IN_FLIGHT = 10  # records, their rows, fetches; measured: 5, with a backlog
 FETCHES_IN_FLIGHT = 4  # a fetch is in memory several times over before its records are in flight
 _BATCH_RECORDS = 4  # of the largest size in a compressed batch
 _ENVELOPE_BYTES = 64 << 10
@@ -148,20 +148,20 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
 
     @field_validator("bootstrap_servers")
     @classmethod
-    def _every_server_named(cls, servers: str) -> str:
+    def _check_servers(cls, servers: str) -> str:
         if not all(server.strip() for server in servers.split(",")):
             raise ValueError("one of the servers is empty; give host:port,host:port")
         return servers
 
     @field_validator("topics")
     @classmethod
-    def _every_topic_named(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_topics(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
         if faults := [found for entry in entries if (found := fault(entry))]:
             raise ValueError("; ".join(faults))
         return entries
 
     @model_validator(mode="after")
-    def _decoders_of_topics(self) -> Self:
+    def _check_decoders(self) -> Self:
         if idle := [entry for entry in self.decoders if entry not in self.topics]:
             raise ValueError(f"kafka.decoders names {', '.join(idle)}, which kafka.topics does not")
         return self
@@ -181,8 +181,8 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
         return url
 
     @model_validator(mode="after")
-    def _secured_as_asked(self) -> Self:
-        """Nobody who names a user or a CA connects without one by mistake."""
+    def _check_security(self) -> Self:
+        """Refuse settings that name a user or a CA but would connect without."""
         sasl = self.security_protocol.startswith("SASL")
         needed = (_OF_TOKENS if self.sasl_mechanism == "OAUTHBEARER" else _OF_USERS) if sasl else ()
         used = (*needed, *(_OF_TLS if self.security_protocol.endswith("SSL") else ()))
@@ -199,7 +199,7 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
         return self
 
     @model_validator(mode="after")
-    def _largest_record_in_a_batch(self) -> Self:
+    def _check_batch_size(self) -> Self:
         if self.largest_batch < self.max_record_bytes:
             raise ValueError(
                 f"kafka.max_batch_bytes = {self.max_batch_bytes} is less than kafka.max_record_bytes = "
@@ -209,31 +209,31 @@ class KafkaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False)
 
     @property
     def largest_batch(self) -> int:
-        """Most bytes that a batch of records may expand to."""
+        """Maximum bytes that a batch of records may expand to."""
         return self.max_batch_bytes if self.max_batch_bytes is not None else _BATCH_RECORDS * self.max_record_bytes
 
     def entry_of(self, topic: str) -> str | None:
-        """The entry of `topics` that `topic` is read by: its own name before a pattern; None: it is not read."""
+        """The entry of `topics` that `topic` belongs to: its own name before a pattern; None: it is not read."""
         if topic in self.topics:
             return topic
         return next((entry for entry in self.topics if self.pattern(entry).match(topic)), None)
 
     def pattern(self, *entries: str) -> TopicPattern:
-        """Matches the topics that these entries stand for (none given: all); never by pattern what ragtide writes."""
+        """Pattern of the topics of these entries (default: all); patterns never match topics that ragtide writes."""
         own = (self.dead_letter_topic, self.labels_topic, self.jobs_topic)
         return TopicPattern(entries or self.topics, own)
 
     @property
     def largest_request(self) -> int:
-        """Bytes: a record of the largest size, and the headers that ragtide adds to it."""
+        """Bytes of the largest record with the headers that ragtide adds."""
         return self.max_record_bytes + _ENVELOPE_BYTES
 
     def instance(self, lane: str) -> str | None:
-        """What this process is called for good in the lane's group; None: it is another member after every start."""
+        """Static member name of this process in the lane's group; None: dynamic membership."""
         return f"{self.group_instance_id}-{lane}" if self.group_instance_id else None
 
     def group(self, member: str) -> str:
-        """The consumer group of a lane, of who reads labels ("labels"), or of the jobs ("jobs")."""
+        """The consumer group of a lane, of the readers of labels ("labels"), or of the jobs ("jobs")."""
         return f"{self.group_prefix}-{member}"
 
 

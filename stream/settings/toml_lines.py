@@ -1,4 +1,4 @@
-"""Tells on which line of a TOML file a setting stands, so that errors and `ragtide config` can say so."""
+"""Find the line of each setting in a TOML file, for errors and `ragtide config`."""
 
 import re
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ _KEY = re.compile(rf"^\s*({_DOTTED})\s*=")
 
 
 def lines_of(text: str) -> Mapping[Path, int]:
-    """Line (from 1) of each key and table header; items of `[[rules]]` are numbered: ("rules", "0", "metric").
+    """Line (from 1) of each key and table header; items of `[[rules]]` have numbers: ("rules", "0", "metric").
 
-    For messages only: what stands inside multi-line strings or inline tables is not told apart.
+    For messages only: text in multi-line strings or inline tables may be mistaken for keys.
     """
     found: dict[Path, int] = {}
     counts: dict[Path, int] = {}

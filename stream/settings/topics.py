@@ -1,6 +1,6 @@
-"""Entries of kafka.topics: a name, or after ^ a regular expression that a topic's whole name matches.
+"""Entries of kafka.topics: a name, or ^ and a regular expression that matches a topic's whole name.
 
-Expressions are RE2's, so that none of them can stall a worker.
+Expressions are RE2's, so that none can stall a worker.
 """
 
 import re
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def fault(entry: str) -> str:
-    """What is wrong with an entry; empty: nothing."""
+    """The fault of an entry; empty: it is valid."""
     if not entry.startswith(PATTERN_MARK):
         named = _NAME.fullmatch(entry)
         return "" if named else f"{entry!r} names no topic: letters, digits, '.', '_' and '-', or ^ and a pattern"
@@ -28,7 +28,7 @@ def fault(entry: str) -> str:
 
 
 class TopicPattern:
-    """Matches every topic that one of the entries stands for; patterns leave out `excluded` and the brokers' own."""
+    """Matches every topic of the entries; patterns leave out `excluded` and internal topics."""
 
     def __init__(self, entries: Iterable[str], excluded: Iterable[str]) -> None:
         entries = tuple(entries)
@@ -37,7 +37,7 @@ class TopicPattern:
         self._excluded = set(excluded)
 
     def match(self, topic: str) -> bool:
-        """Whether it is one of them, by its whole name; so called since aiokafka asks so."""
+        """Whether the whole name matches; aiokafka dictates the method's name."""
         if topic in self._names:
             return True
         if topic in self._excluded or topic.startswith(_INTERNAL_PREFIX):

@@ -1,1 +1,1 @@
-"""What operators and probes see of a process: metrics, health, logs."""
+"""Metrics, health and logs of a process."""

@@ -1,6 +1,6 @@
-"""Describes exceptions in logs without the texts of records.
+"""Describe exceptions in logs without texts of records.
 
-An exception's message may quote the value that it is about: `int("...")`, `json`, and drivers of databases do. A log
+An exception's message may quote a value: `int("...")`, `json`, and drivers of databases do. A log
 holds the type of each exception and where it was raised, and a message only where no record can be in it.
 """
 
@@ -31,8 +31,8 @@ _PACKAGES = {"builtins", "ssl", "socket", "torch", "ragtide"}
 _KAFKA = "aiokafka.errors"
 
 
-def described(error: BaseException) -> str:
-    """The type, and the message where it cannot quote a record."""
+def describe(error: BaseException) -> str:
+    """The type, and the message if it cannot quote a record."""
     kind = type(error)
     message = message_of(error)
     if message.startswith(f"{kind.__name__}:"):  # as those of Kafka's errors do
@@ -42,14 +42,14 @@ def described(error: BaseException) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """The message, or `OMITTED` where it may quote a record; empty: there is none."""
+    """The message, or `OMITTED` if it may quote a record; empty: there is none."""
     if not error.args:
         return ""
     return str(error) if _quotes_nothing(error) else OMITTED
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback as Python prints it, with each exception of the chain as `described`; notes are left out."""
+    """The traceback as Python prints it, with each exception of the chain as `describe`; notes are left out."""
     return "".join(_chain(error, set())).rstrip("\n")
 
 
@@ -64,7 +64,7 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[str]:
     if error.__traceback__ is not None:
         yield "Traceback (most recent call last):\n"
         yield from traceback.format_tb(error.__traceback__)
-    yield f"{described(error)}\n"
+    yield f"{describe(error)}\n"
     if isinstance(error, BaseExceptionGroup):
         for number, one in enumerate(error.exceptions, start=1):
             if id(one) not in seen:
@@ -73,7 +73,7 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[str]:
 
 
 def _quotes_nothing(error: BaseException) -> bool:
-    """Of Kafka's errors each subclass has a text of its own; the base class wraps whatever was raised."""
+    """Whether the message can quote no record. Kafka's errors have fixed texts, but the base class wraps any error."""
     kind = type(error)
     if kind.__module__ == _KAFKA:
         return kind.__name__ != "KafkaError"

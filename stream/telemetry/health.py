@@ -1,4 +1,4 @@
-"""Whether a process lives and is ready, and why not. Pure: fed by whoever runs the loops."""
+"""Whether a process is live and ready, and why not. Pure: its owner feeds it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,20 +6,20 @@ from typing import Protocol
 
 
 class Health(Protocol):
-    """What /live and /ready answer from."""
+    """Source of the answers of /live and /ready."""
 
     def live(self) -> list[str]:
-        """What is wrong so that only a restart helps; empty: it lives."""
+        """Fault that only a restart fixes; empty: live."""
         ...
 
     def ready(self) -> list[str]:
-        """What it waits for; empty: it is ready."""
+        """What the process waits for; empty: ready."""
         ...
 
 
 @dataclass(slots=True)
 class LaneHealth:
-    """A lane lives while commits go on, nothing waits, or the sink or the brokers are known to be away.
+    """A lane is live while it commits, has nothing to do, or the sink or the brokers are known to be away.
 
     `clock` is monotonic, in seconds.
     """
@@ -31,33 +31,33 @@ class LaneHealth:
     _waits_for: dict[str, str] = field(default_factory=lambda: {"start": "the worker is starting"})
 
     def observe(self, committed: object, *, work_waits: bool, away: bool) -> None:
-        """Look at what is committed now; any change counts as progress, and so does an outage: `away`."""
+        """Record the committed offsets; any change counts as progress, and so does an outage (`away`)."""
         if self._progress_at is None or committed != self._committed or not work_waits or away:
             self._committed = committed
             self._progress_at = self.clock()
 
     def waits_for(self, what: str, why: str | None) -> None:
-        """Say why the lane is not ready as far as `what` goes; None: it is."""
+        """Set why `what` keeps the lane from being ready; None: it does not."""
         if why is None:
             self._waits_for.pop(what, None)
         else:
             self._waits_for[what] = why
 
     def live(self) -> list[str]:
-        """Empty unless records wait, nothing is away, and nothing was committed for long."""
+        """Not empty if records wait, nothing is away, and nothing was committed for long."""
         stuck = 0.0 if self._progress_at is None else self.clock() - self._progress_at
         if stuck < self.live_after_s:
             return []
         return [f"records wait and nothing was committed for {stuck:.0f} s"]
 
     def ready(self) -> list[str]:
-        """Empty once partitions are assigned, and while the brokers answer and the sink takes rows."""
+        """Empty once partitions are assigned, while the brokers answer and the sink accepts rows."""
         return list(self._waits_for.values())
 
 
 @dataclass(slots=True)
 class JobHealth:
-    """The process lives while a leader finishes jobs; one that does not lead has nothing to finish.
+    """A leader is live while it finishes jobs; a process that does not lead is always live.
 
     `clock` is monotonic, in seconds. `no_election` says why nobody can be elected; empty where somebody can.
     """
@@ -80,10 +80,10 @@ class JobHealth:
         self._trouble = why
 
     def live(self) -> list[str]:
-        """Empty unless this process leads and has finished no job for long."""
+        """Not empty if this process leads and has finished no job for long."""
         silent = self.clock() - self._progress_at
         return [f"no job finished for {silent:.0f} s: {self._trouble}"] if silent > self.live_after_s else []
 
     def ready(self) -> list[str]:
-        """Empty unless the last job failed, or nobody can be elected to do the next one."""
+        """Not empty if the last job failed, or no leader can be elected."""
         return [why for why in (self.no_election(), self._trouble) if why]

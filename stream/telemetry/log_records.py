@@ -1,4 +1,4 @@
-"""Writes log records without the texts of records from Kafka, whoever logs and at any level.
+"""Write log records without texts of Kafka records, whoever logs and at any level.
 
 - Loggers of libraries and plug-ins write from WARNING up, whatever `telemetry.log_level` is. Below that they write for
   who debugs the library: aiokafka's producer each message that it sends, its connection each request (one of those is
@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from ragtide.evaluators.errors import RagtideError
-from ragtide.stream.telemetry.errors import described, message_of, traceback_of
+from ragtide.stream.telemetry.errors import describe, message_of, traceback_of
 from ragtide.stream.terminal_text import plain
 
 OURS = ("ragtide",)
@@ -28,10 +28,10 @@ _LINES = "\n"
 
 
 class Handler(logging.StreamHandler[TextIO]):
-    """Writes to a stream, as the module says."""
+    """Writes log records to a stream without texts of Kafka records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Refuse what a library writes below WARNING: the level of its logger may be set by a variable of its own."""
+        """Drop what a library logs below WARNING: its own variable may set the level of its logger."""
         return (record.levelno >= LIBRARIES or _is_ours(record)) and bool(super().filter(record))
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -48,9 +48,9 @@ class _StandardError(Handler):
 
 
 def guard() -> None:
-    """Have `Handler` write what is logged before a log is configured, and describe exceptions that nobody catches.
+    """Install `Handler` for lines before logging is configured, and hooks that describe uncaught exceptions.
 
-    Other hooks for those that are installed stay.
+    Hooks that are installed already stay.
     """
     handler = _StandardError(sys.stderr)
     handler.setLevel(LIBRARIES)
@@ -84,7 +84,7 @@ def _without_values(record: logging.LogRecord) -> logging.LogRecord:
     elif record.args:
         shown.args = tuple(_shown(value, ours) for value in record.args)
     if isinstance(record.msg, BaseException):
-        shown.msg = described(record.msg)
+        shown.msg = describe(record.msg)
     elif not ours:
         shown.msg = _first_line(str(record.msg))
     if record.name == _ASYNCIO:  # it quotes the arguments of callbacks and the results of tasks
@@ -96,9 +96,9 @@ def _without_values(record: logging.LogRecord) -> logging.LogRecord:
 
 
 def _shown(value: object, ours: bool) -> Any:
-    """An argument of a log record as it may be written."""
+    """Make an argument of a log record safe to write."""
     if isinstance(value, BaseException):
-        return _Text(message_of(value) if isinstance(value, RagtideError) else described(value))
+        return _Text(message_of(value) if isinstance(value, RagtideError) else describe(value))
     if isinstance(value, type):
         return value.__name__
     if isinstance(value, str) and not ours:
@@ -115,7 +115,7 @@ def _holds_names_only(value: object) -> bool:
 
 
 class _Text:
-    """Stands for an argument, whether it is formatted with %s or %r."""
+    """Replaces an argument, whether it is formatted with %s or %r."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -130,5 +130,5 @@ def _kind_of(value: object) -> str:
 
 
 def _first_line(text: str) -> str:
-    """A library's tracebacks, and its lists of what was at hand, have further lines."""
+    """The first line: further ones are a library's traceback, or lists of its data."""
     return text.partition("\n")[0]

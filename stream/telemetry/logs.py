@@ -1,4 +1,4 @@
-"""How a process logs: one JSON object a line where nobody looks on, plain text at a terminal."""
+"""Logging of a process: one JSON object per line, or plain text at a terminal."""
 
 import logging
 import sys
@@ -35,7 +35,7 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Escape line breaks and what steers a terminal: names in a message are a stranger's."""
+        """Escape line breaks and control characters: names in a message are untrusted."""
         return plain(super().formatMessage(record))
 
 
@@ -53,5 +53,5 @@ def configure(settings: TelemetrySettings, stream: TextIO | None = None) -> None
     for names, level in ((OURS, ours), (FAUST, theirs)):
         for name in names:
             logging.getLogger(name).setLevel(level)
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # whoever called it says what went wrong
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its callers report errors
     guard()

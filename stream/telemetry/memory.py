@@ -1,4 +1,4 @@
-"""What a lane's memory goes to that settings bound: its caches, the work of its models, their weights, and GPUs."""
+"""Memory of a lane that settings limit: caches, working memory of models, weights, and GPUs."""
 
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from ragtide.stream.telemetry.registry import Telemetry
 
 
 def show(telemetry: Telemetry, lane: Lane, resources: Resources, settings: EvaluatorSettings) -> None:
-    """Sets the gauges, those of the caches to what holds whenever they are read."""
+    """Set the gauges; those of the caches are read at each scrape."""
     for name, cache in (("vectors", resources.cache), ("answers", resources.answers)):
         telemetry.cache_bytes.labels(lane, name).set_function(partial(getattr, cache, "size_bytes"))
         telemetry.cache_limit_bytes.labels(lane, name).set(cache.limit_bytes)

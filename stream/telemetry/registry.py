@@ -13,7 +13,7 @@ _SLOW = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What the documentation says of a metric."""
+    """Documentation of a metric."""
 
     name: str
     kind: str
@@ -34,7 +34,7 @@ class Telemetry:
             "Log lines since the start that repeated an earlier line and were counted instead of written.",
             "Growing by hundreds per minute: a dependency is down. The log names it once per minute.",
         )
-        self.log_lines_counted.set_function(repeats.counted)
+        self.log_lines_counted.set_function(repeats.count_repeats)
 
         self.records = self._counter(
             "records", "Records processed.", "Not growing while traffic flows: check lag and /live.", "lane"
@@ -119,7 +119,7 @@ class Telemetry:
             "Growing with sink_blocked_seconds: ClickHouse is slow. Otherwise start another worker of this lane.",
             "lane",
         )
-        self.begun_anew = self._counter(
+        self.offset_resets_total = self._counter(
             "partitions_begun_anew",
             "Partitions whose start moved before the committed offset: their topic was deleted and created again.",
             "Nothing of the new topic is missed. Check in the log whether all of the old one was processed.",

@@ -1,4 +1,4 @@
-"""Log lines that repeat are written once and then counted, so that a missing broker does not fill a disk.
+"""Write repeated log lines once and count the others, so that a missing broker does not fill a disk.
 
 aiokafka alone logs up to 150 lines a second while no broker answers. Everything a process logs passes here, whoever
 logs it: the first of equal lines is written at once, and each minute one line says how many more there were.
@@ -21,7 +21,7 @@ Key: TypeAlias = tuple[str, int, str]
 
 
 class _Repeated:
-    """A line that was written, and how many equal ones came since."""
+    """A written line and the number of equal ones since."""
 
     __slots__ = ("count", "kinds", "record", "since")
 
@@ -111,7 +111,7 @@ class RepeatCounter(logging.Handler):
         self._target.flush()
 
     def _too_many_kinds(self, record: logging.LogRecord, now: float) -> _Repeated | None:
-        """Where a library's template has had its different lines: what counts the others of that template."""
+        """The counter of a library's template that has used up its different lines."""
         if record.name.partition(".")[0] in self._ours:
             return None
         key = f"{record.name} template", record.levelno, _NUMBER.sub("#", str(record.msg))
@@ -124,7 +124,7 @@ class RepeatCounter(logging.Handler):
         return template if template.kinds > _MOST_KINDS else None
 
     def _write_count(self, repeated: _Repeated, now: float) -> None:
-        """The arguments stay arguments: what shortens or masks them must still find them."""
+        """Write a count. Arguments stay arguments, so that formatters can still mask them."""
         record = copy.copy(repeated.record)
         like = " like it" if repeated.kinds else ""
         seconds = max(1, round(now - repeated.since))
@@ -139,25 +139,25 @@ class RepeatCounter(logging.Handler):
             self._thread.start()
 
     def _watch(self) -> None:
-        """Counts are written also where the flood is over and nothing is logged any more."""
+        """Write counts also after the last line of a burst."""
         with self._wake:
             while not self._closed:
                 self._wake.wait(self.write_counts(self._clock()))
 
 
-def counted() -> int:
-    """Lines of this process that were counted instead of written."""
+def count_repeats() -> int:
+    """Number of lines of this process that were counted instead of written."""
     return sum(handler.counted for handler in logging.getLogger().handlers if isinstance(handler, RepeatCounter))
 
 
 def _text(record: logging.LogRecord) -> str:
-    """The message, with the exception's type and words where there is one."""
+    """The message, with type and message of its exception."""
     error = record.exc_info[1] if record.exc_info else None
     return record.getMessage() if error is None else f"{record.getMessage()}\n{type(error).__name__}: {error}"
 
 
 def _without_traceback(record: logging.LogRecord) -> logging.LogRecord:
-    """A traceback would keep its frames in memory."""
-    kept = copy.copy(record)
-    kept.exc_info = kept.exc_text = kept.stack_info = None
-    return kept
+    """Drop the traceback, which would keep its frames in memory."""
+    copied = copy.copy(record)
+    copied.exc_info = copied.exc_text = copied.stack_info = None
+    return copied

@@ -1,4 +1,4 @@
-"""The HTTP side of a process: /metrics for Prometheus, /live and /ready for whoever restarts and routes."""
+"""HTTP server of a process: /metrics for Prometheus, /live and /ready for orchestrators."""
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -9,7 +9,7 @@ from ragtide.stream.telemetry.registry import Telemetry
 
 
 class TelemetryServer:
-    """Serves on `host`:`port` between `start` and `stop`; `port` 0 picks a free one, told by `port` afterwards."""
+    """Serves on `host`:`port` between `start` and `stop`; `port` 0 picks a free one, see `port`."""
 
     def __init__(self, telemetry: Telemetry, health: Health, host: str, port: int, setting: str) -> None:
         self.port = port
@@ -24,7 +24,7 @@ class TelemetryServer:
         self._runner = web.AppRunner(app, access_log=None)
 
     async def start(self) -> None:
-        """Listen; `ConfigError` where the port is taken."""
+        """Listen; raise `ConfigError` if the port is in use."""
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._host, self.port)
         try:
@@ -33,7 +33,7 @@ class TelemetryServer:
             await self._runner.cleanup()
             raise ConfigError(
                 f"{self._setting}: cannot listen on {self._host}:{self.port}: {error.strerror or error}; "
-                "stop what listens there, or choose another port (0: any free one)"
+                "stop the process that listens there, or choose another port (0: any free one)"
             ) from None
         self.port = self._runner.addresses[0][1]
 

@@ -1,4 +1,4 @@
-"""When to stop instead of emptying a topic into dead letters: too many in a row, or too large a share. Pure."""
+"""When to stop instead of emptying a topic into dead letters: too many consecutive ones, or too large a share. Pure."""
 
 from collections import Counter, deque
 from collections.abc import Container, Sequence
@@ -11,7 +11,7 @@ WINDOW = 1000  # latest records that the share is taken of
 
 
 class DeadLetterLimit:
-    """Raises `ConfigError` once a bad deployment, rather than a bad record, is the likely cause."""
+    """Raises `ConfigError` once a bad deployment is a likelier cause than a bad record."""
 
     def __init__(self, ratio: float, run: int) -> None:
         self._ratio = ratio
@@ -21,7 +21,7 @@ class DeadLetterLimit:
         self._in_a_row = 0
 
     def check(self, records: Sequence[Record], dead: Container[int], reasons: Counter[str]) -> None:
-        """Count `records`, of which those whose identity (`id`) is in `dead` are dead letters, for these reasons."""
+        """Count `records`; those with their `id` in `dead` are dead letters, for these reasons."""
         if not reasons:
             self._in_a_row = 0
             self._latest.extend(repeat(False, min(len(records), WINDOW)))
@@ -44,6 +44,6 @@ class DeadLetterLimit:
         most = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
         return ConfigError(
             f"{what}, up to {record.topic}/{record.partition} offset {record.offset}; reasons: {most}. Nothing of this "
-            "slice was committed. Mend the producer, or raise worker.dead_letter_ratio and worker.dead_letter_run to "
-            "let them through, then start the worker again."
+            "slice was committed. Correct the producer, or raise worker.dead_letter_ratio and worker.dead_letter_run. "
+            "Then start the worker again."
         )

@@ -1,4 +1,4 @@
-"""The dead-letter topic: the record as it was, and why; acknowledged by the brokers before anything is committed."""
+"""The dead-letter topic: the original record and the reason, acknowledged before offsets are committed."""
 
 import asyncio
 import hashlib
@@ -26,9 +26,9 @@ _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 class DeadLetters:
-    """Sends dead letters with their original key, value and headers, plus `dlq.*` headers that say where and why.
+    """Sends dead letters with their original key, value and headers, and `dlq.*` headers with position and reason.
 
-    What is too big for the topic goes as coordinates and SHA-256 instead. Start before use, stop afterwards.
+    A record that is too big for the topic is sent as coordinates and SHA-256. Start before use, stop afterwards.
     """
 
     def __init__(self, kafka: KafkaSettings, lane: str, rng: random.Random) -> None:
@@ -39,7 +39,7 @@ class DeadLetters:
         self._producer = AIOKafkaProducer(acks="all", max_request_size=kafka.largest_request, **client_options(kafka))
 
     async def start(self) -> str:
-        """Connect; what is said of it. `Transient` while no broker answers: it may be called again then."""
+        """Connect and describe the connection. `Transient` while no broker answers: call it again then."""
         try:
             await self._producer.start()
         except KafkaError as error:
@@ -51,9 +51,9 @@ class DeadLetters:
         await self._producer.stop()
 
     async def send(self, letters: Sequence[DeadLetter]) -> None:
-        """Return once the brokers have acknowledged every letter; tried for ever while they are away.
+        """Send the letters; return once the brokers acknowledged all. Retries forever while they are away.
 
-        Raises `ConfigError` where the topic can never take them (it is missing, or not ours to write).
+        Raises `ConfigError` if the topic can never accept them (it is missing, or this user may not write to it).
         """
         await asyncio.gather(*(self._send(letter) for letter in letters))
 
@@ -76,11 +76,11 @@ class DeadLetters:
             except KafkaError as error:
                 if not error.retriable:
                     raise self._unusable_topic(error) from None
-                log.warning("topic %s takes no dead letters yet, trying again: %r", self._topic, error)
+                log.warning("topic %s does not accept dead letters: %r; retrying", self._topic, error)
                 await asyncio.sleep(delay)
 
     async def _deliver(self, key: bytes | None, value: bytes | None, headers: list[Header]) -> None:
-        """Return once the brokers have it; aiokafka takes a record without key and value as part of a batch alone."""
+        """Send one record; aiokafka accepts a record without key and value only as part of a batch."""
         producer = self._producer
         if key is not None or value is not None:
             await producer.send_and_wait(self._topic, value, key=key, headers=headers)
@@ -113,7 +113,7 @@ def _headers(letter: DeadLetter, lane: str) -> list[Header]:
 
 
 def _coordinates(record: Record, headers: list[Header]) -> tuple[bytes | None, bytes, list[Header]]:
-    """What goes to the topic in place of a record that does not fit: where it lies and how to tell it."""
+    """What is sent in place of a record that does not fit: its position and hash."""
     value = record.value or b""
     coordinates: dict[str, object] = {
         "topic": record.topic,

@@ -1,4 +1,4 @@
-"""One lane at work in this process: its parts joined, watched, and taken apart again in order."""
+"""One lane in this process: start its parts, monitor them, and stop them in order."""
 
 import asyncio
 import logging
@@ -54,7 +54,7 @@ async def run_lane(
     resources: Resources | None = None,
     topics: TopicModelCache | None = None,
 ) -> None:
-    """Work until `stop` is set, then finish what was begun (for worker.drain_s at most) and commit what is done.
+    """Run the lane until `stop` is set, then drain (for worker.drain_s at most) and commit what is done.
 
     Shows the memory of `resources` and how often `topics` were not read, where given. Raises `ConfigError` where a
     person must act; anything else is a bug. What was not committed is read again.
@@ -74,7 +74,7 @@ async def run_lane(
 
 
 class LaneRuntime:
-    """Everything that a running lane consists of. Make one where the event loop runs."""
+    """All parts of a running lane. Make one where the event loop runs."""
 
     def __init__(self, settings: Settings, lane: Lane, pipeline: RecordProcessor, sink: Sink, port: int) -> None:
         worker = settings.worker
@@ -110,9 +110,11 @@ class LaneRuntime:
 
     @asynccontextmanager
     async def started(self) -> AsyncIterator[set[Task]]:
-        """The parts at work, as tasks none of which ends in order; afterwards all are stopped."""
+        """Run the parts as tasks that never end in order; stop all on leaving."""
         await self._server.start()
-        log.info("lane %s: telemetry at http://%s:%d", self._lane, self._settings.telemetry.host, self._server.port)
+        log.info(
+            "lane %s serves telemetry at http://%s:%d", self._lane, self._settings.telemetry.host, self._server.port
+        )
         work: dict[str, Coroutine[Any, Any, None]] = {
             "consumer": self._consume(),
             "evaluation": self._processor.run(),
@@ -130,7 +132,7 @@ class LaneRuntime:
             await self._stop()
 
     async def drain(self, tasks: set[Task]) -> None:
-        """Begin nothing more; return once what was begun is stored and committed, or time is up."""
+        """Accept nothing more; return once all work in progress is stored and committed, or time is up."""
         consumer = self._app.consumer
         consumer.draining = True
         self._processor.stop_accepting()
@@ -140,10 +142,10 @@ class LaneRuntime:
             if ended:
                 raise _reason_to_stop(ended)
         if consumer.started:
-            warning = "the brokers take no commit: what was not committed is read again"
+            warning = "the brokers did not accept the last commit; uncommitted records will be read again"
             await self._with_timeout(consumer.commit(), _COMMIT_S, warning)
         log.info(
-            "lane %s: stopped in order%s", self._lane, "" if self._processor.is_idle else ", with work left unfinished"
+            "lane %s stopped in order%s", self._lane, "" if self._processor.is_idle else ", with work left unfinished"
         )
 
     async def _consume(self) -> None:
@@ -157,13 +159,13 @@ class LaneRuntime:
         self.health.waits_for("start", "waiting for partitions")
         await self._app.start()
         self.health.waits_for("start", None)
-        log.info("lane %s: at work in group %s", self._lane, kafka.group(self._lane))
+        log.info("lane %s consumes as group %s", self._lane, kafka.group(self._lane))
         await self._app.wait_until_stopped()
         if self._app.crash_reason is not None:
             raise self._app.crash_reason
 
     async def _retry_until_ready(self, what: str, attempt: Callable[[], Awaitable[str]], *, once: bool = False) -> None:
-        """Try until it works (or only `once`: the writer goes on trying); `ConfigError` is for the caller."""
+        """Retry until it succeeds (or try `once`: the writer retries later). Raises `ConfigError`."""
         for delay in delays(random.Random()):
             try:
                 log.info("lane %s: %s", self._lane, await attempt())
@@ -176,25 +178,25 @@ class LaneRuntime:
             return
 
     async def _watch(self) -> None:
-        """Look at the parts every second: for /live, /ready and the gauges."""
+        """Update /live, /ready and the gauges every second."""
         telemetry, consumer = self.telemetry, self._app.consumer
         paused_s, offset_resets = 0.0, 0
         while True:
             lags = consumer.lags()
             telemetry.fetch_paused_seconds.labels(self._lane).inc(consumer.paused_s - paused_s)
-            telemetry.begun_anew.labels(self._lane).inc(consumer.offset_resets - offset_resets)
+            telemetry.offset_resets_total.labels(self._lane).inc(consumer.offset_resets - offset_resets)
             paused_s, offset_resets = consumer.paused_s, consumer.offset_resets
             blocked, silent = self._writer.blocked_since is not None, not consumer.coordinator_known
             waits = any(lag.records for lag in lags.values()) or consumer.offsets.unacknowledged > 0
             self.health.observe(consumer.committed(), work_waits=waits, away=blocked or silent)
-            self.health.waits_for("sink", "the sink takes no rows" if blocked else None)
+            self.health.waits_for("sink", "the sink does not accept rows" if blocked else None)
             self.health.waits_for("brokers", unreachable_message(self._settings.kafka) if silent else None)
             telemetry.in_flight_bytes.labels(self._lane).set(consumer.offsets.outstanding)
             export_lag(telemetry, self._lane, lags, self._progress)
             await asyncio.sleep(_WATCH_S)
 
     async def _heartbeat(self) -> None:
-        """Progress of every assigned partition, idle or not; one at a time where the sink is slow."""
+        """Store the progress of every assigned partition, idle or not; one at a time while the sink is slow."""
         while True:
             await asyncio.sleep(self._settings.worker.heartbeat_s)
             rows = self._progress.heartbeat(self._app.consumer.lags().items())
@@ -206,15 +208,15 @@ class LaneRuntime:
         return lag
 
     async def _stop(self) -> None:
-        warning = "the group was not left in order; its session runs out"
+        warning = "could not leave the group; its partitions move when the session times out"
         await self._with_timeout(self._app.stop(), _STOP_S, warning)
         if self._dead_letters is not None:
-            warning = "the brokers take no dead letters: their records are read again"
+            warning = "the brokers did not accept the last dead letters; their records will be read again"
             await self._with_timeout(self._dead_letters.stop(), _COMMIT_S, warning)
         await self._server.stop()
 
     async def _with_timeout(self, ending: Coroutine[Any, Any, object], seconds: float, warning: str) -> None:
-        """Waits so long for it, and leaves it then: Faust takes cancelling for the end of another commit, and waits."""
+        """Wait this long, then abandon it without cancelling: Faust would take that for another commit's end."""
         task = asyncio.create_task(ending)
         await asyncio.wait({task}, timeout=seconds)
         if task.done():
@@ -224,7 +226,7 @@ class LaneRuntime:
 
 
 def export_lag(telemetry: Telemetry, lane: Lane, lags: Mapping[Partition, Lag], progress: LaneProgress) -> None:
-    """What waits in each partition, and how old it is; no age where nothing was worked off that would tell it."""
+    """Export the lag of each partition in records and seconds; no seconds before its first processed record."""
     telemetry.lag_records.clear()
     telemetry.lag_seconds.clear()
     for (topic, partition), lag in lags.items():
@@ -239,8 +241,8 @@ async def _wait_for(stop: asyncio.Event) -> None:
 
 
 def _reason_to_stop(ended: set[Task]) -> BaseException:
-    """The reason to stop: a person's concern before a bug."""
+    """The error to stop with: anything that an operator must fix before a bug."""
     errors = [task.exception() for task in ended if not task.cancelled()]
     found = [error for error in errors if error is not None]
     found.sort(key=lambda error: not isinstance(error, Exception))
-    return found[0] if found else RuntimeError(f"ended by itself: {', '.join(task.get_name() for task in ended)}")
+    return found[0] if found else RuntimeError(f"ended unexpectedly: {', '.join(task.get_name() for task in ended)}")

@@ -31,9 +31,9 @@ _CANCELS, _CANCEL_S = 10, 0.2
 
 
 def run(settings: Settings, lanes: Sequence[Lane]) -> int:
-    """Work until SIGTERM or SIGINT; the exit status: 0 stopped in order, 1 a bug or a lost card, 2 a person must act.
+    """Run until SIGTERM or SIGINT. Exit status: 0 stopped in order, 1 a bug or a lost GPU, 2 settings must change.
 
-    Several lanes run in one child process each; when one ends by itself the others are stopped. The n-th lane serves
+    Several lanes run in one child process each; if one ends unexpectedly the others are stopped. The n-th lane serves
     telemetry on the n-th port from telemetry.port on.
     """
     if len(lanes) == 1:
@@ -42,26 +42,26 @@ def run(settings: Settings, lanes: Sequence[Lane]) -> int:
 
 
 def run_lane_process(settings: Settings, lane: Lane, port: int) -> int:
-    """Work on one lane in this process; the exit status as `run` has it."""
+    """Run one lane in this process; exit status as for `run`."""
     logs.configure(settings.telemetry)
     status = STOPPED
     try:
         asyncio.run(_run_until_signal(settings, lane, port))
     except DeviceLost as error:
-        log.error("lane %s stops: %s; what was not committed is read again", lane, error)
+        log.error("lane %s stopped: %s; uncommitted records will be read again", lane, error)
         status = CRASHED
     except RagtideError as error:
-        log.error("lane %s stops: %s", lane, error)
+        log.error("lane %s stopped: %s", lane, error)
         status = WRONG_SETTINGS
     except Exception:  # the edge of the process
-        log.exception("lane %s crashed; what was not committed is read again", lane)
+        log.exception("lane %s crashed; uncommitted records will be read again", lane)
         status = CRASHED
     _join_threads(status)
     return status
 
 
 def collect_garbage_seldom() -> None:
-    """Records and rows hold no cycles, and looking for some in 100,000 of them took half of a lane's time."""
+    """Collect garbage rarely: records and rows have no cycles, and scanning 100,000 took half of a lane's time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -97,15 +97,15 @@ async def _run_until_signal(settings: Settings, lane: Lane, port: int) -> None:
 
 
 def _parent_died(loop: asyncio.AbstractEventLoop, sentinel: int, stop: asyncio.Event) -> None:
-    """The parent is gone: nobody is left to stop this process."""
+    """Stop, because the parent died and nobody else will stop this process."""
     loop.remove_reader(sentinel)
     stop.set()
 
 
 async def _cancel_tasks() -> None:
-    """What still waits for brokers that are away is cancelled, more than once.
+    """Cancel tasks that still wait for brokers, repeatedly.
 
-    A commit of Faust's takes that for the end of the commit before it, and begins anew.
+    Faust's commit takes one cancellation for the end of the commit before it, and starts again.
     """
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for _ in range(_CANCELS):
@@ -117,13 +117,13 @@ async def _cancel_tasks() -> None:
 
 
 def _join_threads(status: int) -> None:
-    """A thread that still evaluates or writes would hold the process back; what it does is read again."""
+    """Wait for threads, then exit without those that still evaluate or write: their records are read again."""
     ours = [t for t in threading.enumerate() if t is not threading.current_thread() and not t.daemon]
     deadline = time.monotonic() + _THREAD_GRACE_S
     for thread in ours:
         thread.join(max(0.0, deadline - time.monotonic()))
     if any(thread.is_alive() for thread in ours):
-        log.warning("not everything that was begun ended in time; it is read again")
+        log.warning("some threads did not finish in time; uncommitted records will be read again")
         logging.shutdown()
         os._exit(status)
 
@@ -136,11 +136,11 @@ def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
         context.Process(target=_run_child, args=(settings, lane, first + number if first else 0), name=f"lane {lane}")
         for number, lane in enumerate(lanes)
     ]
-    asked = False
+    stop_requested = False
 
     def stop(*_: Any) -> None:
-        nonlocal asked
-        asked = True
+        nonlocal stop_requested
+        stop_requested = True
         for child in children:
             if child.is_alive():
                 child.terminate()
@@ -148,20 +148,20 @@ def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     for child in children:
-        if not asked:
+        if not stop_requested:
             child.start()
     started = [child for child in children if child.pid is not None]
     ended = wait([child.sentinel for child in started])  # a child is not always reaped when its sentinel says so
-    by_itself = not asked
+    by_itself = not stop_requested
     if by_itself:
         names = " and ".join(child.name for child in started if child.sentinel in ended)
-        log.error("%s ended by itself; stopping the others", names)
+        log.error("%s ended unexpectedly; stopping the other lanes", names)
         stop()
     deadline = time.monotonic() + settings.worker.drain_s + _CHILD_GRACE_S
     for child in started:
         child.join(max(0.0, deadline - time.monotonic()))
         if child.is_alive():
-            log.error("%s did not stop in time and is killed; what it was at is read again", child.name)
+            log.error("%s did not stop in time; killing it, uncommitted records will be read again", child.name)
             child.kill()
             child.join()
     statuses = [_exit_status(child.exitcode) for child in started]
@@ -169,7 +169,7 @@ def _run_children(settings: Settings, lanes: Sequence[Lane]) -> int:
 
 
 def _exit_status(code: int | None) -> int:
-    """A child that is told to stop before it listens for that had begun nothing."""
+    """Exit status of a child. One that SIGTERM killed before it could handle it had started nothing."""
     if code == -signal.SIGTERM:
         return STOPPED
     return CRASHED if code is None or code < 0 else code

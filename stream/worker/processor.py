@@ -1,6 +1,6 @@
-"""The loop of a lane: slices in, rows and dead letters out, an acknowledgement once both are safe.
+"""The loop of a lane: slices in, rows and dead letters out, an acknowledgement once both are stored.
 
-No exception leaves it towards Faust, whose agents acknowledge what they drop: whatever is wrong ends `run`.
+No exception reaches Faust, whose agents acknowledge what they drop: every error ends `run`.
 """
 
 import asyncio
@@ -23,25 +23,25 @@ from ragtide.stream.worker.writer import Writer
 
 
 class RecordProcessor(Protocol):
-    """What the loop needs of the pipeline."""
+    """Interface of the pipeline."""
 
     def process(self, records: Sequence[Record]) -> SliceResult:
-        """Every record accounted for; blocks, so it is called in a thread."""
+        """Process every record. Blocks, so it is called in a thread."""
         ...
 
 
 class DeadLetterSender(Protocol):
-    """What the loop needs of the dead-letter topic."""
+    """Interface of the dead-letter topic."""
 
     async def send(self, letters: Sequence[DeadLetter]) -> None:
-        """Return once every letter is safe."""
+        """Return once every letter is acknowledged."""
         ...
 
 
 class SliceProcessor:
-    """Works slices off one after the other in a thread of its own and acknowledges each once it is stored.
+    """Processes slices one by one in its own thread, and acknowledges each once it is stored.
 
-    Slices of a partition are handed to the writer in order. How much waits is bounded by whoever calls `offer`.
+    Slices of a partition reach the writer in order. The caller of `submit` limits the queue.
     """
 
     def __init__(
@@ -77,16 +77,16 @@ class SliceProcessor:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing that was begun is unfinished."""
+        """Whether all accepted work is finished."""
         return not self._busy and not self._finishing
 
     def stop_accepting(self) -> None:
-        """Finish what was begun; what still waits is read again by whoever comes next."""
+        """Finish work in progress; the next owner reads queued slices again."""
         self._stopping = True
         self._queue.clear()
 
     async def run(self) -> None:
-        """Work until cancelled; raises what no retry can mend."""
+        """Run until cancelled; raise errors that no retry can fix."""
         with ThreadPoolExecutor(1, thread_name_prefix=f"evaluate-{self._lane}") as executor:
             working = asyncio.create_task(self._process_queue(executor))
             try:
@@ -108,7 +108,7 @@ class SliceProcessor:
             await self._process(self._queue.popleft(), executor)
 
     async def _process(self, event: Any, executor: ThreadPoolExecutor) -> None:
-        """Keeps no row of it afterwards: they are stored before the next slice has become rows."""
+        """Process one slice, and keep none of its rows: they are stored before the next slice has rows."""
         if not event.value.ticket.valid:
             return  # its partition is somebody else's by now
         self._busy = True
@@ -169,7 +169,7 @@ class SliceProcessor:
             self._telemetry.dead_letters.labels(self._lane, letter.stage, letter.reason).inc()
 
     async def _dead_letter_rejected(self, rejected: Sequence[RejectedRow], records: Sequence[Record]) -> None:
-        """What the sink will never take: its record goes to the dead letters, once, however many rows it had."""
+        """Send the records of rejected rows to the dead letters, once per record."""
         letters = dead_letters_of(rejected, records)
         if self._dead_letters is None or not letters:
             return

@@ -1,4 +1,4 @@
-"""How far a lane is in each partition: the rows that watermarks and lag are read from. No I/O."""
+"""Progress of a lane in each partition: the rows that watermarks and lag are computed from. No I/O."""
 
 import os
 import socket
@@ -20,10 +20,10 @@ class _PartitionProgress(NamedTuple):
 
 
 class LaneProgress:
-    """Rows whose `newest` and `offset` speak only of what was handed to the writer before them.
+    """Makes rows whose `newest` and `offset` cover only what was passed to the writer before them.
 
-    The writer keeps the order and a sink writes progress last, so what a stored row speaks of is stored. `newest` never
-    goes back, and is never ahead of `clock` (aware, UTC).
+    The writer keeps the order and a sink writes progress last, so all that a stored row covers is stored.
+    `newest` never goes back, and is never ahead of `clock` (aware, UTC).
     """
 
     def __init__(self, lane: str, worker: str, clock: Callable[[], datetime]) -> None:
@@ -33,7 +33,7 @@ class LaneProgress:
         self._by_partition: dict[Partition, _PartitionProgress] = {}
 
     def advance(self, at: Partition, last: Record, newest: datetime | None, lag: Lag | None) -> ProgressRow:
-        """The row that goes with a slice ending in `last`; `newest` is the slice's, None where it held no trace."""
+        """Make the row for a slice that ends with `last`; `newest` is the slice's, None if it has no trace."""
         before = self._by_partition.get(at)
         times = [before.newest] if before else []
         if newest is not None:
@@ -43,22 +43,22 @@ class LaneProgress:
         return self._row(at, lag or Lag(next_offset, 0))
 
     def age_s(self, at: Partition) -> float | None:
-        """How long ago the newest record worked off was sent; None where none was."""
+        """Age of the latest processed record in seconds; None before the first."""
         latest = self._by_partition.get(at)
         return None if latest is None else max(0.0, self._clock().timestamp() - latest.timestamp_ms / 1000)
 
     def heartbeat(self, lags: Iterable[tuple[Partition, Lag]]) -> list[ProgressRow]:
-        """A row for each partition of which the broker has said where it ends."""
+        """Make a row for each partition with a known end."""
         return [self._row(at, lag) for at, lag in lags]
 
     def _row(self, at: Partition, lag: Lag) -> ProgressRow:
         next_offset, newest, _ = self._by_partition.get(at, _PartitionProgress(0, NOTHING_STORED, 0))
         end = lag.offset + lag.records
-        # What was handed over counts as worked off; a commit by another owner may be further, a new topic shorter.
+        # Records passed to the writer count as done; a commit by another owner may be further, a new topic shorter.
         offset = min(max(next_offset, lag.offset), max(end, lag.offset))
         return ProgressRow(self._lane, *at, self._worker, newest, offset, max(0, end - offset))
 
 
 def worker_name(lane: str) -> str:
-    """Of this process, for people: host, process id and lane."""
+    """Name of this process for people: host, process id and lane."""
     return f"{socket.gethostname()}:{os.getpid()}:{lane}"

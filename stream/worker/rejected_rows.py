@@ -1,4 +1,4 @@
-"""From rows that the sink will never take back to the records that they came from."""
+"""Find the records of rows that the sink rejected."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ log = logging.getLogger(__name__)
 
 
 def rejected_by_block(rejected: Sequence[RejectedRow], blocks: Sequence[Block]) -> list[list[RejectedRow]]:
-    """What was refused of each block, in the order of `blocks`.
+    """Rejected rows of each block, in the order of `blocks`.
 
-    A row belongs to the block that holds that very object: rows of two partitions may be equal in all that they say.
+    A row belongs to the block that holds this very object: rows of two partitions may be equal.
     """
     found: list[list[RejectedRow]] = [[] for _ in blocks]
     if not rejected:
@@ -32,9 +32,9 @@ def rejected_by_block(rejected: Sequence[RejectedRow], blocks: Sequence[Block]) 
 
 
 def dead_letters_of(rejected: Sequence[RejectedRow], records: Sequence[Record]) -> list[DeadLetter]:
-    """One for each record that rows were refused of, however many; marks and rows about dead letters have none.
+    """One dead letter per record with rejected rows; marks and rows of dead letters have none.
 
-    `records` are those that the rows were made of, and of one partition: rows tell the version, and not all the rest.
+    `records` are those of the rows, all of one partition: a row identifies its record by the version only.
     """
     if len({(record.topic, record.partition) for record in records}) > 1:
         raise ValueError("records of several partitions: an offset does not tell them apart")
@@ -52,7 +52,7 @@ def dead_letters_of(rejected: Sequence[RejectedRow], records: Sequence[Record]) 
 
 
 def _known_versions(records: Sequence[Record]) -> Iterator[tuple[int, Record]]:
-    """Of records that enrich others too; those whose headers are wrong have no rows."""
+    """Versions of the records, enriching ones included; those with invalid headers have no rows."""
     for record in records:
         with suppress(BadRecord):
             yield version_of(resolve_enrichment(record)), record

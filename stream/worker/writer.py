@@ -1,4 +1,4 @@
-"""One bounded writer per process: many small blocks in, few large ones out, in order, each promise kept."""
+"""One bounded writer per process: many small blocks in, few large ones out, in order."""
 
 import asyncio
 import logging
@@ -60,9 +60,9 @@ class Writer:
     _room: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def put(self, block: Block) -> "asyncio.Future[list[RejectedRow]]":
-        """Accept a block, in order, as soon as there is room; the future ends when it is durable.
+        """Accept a block, in order, as soon as there is room; the future completes when it is durable.
 
-        Its result is what the sink refused of this block.
+        Its result are the rejected rows of this block.
         """
         while self._rows >= self.max_pending_rows:
             self._room.clear()
@@ -74,7 +74,7 @@ class Writer:
         return stored
 
     async def store(self, block: Block) -> list[RejectedRow]:
-        """Return once the block is durable, with what the sink refused of it."""
+        """Store the block; return its rejected rows once it is durable."""
         return await (await self.put(block))
 
     def close(self) -> None:
@@ -83,13 +83,13 @@ class Writer:
         self._changed.set()
 
     async def run(self) -> None:
-        """Write until closed. Raises what `write` raises beyond `Transient`: a person must look at that."""
+        """Write until closed. Raises all errors of `write` but `Transient`: an operator must act."""
         with ThreadPoolExecutor(1, thread_name_prefix="writer") as executor:
             while await self._wait_for_block():
                 await self._write_next(executor)
 
     async def _write_next(self, executor: ThreadPoolExecutor) -> None:
-        """Keeps no row of it afterwards: the next block may be long in filling."""
+        """Write one block, and keep none of its rows: the next block may take long to fill."""
         pending = self._take()
         block = _merge(pending)
         started = self.clock()
@@ -134,13 +134,13 @@ class Writer:
             except Transient as error:
                 if self.blocked_since is None:
                     self.blocked_since = self.clock()
-                    log.warning("the sink cannot take rows yet, trying again until it can: %s", error)
+                    log.warning("the sink does not accept rows: %s; retrying", error)
                 self.telemetry.write_retries.inc()
                 self.telemetry.sink_blocked_seconds.set(self.clock() - self.blocked_since)
                 await asyncio.sleep(next(waits))
             else:
                 if self.blocked_since is not None:
-                    log.info("the sink takes rows again after %.1f s", self.clock() - self.blocked_since)
+                    log.info("the sink accepts rows again after %.1f s", self.clock() - self.blocked_since)
                 self.blocked_since = None
                 self.telemetry.sink_blocked_seconds.set(0)
                 return rejected

@@ -131,7 +131,9 @@ def _keep_every_row(database: Database) -> None:
     for table in ("traces", "trace_texts", "scores"):
         [made] = database.rows(f"SHOW CREATE TABLE {table}")
         sql = made["statement"]
-        unique = sql.replace("`is_deleted` UInt8,", "`is_deleted` UInt8, `copy` UUID DEFAULT generateUUIDv4(),")
+        unique = sql.replace(
+            "`ingested_at` DateTime64", "`copy` UUID DEFAULT generateUUIDv4(), `ingested_at` DateTime64"
+        )
         unique = unique.replace(", trace_id)\n", ", trace_id, copy)\n")
         assert unique.count("copy") == 2, sql
         database.command(f"DROP TABLE {table}")

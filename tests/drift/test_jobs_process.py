@@ -145,7 +145,7 @@ def test_a_right_that_is_missing_is_said_once_an_hour_and_is_a_problem(
         assert not jobs.run("storage", planned["storage"])
     first, again = (record.getMessage() for record in caplog.records if record.name == "ragtide.stream.job_error_log")
     assert "GRANT SELECT ON system.disks" in first
-    assert again == f"{first} (5 runs in a row failed)"
+    assert again == f"{first} (5 consecutive failures)"
     assert count(telemetry, "storage", "failed") == 5
     assert jobs.run("jobs", planned["jobs"])
     (problem,) = world.open()
@@ -320,5 +320,5 @@ def test_a_jobs_topic_of_several_partitions_stops_the_process(
     asyncio.run(create_topics(kafka.bootstrap, {topic: 3}))
     with jobs_process(database, kafka.bootstrap, tmp_path / "log", topic=topic) as process:
         assert process.process.wait(60) == 2, process.said()
-        assert f"jobs stop: {topic} has 3 partitions and needs exactly 1" in process.said()
+        assert f"jobs stopped: {topic} has 3 partitions and needs exactly 1" in process.said()
         assert "Traceback" not in process.said()

@@ -67,7 +67,7 @@ def test_a_lost_card_ends_the_worker_and_nothing_of_what_it_was_at_is_committed(
         lost = site.worker()
         assert lost.process.wait(60) == 1, site.logs()
         assert (
-            "lane fast stops: cpu computes no more in this process: CUDA error: unspecified launch failure"
+            "lane fast stopped: cpu computes no more in this process: CUDA error: unspecified launch failure"
             in site.logs()
         )
         assert site.committed() == 0

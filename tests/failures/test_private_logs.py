@@ -129,7 +129,7 @@ def test_no_log_quotes_a_record_at_any_level(site: Site, kafka: KafkaNode, datab
         output += ragtide(site, "dead-letters", "list", "--each")
         output += ragtide(site, "topics")
     assert quoted(output) == []
-    assert "at work in group" in output
+    assert "consumes as group" in output
     assert "the sink refused a row of table traces" in output
 
 

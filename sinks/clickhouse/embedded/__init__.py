@@ -1,4 +1,4 @@
-"""ClickHouse with nothing to install: chDB in a process of its own, behind ClickHouse's HTTP protocol.
+"""ClickHouse without installation: chDB in its own process, behind ClickHouse's HTTP protocol.
 
 Loopback only. Every request needs the key that lies in the data directory.
 """

@@ -11,7 +11,7 @@ from ragtide.sinks.clickhouse.embedded.server import serve
 
 
 def main() -> int:
-    """0 after SIGTERM or SIGINT; 2 where a person must change something, with one line on stderr that says what."""
+    """Serve; return 0 after SIGTERM or SIGINT, 2 if something must change, with one line on stderr."""
     parser = argparse.ArgumentParser(prog="python -m ragtide.sinks.clickhouse.embedded", description=__doc__)
     parser.add_argument("directory", type=Path, help="data directory; holds the key and the port too")
     parser.add_argument("port", type=int, help="port on 127.0.0.1; 0 picks a free one")

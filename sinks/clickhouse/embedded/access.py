@@ -1,4 +1,4 @@
-"""What statements may do on the engine, as the engine's own access control: written as its configuration.
+"""Rights of statements on the engine: its own access control, written as its configuration.
 
 The one user (chDB 4.4 has no other) gets tables and rows, no source outside of them: `file`, `url`, `remote`, `s3`,
 `executable` and their like, dictionaries, functions, users, backups and SYSTEM statements need grants that it lacks.

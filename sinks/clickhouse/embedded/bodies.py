@@ -13,7 +13,7 @@ MAX_BYTES = 1 << 30
 
 
 class _Decoder(Protocol):
-    """What zlib, lz4.frame and zstd have in common."""
+    """Interface of zlib, lz4.frame and zstd."""
 
     @property
     def eof(self) -> bool: ...

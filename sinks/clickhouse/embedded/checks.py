@@ -1,4 +1,4 @@
-"""Statements that the server refuses itself, as ClickHouse's own HTTP interface does.
+"""Check statements that the server itself refuses, like ClickHouse's own HTTP interface.
 
 The engine acts as server and client at once: `INTO OUTFILE` and `FROM INFILE` are a client's work that no grant covers,
 several statements in one text are a client's work too. Keywords are looked for in the engine's own tokens, so neither

@@ -63,7 +63,10 @@ def confine(directory: Path, *, readable: Path, writable: Iterable[Path], scratc
     os.environ["TMPDIR"] = str(scratch)  # the engine makes a folder there when it is imported
     version = landlock_version()
     if version < 1:
-        _log.warning("this system has no Landlock: a statement may read files that this process can read")
+        _log.warning(
+            "this system has no Landlock: a statement can read every file that this process can read; "
+            "give the keys to nobody else"
+        )
         return False
     files = sum(rights for since, rights in _OF_FILES if since <= version)
     network = sum(rights for since, rights in _OF_NETWORK if since <= version)
@@ -90,7 +93,7 @@ def harmless_environment() -> dict[str, str]:
 
 
 def begin_without_secrets() -> None:
-    """Start this program anew without the other variables: what a process began with stays in /proc."""
+    """Restart this program without the other variables: the initial ones stay visible in /proc."""
     environment = harmless_environment()
     if environment != dict(os.environ):
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)

@@ -1,4 +1,4 @@
-"""What lies in an embedded server's directory beside the data: its lock, its keys, its port and its log."""
+"""Files of an embedded server beside the data: lock, keys, port and log."""
 
 import contextlib
 import fcntl
@@ -26,7 +26,7 @@ class DataDirectory:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """The directory is this process's own; ConfigError where another process serves it.
+        """Lock the directory for this process; ConfigError if another process serves it.
 
         The kernel gives the lock back when the process dies, however it dies.
         """
@@ -51,7 +51,7 @@ class DataDirectory:
             os.close(handle)
 
     def _make_private(self) -> None:
-        """Make the directory, or take away what others may do with one that was made before, and with its files."""
+        """Make the directory private, and the files of an existing one too."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.path.stat().st_mode & stat.S_ISVTX:
             raise ConfigError(f"{self.path} is shared by users of this machine: choose a directory of its own")
@@ -76,13 +76,13 @@ class DataDirectory:
         return folder
 
     def write_port(self, port: int) -> None:
-        """Say where this process listens; readers never see half a line."""
+        """Write the port of this process; readers never see half a line."""
         draft = self._port.with_suffix(".new")
         draft.write_text(f"{port} {os.getpid()}\n")
         draft.replace(self._port)
 
     def read_port(self, pid: int | None = None) -> int | None:
-        """Where the server (with this pid) listens, or listened: a kill leaves the file. None where it never did."""
+        """Port of the server (with this pid), also of a killed one; None if it never listened."""
         try:
             port, owner = self._port.read_text().split()
         except FileNotFoundError:
@@ -90,7 +90,7 @@ class DataDirectory:
         return int(port) if pid is None or pid == int(owner) else None
 
     def forget_port(self) -> None:
-        """Nobody listens."""
+        """Delete the port's file."""
         self._port.unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Statements on chDB, each on a connection of its own: no setting, database or session outlives its request."""
+"""Run statements on chDB, each on its own connection: no setting, database or session outlives its request."""
 
 import re
 import tempfile
@@ -12,7 +12,7 @@ from ragtide.sinks.clickhouse.embedded.errors import SYNTAX_ERROR, UNKNOWN_FORMA
 from ragtide.sinks.clickhouse.embedded.storage import Storage, refuse
 
 # An insert whose data follows in the body; the engine's parser takes every other statement as it stands.
-_NAME = rb"(?:`[^`]*+`|[^\s(`.]++)"  # possessive: a long statement is looked at once
+_NAME = rb"(?:`[^`]*+`|[^\s(`.]++)"  # possessive: a long statement is scanned once
 _INSERT = re.compile(
     rb"\s*+(?P<target>INSERT\s++INTO\s++(?:TABLE\s++)?" + _NAME + rb"(?:\." + _NAME + rb")?\s*+(?:\([^()]*+\))?)"
     rb"\s*+(?P<settings>SETTINGS\s[^\n;]*?\s)?\s*+FORMAT\s++(?P<format>\w++)[^\S\n]*+(?:;|\n|$)",
@@ -25,7 +25,7 @@ _READS = re.compile(rb"\s*+(?:SELECT|WITH|SHOW|DESC|DESCRIBE|EXISTS|EXPLAIN|CHEC
 
 @dataclass(frozen=True)
 class Statement:
-    """What one HTTP request asks for: `text` is SQL, followed by the data of an insert where it is one."""
+    """The statement of one HTTP request: `text` is SQL, followed by the data of an insert."""
 
     text: bytes
     database: str = ""
@@ -43,7 +43,7 @@ class Engine:
         self._incoming = incoming
 
     def run(self, statement: Statement) -> bytes:
-        """What the statement answers, in the statement's own FORMAT or else in `format`. Raises EngineError."""
+        """Run the statement; return its answer in its own FORMAT or else in `format`. Raises EngineError."""
         insert = _INSERT.match(statement.text)
         reads = not insert and _READS.match(statement.text) is not None
         if not insert and not reads:
@@ -51,7 +51,7 @@ class Engine:
         try:
             with self._storage.connection(reads=reads) as connection:
                 text = (insert["target"] + (insert["settings"] or b"") if insert else statement.text).decode()
-                check(text, lambda said: _normalize(connection, said), read_only=statement.read_only)
+                check(text, lambda sql: _normalize(connection, sql), read_only=statement.read_only)
                 _prepare(connection, statement)
                 if insert:
                     self._insert(connection, insert, statement.text[insert.end() :])
@@ -64,7 +64,7 @@ class Engine:
             raise EngineError(f"Code: {SYNTAX_ERROR}. DB::Exception: Not UTF-8. (SYNTAX_ERROR)") from None
 
     def _insert(self, connection: Any, insert: re.Match[bytes], data: bytes) -> None:
-        """Through a file: chDB's own streaming insert (4.4) reports rows as written that the table refused."""
+        """Insert through a file: chDB's streaming insert (4.4) reports refused rows as written."""
         try:
             with tempfile.NamedTemporaryFile(dir=self._incoming) as file:
                 file.write(data)
@@ -75,7 +75,7 @@ class Engine:
             refuse(error)
 
     def close(self) -> None:
-        """Let go of the directory; statements must have ended."""
+        """Release the directory; statements must have ended."""
         self._storage.close()
 
 

@@ -1,4 +1,4 @@
-"""What the engine answers where it cannot."""
+"""Errors of the engine."""
 
 import re
 

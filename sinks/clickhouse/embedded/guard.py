@@ -1,4 +1,4 @@
-"""Who may ask: a program on this machine that knows a key. Never a web page."""
+"""Access to the server: programs on this machine that know a key, never web pages."""
 
 import enum
 import hmac
@@ -21,20 +21,20 @@ class Access(enum.Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Keys:
-    """The keys of a server: the password decides, whatever the name of the user."""
+    """The keys of a server: the password decides, whatever the user name."""
 
     write: str
     read: str
 
     def access(self, headers: Mapping[str, str], query: Mapping[str, str]) -> Access:
-        """Tell what the key of the request allows; any text may stand in its place."""
+        """Access of the request's key, which may be any text."""
         password = _bytes(_password(headers, query))
         allowed = Access.READ if hmac.compare_digest(password, _bytes(self.read)) else Access.NONE
         return Access.WRITE if hmac.compare_digest(password, _bytes(self.write)) else allowed
 
 
 def not_local(headers: Mapping[str, str], port: int) -> str:
-    """Why the request cannot come from a program that means this server, or "".
+    """Why the request cannot come from a local program, or "".
 
     A page in a browser can post to a loopback port, under a name of its own too (DNS rebinding): it always sends
     `Origin` or `Sec-Fetch-Site`, and its `Host` is not this machine's.
@@ -47,7 +47,7 @@ def not_local(headers: Mapping[str, str], port: int) -> str:
 
 
 def _password(headers: Mapping[str, str], query: Mapping[str, str]) -> str:
-    """From where ClickHouse looks for it, in its order."""
+    """The password, from the places where ClickHouse looks for it, in its order."""
     if key := headers.get("X-ClickHouse-Key"):
         return key
     scheme, _, credentials = headers.get("Authorization", "").partition(" ")

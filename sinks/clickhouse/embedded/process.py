@@ -1,4 +1,4 @@
-"""The embedded server as a child process of one's own."""
+"""The embedded server as a child process."""
 
 import http
 import http.client
@@ -32,7 +32,7 @@ class EmbeddedClickHouse:
 
     @property
     def settings(self) -> ClickHouseSettings:
-        """How to reach it while it runs, whoever started it; the key is in here."""
+        """Settings to reach the running server, with its key."""
         port = self.port or self._files.read_port()
         if port is None:
             raise ConfigError(f"no embedded ClickHouse runs on {self._files.path}: start one with `ragtide local`")
@@ -40,7 +40,7 @@ class EmbeddedClickHouse:
 
     @property
     def reader_settings(self) -> ClickHouseSettings:
-        """How to reach it to read only, for people and Grafana; the key for reading is in here."""
+        """Settings to reach the running server read-only, with the reader key."""
         return self.settings.model_copy(update={"password": SecretStr(self._files.reader_key())})
 
     @property
@@ -49,12 +49,12 @@ class EmbeddedClickHouse:
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Start and wait until it answers; ConfigError says what stands in the way."""
+        """Start and wait until it answers; raise ConfigError with the obstacle."""
         if self._process is not None:
             raise RuntimeError("the server is already started")
         self._files.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._files.log.open("ab") as log:
-            said_before = log.tell()
+            log_start = log.tell()
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "ragtide.sinks.clickhouse.embedded"),
@@ -71,7 +71,7 @@ class EmbeddedClickHouse:
             code = self._process.poll()
             if code is not None or time.monotonic() > deadline:
                 self.kill()
-                raise ConfigError(self._last_words(said_before, code))
+                raise ConfigError(self._last_log_lines(log_start, code))
             time.sleep(0.02)
 
     def stop(self) -> None:
@@ -86,7 +86,7 @@ class EmbeddedClickHouse:
         self._reap()
 
     def kill(self) -> None:
-        """SIGKILL; what was acknowledged is there at the next start."""
+        """SIGKILL; acknowledged rows are there at the next start."""
         if self._process is None:
             return
         self._process.kill()
@@ -114,12 +114,12 @@ class EmbeddedClickHouse:
         self.port = port
         return answers
 
-    def _last_words(self, said_before: int, code: int | None) -> str:
-        said = self._files.log.read_bytes()[said_before:].decode(errors="replace").strip().splitlines()
+    def _last_log_lines(self, log_start: int, code: int | None) -> str:
+        lines = self._files.log.read_bytes()[log_start:].decode(errors="replace").strip().splitlines()
         if code is None:
             return f"the embedded ClickHouse did not answer in {_START_TIMEOUT_S:.0f} s; its log is {self._files.log}"
-        if said and said[-1].startswith("error: "):
-            return said[-1].removeprefix("error: ")
+        if lines and lines[-1].startswith("error: "):
+            return lines[-1].removeprefix("error: ")
         return f"the embedded ClickHouse ended with code {code}; its log is {self._files.log}"
 
     def __enter__(self) -> "EmbeddedClickHouse":

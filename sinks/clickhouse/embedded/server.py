@@ -44,7 +44,7 @@ _WRONG_KEY = "Authentication failed: the password is the key in the file `key` o
 
 
 def serve(directory: Path, port: int, *, with_parent: bool = False) -> None:
-    """Serve until SIGTERM or SIGINT (with_parent: or until stdin is closed); what was acknowledged is on disk.
+    """Serve until SIGTERM or SIGINT (with_parent: or until stdin is closed); acknowledged rows are on disk.
 
     Raises ConfigError where the directory or the port is taken.
     """
@@ -104,7 +104,7 @@ async def _serve(
 
 
 class Interface:
-    """Answers one request after the other; holds nothing between them."""
+    """Answers requests one by one; keeps no state between them."""
 
     def __init__(self, engine: Engine, threads: ThreadPoolExecutor, port: int, keys: guard.Keys) -> None:
         self._engine, self._threads, self._port, self._keys = engine, threads, port, keys
@@ -137,7 +137,7 @@ class Interface:
 
 
 async def _statement(request: web.Request, access: guard.Access) -> Statement:
-    """SQL is in the URL, in the body, or begins in one and goes on in the other; or in a form."""
+    """Read the SQL of a request: from the URL, the body, both together, or a form."""
     given = dict(request.query)
     if request.content_type == "multipart/form-data":
         form = await request.post()

@@ -1,4 +1,4 @@
-"""The engine's data: never acknowledged where a write failed, closed then, and opened again once the disk takes writes.
+"""The engine's data: after a failed write nothing is acknowledged, and the data are reopened once the disk works.
 
 chDB (4.4) goes on where a write fails and says nothing (`src/IO/WriteBufferFromFileDescriptor.cpp` of chdb-io/chdb has
 ClickHouse's exception commented out); it only counts. A part cut short is put aside when the engine opens its data,
@@ -21,7 +21,7 @@ from ragtide.sinks.clickhouse.embedded.errors import EngineError
 
 _FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
 _PROBE_BYTES = 1 << 20  # what the engine itself wants free before it writes a part
-_LOOK_EVERY_S = 1.0
+_CHECK_EVERY_S = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -39,7 +39,7 @@ class Storage:
         self._lock = threading.Lock()
         self._users = 0
         self._damaged = False
-        self._look_at = 0.0
+        self._check_at = 0.0
         self._keeper: Any = None
         try:
             self._open()
@@ -48,7 +48,7 @@ class Storage:
 
     @contextlib.contextmanager
     def connection(self, *, reads: bool) -> Iterator[Any]:
-        """A connection of one's own; raises EngineError as the engine does, and where the disk failed meanwhile.
+        """Open a connection; raise EngineError like the engine, and if the disk failed meanwhile.
 
         Failed writes are counted after every statement, but only once a second after one that `reads`: to count them
         costs more than most such statements.
@@ -61,13 +61,13 @@ class Storage:
             except (self._chdb.ChdbError, RuntimeError) as error:
                 raise EngineError(str(error)) from None
             finally:
-                if not reads or time.monotonic() >= self._look_at:
-                    self._look()
+                if not reads or time.monotonic() >= self._check_at:
+                    self._check_writes()
         finally:
             self._leave()
 
     def probe(self) -> None:
-        """The disk takes writes; else EngineError."""
+        """Check that the disk accepts writes; raise EngineError."""
         try:
             with tempfile.TemporaryFile(dir=self._incoming) as file:
                 file.write(bytes(_PROBE_BYTES))
@@ -75,7 +75,7 @@ class Storage:
             refuse(error)
 
     def close(self) -> None:
-        """Let go of the directory; statements must have ended."""
+        """Release the directory; statements must have ended."""
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
@@ -98,15 +98,15 @@ class Storage:
                     self._open()
                 except RuntimeError as error:
                     refuse(OSError(errno.EIO, f"the data cannot be opened: {error}"))
-                _log.warning("the disk takes writes again: %s is opened anew", self._data)
+                _log.warning("the disk accepts writes again; reopened %s", self._data)
             self._users += 1
 
-    def _look(self) -> None:
-        self._look_at = time.monotonic() + _LOOK_EVERY_S
+    def _check_writes(self) -> None:
+        self._check_at = time.monotonic() + _CHECK_EVERY_S
         if self._failed_writes() == self._failed and _identity(self._data) == self._identity:
             return
         if not self._damaged:
-            _log.error("the disk failed a write: what is not certain is not acknowledged, and %s is closed", self._data)
+            _log.error("a write to disk failed; unconfirmed inserts are not acknowledged, closing %s", self._data)
         self._damaged = True
         refuse(OSError(errno.EIO, "the disk failed a write"))
 
@@ -117,20 +117,20 @@ class Storage:
                 self.close()
 
     def _failed_writes(self) -> int:
-        """Since this process began; on a connection of its own, free of a statement's settings."""
+        """Failed writes since this process started, read on a separate connection without a statement's settings."""
         with contextlib.closing(self._chdb.connect(self._at)) as connection:
             return int(bytes(connection.query(_FAILED_WRITES, "TabSeparated").bytes()) or 0)
 
 
 def refuse(error: OSError) -> NoReturn:
-    """As ClickHouse says it: clients try again later."""
+    """Raise the error as ClickHouse does: clients retry later."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     code, name = (243, "NOT_ENOUGH_SPACE") if full else (75, "CANNOT_WRITE_TO_FILE_DESCRIPTOR")
     raise EngineError(f"Code: {code}. DB::Exception: {error.strerror}. ({name})") from None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Of the directory that stands there; another one after its disk was taken away."""
+    """Identity of the directory, which differs after its disk was unmounted."""
     try:
         found = path.stat()
     except OSError:

@@ -53,7 +53,7 @@ async def _soak(
     site: Site, server: EmbeddedClickHouse, database: Database, steady_s: float, away_s: float
 ) -> list[Verdict]:
     worker, sender = site.worker(), Sender(site)
-    await asyncio.to_thread(site.until, lambda: "at work in group" in site.logs(), "the worker at work")
+    await asyncio.to_thread(site.until, lambda: "consumes as group" in site.logs(), "the worker at work")
     watched = Watched(worker)
     await watched.during(sender.steadily(WARM_S, WARM_TIMES * RATE))
     steady = await watched.during(sender.steadily(steady_s))

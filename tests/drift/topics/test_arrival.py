@@ -134,7 +134,7 @@ def test_while_the_database_is_away_the_last_models_hold(caplog: pytest.LogCaptu
     holding = TopicModelCache(Database(settings.clickhouse), ENCODER.revision, refresh_s=60)
     holding.refresh()
     assert holding.current() == {}
-    assert "topic models were not read" in caplog.text
+    assert "could not read topic models" in caplog.text
     telemetry = Telemetry()
     holding.count_failures(telemetry.topic_model_failures.labels("model"))
     holding.refresh()

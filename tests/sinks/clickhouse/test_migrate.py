@@ -262,16 +262,33 @@ def test_a_database_with_rows_is_brought_up_to_date(database: Database, next_mig
 
 
 def test_the_reference_has_every_column_in_its_order(database: Database) -> None:
-    """Also columns that a later migration adds."""
+    """Of tables and views, also columns that a later migration adds, with the comments that the server has."""
     page = (Path(__file__).parents[3] / "docs" / "reference" / "tables.md").read_text()
     sections = (section.partition("\n") for section in page.split("\n## ")[1:])
-    documented = {name: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) for name, _, text in sections}
+    row = re.compile(r"^\| `(\w+)` \| `[^`]+` \| (.*?) \| (.*?) ?\|$", re.MULTILINE)
+    documented = {
+        name: [(column, "; ".join(filter(None, words))) for column, *words in row.findall(text)]
+        for name, _, text in sections
+    }
     columns = database.rows(
-        "SELECT table, groupArray(name) AS names FROM (SELECT table, name FROM system.columns "
-        "WHERE database = currentDatabase() ORDER BY table, position) WHERE table IN "
-        "(SELECT name FROM system.tables WHERE database = currentDatabase() AND engine NOT LIKE '%View') GROUP BY table"
+        "SELECT table, groupArray((name, comment)) AS described FROM (SELECT table, name, comment FROM system.columns "
+        "WHERE database = currentDatabase() AND table != 'schema_migrations' ORDER BY table, position) GROUP BY table"
     )
-    assert documented == {row["table"]: list(row["names"]) for row in columns if row["table"] != "schema_migrations"}
+    assert documented == {row["table"]: [tuple(one) for one in row["described"]] for row in columns}
+
+
+def test_every_table_and_column_has_a_comment(database: Database) -> None:
+    about = "database = currentDatabase() AND comment = ''"
+    assert database.rows(f"SELECT name FROM system.tables WHERE {about}") == []
+    assert database.rows(f"SELECT table, name FROM system.columns WHERE {about}") == []
+
+
+def test_comments_say_what_null_means(database: Database) -> None:
+    columns = database.rows(
+        "SELECT table, name, comment FROM system.columns WHERE database = currentDatabase() AND type LIKE 'Nullable%'"
+    )
+    assert columns
+    assert [row for row in columns if "; NULL: " not in row["comment"]] == []
 
 
 def test_metric_values_are_one_row_per_metric(database: Database) -> None:

@@ -46,8 +46,8 @@ def test_ready_says_what_it_waits_for() -> None:
     assert health.ready() == ["the worker is starting"]
     health.waits_for("start", None)
     assert health.ready() == []
-    health.waits_for("sink", "the sink takes no rows")
-    assert health.ready() == ["the sink takes no rows"]
+    health.waits_for("sink", "the sink does not accept rows")
+    assert health.ready() == ["the sink does not accept rows"]
     health.waits_for("sink", None)
     health.waits_for("sink", None)
     assert health.ready() == []

@@ -19,10 +19,10 @@ def test_each_reason_is_said_once_an_hour_however_its_figures_change(caplog: pyt
     errors.record_failure("announce", "no answer")
     errors.record_failure("announce", "asked again in 9 s")
     assert caplog.messages == [
-        "job announce: no answer",
-        "job announce: asked again in 10 s (2 runs in a row failed)",
-        "job watch: no answer",
-        "job announce: no answer (5 runs in a row failed)",
+        "job announce failed: no answer",
+        "job announce failed: asked again in 10 s (2 consecutive failures)",
+        "job watch failed: no answer",
+        "job announce failed: no answer (5 consecutive failures)",
     ]
 
 
@@ -36,7 +36,7 @@ def test_that_it_works_again_is_said_and_the_next_failure_is_new(caplog: pytest.
     errors.record_success("watch")
     errors.record_failure("watch", "no answer")
     assert caplog.messages == [
-        "job watch: no answer",
-        "job watch works again, after 2 runs that failed",
-        "job watch: no answer",
+        "job watch failed: no answer",
+        "job watch succeeded after 2 failed runs",
+        "job watch failed: no answer",
     ]

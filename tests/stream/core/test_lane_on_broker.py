@@ -72,7 +72,7 @@ def test_a_sink_away_for_longer_than_the_poll_interval_drains_afterwards(any_bro
     worker = {"in_flight_bytes": 1 << 20, "slice_records": 50}
     with Lane(any_broker, tmp_path, topic, kafka={"max_poll_interval_s": 10.0}, worker=worker) as lane:
         send(any_broker, topic, traces(20_000))
-        eventually(lambda: "cannot take rows yet" in lane.logs(), 30, lane.logs)
+        eventually(lambda: "does not accept rows" in lane.logs(), 30, lane.logs)
         send(any_broker, topic, traces(1000, start=20_000))
         time.sleep(30)  # three poll intervals
         assert lane.process is not None
@@ -107,7 +107,7 @@ def test_sigterm_with_the_sink_away_gives_up_in_time_and_commits_nothing(broker:
     (tmp_path / "away").touch()
     send(broker, topic, traces(100))
     with Lane(broker, tmp_path, topic, worker={"drain_s": 1.0}) as lane:
-        eventually(lambda: "cannot take rows yet" in lane.logs(), 30, lane.logs)
+        eventually(lambda: "does not accept rows" in lane.logs(), 30, lane.logs)
         assert lane.terminate() == 0, lane.logs()
         assert "with work left unfinished" in lane.logs()
     assert committed(broker, lane.group, topic, 1) == {0: 0}

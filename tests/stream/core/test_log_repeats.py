@@ -173,7 +173,7 @@ def test_a_process_logs_through_it() -> None:
         configure(TelemetrySettings(log_format="text"), out)
         for _ in range(5):
             logging.getLogger("aiokafka").error("Unable connect to %s", "broker")
-        assert repeats.counted() == 4
+        assert repeats.count_repeats() == 4
         for handler in root.handlers:
             handler.close()
     finally:
@@ -225,7 +225,7 @@ def test_while_the_brokers_are_away_every_line_is_written_once(
         command = [sys.executable, "-m", "ragtide.stream", *arguments]
         running = Process(subprocess.Popen(command, env=environment, stderr=out), tmp_path / "log")
         try:
-            at_work = "at work in group" if arguments[0] == "worker" else "owns the jobs' partition"
+            at_work = "consumes as group" if arguments[0] == "worker" else "owns the jobs' partition"
             running.until(lambda: at_work in running.log.read_text())
             node.kill()
             running.until(lambda: running.metric("ragtide_log_lines_counted") > 300)

@@ -131,12 +131,12 @@ def test_a_lane_that_ends_by_itself_takes_the_others_along(
     make_topics(broker, {topic: 1, f"{topic}.dead": 1})
     file = configured(tmp_path, broker, database, topic, f"[telemetry]\nport = {free_ports(2)}")
     with ragtide(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
-        eventually(lambda: told(tmp_path).count("at work in group") == 2, 60, lambda: told(tmp_path))
+        eventually(lambda: told(tmp_path).count("consumes as group") == 2, 60, lambda: told(tmp_path))
         lanes = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
         lanes[0].kill()
         assert process.wait(40) == 1, told(tmp_path)
         assert not lanes[1].is_running()
-        assert "ended by itself" in told(tmp_path)
+        assert "ended unexpectedly" in told(tmp_path)
 
 
 def test_lanes_stop_when_their_parent_is_killed(broker: Broker, database: "Database", tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_lanes_stop_when_their_parent_is_killed(broker: Broker, database: "Datab
     make_topics(broker, {topic: 1, f"{topic}.dead": 1})
     file = configured(tmp_path, broker, database, topic, f"[telemetry]\nport = {free_ports(2)}")
     with ragtide(tmp_path, "worker", "--lane", "fast,model", "--config", str(file)) as process:
-        eventually(lambda: told(tmp_path).count("at work in group") == 2, 60, lambda: told(tmp_path))
+        eventually(lambda: told(tmp_path).count("consumes as group") == 2, 60, lambda: told(tmp_path))
         lanes = psutil.Process(process.pid).children()
         os.kill(process.pid, signal.SIGKILL)
         _, alive = psutil.wait_procs(lanes, timeout=30)
@@ -199,5 +199,5 @@ def test_at_rest_a_worker_is_small(broker: Broker, database: "Database", tmp_pat
     text = file.read_text().replace('enabled = ["inputs"]', "")
     file.write_text(text)
     with ragtide(tmp_path, "worker", "--lane", lane, "--config", str(file)) as process:
-        eventually(lambda: "at work in group" in told(tmp_path), 60, lambda: told(tmp_path))
+        eventually(lambda: "consumes as group" in told(tmp_path), 60, lambda: told(tmp_path))
         assert psutil.Process(process.pid).memory_info().rss < 300 << 20

@@ -151,7 +151,7 @@ class Lane:
 
     def is_at_work(self) -> bool:
         """By its own word: `logs` are those of every lane in its directory, in any order."""
-        return self.process is not None and self.process.says("at work in group")
+        return self.process is not None and self.process.says("consumes as group")
 
     def logs(self) -> str:
         return "\n".join(path.read_text()[-4000:] for path in self.directory.glob("*.log"))

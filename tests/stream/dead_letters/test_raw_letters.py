@@ -7,7 +7,7 @@ import pytest
 
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.dead_letters.letters import Letters, Wanted
-from ragtide.stream.dead_letters.values import Values
+from ragtide.stream.dead_letters.values import RecordFinder
 from ragtide.stream.ingest.records import Record
 from tests.failures.bad_records import trace
 from tests.infra.kafka_node import KafkaNode
@@ -49,7 +49,7 @@ def found(scene: Scene) -> dict[int, Record]:
     letters = Letters(scene.database).find(Wanted())
 
     async def read() -> list[Record]:
-        values = Values(scene.settings().kafka, batch_records=100)
+        values = RecordFinder(scene.settings().kafka, batch_records=100)
         return [record async for records in values.read(letters) for record in records]
 
     return {record.offset: record for record in asyncio.run(read())}

@@ -12,8 +12,8 @@ from ragtide.sinks.clickhouse.sink import ClickHouseSink
 from ragtide.sinks.protocol import Sink
 from ragtide.stream.assembly import assemble
 from ragtide.stream.dead_letters.letters import Letters, Wanted
-from ragtide.stream.dead_letters.source import LetterSource, Settled
-from ragtide.stream.dead_letters.values import Values
+from ragtide.stream.dead_letters.source import LetterSource, MarkReplayed
+from ragtide.stream.dead_letters.values import RecordFinder
 from ragtide.stream.ingest.records import Record
 from ragtide.stream.local.broker import EmbeddedBroker
 from ragtide.stream.replay.loop import replay
@@ -36,7 +36,7 @@ def scene(broker: EmbeddedBroker, database: Database) -> Scene:
     return made
 
 
-class StopsAtTheSecond(Settled):
+class StopsAtTheSecond(MarkReplayed):
     """In place of a kill once two blocks are stored, of which one is marked."""
 
     def __call__(self, records: Sequence[Record]) -> None:
@@ -45,18 +45,18 @@ class StopsAtTheSecond(Settled):
         super().__call__(records)
 
 
-def go(scene: Scene, run_id: str, sink: Sink, kind: type[Settled] = Settled) -> tuple[int, int]:
+def go(scene: Scene, run_id: str, sink: Sink, kind: type[MarkReplayed] = MarkReplayed) -> tuple[int, int]:
     """Letters found, and letters settled; a block of every ten records."""
     settings = scene.settings(1 << 20)
     letters, wanted = Letters(scene.database), Wanted()
     found = letters.to_replay(wanted, run_id)
-    source = LetterSource(wanted, found, Values(settings.kafka, batch_records=10))
+    source = LetterSource(wanted, found, RecordFinder(settings.kafka, batch_records=10))
     made = assemble(settings, None, run_id=run_id, timely=False)
     runs = Runs(scene.database)
     run = runs.claim(run_id, source.description, source.identity, made.plan, settings)
     settled = kind(letters, run_id, "ann")
     with suppress(Stopped):
-        asyncio.run(replay(source, made.pipeline, sink, runs, run, block_rows=1, settled=settled))
+        asyncio.run(replay(source, made.pipeline, sink, runs, run, block_rows=1, on_stored=settled))
     return len(found), settled.count
 
 

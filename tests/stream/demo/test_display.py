@@ -15,10 +15,10 @@ from ragtide.stream.demo.display import Lines, Screen, display
 from ragtide.stream.demo.faults import WRONG_CHUNKS
 from ragtide.stream.demo.observe import Point, Snapshot
 from ragtide.stream.demo.schedule import Episode
-from ragtide.stream.demo.watched import Watched, watched
+from ragtide.stream.demo.shown_metrics import ShownMetric, shown_metrics
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-RELEVANCY = Watched("context_relevancy_soft.recall_relevancy", "mean", 0.5, None, "")
+RELEVANCY = ShownMetric("context_relevancy_soft.recall_relevancy", "mean", 0.5, None, "")
 PROBLEM = Problem(
     problem_id="00ff",
     episode=1,
@@ -109,8 +109,8 @@ def test_bars_are_scaled_from_zero_and_red_beyond_the_limit() -> None:
 def test_numbers_and_limits_in_words() -> None:
     assert (number(None), number(0.123456), number(0.00061), clock(125.9)) == ("-", "0.123", "0.00061", "02:05")
     assert limit(RELEVANCY) == "≥ 0.5"
-    assert limit(Watched("m", "mean", None, 1.0, "s")) == "≤ 1"
-    assert limit(Watched("m", "any", 1.0, None, "")) == "not one"
+    assert limit(ShownMetric("m", "mean", None, 1.0, "s")) == "≤ 1"
+    assert limit(ShownMetric("m", "any", 1.0, None, "")) == "not one"
     assert change(replace(PROBLEM, evidence=Evidence())) == PROBLEM.metric
     assert change(replace(PROBLEM, evidence=Evidence(value=3))) == f"{PROBLEM.metric} 3"
     share = Evidence(value=1.0, baseline=0.138, sample_size=102, rule="share")
@@ -175,7 +175,7 @@ def test_limits_come_from_the_rules_over_the_evaluators_own() -> None:
         "operations.error",
         "no.such",
     )
-    found = {one.metric: (one.rule, one.low, one.high) for one in watched(registry.load().values(), rules, names)}
+    found = {one.metric: (one.rule, one.low, one.high) for one in shown_metrics(registry.load().values(), rules, names)}
     assert found == {
         "operations.latency_seconds": ("mean", None, 2.0),
         "groundedness.groundedness": ("mean", 0.6, None),

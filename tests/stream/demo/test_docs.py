@@ -7,7 +7,7 @@ from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 from ragtide.stream.demo import corpus
 from ragtide.stream.demo.console import limit
 from ragtide.stream.demo.faults import FAULTS
-from ragtide.stream.demo.watched import watched
+from ragtide.stream.demo.shown_metrics import shown_metrics
 from ragtide.stream.settings.loader import load
 
 SETTINGS = load(Path(corpus.__file__).with_name("demo.toml"), {}).settings
@@ -27,7 +27,7 @@ def test_every_fault_stands_there_with_the_metrics_it_moves() -> None:
 
 def test_every_watched_metric_stands_there_with_its_limit() -> None:
     names = sorted({metric for fault in FAULTS.values() for metric in fault.moves})
-    shown = watched(with_encoder_thresholds(registry.load(), SETTINGS.evaluators).values(), SETTINGS.rules, names)
+    shown = shown_metrics(with_encoder_thresholds(registry.load(), SETTINGS.evaluators).values(), SETTINGS.rules, names)
     assert [one.metric for one in shown] == names
     assert {one.metric: cells(one.metric)[1] for one in shown} == {one.metric: limit(one) for one in shown}
 

@@ -115,7 +115,7 @@ def test_what_is_kept_is_what_privacy_allows(store: str, kept: tuple[str, ...]) 
     )
     read = sent(facts)
     settings = Settings.model_validate({"privacy": {"store_texts": store}})
-    (row,) = LabelRows(settings).made_of([decode(read, 2000)], [read])
+    (row,) = LabelRows(settings).rows_of([decode(read, 2000)], [read])
     assert (row.author, row.expected, row.relevance, row.classes, row.comment) == kept
     assert (row.thumbs, row.score, row.trace_id, row.offset) == ("up", 0.5, "t-1", 3)
     assert row.joins == (store == "full")
@@ -124,6 +124,6 @@ def test_what_is_kept_is_what_privacy_allows(store: str, kept: tuple[str, ...]) 
 def test_authors_are_hashed_where_users_are() -> None:
     read = sent(label(author="ada", verdict={"thumbs": "up"}))
     hashing = Settings.model_validate({"privacy": {"hash_users": True, "hash_key": "k"}})
-    (row,) = LabelRows(hashing).made_of([decode(read, 2000)], [read])
+    (row,) = LabelRows(hashing).rows_of([decode(read, 2000)], [read])
     assert len(row.author) == 32
     assert "ada" not in row.author

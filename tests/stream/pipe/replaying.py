@@ -53,7 +53,7 @@ class Stopped(Exception):
 
 
 class Fastidious(ClickHouseSink):
-    """Refuses the texts and scores of one trace, which do not tell their partition."""
+    """Refuses the texts and scores of one trace, which do not report their partition."""
 
     def __init__(self, database: Database, refused: str) -> None:
         super().__init__(database)
@@ -73,7 +73,7 @@ def go(
     *,
     chosen: Settings | None = None,
     block_rows: int = 20,
-    tell: Callable[[ReplayProgress], None] = lambda progress: None,
+    report: Callable[[ReplayProgress], None] = lambda progress: None,
     period: Interval | None = None,
     sink: Sink | None = None,
 ) -> RunRow:
@@ -82,7 +82,7 @@ def go(
     runs = Runs(database)
     run = runs.claim(run_id, source.description, source.identity, made.plan, chosen)
     store = sink or ClickHouseSink(database)
-    work = replay(source, made.pipeline, store, runs, run, block_rows=block_rows, tell=tell, rng=random.Random(1))
+    work = replay(source, made.pipeline, store, runs, run, block_rows=block_rows, report=report, rng=random.Random(1))
     return asyncio.run(work)
 
 

@@ -158,7 +158,7 @@ def test_who_wrote_a_label_is_masked(mode: str) -> None:
     settings = Settings.model_validate({"privacy": MODES[mode]})
     value = {"trace_id": "t", "author": MAIL, "verdict": {"comment": f"ask {MAIL}"}, "expected": [MAIL]}
     found = StoredRecord("labels", 0, 0, 1, None, json.dumps(value).encode())
-    (row,) = LabelRows(settings).made_of([decode(found, 1 << 20)], [found])
+    (row,) = LabelRows(settings).rows_of([decode(found, 1 << 20)], [found])
     assert MAIL not in repr(row)
 
 

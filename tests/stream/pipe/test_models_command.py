@@ -130,9 +130,9 @@ def test_a_terminal_shows_how_many_bytes_are_here(
     for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "100"}.items():
         monkeypatch.setenv(name, value)
     before = signal.getsignal(signal.SIGINT)
-    with _progress_bar("org/tiny", EXIT_INTERRUPTED) as tell:
-        tell(0, 0)  # how many there are is not known yet
-        tell(3 * 1000**2, 4 * 1000**2)
+    with _progress_bar("org/tiny", EXIT_INTERRUPTED) as report:
+        report(0, 0)  # how many there are is not known yet
+        report(3 * 1000**2, 4 * 1000**2)
     drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
     assert re.search(r"org/tiny ━+╺?━* 3\.0/4\.0 MB ", drawn.splitlines()[-1])
     assert signal.getsignal(signal.SIGINT) is before

@@ -251,7 +251,7 @@ def test_more_evidence_than_is_stored_is_counted() -> None:
 def test_an_author_of_a_label_is_cut_before_it_is_hashed() -> None:
     sent = {"trace_id": "t", "author": LONG, "verdict": {"thumbs": "up"}}
     at = StoredRecord("rag.labels", 0, 3, AT_MS, None, json.dumps(sent).encode())
-    [row] = LabelRows(Settings()).made_of([decode(at, 1 << 20)], [at])
+    [row] = LabelRows(Settings()).rows_of([decode(at, 1 << 20)], [at])
     assert row.author == CUT
 
 

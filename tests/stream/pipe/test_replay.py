@@ -38,7 +38,7 @@ def test_a_file_becomes_a_run(database: Database, tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     file.write_text(lines(*traces(25), "", "not json", {"app": "x"}, fields(trace_id="old", time=0)))
     told: list[ReplayProgress] = []
-    done = go(database, file_source(file), tell=told.append)
+    done = go(database, file_source(file), report=told.append)
     assert (done.state, done.traces, done.dead_letters) == ("completed", 26, 2)
     assert [row["trace_id"] for row in rows(database, "traces")][:3] == ["old", "t-0", "t-1"]
     assert len(rows(database, "traces")) == len(rows(database, "trace_texts")) == 26
@@ -72,16 +72,16 @@ def test_stopped_anywhere_it_goes_on_where_it_was(database: Database, tmp_path: 
     whole = everything(database, "whole")
 
     def stop_at(number: int) -> Callable[[ReplayProgress], None]:
-        def tell(progress: ReplayProgress) -> None:
+        def report(progress: ReplayProgress) -> None:
             if progress.traces >= number:
                 raise Stopped
 
-        return tell
+        return report
 
     read: list[int] = []
     for number in (30, 30, 70):
         with pytest.raises(Stopped):
-            go(database, file_source(file), tell=stop_at(number))
+            go(database, file_source(file), report=stop_at(number))
         left = Runs(database).find("r")
         assert left is not None
         read.append(left.where["file"]["line"])

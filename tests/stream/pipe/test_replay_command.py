@@ -123,7 +123,7 @@ def test_ctrl_c_and_sigterm_say_how_to_go_on(
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "run c: stopped; the same command goes on where it was" in errors
+    assert "run c: stopped; the same command continues it" in errors
     assert "Traceback" not in errors
 
 
@@ -159,8 +159,8 @@ def test_a_bar_goes_on_where_the_run_was_and_is_whole_where_there_is_nothing(
 ) -> None:
     for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "100"}.items():
         monkeypatch.setenv(name, value)
-    with show_progress("r", resumed=5000) as tell:
-        tell(ReplayProgress(0, 0, 0, 0))
+    with show_progress("r", resumed=5000) as report:
+        report(ReplayProgress(0, 0, 0, 0))
     drawn = plain(capsys.readouterr().err)
     assert drawn.startswith("run r: going on after 5,000 traces\n")
     assert "100% 0 traces, 0 dead letters" in drawn
@@ -173,9 +173,9 @@ def test_without_a_terminal_a_line_tells_now_and_then(
     at = [ReplayProgress(1, 4, 3, 1), ReplayProgress(0, 0, 0, 0)]
     for every_s in (3600, 0):  # too soon, and time for every one
         monkeypatch.setattr("ragtide.stream.cli.replay_progress._EVERY_S", every_s)
-        with show_progress("r") as tell:
+        with show_progress("r") as report:
             for progress in at:
-                tell(progress)
+                report(progress)
     told = ["run r: 25 %, 3 traces, 1 dead letters", "run r: 100 %, 0 traces, 0 dead letters"]
     assert caplog.messages == told
     assert capsys.readouterr().err == ""

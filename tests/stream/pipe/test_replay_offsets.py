@@ -47,8 +47,8 @@ def test_ranges_of_offsets_become_a_run_that_goes_on_where_it_was(database: Data
             raise Stopped
 
     with pytest.raises(Stopped):
-        go(database, source(bootstrap, *ranges), tell=stop, block_rows=10)
-    done = go(database, source(bootstrap, *reversed(ranges)), tell=told.append)
+        go(database, source(bootstrap, *ranges), report=stop, block_rows=10)
+    done = go(database, source(bootstrap, *reversed(ranges)), report=told.append)
     assert (done.state, done.traces, done.dead_letters) == ("completed", 64, 0)
     assert told[-1] == ReplayProgress(64, 64, 64, 0)
     assert places(database) == {(2, at) for at in range(40)} | {(0, at) for at in range(7, 31)}
@@ -82,8 +82,8 @@ def test_ranges_that_are_not_there_are_told(database: Database, bootstrap: str) 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("t:0:5-5", "holds nothing"),
-        ("t:0:6-5", "holds nothing"),
+        ("t:0:5-5", "is empty"),
+        ("t:0:6-5", "is empty"),
         ("t:0:5", "TOPIC:PARTITION:START-END"),
         ("t:0:-5-9", "TOPIC:PARTITION:START-END"),
         ("t:x:5-9", "TOPIC:PARTITION:START-END"),
@@ -95,11 +95,11 @@ def test_ranges_that_are_not_there_are_told(database: Database, bootstrap: str) 
 )
 def test_what_is_no_range_is_refused(text: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        OffsetRange.parsed(text)
+        OffsetRange.parse(text)
 
 
 def test_a_range_is_said_as_it_is_given() -> None:
-    assert OffsetRange.parsed("rag.traces-2:11:0-900") == OffsetRange("rag.traces-2", 11, 0, 900)
+    assert OffsetRange.parse("rag.traces-2:11:0-900") == OffsetRange("rag.traces-2", 11, 0, 900)
     assert str(OffsetRange("rag.traces-2", 11, 0, 900)) == "rag.traces-2:11:0-900"
 
 
@@ -154,7 +154,7 @@ def test_the_command_takes_ranges_and_settings_of_the_run(
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (("--offsets", "t:0:1-2", "--from", "2026-03-01"), "--offsets says it all"),
+        (("--offsets", "t:0:1-2", "--from", "2026-03-01"), "--offsets selects the records"),
         (("--offsets", "t:0:1-2", "--file", "x"), "--file is read whole"),
         (("--offsets", "t:0:2"), "TOPIC:PARTITION:START-END"),
         (("--set", "evaluators.params.rouge.use_stemmer"), "NAME=VALUE"),

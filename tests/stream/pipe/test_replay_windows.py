@@ -66,7 +66,7 @@ def test_windows_close_once_the_run_is_complete_and_stay_the_same_when_it_is_rep
     file.write_text(lines(*traces(150), "poison"))
     watching = jobs(database)
     with pytest.raises(Stopped):
-        go(database, file_source(file), tell=stop)
+        go(database, file_source(file), report=stop)
     watching.run_cycle(server_time(database))
     assert counted(database) == []
     go(database, file_source(file))

@@ -110,8 +110,8 @@ def test_lists_and_tables_from_variables() -> None:
         ),
         (
             "[ingest]\nmax_bytes = 8388609\n",
-            "ingest.max_bytes (8388609) is more than kafka.max_record_bytes (8388608): none so large could be sent "
-            "on; set kafka.max_record_bytes = 8388609, or lower ingest.max_bytes",
+            "ingest.max_bytes (8388609) is more than kafka.max_record_bytes (8388608): none so large could be sent"
+            "; set kafka.max_record_bytes = 8388609, or lower ingest.max_bytes",
         ),
         (
             "[kafka]\nmax_batch_bytes = 8388607\n",

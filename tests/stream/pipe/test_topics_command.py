@@ -173,4 +173,4 @@ def test_topics_are_made_once_and_what_is_there_with_other_numbers_is_told(kafka
     assert f"{names[3]}: is there" in other.output.splitlines()
     refused = run(settings.model_copy(update={"jobs_topic": f"more-{name}"}), *asked, "--replicas", "3")
     assert refused.exit_code == 2
-    assert f"do not make topic more-{name}" in refused.output
+    assert f"refuse to create topic more-{name}" in refused.output

@@ -138,7 +138,7 @@ def test_while_the_endpoint_is_away_the_token_at_hand_goes_on_to_its_end(
         error = asyncio.run(away())
     assert isinstance(error, Transient)
     assert str(error) == f"no token from {server.url} (kafka.sasl_oauthbearer_token_endpoint_url): status 503"
-    assert "the token at hand holds for another 20 s" in caplog.text
+    assert "the current token is valid for another 20 s" in caplog.text
 
 
 def test_an_endpoint_that_refuses_is_not_asked_at_once_again(server: TokenServer) -> None:

@@ -1,4 +1,4 @@
-"""Which metrics the demo shows, and the line between good and bad for each, as the rules draw it."""
+"""Metrics that the demo shows, with their limits from the rules."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from ragtide.evaluators.spec import Evaluator
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """A metric that a rule watches: a window is good while its mean (or its share of good records) stays within."""
+class ShownMetric:
+    """A metric with its limits: a window is good while its mean (or its share of good records) stays within them."""
 
     metric: str
     rule: str
@@ -21,20 +21,22 @@ class Watched:
     unit: str
 
     def good(self, mean: float) -> bool:
-        """Whether a window with this mean is on the good side."""
+        """Whether a window with this mean is within the limits."""
         return (self.low is None or mean >= self.low) and (self.high is None or mean <= self.high)
 
 
-def watched(evaluators: Iterable[Evaluator], rules: RuleSettings, names: Sequence[str]) -> tuple[Watched, ...]:
-    """The metrics `names` with their limits, in this order; those that no rule watches are left out."""
+def shown_metrics(
+    evaluators: Iterable[Evaluator], rules: RuleSettings, names: Sequence[str]
+) -> tuple[ShownMetric, ...]:
+    """The metrics `names` with their limits, in this order. Metrics without a rule are left out."""
     metrics = metrics_by_name({evaluator.id: evaluator for evaluator in evaluators})
     found = (rule_of_every_app(metrics[name], rules) for name in names if name in metrics)
-    return tuple(_watched(rule) for rule in found if rule is not None)
+    return tuple(_shown_metric(rule) for rule in found if rule is not None)
 
 
-def _watched(rule: Rule) -> Watched:
+def _shown_metric(rule: Rule) -> ShownMetric:
     low, high = rule.min, rule.max
     bad = rule.kind.max_bad_share(rule)
     if bad is not None:  # records are 0 or 1, so that the mean is the share of one kind
         low, high = (None, bad) if low is None else (1 - bad, None)
-    return Watched(rule.metric_ref.name, rule.kind.name, low, high, rule.metric_ref.metric.unit or "")
+    return ShownMetric(rule.metric_ref.name, rule.kind.name, low, high, rule.metric_ref.metric.unit or "")
