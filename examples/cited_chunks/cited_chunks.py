@@ -1,7 +1,7 @@
 """Do answers cite the chunks that were retrieved?"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ from ragtide.evaluators import Chunk, Evidence, Metric, NotApplicable, Outcome, 
 
 BRACKETS = re.compile(r"\[([^\[\]]{1,500})\](?!\()")  # not the text of a Markdown link
 NAME = re.compile(r"[^\s,;]+")
-POINTED_AT = 20  # citations of nothing named in the evidence, at most
+MAX_EVIDENCE = 20  # invalid citations in the evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,20 @@ METRICS = (
 )
 
 
-@evaluator("cited_chunks", version=1, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=METRICS)
-def cited_chunks(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Share of the citations in the answer that name a retrieved chunk. A citation is what stands in square brackets,
-    several parted by commas or semicolons; where answers cite by position, digits only.
+@evaluator(
+    "cited_chunks",
+    version=1,
+    domain="generation",
+    method="rule",
+    per_record=True,
+    inputs=Inputs,
+    params=Params,
+    metrics=METRICS,
+)
+def cited_chunks(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Share of the citations in the answer that name a retrieved chunk. Citations stand in square brackets, several
+    separated by commas or semicolons. Answers that cite by position use digits only.
     """
-    for row in rows:
-        yield _cited(row, params)
-
-
-def _cited(row: Inputs, params: Params) -> Outcome:
     if not row.answer.strip():
         return NotApplicable("empty_answer")
     if not row.contexts:
@@ -75,7 +79,7 @@ def _cited(row: Inputs, params: Params) -> Outcome:
     return Scored(
         metrics,
         parts={"citations": float(len(citations)), "invented": float(len(invented))},
-        evidence=tuple(Evidence("answer", at.start, at.end, kind="no_such_chunk") for at in invented[:POINTED_AT]),
+        evidence=tuple(Evidence("answer", at.start, at.end, kind="no_such_chunk") for at in invented[:MAX_EVIDENCE]),
     )
 
 

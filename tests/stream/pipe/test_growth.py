@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ragtide.evaluators.dense import dense
+from ragtide.evaluators.checks.dense_traces import dense_traces
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.text.sentences import split
@@ -25,7 +25,7 @@ from tests.evaluators.builtin.scoring import trace
 SIZE = 20_000
 TIMES = 8  # the processor time of four times the record, at most: 4 is linear, 16 quadratic
 NOISE_S = 0.02
-SHAPES = dict(dense())
+SHAPES = dict(dense_traces())
 MASKING = Masking(EvaluatorSettings(), by_kind)
 NAMES = NameMasking(MASKING, users=True)
 
