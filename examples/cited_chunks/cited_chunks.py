@@ -15,7 +15,7 @@ MAX_EVIDENCE = 20  # invalid citations in the evidence
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what was retrieved for it."""
+    """The answer and the retrieved chunks."""
 
     answer: str
     contexts: tuple[Chunk, ...]
@@ -25,12 +25,12 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     """How answers cite."""
 
     by: Literal["id", "position"] = Field(
-        "id", description="What stands in brackets: a chunk's id, or 1 for the first."
+        "id", description="Text in brackets: the id of a chunk, or 1 for the first."
     )
 
 
 class Citation(NamedTuple):
-    """What is cited, and where in the answer it stands."""
+    """The name of a citation, and its place in the answer."""
 
     name: str
     start: int
@@ -44,9 +44,9 @@ METRICS = (
         primary=True,
         rule="share",
         optional=True,
-        description="citations that name a retrieved chunk / citations; absent where nothing is cited",
+        description="citations that name a retrieved chunk / citations; absent if nothing is cited",
     ),
-    Metric("cited", threshold=1.0, primary=True, description="1 where the answer cites a retrieved chunk"),
+    Metric("cited", threshold=1.0, primary=True, description="1 if the answer cites a retrieved chunk"),
 )
 
 
