@@ -24,9 +24,7 @@ class Inputs:
 class Params(BaseModel, frozen=True, extra="forbid"):
     """How answers cite."""
 
-    by: Literal["id", "position"] = Field(
-        "id", description="Text in brackets: the id of a chunk, or 1 for the first."
-    )
+    by: Literal["id", "position"] = Field("id", description="Text in brackets: the id of a chunk, or 1 for the first.")
 
 
 class Citation(NamedTuple):

@@ -68,7 +68,7 @@ def test_defaults_of_parameters_reach_the_fingerprint_and_settings_win_over_them
     assert mark(MINILM) != mark(BGE) == mark(given)
     field = mrr.params.model_json_schema()["properties"]["relevant_chunk_threshold"]
     assert (field["default"], field["minimum"], field["maximum"]) == (0.45, 0, 1)
-    assert field["description"] == "Least relevance of a relevant chunk."
+    assert field["description"] == "Minimum relevance of a relevant chunk."
 
 
 def test_an_evaluator_that_asks_another_model_keeps_the_catalogues_lines() -> None:

@@ -75,7 +75,7 @@ def test_a_model_that_fails_on_everything_is_given_up(caplog: pytest.LogCaptureF
     prefetch_or_bisect(fetch, range(10_000), lambda error: type(error).__name__)
     assert failures == MOST_FAILURES
     assert [record.getMessage() for record in caplog.records] == [
-        "a model failed on 10000 texts at once, retrying in halves: ValueError"
+        "a model failed on 10000 texts at once; retrying in halves: ValueError"
     ]
 
 
