@@ -1,5 +1,5 @@
 """Folds texts so that patterns find labels in many languages: no accents, Cyrillic and Greek transliterated, and one
-byte for labels in scripts without letters.
+byte per character for labels in other scripts.
 """
 
 import re

@@ -46,8 +46,7 @@ class Scan(NamedTuple):
 
 
 def scanner(region: str = DEFAULT_REGION) -> Callable[[str], Scan]:
-    """Return a function that finds every value of every kind, in order and without overlaps: the more certain kind
-    wins.
+    """Return a function that finds every value of every kind, in order, without overlaps: the more certain kind wins.
 
     `region` is the country whose telephone numbers are found without a leading "+" or 0. The function is the same each
     time, so that `Shared.once` can share its results.
