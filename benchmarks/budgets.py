@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ragtide.evaluators.check_growth import ConstantEncoder, ConstantModel
+from ragtide.evaluators.checks.growth import ConstantEncoder, ConstantModel
 from ragtide.evaluators.outcome import NotApplicable
 from ragtide.evaluators.registry import load
 from ragtide.evaluators.spec import Evaluator

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ragtide.evaluators import registry
-from ragtide.evaluators.describe import describe, in_words
+from ragtide.evaluators.describe import describe, describe_budget
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.stream.cli import main
 from ragtide.stream.settings.environment import leaves, variable_of
@@ -56,7 +56,7 @@ def evaluators() -> str:
         parts.append(f"## {info.id}\n\n{info.description}\n")
         needed = ", ".join(info.inputs) or "none"
         kind = f"Domain {info.domain}, method {info.method}, lane {info.lane}."
-        parts.append(f"{kind} Inputs: {needed}; {in_words(info.budget)}.\n")
+        parts.append(f"{kind} Inputs: {needed}; {describe_budget(info.budget)}.\n")
         rows = [
             (
                 f"`{info.id}.{metric.key}`" + (f" per {', '.join(metric.per)}" if metric.per else ""),

@@ -1,9 +1,8 @@
-"""What evaluators are written and tested with, here or in a package of one's own; importing it loads nothing else.
+"""Everything to write and test an evaluator with. Importing it loads nothing else.
 
     from ragtide.evaluators import Metric, Scored, evaluator
 
-A name is looked up in the module that has it when it is first asked for: the command line imports this package and must
-not wait for numpy.
+Names are imported when they are first used: the command line imports this package and must not wait for numpy.
 """
 
 from importlib import import_module
@@ -15,8 +14,7 @@ __all__ += ["check_evaluator", "check_golden", "evaluator", "golden_traces"]
 __all__ += ["ClassValue", "Combined", "class_label", "name_and_labels", "part_key"]
 
 if TYPE_CHECKING:
-    from ragtide.evaluators.check import check_evaluator
-    from ragtide.evaluators.golden import check_golden, golden_traces
+    from ragtide.evaluators.checks import check_evaluator, check_golden, golden_traces
     from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
     from ragtide.evaluators.parts import ClassValue, Combined, class_label, name_and_labels, part_key
     from ragtide.evaluators.spec import Budget, Evaluator, Metric, Need, NoParams, Sentence, Shared, Vectors, evaluator
@@ -24,9 +22,9 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """The public name, from the first module that has it."""
+        """Import the public name from the first module that has it."""
         if name in __all__:
-            for home in ("outcome", "trace", "parts", "spec", "check", "golden"):  # the lightest first
+            for home in ("outcome", "trace", "parts", "spec", "checks"):  # the lightest first
                 found = getattr(import_module(f"{__name__}.{home}"), name, None)
                 if found is not None:
                     return found

@@ -1,4 +1,4 @@
-"""From summed parts to a window's metrics: the only way from one to the other, in jobs, rules and checks."""
+"""Computes the metrics of a window from summed parts, for jobs, rules and checks."""
 
 import logging
 import math
@@ -11,31 +11,31 @@ _log = logging.getLogger(__name__)
 
 
 def combine_parts(evaluator: Evaluator, parts: Mapping[str, float]) -> Combined:
-    """What the evaluator makes of these sums; nothing where it has no `combine` or breaks the contract, logged."""
+    """Combine the sums. Empty without a `combine`, and with a warning if it breaks the contract."""
     if evaluator.combine is None or not parts:
         return Combined()
     try:
-        made = evaluator.combine(parts)
-        wrong = wrong_values(evaluator, made)
+        combined = evaluator.combine(parts)
+        fault = combined_fault(evaluator, combined)
     except Exception as error:  # noqa: BLE001  # code of others: one evaluator must not stop the jobs
-        wrong = type(error).__name__
-    if wrong is None:
-        return made
-    _log.warning("evaluator %s gives no window metrics of %d parts: %s", evaluator.id, len(parts), wrong)
+        fault = type(error).__name__
+    if fault is None:
+        return combined
+    _log.warning("evaluator %s gives no window metrics of %d parts: %s", evaluator.id, len(parts), fault)
     return Combined()
 
 
-def wrong_values(evaluator: Evaluator, made: object) -> str | None:
-    """What is wrong with the result of a `combine`, without quoting a label; None if nothing is."""
-    if not isinstance(made, Combined):
-        return f"combine gave a {type(made).__name__}, not a Combined"
+def combined_fault(evaluator: Evaluator, combined: object) -> str | None:
+    """Return the fault of a `combine` result, without quoting a label, or None."""
+    if not isinstance(combined, Combined):
+        return f"combine gave a {type(combined).__name__}, not a Combined"
     declared = {metric.key: metric for metric in evaluator.metrics}
-    for key, value in made.metrics.items():
+    for key, value in combined.metrics.items():
         if key not in declared or declared[key].per:
             return f"combine gave metric {key}, which is not declared as one without `per`"
         if not _fits(declared[key], value):
             return f"combine gave {value!r} for metric {key}"
-    for key, series in made.per.items():
+    for key, series in combined.per.items():
         if key not in declared or not declared[key].per:
             return f"combine gave metric {key}, which is not declared as one with `per`"
         for labels, found in series.items():

@@ -1,11 +1,11 @@
-"""What an outcome must look like before anything is stored: otherwise it is `Failed("contract")`, never a number."""
+"""Checks every outcome before it is stored. A bad one becomes `Failed("contract")`, never a number."""
 
 import math
 from collections.abc import Mapping
 from numbers import Real
 
 from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
-from ragtide.evaluators.parts import MOST_PARTS, wrong_parts
+from ragtide.evaluators.parts import MOST_PARTS, parts_fault
 from ragtide.evaluators.slugs import PATTERN, is_slug
 from ragtide.evaluators.spec import Evaluator
 from ragtide.evaluators.trace import LONGEST_NAME, MOST_NAMES, Trace
@@ -17,16 +17,16 @@ _FIELDS = frozenset(Trace.__struct_fields__)
 
 
 def validate_outcome(evaluator: Evaluator, outcome: object) -> Outcome:
-    """The outcome with plain floats, or the `Failed("contract")` that says what is wrong and quotes nothing."""
+    """Return the outcome with plain floats, or a `Failed("contract")` with the reason, which never quotes the trace."""
     if not isinstance(outcome, (Scored, NotApplicable, Failed)):
         return Failed("contract", f"gave a {type(outcome).__name__}, not a Scored, NotApplicable or Failed")
-    wrong = _wrong(evaluator, outcome)
-    if wrong is not None:
-        return Failed("contract", wrong)
+    fault = _fault(evaluator, outcome)
+    if fault is not None:
+        return Failed("contract", fault)
     return _with_plain_floats(outcome) if isinstance(outcome, Scored) else outcome
 
 
-def _wrong(evaluator: Evaluator, outcome: Outcome) -> str | None:
+def _fault(evaluator: Evaluator, outcome: Outcome) -> str | None:
     if isinstance(outcome, NotApplicable):
         return _slug("reason", outcome.reason) or _findings(outcome.findings)
     if isinstance(outcome, Failed):
@@ -41,20 +41,20 @@ def _wrong(evaluator: Evaluator, outcome: Outcome) -> str | None:
 
 
 def _metrics(evaluator: Evaluator, metrics: Mapping[str, float]) -> str | None:
-    seen = 0
+    given = 0
     for metric in evaluator.metrics:
         value = metrics.get(metric.key)
         if value is None:
             if metric.key in metrics or not (metric.optional or evaluator.combine):
                 return f"metric {metric.key} is missing"
             continue
-        seen += 1
+        given += 1
         if type(value) is not float and not isinstance(value, Real):
             return f"metric {metric.key} is a {type(value).__name__}, not a number"
         if not metric.low <= value <= metric.high or not math.isfinite(value):  # NaN fails every comparison
             return f"metric {metric.key} is {float(value)!r}, outside [{metric.low}, {metric.high}]"
-    if seen != len(metrics):
-        return f"{len(metrics) - seen} metrics are not declared (valid: {', '.join(m.key for m in evaluator.metrics)})"
+    if given != len(metrics):
+        return f"{len(metrics) - given} metrics are not declared (valid: {', '.join(m.key for m in evaluator.metrics)})"
     return None
 
 
@@ -74,7 +74,7 @@ def _parts(evaluator: Evaluator, parts: Mapping[str, float]) -> str | None:
             return f"parts must be finite numbers by name, of at most {LONGEST_NAME} characters"
     if len(parts) > MOST_PARTS:
         return f"a record has at most {MOST_PARTS} parts"
-    return None if evaluator.combine is None else wrong_parts(parts)
+    return None if evaluator.combine is None else parts_fault(parts)
 
 
 def _evidence(evidence: tuple[Evidence, ...]) -> str | None:
@@ -92,8 +92,8 @@ def _findings(findings: tuple[Finding, ...]) -> str | None:
     if len(findings) > _MOST_FINDINGS:
         return f"a record has at most {_MOST_FINDINGS} findings"
     for finding in findings:
-        if wrong := _slug("finding's kind", finding.kind):
-            return wrong
+        if fault := _slug("finding's kind", finding.kind):
+            return fault
     return None
 
 
@@ -102,7 +102,7 @@ def _slug(what: str, value: object) -> str | None:
 
 
 def _with_plain_floats(outcome: Scored) -> Scored:
-    """numpy's numbers and Python's booleans read alike; a store takes floats."""
+    """Convert numpy numbers and booleans: the store takes floats."""
     if _FLOAT.issuperset(map(type, outcome.metrics.values())) and _FLOAT.issuperset(map(type, outcome.parts.values())):
         return outcome
     return Scored(

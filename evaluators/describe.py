@@ -1,4 +1,4 @@
-"""All that can be told of an evaluator without running it: the table and the JSON of `ragtide evaluators`."""
+"""Describes evaluators without running them: the table and the JSON of `ragtide evaluators`."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +18,9 @@ from ragtide.evaluators.spec import SHARED, Better, Budget, Domain, Evaluator, L
 
 @dataclass(frozen=True, slots=True)
 class ParamInfo:
-    """One parameter: `default` is the evaluator's own, `value` what settings make of it; an end of None is open.
+    """One parameter. `default` is that of the evaluator, `value` that of the settings. An end of None is open.
 
-    `choices` are the words that it takes, or that a list of it takes.
+    `choices` are the valid values, or the valid members of a list.
     """
 
     name: str
@@ -33,7 +33,7 @@ class ParamInfo:
 
 @dataclass(frozen=True, slots=True)
 class MetricInfo:
-    """One metric; an end of None is open."""
+    """One metric. An end of None is open."""
 
     key: str
     description: str
@@ -44,16 +44,16 @@ class MetricInfo:
     primary: bool
     optional: bool
     rule: RuleKind
-    per: tuple[str, ...]  # of a window: one series for each combination of these
+    per: tuple[str, ...]  # labels of a window metric: one series for each combination
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorInfo:
-    """One evaluator. `inputs` must be recorded for it to apply; `also_reads` it looks at where they are; a record with
-    more than `budget` is not applicable, and a limit of None is none.
+    """One evaluator. `inputs` are required fields, `also_reads` optional ones. A record beyond `budget` is not
+    applicable; a limit of None is no limit.
 
-    `available` says whether its resources are there (`reason`: what to install), `enabled` whether settings want it.
-    `fingerprint` is None where it cannot be told, because a model that it depends on is not there.
+    `available` is whether its resources are installed (`reason` says what to install), `enabled` whether settings let
+    it run. `fingerprint` is None if a model that it depends on is missing.
     """
 
     id: str
@@ -79,17 +79,17 @@ class EvaluatorInfo:
 def describe(
     registry: Mapping[str, Evaluator], settings: EvaluatorSettings, encoder: Encoder | None = None
 ) -> list[EvaluatorInfo]:
-    """Every evaluator, sorted by id, as these settings have it; loads no model but one whose int8 must be tried.
+    """Describe every evaluator with these settings, sorted by id. Loads no model, except to test its int8.
 
-    Raises `ConfigError` as `prepare`.
+    Raises `ConfigError` like `prepare`.
     """
     check_names(registry, settings)
-    told = cache(partial(_encoder, settings.encoder, encoder))
-    return [_describe(evaluator, settings, told) for evaluator in registry.values()]
+    encoder_info = cache(partial(_encoder, settings.encoder, encoder))
+    return [_describe(evaluator, settings, encoder_info) for evaluator in registry.values()]
 
 
 class _Encoder(NamedTuple):
-    """What is missing before an encoder can be used, or its revision; neither of none."""
+    """What an encoder lacks, or its revision. Both are None without an encoder."""
 
     missing: str | None = None
     revision: str | None = None
@@ -106,9 +106,9 @@ def _encoder(settings: EncoderSettings, loaded: Encoder | None, name: str | None
 
 
 def unavailable(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> dict[str, str]:
-    """Why evaluators cannot run, by id, with what to install; hashes no weights and loads no model.
+    """Return why evaluators cannot run, by id, and what to install. Reads no weights and loads no model.
 
-    Raises `ConfigError` as `prepare`.
+    Raises `ConfigError` like `prepare`.
     """
     check_names(registry, settings)
     absent = cache(
@@ -125,13 +125,13 @@ def unavailable(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) 
 
 
 def _reason(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings, no_encoder: str | None) -> str | None:
-    """Why the evaluator cannot run, None where it can."""
+    """Return why the evaluator cannot run, or None if it can."""
     absent = (models.what_is_missing(ref, settings) for ref in models_of(evaluator, params))
     return why_unavailable(evaluator, no_encoder) or next(filter(None, absent), None)
 
 
-def in_words(budget: Budget) -> str:
-    """Its limits: "at most 500,000 characters, 2,000 sentences"; "any length" where it has none."""
+def describe_budget(budget: Budget) -> str:
+    """Render the limits: "at most 500,000 characters, 2,000 sentences", or "any length"."""
     limits = {
         "characters": budget.characters,
         "items": budget.items,
@@ -151,7 +151,7 @@ def _describe(
     refs = models_of(evaluator, params)
     reason = _reason(evaluator, params, settings, no_encoder)
     revisions = [models.revision_of(ref, settings) for ref in refs] if reason is None else []
-    told = reason is None or not (refs or evaluator.needs)
+    is_known = reason is None or not (refs or evaluator.needs)
     return EvaluatorInfo(
         id=evaluator.id,
         description=evaluator.description,
@@ -169,7 +169,7 @@ def _describe(
         reason=reason or "",
         enabled=is_on(evaluator, settings),
         version=evaluator.version,
-        fingerprint=fingerprint(evaluator, params, revision, revisions) if told else None,
+        fingerprint=fingerprint(evaluator, params, revision, revisions) if is_known else None,
         metrics=tuple(_metric(evaluator, metric) for metric in evaluator.metrics),
     )
 

@@ -1,4 +1,4 @@
-"""Evaluators with the thresholds and the defaults of the encoder that they embed by."""
+"""Adapts thresholds and default parameters of evaluators to their encoder."""
 
 import logging
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ log = logging.getLogger(__name__)
 
 
 def with_encoder_thresholds(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> Mapping[str, Evaluator]:
-    """The same evaluators, with the lines of their encoder in their thresholds and in the defaults of their parameters.
+    """Return the evaluators with the thresholds and default parameters of their encoder.
 
-    Everyone who judges or shows scores takes them from here, so that all draw the same lines. An evaluator that by its
-    parameters asks another model keeps the catalogue's; what settings say wins over either. Of an encoder whose lines
-    nobody measured, the catalogue's are taken, and a warning says so once. Raises `ConfigError` as `parameters`.
+    Everything that evaluates rules or shows scores uses these, so that thresholds agree everywhere. An evaluator whose
+    parameters name another model keeps its own. Settings override both. An encoder without measured thresholds leaves
+    them as they are, with one warning. Raises `ConfigError` like `parameters`.
     """
     return MappingProxyType({id: _with_thresholds(evaluator, settings) for id, evaluator in registry.items()})
 
@@ -60,7 +60,7 @@ def _with_defaults(params: type[BaseModel], defaults: Mapping[str, float]) -> ty
 @lru_cache(maxsize=16)
 def _warn(name: str) -> None:
     log.warning(
-        "no thresholds were measured for the encoder %s: the catalogue's are taken, which are meant for "
-        "bge-small-en-v1.5; rules.overrides and evaluators.params set others",
+        "no thresholds were measured for the encoder %s: using the defaults, which are meant for bge-small-en-v1.5; "
+        "set others with rules.overrides and evaluators.params",
         name,
     )

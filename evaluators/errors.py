@@ -1,34 +1,34 @@
 """Errors named by what the caller must do.
 
 RagtideError
-├── ConfigError   stop: a person must change a setting, install something or mend a plug-in
+├── ConfigError   stop: a person must change a setting, install something or fix a plug-in
 ├── BadRecord     set the record aside (dead letters) and go on
-├── Refused       the sink will never take this content: find the bad row, set it aside, go on
-├── Unavailable   a resource an evaluator needs is not installed; the evaluator is off, the rest work
-├── DeviceLost    end the process: only a new one can use the card again; what is not committed is read again
+├── Refused       the sink will never accept this content: find the bad row, set it aside and go on
+├── Unavailable   a resource of an evaluator is not installed; the evaluator is off, the others run
+├── DeviceLost    end the process: only a new one can use the GPU; uncommitted records are read again
 └── Transient     try the same thing again later
 Anything else is a bug and crashes the process.
 """
 
 
 class RagtideError(Exception):
-    """Root of everything ragtide raises on purpose."""
+    """Base of all errors that ragtide raises on purpose."""
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The message, where a line break is a part of the text."""
+        """The message as one line, even if it contains line breaks."""
         return (str(self),)
 
 
 class ConfigError(RagtideError):
-    """A person must change something before this can work; the message says what, where and the valid names.
+    """A person must change something first. The message says what, where, and the valid names.
 
-    Where several things are wrong, each is an argument and a line of the message.
+    Each of several faults is an argument, and a line of the message.
     """
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """One for each argument."""
+        """One line for each argument."""
         return tuple(map(str, self.args)) or ("",)
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ LONGEST_DETAIL = 500  # characters: it goes into a header, a table and the log
 
 
 class BadRecord(RagtideError):
-    """One record cannot be used. `reason` is a short slug (a counter label); the message never quotes the record."""
+    """One record cannot be used. `reason` is a slug (a counter label). The message never quotes the record."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         detail = detail[:LONGEST_DETAIL]
@@ -49,25 +49,25 @@ class BadRecord(RagtideError):
 
 
 class Refused(RagtideError):
-    """The sink understood and will never accept this content; retrying is pointless."""
+    """The sink will never accept this content: do not retry."""
 
 
 class Unavailable(RagtideError):
-    """A resource is not there; the message names what to install."""
+    """A resource is missing. The message says what to install."""
 
 
 class DeviceLost(RagtideError):
-    """A card computes nothing any more for this process; the message says which and what its driver said."""
+    """A GPU no longer works for this process. The message names it and quotes its driver."""
 
 
 class Transient(RagtideError):
-    """The other side is away or busy; the same call may succeed later."""
+    """The other side is down or busy. The same call may succeed later."""
 
 
 def ends_process(error: BaseException) -> bool:
-    """Whether an error concerns more than the record that raised it: `DeviceLost`, and what is no `Exception`.
+    """Whether an error is about more than one record: `DeviceLost`, or anything that is not an `Exception`.
 
-    The panic of a native library in Rust is no `Exception`, but ends one call only; each library has its own class.
+    A panic of a Rust library is not an `Exception` either, but affects one call only. Each library has its own class.
     """
     if isinstance(error, Exception):
         return isinstance(error, DeviceLost)

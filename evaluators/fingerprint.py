@@ -1,4 +1,4 @@
-"""What scores depend on, in sixteen hex digits: rows of different fingerprints never mix."""
+"""The identity of scores, in sixteen hex digits. Rows of different fingerprints never mix."""
 
 import hashlib
 import json
@@ -16,9 +16,7 @@ def fingerprint(
     encoder_revision: str | None = None,
     model_revisions: Sequence[str] = (),
 ) -> str:
-    """The same for the same id, version, parameters, models and, where vectors are used, encoder; the same in every
-    process.
-    """
+    """Hash id, version, parameters and revisions of the models and, if it embeds, of the encoder."""
     scored_by: dict[str, Any] = {
         "id": evaluator.id,
         "version": evaluator.version,

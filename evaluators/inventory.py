@@ -1,4 +1,4 @@
-"""Every model that settings mean: where it comes from, whether it is here, and who needs it. Loads none."""
+"""Lists the models of the settings: source, whether they are installed, and which evaluators need them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ from ragtide.evaluators.plan import encoder_of, is_on, models_of, parameters
 from ragtide.evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings, EvaluatorSettings
 from ragtide.evaluators.spec import SHARED, Evaluator, ModelRef, Need
 
-Kind = Literal["encoder", "nli", "classifier", "lm", "unused"]  # unused: settings name it, and nobody asks it
+Kind = Literal["encoder", "nli", "classifier", "lm", "unused"]  # unused: in settings, but no evaluator needs it
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """One model. `source` is a folder, a Python package or a name on Hugging Face; `revision` and `size_bytes` (on
-    disk) are None where its files are not here; `missing` says what to do before it can run, None where it can.
+    """One model. `source` is a folder, a Python package or a Hugging Face name. `revision` and `size_bytes` (on disk)
+    are None if its files are missing. `missing` says what to do before it can run, or is None.
     """
 
-    name: str  # as settings and `ragtide models fetch` take it
+    name: str  # in settings and for `ragtide models fetch`
     kind: Kind
     source: str
     revision: str | None
     size_bytes: int | None
     device: str
-    needed_by: tuple[str, ...]  # evaluators that are on
+    needed_by: tuple[str, ...]  # enabled evaluators
     missing: str | None
 
 
 def inventory(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> list[ModelInfo]:
-    """The encoder first, then the others by name. Raises `ConfigError` for parameters that are none."""
+    """List the encoder first, then the others by name. Raises `ConfigError` for bad parameters."""
     on = [evaluator for evaluator in registry.values() if is_on(evaluator, settings)]
     asked: dict[str, list[tuple[ModelRef, str]]] = {name: [] for name in settings.models}
     for evaluator in on:
@@ -53,15 +53,15 @@ def inventory(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) ->
 
 
 def to_fetch(infos: Sequence[ModelInfo]) -> list[str]:
-    """Names of those that somebody needs and whose files are not here; with auto, of the encoder that it prefers."""
+    """Name the models that an evaluator needs and whose files are missing, and with auto the preferred encoder."""
     return [info.name for info in infos if info.size_bytes is None and info.needed_by and info.name != PACKAGED_MODEL]
 
 
 def _encoders(embedding: tuple[str, ...], settings: EvaluatorSettings) -> list[ModelInfo]:
-    """The encoder in use and, with auto, the one that would be used had it been fetched."""
+    """List the encoder in use and, with auto, the preferred one that was not fetched."""
     found = [_encoder(settings.encoder, embedding)]
     if settings.encoder.model == AUTO_MODEL and model_of(settings.encoder) != PREFERRED:
-        better = f"used in its place once it is here: ragtide models fetch {PREFERRED}"
+        better = f"auto will prefer it once it is fetched: ragtide models fetch {PREFERRED}"
         found.append(ModelInfo(PREFERRED, "encoder", PREFERRED, None, None, found[0].device, embedding, better))
     return found
 
@@ -102,12 +102,12 @@ def _model_info(name: str, asked: Sequence[tuple[ModelRef, str]], settings: Eval
 
 
 def _kind(need: Need) -> Kind:
-    """As `models.load` takes it."""
+    """Return the kind, as `models.load` takes it."""
     return "lm" if need is Need.LM else "nli" if need is Need.NLI else "classifier"
 
 
 def _device(name: str | None, backend: str) -> str:
-    """As set; else what torch would take, told without loading it."""
+    """Return the configured device, else the one that torch would pick, without loading torch."""
     if name is not None:
         return name
     card = backend != "onnx" and find_spec("torch") and any(Path("/dev").glob("nvidia[0-9]*"))

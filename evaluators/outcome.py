@@ -1,18 +1,18 @@
-"""What an evaluator says of one trace: `Scored`, `NotApplicable` or `Failed`. "Could not tell" is never a number."""
+"""The outcome of one trace: `Scored`, `NotApplicable` or `Failed`. "Could not tell" is never a number."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-MOST_EVIDENCE = 1_000  # places of one outcome that are stored: every one repeats a chunk's id
+MOST_EVIDENCE = 1_000  # stored per outcome: each repeats a chunk's id
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Points at what a score rests on and never quotes it.
+    """Points at the text behind a score, and never quotes it.
 
-    `field` is a trace field ("answer", "question", "contexts"); `start` and `end` are character offsets in it (in the
-    chunk's text where `chunk_id` is set; in the texts of `expected` one after another); `kind` is a label such as
-    "email"; `score` what that place alone scored.
+    `field` is a trace field ("answer", "question", "contexts"). `start` and `end` are character offsets in it: in the
+    text of the chunk if `chunk_id` is set, in the concatenated texts of `expected`. `kind` is a label such as "email".
+    `score` is the score of this place alone.
     """
 
     field: str
@@ -25,7 +25,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A remark for people that becomes a problem. `kind` is a slug; `text` never quotes what users wrote."""
+    """A remark for people that becomes a problem. `kind` is a slug. `text` never quotes users."""
 
     kind: str
     text: str
@@ -33,9 +33,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Every declared metric that is not optional, finite and inside its range.
+    """Has every declared metric that is not optional, finite and in its range.
 
-    `categories` are labels counted per window (a language); `parts` are counts a window metric is computed from.
+    `categories` are labels that windows count, such as a language. `parts` are counts for window metrics.
     """
 
     metrics: Mapping[str, float]
@@ -47,7 +47,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """The evaluator has nothing to say of this trace; `reason` is a slug (a column and a counter label)."""
+    """The evaluator does not apply to this trace. `reason` is a slug (a column and a counter label)."""
 
     reason: str
     findings: tuple[Finding, ...] = ()
@@ -55,7 +55,7 @@ class NotApplicable:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The evaluator could not tell. `kind` is a slug ("crashed", "contract", ...); `detail` quotes no trace text."""
+    """The evaluator could not tell. `kind` is a slug ("crashed", "contract", ...). `detail` never quotes the trace."""
 
     kind: str
     detail: str

@@ -1,21 +1,21 @@
-"""Window metrics: numbers of a set of records, made by one pure function of counts that each record leaves.
+"""Window metrics: metrics of a set of records, computed by one pure function from counts of the records.
 
-The contract of an evaluator whose method is `window`, besides that of every evaluator:
+The contract of an evaluator with method `window`, in addition to that of every evaluator:
 
-- `Scored.parts` holds what a record adds to its window: whole numbers from 0 to 2^53, so that sums are exact in any
-  order and hours and days are made of minutes. A part's key is a name of the evaluator's own (lower-case letters,
-  digits, `_` and `.`; few and known) and, where the count belongs to classes, their labels: see `part_key`. At most
-  `MOST_PARTS` of them a record.
-- `Scored.metrics` holds, of the metrics without `per`, what the record alone would give, at least of primary ones
-  where it gives any. Records are counted as wrong by them, and examples are ordered; nothing averages them.
-- `combine` makes a `Combined` of the sums. It is pure and sees nothing else: what it needs of the parameters, parts
-  say. What sums cannot tell (no records, 0 / 0) it leaves out; of no parts at all it makes nothing.
-- A metric with `per` is a series for each combination of labels that it names, such as a class. It is never primary.
-- A window holds at most `MOST_CLASSES` classes, and fewer where it has more than 50,000 counts. Where its records have
-  more, those with the smallest counts are one class, `POOLED`, before `combine` sees them: sums over classes stay
-  exact, means over classes see one.
+- `Scored.parts` holds the counts that a record adds to its window: whole numbers from 0 to 2^53. Their sums are exact
+  in any order, so that hours and days can be summed from minutes. The key of a part is a name that the evaluator
+  chooses (lower-case letters, digits, `_` and `.`) and the labels of classes, if the count belongs to some: see
+  `part_key`. A record has at most `MOST_PARTS` parts.
+- `Scored.metrics` holds the metrics without `per` that the record alone would give, at least the primary ones. They
+  decide which records count as bad, and order examples. They are never averaged.
+- `combine` computes a `Combined` from the sums. It is pure and has no other input: parameters that it needs must be in
+  the parts. It leaves out metrics that are undefined (no records, 0 / 0). From no parts it makes an empty `Combined`.
+- A metric with `per` has one series for each combination of the labels it names, such as classes. It is never primary.
+- A window holds at most `MOST_CLASSES` classes, and fewer if it has more than 50,000 counts. Beyond that, the classes
+  with the smallest counts are pooled into one class, `POOLED`, before `combine` sees them. Sums over classes stay
+  exact; means over classes see one class.
 
-`check_evaluator` tells whether an evaluator keeps to it.
+`check_evaluator` checks all of this.
 """
 
 import re
@@ -37,7 +37,7 @@ _KEY = re.compile(r"[a-z][a-z0-9_.]{0,63}(\t[^\x00-\x1f\ud800-\udfff]{0,64}){0,3
 
 
 class ClassValue(NamedTuple):
-    """One value of a metric with `per`, and how many records (of images: objects) it rests on."""
+    """One value of a metric with `per`, and the number of records (of images: objects) behind it."""
 
     value: float
     records: int
@@ -45,7 +45,7 @@ class ClassValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """A window's own metrics, those with `per` by the labels in its order; what could not be told is not there."""
+    """The metrics of a window, without undefined ones. Those with `per` are keyed by labels, in the order of `per`."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     per: Mapping[str, Mapping[tuple[str, ...], ClassValue]] = field(default_factory=dict)
@@ -55,32 +55,32 @@ Combine = Callable[[Mapping[str, float]], Combined]
 
 
 def class_label(written: str) -> str:
-    """The class as parts name it: white space and control characters in single blanks.
+    """Normalise a class for parts: white space and control characters become single blanks.
 
-    One of more than 64 characters is `hidden_label` of it.
+    A label of more than 64 characters becomes its `hidden_label`.
     """
     label = " ".join(_CONTROL.sub(" ", replace_surrogates(written)).split())
     return label if len(label) <= _LABEL_LENGTH else hidden_label(label)
 
 
 def hidden_label(label: str) -> str:
-    """Tells a label from all others, and cannot be read: `#` and 16 hex digits of its SHA-256."""
+    """Replace a label by a unique one that cannot be read: `#` and 16 hex digits of its SHA-256."""
     return f"#{sha256(label.encode()).hexdigest()[:16]}"
 
 
 def part_key(name: str, *labels: str) -> str:
-    """The key of a count: what it counts, and up to three labels of `class_label`."""
+    """Make the key of a count from its name and up to three labels of `class_label`."""
     return SEPARATOR.join((name, *labels))
 
 
 def name_and_labels(key: str) -> tuple[str, tuple[str, ...]]:
-    """What `part_key` was given."""
+    """Split a key of `part_key` into its name and labels."""
     name, *labels = key.split(SEPARATOR)
     return name, tuple(labels)
 
 
-def wrong_parts(parts: Mapping[str, float]) -> str | None:
-    """What makes these no parts of a window evaluator, without quoting a label; None if nothing does."""
+def parts_fault(parts: Mapping[str, float]) -> str | None:
+    """Return why these are no parts of a window evaluator, without quoting a label. None if they are."""
     if len(parts) > MOST_PARTS:
         return f"a record has at most {MOST_PARTS} parts"
     for key, count in parts.items():

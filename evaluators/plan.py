@@ -1,7 +1,7 @@
-"""Which evaluators run here, with which parameters, on which tasks: settings made definite before the first record."""
+"""Resolves settings before the first record: which evaluators run, with which parameters, on which tasks."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -20,27 +20,27 @@ from ragtide.evaluators.trace import Trace
 
 NO_MODELS = Models()
 NO_ENCODERS = Encoders()
-DEFAULT_TASK = "question_answering"  # of a trace that names none
+DEFAULT_TASK = "question_answering"  # of a trace without one
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedEvaluator:
-    """An evaluator ready to run."""
+    """An evaluator with its parameters, ready to run."""
 
     evaluator: Evaluator
     params: BaseModel
     fingerprint: str
     tasks: tuple[str, ...]  # empty: every task
-    encoder: str = SHARED  # which it embeds by, if it does
+    encoder: str = SHARED  # for its embeddings, if it has any
 
     def selects(self, trace: Trace) -> bool:
-        """Whether the trace's task is one of this evaluator's; where it is not, the trace leaves no row."""
+        """Whether the evaluator runs on the trace's task. If not, the trace gets no row."""
         return not self.tasks or (trace.task or DEFAULT_TASK) in self.tasks
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What runs, sorted by id, and what would if its resources were there: id to a reason that says what to install."""
+    """Evaluators that run, sorted by id, and unavailable ones with the reason, which says what to install."""
 
     prepared: tuple[PreparedEvaluator, ...]
     unavailable: Mapping[str, str]
@@ -54,17 +54,17 @@ def prepare(
     models: Models = NO_MODELS,
     encoders: Encoders = NO_ENCODERS,
 ) -> Plan:
-    """The plan of one lane (of all, if None).
+    """Make the plan of one lane, or of all lanes if None.
 
-    Raises `ConfigError` for an unknown id or parameter, a bad value, and for an evaluator enabled by name that cannot
-    run. Those that are on by default and cannot run are listed as unavailable, and the rest work.
+    Raises `ConfigError` for an unknown id or parameter, a bad value, and an evaluator that is enabled by name but
+    cannot run. Evaluators that are on by default but cannot run are listed as unavailable.
     """
     check_names(registry, settings)
     prepared: list[PreparedEvaluator] = []
     unavailable: dict[str, str] = {}
     for evaluator in registry.values():
-        params = parameters(evaluator, settings)  # a typo is an error in every lane, also where it is not used
-        if not is_on(evaluator, settings) or (lane is not None and evaluator.lane != lane):
+        params = parameters(evaluator, settings)  # a typo is an error in every lane
+        if not is_on(evaluator, settings) or lane not in (None, evaluator.lane):
             continue
         refs, name = models_of(evaluator, params), encoder_of(evaluator, params, settings)
         own = encoder if name == SHARED else encoders.loaded.get(name or "")
@@ -72,8 +72,10 @@ def prepare(
         reason = why_unavailable(evaluator, no_encoder) or _first_missing(refs, models)
         if reason is None:
             revisions = [models.loaded[ref].revision for ref in refs]
-            mark = fingerprint(evaluator, params, own.revision if own else None, revisions)
-            prepared.append(PreparedEvaluator(evaluator, params, mark, tasks_of(evaluator, settings), name or SHARED))
+            version_hash = fingerprint(evaluator, params, own.revision if own else None, revisions)
+            prepared.append(
+                PreparedEvaluator(evaluator, params, version_hash, tasks_of(evaluator, settings), name or SHARED)
+            )
         elif settings.enabled is not None:
             raise ConfigError(f"evaluators.enabled names {evaluator.id!r}, which cannot run: {reason}")
         else:
@@ -84,20 +86,19 @@ def prepare(
 def wanted_encoders(
     registry: Mapping[str, Evaluator], settings: EvaluatorSettings, lane: Lane | None
 ) -> tuple[str, ...]:
-    """The encoders, each once, that what would run in the lane embeds by: loading another is not worth its memory.
+    """Return the encoders of the evaluators that would run in the lane, each once. No others need to be loaded.
 
-    `SHARED` is one of them where anything embeds by it. Raises `ConfigError` as `parameters`.
+    Raises `ConfigError` like `parameters`.
     """
-    named = (
+    names = (
         encoder_of(evaluator, parameters(evaluator, settings), settings)
-        for evaluator in registry.values()
-        if is_on(evaluator, settings) and lane in (None, evaluator.lane) and missing_extra(evaluator) is None
+        for evaluator in _installed(registry, settings, lane)
     )
-    return tuple(dict.fromkeys(name for name in named if name is not None))
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def encoder_of(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings) -> str | None:
-    """Which encoder it embeds by: `SHARED`, also where its own is the same; a model of its own; None for none."""
+    """Return its encoder: `SHARED` (also if its own is the same model), a model of its own, or None."""
     name = evaluator.encoder_of(params)
     if name is None or name == SHARED:
         return name
@@ -107,25 +108,33 @@ def encoder_of(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSetti
 def wanted_models(
     registry: Mapping[str, Evaluator], settings: EvaluatorSettings, lane: Lane | None
 ) -> tuple[ModelRef, ...]:
-    """The models that what would run in the lane asks, each once. Raises `ConfigError` as `parameters`."""
+    """Return the models of the evaluators that would run in the lane, each once. Raises like `parameters`."""
     return tuple(
         dict.fromkeys(
             ref
-            for evaluator in registry.values()
-            if is_on(evaluator, settings) and lane in (None, evaluator.lane) and missing_extra(evaluator) is None
+            for evaluator in _installed(registry, settings, lane)
             for ref in models_of(evaluator, parameters(evaluator, settings))
         )
     )
 
 
+def _installed(
+    registry: Mapping[str, Evaluator], settings: EvaluatorSettings, lane: Lane | None
+) -> Iterator[Evaluator]:
+    """Yield the enabled evaluators of the lane whose extras are installed."""
+    for evaluator in registry.values():
+        if is_on(evaluator, settings) and lane in (None, evaluator.lane) and missing_extra(evaluator) is None:
+            yield evaluator
+
+
 def models_of(evaluator: Evaluator, params: BaseModel) -> tuple[ModelRef, ...]:
-    """The models that the evaluator asks with these parameters, the encoder aside."""
+    """Return the evaluator's models for these parameters, without the encoder."""
     return tuple(evaluator.models(params)) if evaluator.models else ()
 
 
 def _absence(name: str, encoders: Encoders, settings: EvaluatorSettings) -> str:
-    untold = f"the encoder {name} was not loaded"
-    return (what_is_missing(settings.encoder) if name == SHARED else encoders.missing.get(name)) or untold
+    reason = what_is_missing(settings.encoder) if name == SHARED else encoders.missing.get(name)
+    return reason or f"the encoder {name} was not loaded"
 
 
 def _first_missing(refs: Iterable[ModelRef], models: Models) -> str | None:
@@ -134,9 +143,9 @@ def _first_missing(refs: Iterable[ModelRef], models: Models) -> str | None:
 
 
 def why_unavailable(evaluator: Evaluator, no_encoder: str | None) -> str | None:
-    """Why the evaluator cannot run whatever other models there are, with what to install; None where it can.
+    """Return why the evaluator cannot run, apart from its models, and what to install. None if it can.
 
-    `no_encoder` says why the encoder that it embeds by is not there, None where it is or none is needed.
+    `no_encoder` is the reason that its encoder is missing, or None.
     """
     if missing := missing_extra(evaluator):
         return missing
@@ -146,26 +155,26 @@ def why_unavailable(evaluator: Evaluator, no_encoder: str | None) -> str | None:
 
 
 def missing_extra(evaluator: Evaluator) -> str | None:
-    """Which modules of its extra are not installed, with what installs them; None where nothing is missing."""
+    """Return which modules of its extra are not installed, and how to install them. None if all are."""
     extra = evaluator.extra
     missing = [module for module in extra.modules if find_spec(module) is None] if extra else []
     return f"{' and '.join(missing)} not installed: pip install '{extra.install}'" if extra and missing else None
 
 
 def is_on(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:
-    """Whether settings let it run: enabled (all are, unless some are named) and not disabled."""
+    """Whether settings let it run: enabled (by default all are) and not disabled."""
     named = settings.enabled is None or evaluator.id in settings.enabled
     return named and evaluator.id not in settings.disabled
 
 
 def tasks_of(evaluator: Evaluator, settings: EvaluatorSettings) -> tuple[str, ...]:
-    """The tasks whose traces it looks at; empty means every task."""
+    """Return the tasks that it runs on. Empty means every task."""
     tasks = settings.tasks.get(evaluator.id, evaluator.tasks)
     return () if "*" in tasks else tuple(tasks)
 
 
 def parameters(evaluator: Evaluator, settings: EvaluatorSettings) -> BaseModel:
-    """Its parameters: the settings' over its own defaults. Raises `ConfigError` with the valid names and values."""
+    """Return its parameters: settings over defaults. Raises `ConfigError` with the valid names and values."""
     given = settings.params.get(evaluator.id, {})
     try:
         return evaluator.params.model_validate(given)
@@ -176,14 +185,14 @@ def parameters(evaluator: Evaluator, settings: EvaluatorSettings) -> BaseModel:
 
 
 def check_settings(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> None:
-    """Raises `ConfigError` where settings name an evaluator or a parameter that does not exist, or give a bad value."""
+    """Raise `ConfigError` if settings name an unknown evaluator or parameter, or have a bad value."""
     check_names(registry, settings)
     for id in settings.params:
         parameters(registry[id], settings)
 
 
 def check_names(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) -> None:
-    """Raises `ConfigError` where settings name an evaluator that does not exist."""
+    """Raise `ConfigError` if settings name an unknown evaluator."""
     places: dict[str, Iterable[str]] = {
         "enabled": settings.enabled or (),
         "disabled": settings.disabled,
@@ -202,5 +211,5 @@ def check_names(registry: Mapping[str, Evaluator], settings: EvaluatorSettings) 
 
 def _fault(id: str, fault: Mapping[str, Any]) -> str:
     where = ".".join(str(part) for part in ("evaluators.params", id, *fault["loc"]))
-    said = fault["msg"].removeprefix("Value error, ")
-    return f"{where}: {'there is no such parameter' if fault['type'] == 'extra_forbidden' else said}"
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{where}: {'there is no such parameter' if fault['type'] == 'extra_forbidden' else message}"

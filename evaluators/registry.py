@@ -1,4 +1,4 @@
-"""Every evaluator there is: one module each in `ragtide.evaluators.builtin`, and what installed plug-ins bring."""
+"""All evaluators: one module each in `ragtide.evaluators.builtin`, and those of installed plug-ins."""
 
 import math
 import pkgutil
@@ -19,7 +19,7 @@ _OF_MODELS = frozenset((Need.NLI, Need.CLASSIFIER, Need.LM))
 
 
 def load() -> Mapping[str, Evaluator]:
-    """Every evaluator by id, sorted; raises `ConfigError` for a broken plug-in, an unsound spec or an id used twice.
+    """Return every evaluator by id, sorted. Raises `ConfigError` for a broken plug-in, a bad spec or a duplicate id.
 
     An entry point of the group `ragtide.evaluators` names an `Evaluator`, or a module that holds some.
     """
@@ -34,38 +34,38 @@ def load() -> Mapping[str, Evaluator]:
                 f"two evaluators have the id {evaluator.id!r}: one in {origins[evaluator.id]}, one in {origin}; "
                 "rename one or uninstall its package"
             )
-        faults = unsound(evaluator)
+        faults = spec_faults(evaluator)
         if faults:
             raise ConfigError(f"evaluator {evaluator.id!r} in {origin} is unsound: {'; '.join(faults)}")
         found[evaluator.id], origins[evaluator.id] = evaluator, origin
     return MappingProxyType(dict(sorted(found.items())))
 
 
-def unsound(evaluator: Evaluator) -> list[str]:
-    """What is wrong with an evaluator's spec, before it has scored anything; empty if nothing is."""
+def spec_faults(evaluator: Evaluator) -> list[str]:
+    """List the faults of an evaluator's spec, without running it."""
     faults = [] if is_slug(evaluator.id) else [f"its id must match {PATTERN}"]
     faults += ["version must be 1 or more, and fit 16 bits"] if not 1 <= evaluator.version < 1 << 16 else []
     faults += ["its function has no docstring, which is its description"] if not evaluator.description else []
-    faults += _other_word("domain", evaluator.domain, Domain) + _other_word("method", evaluator.method, Method)
-    faults += _other_word("lane", evaluator.own_lane, Lane) if evaluator.own_lane is not None else []
+    faults += _literal_fault("domain", evaluator.domain, Domain) + _literal_fault("method", evaluator.method, Method)
+    faults += _literal_fault("lane", evaluator.own_lane, Lane) if evaluator.own_lane is not None else []
     if evaluator.method == "embedding" and Need.EMBEDDING not in evaluator.needs:
         faults.append("method embedding needs Need.EMBEDDING")
     if evaluator.embeds and Need.EMBEDDING not in evaluator.needs:
         faults.append("embeds needs Need.EMBEDDING")
     if evaluator.models is None and (evaluator.asks or evaluator.needs & _OF_MODELS):
-        faults.append("what asks a model must name it: models")
+        faults.append("an evaluator with asks, or that needs a model, must declare models")
     keys = [metric.key for metric in evaluator.metrics]
     faults += [f"metric {key!r} is declared twice" for key in sorted({key for key in keys if keys.count(key) > 1})]
     faults += [f"metric {key!r} must match {PATTERN}" for key in keys if not is_slug(key)]
     for metric in evaluator.metrics:
-        faults += _other_word(f"better of metric {metric.key!r}", metric.better, Better)
+        faults += _literal_fault(f"better of metric {metric.key!r}", metric.better, Better)
         if metric.rule is not None:
-            faults += _other_word(f"rule of metric {metric.key!r}", metric.rule, RuleKind)
+            faults += _literal_fault(f"rule of metric {metric.key!r}", metric.rule, RuleKind)
         if math.isnan(metric.low) or math.isnan(metric.high) or metric.low >= metric.high:
             faults.append(f"metric {metric.key!r} has the range [{metric.low}, {metric.high}]")
         elif metric.threshold is not None and not metric.low <= metric.threshold <= metric.high:
             faults.append(f"metric {metric.key!r} has its threshold {metric.threshold} outside its range")
-    faults += _unsound_window(evaluator)
+    faults += _window_faults(evaluator)
     try:
         evaluator.params()
     except ValidationError:
@@ -73,13 +73,13 @@ def unsound(evaluator: Evaluator) -> list[str]:
     return faults
 
 
-def _other_word(name: str, given: object, words: Any) -> list[str]:
-    """What is wrong where a plug-in that nobody type-checked gives none of the words of a Literal."""
+def _literal_fault(name: str, given: object, words: Any) -> list[str]:
+    """Check a value against a Literal: plug-ins may not be type-checked."""
     valid = get_args(words)
     return [] if given in valid else [f"{name} must be one of {', '.join(valid)}"]
 
 
-def _unsound_window(evaluator: Evaluator) -> list[str]:
+def _window_faults(evaluator: Evaluator) -> list[str]:
     per = [metric for metric in evaluator.metrics if metric.per]
     if (evaluator.method == "window") != (evaluator.combine is not None):
         return ["method window has combine, and no other method has"]
@@ -107,10 +107,10 @@ def _plugins(found: Iterable[EntryPoint]) -> Iterator[tuple[str, Evaluator]]:
         origin = f"{plugin.value} (entry point {plugin.name!r} of {package})"
         try:
             loaded = plugin.load()
-        except Exception as error:  # code of others: whatever it raises, say whose it is
+        except Exception as error:  # code of others: name the package, whatever it raises
             raise ConfigError(
                 f"the evaluator plug-in {origin} cannot be loaded: {type(error).__name__}: {error}; "
-                "mend it or uninstall its package"
+                "fix it or uninstall its package"
             ) from error
         evaluators = [(origin, loaded)] if isinstance(loaded, Evaluator) else list(_evaluators_in(loaded, origin))
         if not evaluators:

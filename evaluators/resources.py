@@ -1,4 +1,4 @@
-"""The work that evaluators share: done once, for all of them."""
+"""Work that evaluators share, done once for all of them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -10,20 +10,18 @@ import numpy as np
 
 from ragtide.evaluators.encoder import Encoder
 from ragtide.evaluators.errors import Unavailable
-from ragtide.evaluators.memory_chunks import size_of_row
 from ragtide.evaluators.models import Model
+from ragtide.evaluators.runtime.memory_chunks import size_of_row
+from ragtide.evaluators.runtime.vector_cache import VectorCache
 from ragtide.evaluators.settings import CACHE_BYTES, PORTION_BYTES
 from ragtide.evaluators.spec import SHARED, Ask, Made, ModelRef, Sentence, Vectors
 from ragtide.evaluators.text.sentences import split
-from ragtide.evaluators.vector_cache import VectorCache
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 class Resources:
-    """What outlives a micro-batch: the encoder, the other models, and what they said. One per process, used from any
-    thread.
-    """
+    """Encoders, other models and caches, which outlive a micro-batch. One per process, thread-safe."""
 
     def __init__(
         self,
@@ -35,7 +33,7 @@ class Resources:
         encoders: Mapping[str, Encoder] | None = None,
     ) -> None:
         self.encoder = encoder
-        self.encoders = encoders or {}  # beside it, by name
+        self.encoders = encoders or {}  # the others, by name
         self.models = models or {}
         self.cache = VectorCache(cache_bytes)
         self.answers = VectorCache(answers_bytes)
@@ -43,21 +41,21 @@ class Resources:
         self.largest_portion_bytes = 0  # so far
 
     def record_size(self, size_bytes: int) -> None:
-        """Remember the most that the portions have taken, by their own count."""
+        """Record the size of a portion, for the maximum so far."""
         self.largest_portion_bytes = max(self.largest_portion_bytes, size_bytes)
 
     def batch(self) -> "Batch":
-        """The view of one micro-batch; used by one thread, then dropped."""
+        """Start a micro-batch. It is used by one thread, then dropped."""
         return Batch(self)
 
     def encoder_named(self, name: str) -> Encoder | None:
-        """The shared one, or one beside it."""
+        """Return the shared encoder or another one."""
         return self.encoder if name == SHARED else self.encoders.get(name)
 
     def vectors(self, texts: Sequence[str], name: str = SHARED) -> Vectors:
-        """Unit vectors of distinct texts; those that the cache has not come from one call of the encoder.
+        """Return unit vectors of distinct texts. Those not in the cache come from one call of the encoder.
 
-        Raises `FloatingPointError` where one has what is no number: compared with a line it would be a bad score.
+        Raises `FloatingPointError` if a vector is not finite: compared with a threshold it would be a bad score.
         """
         encoder = self.encoder_named(name)
         if encoder is None:
@@ -66,7 +64,7 @@ class Resources:
         return _rows_by_cache(self.cache, names, texts, lambda fresh: _finite(encoder, fresh), encoder.dimension)
 
     def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
-        """Answers to distinct asks; those that the cache has not come from one call of the model."""
+        """Return answers to distinct asks. Those not in the cache come from one call of the model."""
         if model not in self.models:
             raise Unavailable(f"{model.need} model {model.name!r} is not loaded; an evaluator must declare its models")
         names = ["\0".join((model.need, model.name, *model.labels, *map(str, map(len, ask)), *ask)) for ask in asks]
@@ -74,7 +72,7 @@ class Resources:
 
 
 class Batch:
-    """The `Shared` of one micro-batch: remembers every sentence, vector and answer for as long as it lives."""
+    """The `Shared` of one micro-batch. It keeps every sentence, vector and answer."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -85,11 +83,11 @@ class Batch:
         self._vectors_bytes = self._answers_bytes = 0
 
     def sentences(self, text: str) -> tuple[Sentence, ...]:
-        """The text's sentences by the one shared splitter; never an empty or letterless one."""
+        """See `Shared.sentences`."""
         return self.once(split, text)
 
     def once(self, make: Callable[[str], Made], text: str) -> Made:
-        """`make(text)`, made once per micro-batch: `make` is a pure function of a module, its result is not changed."""
+        """See `Shared.once`."""
         known = self._results[make]
         if text not in known:
             known[text] = make(text)
@@ -98,21 +96,21 @@ class Batch:
 
     @property
     def most_bytes(self) -> int:
-        """What the vectors of a portion may take, and its answers again."""
+        """Maximum bytes for the vectors of a portion, and again for its answers."""
         return self._resources.portion_bytes // 2
 
     def size_of_text(self, text: str) -> int:
-        """Bytes of a text and its vector, as a portion counts them."""
+        """Estimate the bytes of a text and its vector."""
         encoder = self._resources.encoder_named(self._encoder)
         return size_of_row(len(text), encoder.dimension if encoder else 0)
 
     def size_of_ask(self, asked: tuple[ModelRef, Ask]) -> int:
-        """Bytes of an ask and its answer, likewise."""
+        """Estimate the bytes of an ask and its answer."""
         model, ask = asked
         return size_of_row(sum(map(len, ask)), model.columns)
 
     def make_room_for_vectors(self, size_bytes: int) -> None:
-        """Drop the vectors at hand where with so many more they would take too much."""
+        """Drop the vectors so far if the new ones would exceed the limit."""
         if self._vectors_bytes + size_bytes > self.most_bytes:
             self._vectors.clear()
             self._vectors_bytes = 0
@@ -120,7 +118,7 @@ class Batch:
         self._resources.record_size(self._vectors_bytes + self._answers_bytes)
 
     def make_room_for_answers(self, size_bytes: int) -> None:
-        """Likewise the answers."""
+        """Drop the answers so far if the new ones would exceed the limit."""
         if self._answers_bytes + size_bytes > self.most_bytes:
             self._answers.clear()
             self._answers_bytes = 0
@@ -128,30 +126,30 @@ class Batch:
         self._resources.record_size(self._vectors_bytes + self._answers_bytes)
 
     def embedding_by(self, encoder: str) -> "Batch":
-        """The same batch, as an evaluator sees it that embeds by this encoder."""
+        """Return a view of the same batch that embeds with this encoder."""
         view = copy(self)
         view._encoder = encoder
         return view
 
     def prefetch(self, texts: Iterable[str]) -> None:
-        """Have the vectors of all texts at hand, with at most one encoder call."""
+        """Load the vectors of all texts, with at most one encoder call."""
         self._rows_of_texts().prefetch(texts)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, one row per text, in order: float32 [len(texts), dimension]; the caller's own copy."""
+        """See `Shared.embed`. The result is a copy."""
         encoder = self._resources.encoder_named(self._encoder)
         return self._rows_of_texts().of(texts, encoder.dimension if encoder else 0)
 
     def prefetch_answers(self, model: ModelRef, asks: Iterable[Ask]) -> None:
-        """Have the model's answers to all asks at hand, with at most one call of it."""
+        """Load the answers to all asks, with at most one call of the model."""
         self._rows_of_answers(model).prefetch(asks)
 
     def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
-        """The model's answers, one row per ask, in order: float32 [len(asks), model.columns]; the caller's own copy."""
+        """See `Shared.ask`. The result is a copy."""
         return self._rows_of_answers(model).of(asks, model.columns)
 
     def tokens(self, text: str) -> int:
-        """Word pieces of the text; words, where there is no encoder to ask."""
+        """Count the tokens of the text, or its words without an encoder."""
         encoder = self._resources.encoder_named(self._encoder)
         return encoder.count_tokens([text]) if encoder else len(text.split())
 
@@ -167,7 +165,7 @@ class Batch:
 
 
 class _Rows(Generic[Key]):
-    """Rows by key, gathered in one matrix that grows by doubling; a key is looked up once."""
+    """Rows by key in one matrix, which grows by doubling. Each key is looked up once."""
 
     def __init__(self, look_up: Callable[[Sequence[Key]], Vectors]) -> None:
         self._look_up = look_up
@@ -191,7 +189,7 @@ class _Rows(Generic[Key]):
         self._places.update((key, first + i) for i, key in enumerate(missing))
 
     def of(self, keys: Sequence[Key], columns: int) -> Vectors:
-        """One row per key, in order."""
+        """Return one row per key, in order."""
         self.prefetch(keys)
         if self._matrix is None:
             return np.zeros((0, columns), np.float32)
@@ -212,7 +210,7 @@ def _rows_by_cache(
     look_up: Callable[[Sequence[Key]], Vectors],
     columns: int,
 ) -> Vectors:
-    """One row per key: from the cache where it has the name, else from one call, which the cache then keeps."""
+    """Return one row per key: from the cache, the rest from one call, which then goes into the cache."""
     known = cache.get(names)
     missing = [i for i, row in enumerate(known) if row is None]
     if missing:

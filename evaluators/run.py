@@ -1,4 +1,4 @@
-"""Runs evaluators over a micro-batch: the only place where a crash becomes a `Failed`."""
+"""Runs evaluators over a micro-batch. The only place where a crash becomes a `Failed`."""
 
 import logging
 from collections import Counter, defaultdict
@@ -14,10 +14,10 @@ import msgspec
 
 from ragtide.evaluators.contract import validate_outcome
 from ragtide.evaluators.errors import ends_process
-from ragtide.evaluators.memory_chunks import memory_chunks, prefetch_or_bisect
 from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.resources import Batch
+from ragtide.evaluators.runtime.memory_chunks import memory_chunks, prefetch_or_bisect
 from ragtide.evaluators.spec import Ask, Budget, ModelRef
 from ragtide.evaluators.trace import Artifact, Boxes, Chunk, Labels, Trace
 
@@ -29,15 +29,15 @@ Owner = TypeVar("Owner", bound=Hashable)
 def run_all(
     plan: Sequence[PreparedEvaluator], traces: Sequence[Trace], shared: Batch, sizes: Sequence[int] | None = None
 ) -> list[list[Outcome | None]]:
-    """One outcome per evaluator and trace, in order: `[evaluator][trace]`; None where the task does not select it.
+    """Return one outcome per evaluator and trace, in order: `[evaluator][trace]`. None if the task does not select it.
 
-    All texts that any evaluator will embed go to the encoder in one call, then all asks of a model to it in one; where
-    what comes of them would take more memory than is set, portion by portion. What raises, or breaks the contract,
-    costs exactly the record it is about. `sizes`: how many characters each trace has at most, where the caller knows.
-    Raises `DeviceLost`.
+    All texts to embed go to the encoder in one call, then all asks of a model in one call each. If the results would
+    take more memory than is set, the batch is split into portions. An error or a broken contract fails only the record
+    that it is about. `sizes` are upper bounds of the characters of each trace, if the caller knows them. Raises
+    `DeviceLost`.
     """
     if sizes is None:
-        sizes = [_at_most(trace) for trace in traces]
+        sizes = [_max_characters(trace) for trace in traces]
     runs = [_Run(prepared, traces, sizes, shared) for prepared in plan]
     every = range(len(traces))
     texts = _by_trace(every, (request for run in runs for request in run.embeds(every)))
@@ -56,7 +56,7 @@ def run_all(
 
 
 def _by_trace(traces: range, requests: Iterable[tuple[int, Mapping[Request, int]]]) -> list[dict[Request, int]]:
-    """Of each trace what any evaluator told of it, each once, with its size."""
+    """Merge the requests of all evaluators by trace, each once, with its size."""
     keys: list[dict[Request, int]] = [{} for _ in traces]
     for i, sizes in requests:
         keys[i - traces.start].update(sizes)
@@ -64,15 +64,15 @@ def _by_trace(traces: range, requests: Iterable[tuple[int, Mapping[Request, int]
 
 
 def _group_by_model(keys: Iterable[tuple[Owner, Request]]) -> Mapping[Owner, list[Request]]:
-    """What is told to each encoder or model."""
+    """Group requests by encoder or model."""
     groups: defaultdict[Owner, list[Request]] = defaultdict(list)
-    for who, request in keys:
-        groups[who].append(request)
+    for model, request in keys:
+        groups[model].append(request)
     return groups
 
 
 class _Run:
-    """One evaluator on one micro-batch: `settled` holds what is decided without scoring, `rows` what is left."""
+    """One evaluator on one micro-batch. `results` holds the outcomes so far, `rows` the inputs still to score."""
 
     def __init__(
         self, prepared: PreparedEvaluator, traces: Sequence[Trace], sizes: Sequence[int], shared: Batch
@@ -96,22 +96,22 @@ class _Run:
                     self.results[i] = NotApplicable("too_long")
                 else:
                     self.rows[i] = view
-            except BaseException as error:  # its inputs may be a class that refuses some values
+            except BaseException as error:  # the class of its inputs may reject some values
                 if ends_process(error):
                     raise
                 self.results[i] = self._crash_failure(error)
 
     def embeds(self, traces: range) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
-        """The texts that its rows say they will embed, each with its encoder and its size, by trace.
+        """Yield the texts that its rows will embed, by trace, each with its encoder and its size.
 
-        A row that cannot say is settled as `Failed`.
+        A row whose `embeds` raises is `Failed`.
         """
         encoder = self.prepared.encoder
         for i, sizes in self._requests(self.prepared.evaluator.embeds, self._shared.size_of_text, traces):
             yield i, {(encoder, text): size for text, size in sizes.items()}
 
     def asks(self, traces: range) -> Iterator[tuple[int, dict[tuple[ModelRef, Ask], int]]]:
-        """What its rows say they will ask of models, likewise; by then all texts are embedded."""
+        """Yield what its rows will ask models, likewise. All texts are embedded by then."""
         return self._requests(self.prepared.evaluator.asks, self._shared.size_of_ask, traces)
 
     def _requests(
@@ -132,7 +132,7 @@ class _Run:
                 del self.rows[i]
 
     def score(self, traces: range) -> None:
-        """Settle what is left of these traces."""
+        """Score the remaining rows of these traces."""
         rows = self._rows_of(traces)
         for i, outcome in zip(rows, self._score_bisecting(list(rows.values())), strict=True):
             self.results[i] = outcome
@@ -143,7 +143,7 @@ class _Run:
         return {i: self.rows[i] for i in traces if i in self.rows}
 
     def outcomes(self) -> list[Outcome | None]:
-        """One per trace, in order."""
+        """Return one outcome per trace, in order, and log failures."""
         failures: Counter[str] = Counter()
         if Failed in set(map(type, self.results)):
             failures.update(f"{o.kind}: {o.detail}" for o in self.results if isinstance(o, Failed))
@@ -154,12 +154,13 @@ class _Run:
         return self.results
 
     def _score_bisecting(self, rows: list[Any]) -> Iterator[Outcome]:
-        """One outcome per row; a batch that fails is halved until the bad record is alone."""
+        """Yield one outcome per row. A batch that fails is halved until the bad record is alone."""
         if not rows:
             return
         evaluator = self.prepared.evaluator
         try:
-            given = list(islice(evaluator.score(rows, self._shared, self.prepared.params), len(rows) + 1))
+            batch = evaluator.score(rows, self._shared, self.prepared.params)
+            given = [] if isinstance(batch, Outcome) else list(islice(batch, len(rows) + 1))
             if len(given) == len(rows):
                 yield from [validate_outcome(evaluator, outcome) for outcome in given]
                 return
@@ -168,8 +169,7 @@ class _Run:
                 raise
             failed = self._crash_failure(error)
         else:
-            count = "more" if len(given) > len(rows) else "fewer"
-            failed = Failed("contract", f"gave {count} outcomes than records")
+            failed = Failed("contract", _wrong_count(batch, len(given), len(rows)))
         if len(rows) == 1:
             yield failed
             return
@@ -182,8 +182,14 @@ class _Run:
         return Failed("crashed", _where(error, self.prepared.evaluator.score.__module__))
 
 
+def _wrong_count(batch: object, given: int, records: int) -> str:
+    if isinstance(batch, Outcome):
+        return f"gave one {type(batch).__name__} for a batch: declare it with per_record=True, or give one for each row"
+    return f"gave {'more' if given > records else 'fewer'} outcomes than records"
+
+
 def texts_of(value: object) -> Iterator[str]:
-    """Every text inside a trace or an evaluator's view of one; of a chunk or an artifact its text alone."""
+    """Yield every text inside a trace or an evaluator's inputs. A chunk or an artifact counts with its text only."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (Chunk, Artifact)):
@@ -202,8 +208,8 @@ def texts_of(value: object) -> Iterator[str]:
             yield from texts_of(getattr(value, name))
 
 
-def _at_most(trace: Trace) -> int:
-    """No fewer characters than the trace's texts have: its size as JSON, since walking it takes ten times as long."""
+def _max_characters(trace: Trace) -> int:
+    """Return an upper bound of the trace's characters: its size as JSON, ten times faster than counting."""
     try:
         return len(msgspec.json.encode(trace))
     except (TypeError, ValueError):  # a surrogate, or an attribute of another type
@@ -211,9 +217,9 @@ def _at_most(trace: Trace) -> int:
 
 
 def _always_fits(budget: Budget) -> float:
-    """So many characters of JSON are within every limit: a sentence, an item and a region take at least one each."""
+    """Return a size as JSON that is within every limit: a sentence, an item and a region take a character or more."""
     if budget.tokens is not None:
-        return -1  # an encoder may count marks of its own
+        return -1  # an encoder may count special tokens
     limits = (budget.characters, budget.items, budget.sentences, budget.regions)
     return min((limit for limit in limits if limit is not None), default=inf)
 
@@ -234,7 +240,7 @@ def _too_long(budget: Budget, view: object, shared: Batch) -> bool:
 
 
 def _has_at_most(most: int, view: Any) -> bool:
-    """Whether the lists and mappings in an evaluator's view have no more members together."""
+    """Whether the lists and mappings in an evaluator's inputs have at most so many members."""
     left = most
     for members in lengths_in(view):
         left -= members
@@ -244,7 +250,7 @@ def _has_at_most(most: int, view: Any) -> bool:
 
 
 def lengths_in(view: Any) -> Iterator[int]:
-    """How many members each list and mapping in an evaluator's view has, nested ones too; regions have none."""
+    """Yield the length of each list and mapping in an evaluator's inputs, nested ones too, without regions."""
     waiting = [getattr(view, name) for name in view.__dataclass_fields__]
     while waiting:
         value = waiting.pop()
@@ -256,14 +262,14 @@ def lengths_in(view: Any) -> Iterator[int]:
 
 
 def regions_in(view: Any) -> int:
-    """How many the longer list of the boxes in an evaluator's view has."""
+    """Return the length of the longer list of boxes in an evaluator's inputs."""
     values = [getattr(view, name) for name in view.__dataclass_fields__]
     sides = [side for value in values if isinstance(value, Boxes) for side in (value.expected, value.predicted)]
     return max((len(side) for side in sides if side), default=0)
 
 
 def _where(error: BaseException, module: str = "") -> str:
-    """What was raised and where, without its message: that may quote what users wrote."""
+    """Name the error and its line, without the message, which may quote users."""
     steps = []
     step: TracebackType | None = error.__traceback__
     while step is not None:

@@ -7,5 +7,5 @@ _SLUG = re.compile(PATTERN)
 
 
 def is_slug(value: object) -> bool:
-    """Whether it is a text of lower-case letters, digits and underscores that starts with a letter, 64 at most."""
+    """Whether it matches `PATTERN`: lower-case letters, digits and underscores, a letter first, at most 64."""
     return isinstance(value, str) and _SLUG.fullmatch(value) is not None

@@ -1,14 +1,17 @@
-"""The evaluator contract: one frozen `Evaluator` per file, made by the decorator `evaluator`."""
+"""The evaluator contract: the decorator `evaluator` makes one frozen `Evaluator` per file."""
 
 import dataclasses
+import functools
+import inspect
 import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import repeat
 from operator import attrgetter
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 import msgspec
 import numpy as np
@@ -29,7 +32,7 @@ Method = Literal["rule", "ngram", "embedding", "nli", "classifier", "lm", "judge
 
 
 class Need(StrEnum):
-    """A shared resource an evaluator cannot work without."""
+    """A shared resource that an evaluator requires."""
 
     EMBEDDING = "embedding"
     NLI = "nli"
@@ -55,7 +58,7 @@ LANE_OF_METHOD: dict[str, Lane] = {
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number an evaluator gives. `threshold` is the line between a good and a bad record; equal to it passes."""
+    """One metric. `threshold` separates good and bad records; a value equal to it is good."""
 
     key: str
     low: float = 0.0
@@ -63,10 +66,10 @@ class Metric:
     better: Better = "higher"
     threshold: float | None = None
     primary: bool = False
-    rule: RuleKind | None = None  # None: the default of domain and method, see `Evaluator.rule_of`
-    optional: bool = False  # may be absent from a Scored (a cost that was not recorded)
+    rule: RuleKind | None = None  # if None, the default of `Evaluator.rule_of`
+    optional: bool = False  # may be absent from a Scored, such as a cost that was not recorded
     unit: str | None = None  # "s", "usd", "words", ...
-    per: tuple[str, ...] = ()  # of a window: one series for each combination of these, e.g. ("class",)
+    per: tuple[str, ...] = ()  # labels of a window metric, such as ("class",): one series for each combination
     description: str = ""
 
     @property
@@ -77,11 +80,11 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most input an evaluator takes of one record; beyond it the outcome is NotApplicable("too_long"), counted.
+    """Limits on the input of one record. Beyond them the outcome is NotApplicable("too_long").
 
-    Each limit is over all its text inputs together, of regions over those expected or those predicted; None is none.
-    `items` counts the members of all lists and mappings among its inputs (chunks, references, labels, ...), also of
-    nested ones, but for regions.
+    Limits apply to the sum over all text inputs; that of regions applies to expected and predicted ones separately.
+    None means no limit. `items` counts the members of all lists and mappings in the inputs (chunks, references,
+    labels, ...), nested ones too, without regions.
     """
 
     characters: int | None = 2_000_000
@@ -93,30 +96,30 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """Packages that a base install lacks: what installs them, and the modules that must then be there."""
+    """Packages beyond the base install: the pip requirement, and the modules that it provides."""
 
-    install: str  # as pip takes it: "ragtide[vision]"
+    install: str  # for pip, such as "ragtide[vision]"
     modules: tuple[str, ...]
 
 
 class Sentence(msgspec.Struct, frozen=True, gc=False):
-    """A sentence and where it stands in its text (character offsets)."""
+    """A sentence and its character offsets in the text."""
 
     text: str
     start: int
     end: int
 
 
-Ask = tuple[str, ...]  # what a model is asked at once: a text, or two (premise and hypothesis, prefix and tail)
+Ask = tuple[str, ...]  # one input of a model: a text, or two (premise and hypothesis, prefix and continuation)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRef:
-    """A model that an evaluator asks: its kind, and its name in settings, on Hugging Face or on disk.
+    """A model of an evaluator: its kind, and its name in settings, on Hugging Face or on disk.
 
-    An answer's columns: of NLI and classifiers the probability of each of `labels`, in that order (of a classifier
-    without labels its one score, 0 to 1); of a language model the negative log-likelihood of the second text after
-    the first, summed over its tokens, in nats, and how many tokens it has.
+    The columns of an answer: for NLI and classifiers the probability of each of `labels`, in that order (without labels
+    one score, 0 to 1). For a language model the negative log-likelihood of the second text after the first, summed over
+    its tokens, in nats, and the number of these tokens.
     """
 
     need: Need
@@ -125,7 +128,7 @@ class ModelRef:
 
     @property
     def columns(self) -> int:
-        """How many numbers an answer has."""
+        """Number of columns of an answer."""
         return 2 if self.need is Need.LM else max(1, len(self.labels))
 
 
@@ -133,32 +136,36 @@ Made = TypeVar("Made")
 
 
 class Shared(Protocol):
-    """Work done once per micro-batch: batched, de-duplicated, memoised by content."""
+    """Work shared by evaluators: done once per micro-batch, batched, de-duplicated and memoised by content."""
 
     def sentences(self, text: str) -> tuple[Sentence, ...]:
-        """The text's sentences by the one shared splitter; never an empty or letterless one."""
+        """Split the text into sentences, with the shared splitter. Every sentence has a letter."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, one row per text, in order: float32 [len(texts), dimension]."""
+        """Return unit vectors, one row per text, in order: float32 [len(texts), dimension]."""
         ...
 
     def ask(self, model: ModelRef, asks: Sequence[Ask]) -> Vectors:
-        """The model's answers, one row per ask, in order: float32 [len(asks), model.columns].
+        """Return the model's answers, one row per ask, in order: float32 [len(asks), model.columns].
 
-        Long texts are read in windows, and of each label the largest probability counts. A row is NaN where the ask is
-        too long for that: a text that must be read whole is not cut.
+        Long texts are read in windows, and the highest probability of each label counts. A row is NaN if the ask is too
+        long for that: a text that must be read whole is not cut.
         """
         ...
 
     def once(self, make: Callable[[str], Made], text: str) -> Made:
-        """`make(text)`, made once per micro-batch: `make` is a pure function of a module, its result is not changed."""
+        """Return `make(text)`, computed once per micro-batch.
+
+        `make` is a pure function of a module. Do not change the result.
+        """
         ...
 
 
 Row = TypeVar("Row")
 Params = TypeVar("Params", bound=BaseModel)
 Score = Callable[[Sequence[Row], Shared, Params], Iterable[Outcome]]
+ScoreRecord = Callable[[Row, Shared, Params], Outcome]
 Embeds = Callable[[Row, Shared, Params], Iterable[str]]
 EncoderOf = Callable[[Params], str | None]
 Models = Callable[[Params], Iterable[ModelRef]]
@@ -166,20 +173,20 @@ Asks = Callable[[Row, Shared, Params], Iterable[tuple[ModelRef, Ask]]]
 
 
 class NoParams(BaseModel, frozen=True, extra="forbid"):
-    """For evaluators without parameters."""
+    """Parameters of an evaluator that has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """A pure, synchronous scorer of micro-batches, and all that is known of it."""
+    """A pure, synchronous scorer of micro-batches, with its declaration."""
 
     id: str
-    version: int  # raised when the same input may score differently
+    version: int  # raise it when the same input may score differently
     description: str
     domain: Domain
     method: Method
     inputs: type[Any]
-    fields: Callable[[Trace], tuple[Any, ...]]  # of a trace, what `inputs` is made from
+    fields: Callable[[Trace], tuple[Any, ...]]  # reads the fields of `inputs` from a trace
     required: tuple[str, ...]
     params: type[BaseModel]
     metrics: tuple[Metric, ...]
@@ -192,19 +199,17 @@ class Evaluator:
     tasks: tuple[str, ...]  # empty: every task
     standards: tuple[str, ...]
     budget: Budget
-    own_lane: Lane | None  # None: the method's
-    combine: (
-        Combine | None
-    )  # of method `window`: its metrics from the summed parts of a window, see `ragtide.evaluators.parts`
-    extra: Extra | None  # what must be installed besides ragtide itself
+    own_lane: Lane | None  # if None, the lane of the method
+    combine: Combine | None  # of method `window`: metrics from summed parts, see `ragtide.evaluators.parts`
+    extra: Extra | None  # packages beyond the base install
 
     @property
     def lane(self) -> Lane:
-        """Where it runs."""
+        """The lane that it runs in."""
         return self.own_lane or LANE_OF_METHOD[self.method]
 
     def rule_of(self, metric: Metric) -> RuleKind:
-        """How a window of this metric is judged unless settings say otherwise (catalogue's defaults)."""
+        """Return the default rule for windows of this metric. Settings can override it."""
         if metric.rule is not None:
             return metric.rule
         if self.method == "window":
@@ -217,21 +222,71 @@ class Evaluator:
 
     @property
     def carrier(self) -> Metric | None:
-        """Of method `window`: the first primary metric, whose windows hold the parts that all its metrics come from."""
+        """The first primary metric of method `window`: its windows hold the parts of all metrics."""
         return next((metric for metric in self.metrics if metric.primary), None) if self.combine else None
 
     def encoder_of(self, params: BaseModel) -> str | None:
-        """Which encoder it embeds by with these parameters: `SHARED`, a model of its own, None for none."""
+        """Return the encoder for these parameters: `SHARED`, a model of its own, or None."""
         if Need.EMBEDDING not in self.needs:
             return None
         return self.encoder(params) if self.encoder else SHARED
 
     def project(self, trace: Trace) -> Any | NotApplicable:
-        """The evaluator's own view of a trace; NotApplicable("missing_<field>") where a required field is."""
+        """Read the inputs of a trace; NotApplicable("missing_<field>") if a required field was not recorded."""
         for name in self.required:
             if getattr(trace, name) is None:
                 return NotApplicable(f"missing_{name}")
         return self.inputs(*self.fields(trace))
+
+
+@overload
+def evaluator(
+    id: str,
+    *,
+    version: int,
+    domain: Domain,
+    method: Method,
+    inputs: type[Row],
+    metrics: Iterable[Metric],
+    per_record: Literal[True],
+    params: type[Params] = ...,
+    needs: Iterable[Need] = ...,
+    embeds: Embeds[Row, Params] | None = ...,
+    encoder: EncoderOf[Params] | None = ...,
+    models: Models[Params] | None = ...,
+    asks: Asks[Row, Params] | None = ...,
+    tasks: Iterable[str] = ...,
+    standards: Iterable[str] = ...,
+    budget: Budget | None = ...,
+    lane: Lane | None = ...,
+    combine: Combine | None = ...,
+    extra: Extra | None = ...,
+) -> Callable[[ScoreRecord[Row, Params]], Evaluator]: ...
+
+
+@overload
+def evaluator(
+    id: str,
+    *,
+    version: int,
+    domain: Domain,
+    method: Method,
+    inputs: type[Row],
+    metrics: Iterable[Metric],
+    per_record: Literal[False] = ...,
+    params: type[Params] = ...,
+    needs: Iterable[Need] = ...,
+    embeds: Embeds[Row, Params] | None = ...,
+    encoder: EncoderOf[Params] | None = ...,
+    models: Models[Params] | None = ...,
+    asks: Asks[Row, Params] | None = ...,
+    tasks: Iterable[str] = ...,
+    standards: Iterable[str] = ...,
+    budget: Budget | None = ...,
+    lane: Lane | None = ...,
+    combine: Combine | None = ...,
+    extra: Extra | None = ...,
+) -> Callable[[Score[Row, Params]], Evaluator]: ...
 
 
 def evaluator(
@@ -242,6 +297,7 @@ def evaluator(
     method: Method,
     inputs: type[Row],
     metrics: Iterable[Metric],
+    per_record: bool = False,
     params: type[Params] = NoParams,  # type: ignore[assignment]  # mypy: not every Params is NoParams
     needs: Iterable[Need] = (),
     embeds: Embeds[Row, Params] | None = None,
@@ -254,18 +310,20 @@ def evaluator(
     lane: Lane | None = None,
     combine: Combine | None = None,
     extra: Extra | None = None,
-) -> Callable[[Score[Row, Params]], Evaluator]:
-    """Turn a pure function into an `Evaluator`; the function's docstring is its description. Touches no global state.
+) -> Callable[[Any], Evaluator]:
+    """Turn a pure function into an `Evaluator`; its docstring is the evaluator's description. Touches no global state.
+
+    With `per_record` the function takes one row and returns its outcome. Without, it takes a batch of rows and gives
+    one outcome for each, in order.
 
     `inputs` is a frozen dataclass whose field names are `Trace` fields: the only ones the function can see. A field
     that a trace may lack and whose type here does not admit None is required: a trace without it is
-    NotApplicable("missing_<field>"). `embeds` names the texts of one row that `score` will embed, so that one encoder
-    call serves every evaluator of a micro-batch; `encoder` tells by which one with these parameters: `SHARED` (unset),
-    a model of its own as evaluators.encoder.model takes it, or None where nothing is embedded. `asks` does the same for
-    the `models` that its parameters name, after all texts are embedded. `lane` is given where it is not the method's:
-    an evaluator that a judge would do best and that does without one. `combine` belongs to method `window`:
-    `ragtide.evaluators.parts` tells what such an evaluator gives. One with an `extra` is unavailable where its modules
-    are not installed: it imports them only as it scores.
+    NotApplicable("missing_<field>"). `embeds` yields the texts of one row that the function will embed, so that one
+    encoder call serves every evaluator of a micro-batch; `asks` does the same for `models`, after all texts are
+    embedded. `encoder` returns the encoder for these parameters: `SHARED` (the default), a model of its own as
+    `evaluators.encoder.model` takes it, or None to embed nothing. `lane` overrides the lane of the method. `combine`
+    belongs to method `window`, see `ragtide.evaluators.parts`. An evaluator with an `extra` is unavailable if the
+    modules of the extra are not installed; it imports them only when it scores.
     """
     hints = typing.get_type_hints(inputs)
     unknown = sorted(set(hints) - set(Trace.__struct_fields__))
@@ -274,11 +332,11 @@ def evaluator(
     of_trace = typing.get_type_hints(Trace)
     required = tuple(name for name, hint in hints.items() if _admits_none(of_trace[name]) and not _admits_none(hint))
 
-    def made(score: Score[Row, Params]) -> Evaluator:
+    def decorate(function: Any) -> Evaluator:
         return Evaluator(
             id=id,
             version=version,
-            description=" ".join((score.__doc__ or "").split()),
+            description=" ".join((function.__doc__ or "").split()),
             domain=domain,
             method=method,
             inputs=inputs,
@@ -286,7 +344,7 @@ def evaluator(
             required=required,
             params=params,
             metrics=tuple(metrics),
-            score=score,
+            score=_score_each(id, function) if per_record else function,
             embeds=embeds,
             encoder=encoder,
             models=models,
@@ -300,11 +358,23 @@ def evaluator(
             extra=extra,
         )
 
-    return made
+    return decorate
+
+
+def _score_each(id: str, function: ScoreRecord[Row, Params]) -> Score[Row, Params]:
+    """Turn a function of one row into a function of a batch."""
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(f"evaluator {id!r}: with per_record=True the function must return one outcome, not yield")
+
+    @functools.wraps(function)
+    def score(rows: Sequence[Row], shared: Shared, params: Params) -> Iterable[Outcome]:
+        return map(function, rows, repeat(shared), repeat(params))
+
+    return score
 
 
 def _fields_of(inputs: type[Any]) -> Callable[[Trace], tuple[Any, ...]]:
-    """Reads the fields in the order of the dataclass, in one call: every evaluator does so for every trace."""
+    """Return a function that reads the fields in one call: it runs for every evaluator and trace."""
     names = [field.name for field in dataclasses.fields(inputs)]
     if len(names) != 1:
         return attrgetter(*names) if names else lambda _: ()

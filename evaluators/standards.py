@@ -1,4 +1,4 @@
-"""The compliance principles that evaluators and problems serve (NIST AI RMF, SR 11-7), by name."""
+"""Compliance principles of evaluators and problems (NIST AI RMF, SR 11-7)."""
 
 from collections.abc import Collection
 
@@ -19,6 +19,6 @@ _GROUND_TRUTH = frozenset({"expected", "labels", "relevance", "boxes"})
 
 
 def standards_of(domain: str, inputs: Collection[str]) -> tuple[str, ...]:
-    """What an evaluator of the domain serves by default, and more where it compares with a ground truth."""
+    """Return the default principles of a domain. Comparison with a ground truth adds one."""
     served = _OF_DOMAIN.get(domain, (VALID_AND_RELIABLE, OUTCOMES_ANALYSIS))
     return (*served, CONCEPTUAL_SOUNDNESS) if _GROUND_TRUTH.intersection(inputs) else served

@@ -1,12 +1,11 @@
-"""The canonical trace: what every evaluator may look at. No I/O.
+"""The canonical trace: the fields that evaluators can read. No I/O.
 
-`None` means *not recorded*; an empty value means *recorded, and empty*. Unknown fields are refused where bytes become
-a trace, so that none is dropped in silence: `ragtide.stream.ingest.canonical_json` moves them to `attributes`;
-where an attribute of that name was sent, it stays, and the unknown field is `unknown.<name>`. Encoded, a trace is what
-was recorded: fields at their defaults are left out.
+`None` means *not recorded*. An empty value means *recorded as empty*. Decoding rejects unknown fields, so that none is
+lost silently: `ragtide.stream.ingest.canonical_json` moves them to `attributes`. If an attribute of that name was sent,
+the unknown field becomes `unknown.<name>`. An encoded trace has no fields at their defaults.
 
-What becomes a column, a key or a label has a limit, which decoding holds it to; docs/kafka.md has the table. A longer
-`Name` is cut there, with a hash at its end; a longer `TraceId`, longer lists and numbers out of range are refused.
+Fields that become columns, keys or labels have limits, which decoding enforces; docs/kafka.md has the table. Ingest
+cuts a longer `Name` and appends a hash. A longer `TraceId`, longer lists and numbers out of range are rejected.
 """
 
 from collections.abc import Mapping
@@ -27,7 +26,7 @@ Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One retrieved chunk. `score` is raw: a similarity or a distance, as the retriever gave it."""
+    """One retrieved chunk. `score` is the raw similarity or distance of the retriever."""
 
     id: Name
     text: str | None = None
@@ -38,7 +37,7 @@ class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Classification: expected and predicted label(s), and the score of each label."""
+    """Classification: expected and predicted labels, and the score of each label."""
 
     expected: str | tuple[str, ...] | None = None
     predicted: str | tuple[str, ...] | None = None
@@ -46,7 +45,7 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Something an agent left behind; `size` in bytes where the text itself was not recorded."""
+    """An artifact of an agent. `size` is in bytes, for artifacts without recorded text."""
 
     name: str
     media_type: str | None = None
@@ -62,7 +61,7 @@ class Boxes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which model was asked for, and which one answered."""
+    """The model that was requested, and the one that answered."""
 
     requested: Name | None = None
     served: Name | None = None
@@ -73,7 +72,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Seconds."""
+    """Durations in seconds."""
 
     total_s: Seconds | None = None
     retrieval_s: Seconds | None = None
@@ -82,7 +81,7 @@ class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
 
 class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Summed over leaf LLM calls only."""
+    """Tokens, summed over leaf LLM calls only."""
 
     input: Count | None = None
     output: Count | None = None
@@ -90,21 +89,21 @@ class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 class AppError(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The application failed."""
+    """An error of the application."""
 
     type: Name
     message: str | None = None
 
 
 class Technique(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One perturbation and how strong it was."""
+    """One perturbation and its strength."""
 
     technique: Name
     intensity: Name | float | None = None
 
 
 class Relationship(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Ties this trace to another trace or test case; several techniques stand in the order applied."""
+    """Links this trace to another trace or test case. Techniques are in the order applied."""
 
     type: Name
     trace_id: TraceId | None = None
@@ -113,7 +112,7 @@ class Relationship(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where a trace comes from a test suite."""
+    """The test case of a trace from a test suite."""
 
     __test__ = False  # not a pytest class
 
@@ -123,7 +122,7 @@ class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where the record lay; filled in on ingest."""
+    """Position of the record in Kafka, set on ingest."""
 
     topic: str
     partition: int
@@ -131,7 +130,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One RAG request. Only `trace_id`, `time`, `app` and one of `question`, `answer` are always there."""
+    """One RAG request. It always has `trace_id`, `time`, `app` and one of `question`, `answer`."""
 
     trace_id: TraceId
     time: datetime  # aware, UTC: when the answer was given

@@ -12,7 +12,7 @@ from ragtide.evaluators.errors import Unavailable
 from ragtide.evaluators.models import load_models
 from ragtide.evaluators.plan import Plan, prepare, wanted_encoders, wanted_models
 from ragtide.evaluators.resources import Resources
-from ragtide.evaluators.runtime.card_memory import bound_cards
+from ragtide.evaluators.runtime.card_memory import limit_cards
 from ragtide.evaluators.runtime.cards import take_card
 from ragtide.evaluators.spec import SHARED, Evaluator, Lane
 from ragtide.sinks.clickhouse.database import Database
@@ -56,7 +56,7 @@ def assemble(
     if embedding or wanted:
         if settings.evaluators.workers_per_card:
             take_card(settings.evaluators.workers_per_card)
-        bound_cards(settings.evaluators.card_bytes)
+        limit_cards(settings.evaluators.card_bytes)
     encoder = None
     if SHARED in embedding:
         try:

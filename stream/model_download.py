@@ -11,11 +11,11 @@ from typing import Any
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from ragtide.evaluators import hub
 from ragtide.evaluators.encoder.model import INSTALL_PACKAGED, PREFERRED
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.inventory import ModelInfo
 from ragtide.evaluators.models.known_models import KNOWN_MODELS
+from ragtide.evaluators.runtime import hub
 from ragtide.evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EvaluatorSettings
 from ragtide.stream.console import PlainConsole
 from ragtide.stream.settings.environment import nearest

@@ -13,7 +13,7 @@ from ragtide.evaluators.text.json_schemas import MOST_STEPS, JsonSchema, SoundSc
 from ragtide.evaluators.text.json_text import NotJson, TooDeep, check, read
 from ragtide.evaluators.trace import Artifact
 
-POINTED_AT = 100  # unsound artifacts named in the evidence, at most
+MAX_EVIDENCE = 100  # unsound artifacts in the evidence
 Form = Literal["directory", "html", "json", "json_lines", "pages", "other"]
 FORMS: Mapping[str, Form] = {
     "application/json": "json",
@@ -45,16 +45,16 @@ REMARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the agent left behind."""
+    """The artifacts of the agent."""
 
     artifacts: tuple[Artifact, ...]
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What artifacts must hold."""
+    """Schemas of the artifacts."""
 
     schemas: SoundSchemas = Field(
-        default={}, description="JSON Schema by artifact name; * and ? in a name stand for any characters."
+        default={}, description="JSON Schema by artifact name. * in a name matches any text, ? any character."
     )
 
 
@@ -68,10 +68,10 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     metrics=[Metric("agent_sanity", threshold=0.75, primary=True, description="sound artifacts / artifacts")],
 )
 def agent_sanity(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Share of the artifacts an agent left behind that are sound: named, not empty, JSON (also by lines) that parses
-    and satisfies the schema configured for its name, HTML and PDF pages that are not blank, directories with the files
-    they declare. An artifact of which neither text nor size was recorded is not counted. Too long are artifacts that
-    their schemas' regular expressions or `uniqueItems` could stall on.
+    """Share of an agent's artifacts that are sound. A sound artifact has a name and is not empty. JSON and JSON Lines
+    must parse and match the schema for the artifact's name, HTML and PDF pages must not be blank, and directories must
+    contain the files they list. Artifacts without recorded text and size are not counted. The record is too_long if
+    regular expressions or `uniqueItems` of the schemas would take too long.
     """
     schemas = {name: compile_schema(schema) for name, schema in params.schemas.items()}
     for row in rows:
@@ -85,7 +85,7 @@ def _evaluate(artifacts: tuple[Artifact, ...], schemas: Mapping[str, JsonSchema]
         return NotApplicable("too_long")
     names = {_path(artifact.name) for artifact in artifacts}
     faults: dict[int, str] = {}
-    judged = 0
+    counted = 0
     for index, artifact in enumerate(artifacts):
         if artifact.text is None and artifact.size is None:
             continue
@@ -93,24 +93,24 @@ def _evaluate(artifacts: tuple[Artifact, ...], schemas: Mapping[str, JsonSchema]
             fault = _fault(artifact, names, schemas)
         except TooDeep:
             continue
-        judged += 1
+        counted += 1
         if fault is not None:
             faults[index] = fault
-    if not judged:
+    if not counted:
         return NotApplicable("artifacts_not_recorded")
-    counted = Counter(faults.values())
+    by_fault = Counter(faults.values())
     return Scored(
-        {"agent_sanity": (judged - len(faults)) / judged},
-        parts={"artifacts": float(judged), **{fault: float(times) for fault, times in sorted(counted.items())}},
+        {"agent_sanity": (counted - len(faults)) / counted},
+        parts={"artifacts": float(counted), **{fault: float(times) for fault, times in sorted(by_fault.items())}},
         evidence=tuple(
-            Evidence("artifacts", index, index + 1, kind=fault) for index, fault in list(faults.items())[:POINTED_AT]
+            Evidence("artifacts", index, index + 1, kind=fault) for index, fault in list(faults.items())[:MAX_EVIDENCE]
         ),
-        findings=tuple(Finding(f"artifact_{fault}", REMARKS[fault]) for fault in sorted(counted)),
+        findings=tuple(Finding(f"artifact_{fault}", REMARKS[fault]) for fault in sorted(by_fault)),
     )
 
 
 def _fault(artifact: Artifact, names: Set[str], schemas: Mapping[str, JsonSchema]) -> str | None:
-    """Why the artifact is unsound, a key of `REMARKS`; None where nothing that was recorded speaks against it."""
+    """Return why the artifact is unsound, as a key of `REMARKS`, or None if it is sound."""
     text = artifact.text
     if not artifact.name.strip():
         return "no_name"
@@ -133,7 +133,7 @@ def _schemas_of(artifact: Artifact, schemas: Mapping[str, JsonSchema]) -> list[J
 
 
 def _form(artifact: Artifact) -> Form:
-    """By media type; by the ending of its name where the media type says nothing of its make."""
+    """Tell the format by media type, else by the file name extension."""
     media_type = (artifact.media_type or "").partition(";")[0].strip().lower()
     if artifact.name.endswith("/"):
         return "directory"
@@ -154,7 +154,7 @@ def _json(text: str, validators: Sequence[JsonSchema]) -> str | None:
 
 
 def _paths_in_listing(directory: str, listing: str) -> set[str]:
-    """The paths that a directory's listing declares, a name a line."""
+    """Return the paths in a directory listing, one per line."""
     within = _path(directory)
     paths = {_path(line) for line in listing.splitlines()} - {"", within}
     return {path if path.startswith(f"{within}/") else f"{within}/{path}" for path in paths}
@@ -165,6 +165,6 @@ def _path(name: str) -> str:
 
 
 def _has_blank_page(text: str) -> bool:
-    """Whether a page holds nothing; pages end with a form feed, as tools that extract a document's text write them."""
+    """Whether any page is blank. Pages end with a form feed, as text extractors write them."""
     pages = text.removesuffix("\f").split("\f")
     return not all(page.strip() for page in pages)

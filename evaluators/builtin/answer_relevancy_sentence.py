@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from ragtide.evaluators.text.similarity import similarities
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was asked and answered."""
+    """The question and its answer."""
 
     question: str
     answer: str
@@ -28,23 +28,28 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     version=1,
     domain="generation",
     method="embedding",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=[
-        Metric("answer_relevancy", threshold=0.75, primary=True, description="relevancy of the most relevant sentence"),
-        Metric("mean_answer_relevancy", threshold=0.75, description="mean relevancy of the sentences"),
+        Metric(
+            "answer_relevancy",
+            threshold=0.75,
+            primary=True,
+            description="highest similarity of an answer sentence to the question",
+        ),
+        Metric(
+            "mean_answer_relevancy",
+            threshold=0.75,
+            description="mean similarity of the answer sentences to the question",
+        ),
     ],
     needs={Need.EMBEDDING},
     embeds=_embeds,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def answer_relevancy_sentence(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """How near the answer is to the question: max and mean over answer sentences of their cosine similarity to it."""
-    for row in rows:
-        yield _relevant(row, shared)
-
-
-def _relevant(row: Inputs, shared: Shared) -> Outcome:
+def answer_relevancy_sentence(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
+    """Similarity of the answer to the question: maximum and mean cosine similarity over the answer's sentences."""
     if not row.question.strip():
         return NotApplicable("empty_question")
     answer = shared.sentences(row.answer)

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,27 +12,27 @@ from ragtide.evaluators.text.similarity import similarities
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should have been."""
+    """The answer and its references."""
 
     answer: str
     expected: tuple[str, ...]
 
 
 class Comparison(NamedTuple):
-    """A reference with its sentences, and their similarity to the answer's: [answer sentences, its sentences]."""
+    """A reference and its sentences. `similarity` is [answer sentences, reference sentences]."""
 
     reference: Reference
     sentences: tuple[Sentence, ...]
     similarity: Vectors
 
     def means(self) -> tuple[float, float]:
-        """Mean and min over the answer's sentences of the similarity to the nearest of the reference's."""
+        """Mean and minimum, over the answer sentences, of the similarity to the nearest reference sentence."""
         nearest = self.similarity.max(axis=1)
         return float(nearest.mean(dtype=np.float64)), float(nearest.min())
 
 
 def _sentences(row: Inputs, shared: Shared) -> list[tuple[Reference, tuple[Sentence, ...]]]:
-    """Of each reference that has some."""
+    """Split the references. References without sentences are left out."""
     cut = [(reference, shared.sentences(reference.text)) for reference in references(row.expected)]
     return [(reference, sentences) for reference, sentences in cut if sentences]
 
@@ -49,25 +49,26 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     version=1,
     domain="generation",
     method="embedding",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=[
-        Metric("mean_answer_similarity", threshold=0.75, primary=True, description="mean over the answer's sentences"),
+        Metric(
+            "mean_answer_similarity",
+            threshold=0.75,
+            primary=True,
+            description="mean similarity of the answer sentences",
+        ),
         Metric("min_answer_similarity", threshold=0.75, description="similarity of the least similar sentence"),
     ],
     needs={Need.EMBEDDING},
     embeds=_embeds,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def answer_semantic_sentence_similarity(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """How near the answer's sentences are to the reference's: mean and min over answer sentences of the max over
-    reference sentences of their cosine similarity. Of several references the one with the best mean counts.
+def answer_semantic_sentence_similarity(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
+    """Similarity of the answer's sentences to the reference's: for each answer sentence the highest cosine similarity
+    to a reference sentence, then the mean and the minimum of these. The reference with the best mean counts.
     """
-    for row in rows:
-        yield _similar(row, shared)
-
-
-def _similar(row: Inputs, shared: Shared) -> Outcome:
     answer = shared.sentences(row.answer)
     if not answer:
         return NotApplicable("too_short")
@@ -82,13 +83,13 @@ def _similar(row: Inputs, shared: Shared) -> Outcome:
         ),
         key=Comparison.means,
     )
-    mean, least = best.means()
-    row_of_least = int(best.similarity.max(axis=1).argmin())
-    weak, near = answer[row_of_least], best.sentences[int(best.similarity[row_of_least].argmax())]
+    mean, lowest = best.means()
+    lowest_row = int(best.similarity.max(axis=1).argmin())
+    weak, near = answer[lowest_row], best.sentences[int(best.similarity[lowest_row].argmax())]
     return Scored(
-        {"mean_answer_similarity": mean, "min_answer_similarity": least},
+        {"mean_answer_similarity": mean, "min_answer_similarity": lowest},
         evidence=(
-            Evidence("answer", weak.start, weak.end, kind="least_similar", score=least),
-            best.reference.evidence(near.start, near.end, least),
+            Evidence("answer", weak.start, weak.end, kind="least_similar", score=lowest),
+            best.reference.evidence(near.start, near.end, lowest),
         ),
     )

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,25 +12,25 @@ from ragtide.evaluators.text.similarity import similarities
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should have been."""
+    """The answer and its references."""
 
     answer: str
     expected: tuple[str, ...]
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What compares two texts."""
+    """How two texts are compared."""
 
     cross_encoder: str | None = Field(
         None,
         min_length=1,
-        description="Cross-encoder with one score for (answer, reference), such as cross-encoder/stsb-roberta-base, "
-        "in place of the cosine of their embeddings.",
+        description="Cross-encoder that scores (answer, reference), such as cross-encoder/stsb-roberta-base. If unset, "
+        "the cosine similarity of the embeddings.",
     )
 
     @property
     def ref(self) -> ModelRef | None:
-        """The cross-encoder as it is asked."""
+        """The cross-encoder, if set."""
         return None if self.cross_encoder is None else ModelRef(Need.CLASSIFIER, self.cross_encoder)
 
 
@@ -50,6 +50,7 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     version=2,
     domain="generation",
     method="embedding",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=[
@@ -62,15 +63,10 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     asks=_asks,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def answer_semantic_similarity(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """How near the answer as a whole is in meaning to the best of the reference answers: the cosine similarity of their
-    embeddings, or what the configured cross-encoder says of the two.
+def answer_semantic_similarity(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Similarity of the whole answer to the nearest reference: the cosine similarity of their embeddings, or the score
+    of the configured cross-encoder.
     """
-    for row in rows:
-        yield _similar(row, shared, params)
-
-
-def _similar(row: Inputs, shared: Shared, params: Params) -> Outcome:
     compared = comparable(row.answer, row.expected)
     if isinstance(compared, NotApplicable):
         return compared
@@ -81,7 +77,7 @@ def _similar(row: Inputs, shared: Shared, params: Params) -> Outcome:
         [similarity] = similarities(shared, [row.answer], texts)
     else:
         similarity = shared.ask(params.ref, [(row.answer, text) for text in texts])[:, 0]
-    if np.isnan(similarity).any():  # one that cannot be read whole may be the best
+    if np.isnan(similarity).any():  # a reference that is too long to be read could be the nearest
         return NotApplicable("too_long")
     found = nearest(compared, similarity)
     return Scored({"answer_similarity": found.score}, evidence=(found.evidence,))

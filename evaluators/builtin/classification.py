@@ -1,11 +1,11 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
 from ragtide.evaluators.classification.counts import combine, parts_of
-from ragtide.evaluators.classification.labels import Classes, of_answer, of_labels
+from ragtide.evaluators.classification.labels import Classes, classes_of_answer, classes_of_labels
 from ragtide.evaluators.leaks import scanner
 from ragtide.evaluators.outcome import Finding, NotApplicable, Outcome, Scored
 from ragtide.evaluators.parts import class_label
@@ -18,7 +18,7 @@ _UNUSABLE = Finding("scores_not_shares", "label scores below 0 or above 1: no RO
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Labels, or an answer that is one and what it should have been."""
+    """Labels, or an answer that is a label and its references."""
 
     labels: Labels | None
     answer: str | None
@@ -27,29 +27,29 @@ class Inputs:
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """Where labels are from, and what the curves on the dashboard show."""
+    """Source of the labels, and the curves on the dashboard."""
 
     labels_from: Literal["auto", "labels", "answer"] = Field(
         "auto",
-        description="labels: field labels; answer: answer against expected; auto: labels where recorded, else answer "
-        "where the trace's task is classification.",
+        description="labels: the field labels. answer: the answer, compared with expected. auto: labels if recorded, "
+        "else answer if the task is classification.",
     )
     positive: str | None = Field(
         None,
         min_length=1,
-        description="The positive class. Unset: that of yes/no, true/false, 1/0, positive/negative or pos/neg, where a "
+        description="Positive class. If unset, that of yes/no, true/false, 1/0, positive/negative or pos/neg, if a "
         "window has no other classes.",
     )
     curve_thresholds: tuple[float, float, float] = Field(
-        (0.05, 0.95, 0.05), description="Score thresholds of curves, in hundredths: first, last, step."
+        (0.05, 0.95, 0.05), description="Score thresholds of the curves: first, last and step. Multiples of 0.01."
     )
     curve_max_examples: int = Field(
-        1, ge=0, le=100, description="Most example traces of a kind of error at a threshold."
+        1, ge=0, le=100, description="Maximum example traces for each kind of error and threshold."
     )
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """Those of curves, in hundredths."""
+        """The thresholds of the curves, in hundredths."""
         first, last, step = (round(value * _HUNDREDTHS) for value in self.curve_thresholds)
         return tuple(range(first, last + 1, step))
 
@@ -59,27 +59,34 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         if not (1 <= first <= last <= _HUNDREDTHS and 1 <= step <= _HUNDREDTHS):
             raise ValueError("curve_thresholds must be 0.01 <= first <= last <= 1, and a step from 0.01 to 1")
         if any(abs(value - round(value)) > 1e-9 for value in (first, last, step)):
-            raise ValueError("curve_thresholds must be whole hundredths: counts are exact there")
+            raise ValueError("curve_thresholds must be multiples of 0.01")
         return self
 
 
 def _metrics() -> Iterator[Metric]:
-    yield Metric("accuracy", threshold=0.75, primary=True, description="records with exactly the expected classes")
-    told = {
-        "precision": "right ones of the predictions",
-        "recall": "predicted ones of the records expected",
+    yield Metric(
+        "accuracy", threshold=0.75, primary=True, description="share of records with exactly the expected classes"
+    )
+    ratios = {
+        "precision": "correct predictions / predictions",
+        "recall": "correct predictions / expected labels",
         "f1": "harmonic mean of precision and recall",
     }
-    for key, what in told.items():
-        yield Metric(key, threshold=0.75, description=f"{what}: of the positive class, else as macro_{key}")
-    for average, over in (("micro", "of the sums over classes"), ("macro", "mean over classes, 0 / 0 being 0")):
-        for key, what in told.items():
-            yield Metric(f"{average}_{key}", threshold=0.8, description=f"{what}: {over}")
+    for key, ratio in ratios.items():
+        yield Metric(key, threshold=0.75, description=f"{ratio}, for the positive class; without one, macro_{key}")
+    for average, over in (
+        ("micro", "over the sums of all classes"),
+        ("macro", "mean over the classes, with 0 / 0 = 0"),
+    ):
+        for key, ratio in ratios.items():
+            yield Metric(f"{average}_{key}", threshold=0.8, description=f"{ratio}, {over}")
     yield Metric(
-        "roc_auc", threshold=0.75, description="area under the ROC curve: of the positive class, else the mean"
+        "roc_auc",
+        threshold=0.75,
+        description="area under the ROC curve of the positive class; without one, mean over the classes",
     )
-    for key, what in told.items():
-        yield Metric(f"class_{key}", per=("class",), description=f"{what} of each class")
+    for key, ratio in ratios.items():
+        yield Metric(f"class_{key}", per=("class",), description=f"{ratio}, for each class")
 
 
 @evaluator(
@@ -87,27 +94,24 @@ def _metrics() -> Iterator[Metric]:
     version=2,
     domain="classification",
     method="window",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=_metrics(),
     combine=combine,
 )
-def classification(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Expected against predicted classes of a window of records: binary, multi-class and multi-label. A recorded
-    prediction counts as it is, even where another class has the highest score: it is what the application did. Where
-    none was recorded, the class with the highest score is the prediction; of multi-label records, every class with 0.5
-    or more. Metrics are those of scikit-learn, and absent where they are 0 / 0. ROC AUC is of scores in hundredths, of
-    one class against the rest, over the records with scores; a class that such a record gives no score has 0 there. A
-    wrong answer is kept as a hash, and so is an expected one in which personal data or a secret is found.
+def classification(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Expected and predicted classes over a window of records: binary, multi-class or multi-label. A recorded
+    prediction counts even if another class has a higher score. Without one, the prediction is the class with the
+    highest score, or every class with a score of 0.5 or more if the record is multi-label. The metrics are those of
+    scikit-learn, and absent if they are 0 / 0. ROC AUC compares one class with the rest, over the records with scores,
+    which are rounded down to hundredths; a class without a score in such a record has 0. A wrong answer is stored as a
+    hash, and so is an expected answer that contains personal data or a secret.
     """
+    classes = _classes(row, params, lambda label: bool(shared.once(scanner(), label).hits))
+    if isinstance(classes, NotApplicable):
+        return classes
     positive = class_label(params.positive) if params.positive else None
-    scan = scanner()
-    for row in rows:
-        classes = _classes(row, params, lambda label: bool(shared.once(scan, label).hits))
-        yield classes if isinstance(classes, NotApplicable) else _score(classes, positive)
-
-
-def _score(classes: Classes, positive: str | None) -> Scored:
     right = classes.expected == classes.predicted
     outcome = "correct" if right else "misclassification" if classes.predicted else "no_prediction"
     findings = () if classes.scores_usable else (_UNUSABLE,)
@@ -116,7 +120,7 @@ def _score(classes: Classes, positive: str | None) -> Scored:
 
 def _classes(row: Inputs, params: Params, private: Callable[[str], bool]) -> Classes | NotApplicable:
     if params.labels_from != "answer" and row.labels is not None:
-        return of_labels(row.labels)
+        return classes_of_labels(row.labels)
     if params.labels_from == "answer" or (params.labels_from == "auto" and row.task == "classification"):
-        return of_answer(row.answer, row.expected, private)
+        return classes_of_answer(row.answer, row.expected, private)
     return NotApplicable("missing_labels")

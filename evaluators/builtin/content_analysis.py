@@ -1,5 +1,5 @@
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
@@ -12,13 +12,15 @@ from ragtide.evaluators.text.recorded_chunks import recorded_texts
 from ragtide.evaluators.text.tokenisers import lower_case_words
 from ragtide.evaluators.trace import Chunk
 
-FEW = 1_000_000  # letters read to look for n-grams in the source one by one; beyond, its own n-grams are gathered
-CELLS = 400_000_000  # tokens of the answer x tokens of the source: at worst some 0.6 s
+MAX_SEARCHED = (
+    1_000_000  # letters read to search the source for n-grams one by one; beyond, it collects those of the source
+)
+MAX_CELLS = 400_000_000  # tokens of the answer x tokens of the source: at worst about 0.6 s
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it was made from."""
+    """The answer and its sources."""
 
     answer: str
     contexts: tuple[Chunk, ...] | None
@@ -26,32 +28,32 @@ class Inputs:
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What is compared."""
+    """Length of the n-grams."""
 
-    ngram: int = Field(3, ge=1, le=10, description="Tokens of an n-gram of abstractness and repetitiveness.")
+    ngram: int = Field(3, ge=1, le=10, description="Tokens in an n-gram, for abstractness and repetitiveness.")
 
 
 METRICS = (
-    Metric("coverage", primary=True, optional=True, description="share of the answer's tokens inside copied fragments"),
+    Metric("coverage", primary=True, optional=True, description="share of the answer's tokens in copied fragments"),
     Metric(
         "density",
         high=inf,
         better="lower",
         optional=True,
-        description="squared lengths of the copied fragments / tokens of the answer",
+        description="sum of squared lengths of copied fragments / tokens of the answer",
     ),
     Metric("compression", high=inf, optional=True, description="tokens of the source / tokens of the answer"),
     Metric(
         "abstractness",
         better="lower",
         optional=True,
-        description="share of the answer's distinct n-grams that the source lacks; absent where it has none",
+        description="share of the answer's distinct n-grams that are not in the source; absent if it has no n-grams",
     ),
     Metric(
         "repetitiveness",
         better="lower",
         optional=True,
-        description="share of the answer's distinct n-grams that occur twice or more; absent where it has none",
+        description="share of the answer's distinct n-grams that occur more than once; absent if it has no n-grams",
     ),
 )
 
@@ -61,29 +63,25 @@ METRICS = (
     version=1,
     domain="summarization",
     method="ngram",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
     tasks=("summarization",),
     budget=Budget(characters=2_000_000),
 )
-def content_analysis(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """How the answer was made from the contexts (from the question where there are none): coverage, density and
-    compression by extractive fragments (Grusky 2018), abstractness and repetitiveness by distinct n-grams, as SummEval
-    counts them. Tokens are lower-case pieces between blanks; nothing reaches over the end of a chunk.
+def content_analysis(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """How the answer summarises the contexts, or the question if there are no contexts. Coverage, density and
+    compression use extractive fragments (Grusky 2018). Abstractness and repetitiveness use distinct n-grams, as in
+    SummEval. Tokens are lower-case words between white space. No fragment or n-gram spans two chunks.
     """
-    for row in rows:
-        yield _content(row, shared, params)
-
-
-def _content(row: Inputs, shared: Shared, params: Params) -> Outcome:
     answer = shared.once(lower_case_words, row.answer)
     if not answer:
         return NotApplicable("empty_answer")
     texts = recorded_texts(row.contexts) or (() if row.question is None else (row.question,))
     sources = [shared.once(lower_case_words, text) for text in texts]
     size = sum(map(len, sources))
-    if len(answer) * size > CELLS:
+    if len(answer) * size > MAX_CELLS:
         return NotApplicable("too_long")
     pair = tokens_to_letters(answer, sources)
     metrics = _copy_metrics(pair, size / len(answer)) if size else {}
@@ -106,7 +104,9 @@ def _by_ngrams(pair: TokenLetters, order: int, has_source: bool) -> dict[str, fl
         return {}
     metrics = {"repetitiveness": sum(count > 1 for count in counts.values()) / len(counts)}
     if has_source:
-        known = pair.source if len(counts) * len(pair.source) <= FEW else frozenset(_ngrams(pair.source, order))
+        known = (
+            pair.source if len(counts) * len(pair.source) <= MAX_SEARCHED else frozenset(_ngrams(pair.source, order))
+        )
         metrics["abstractness"] = sum(ngram not in known for ngram in counts) / len(counts)
     return metrics
 

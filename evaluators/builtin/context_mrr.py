@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
@@ -11,16 +11,16 @@ from ragtide.evaluators.trace import Chunk
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was asked and what was retrieved for it, in rank order."""
+    """The question and the retrieved chunks, in rank order."""
 
     question: str
     contexts: tuple[Chunk, ...]
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What counts as relevant, and how far down."""
+    """When a chunk is relevant, and how many ranks count."""
 
-    relevant_chunk_threshold: float = Field(0.7, ge=0, le=1, description="Least relevance of a relevant chunk.")
+    relevant_chunk_threshold: float = Field(0.7, ge=0, le=1, description="Minimum relevance of a relevant chunk.")
     max_rank: int = Field(10, ge=1, description="Last rank that counts.")
 
 
@@ -33,6 +33,7 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
     version=1,
     domain="retrieval",
     method="embedding",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=[
@@ -40,22 +41,17 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
             "reciprocal_rank",
             threshold=0.75,
             primary=True,
-            description="1 / rank of the first relevant chunk, 0 where none is; its mean over a window is the MRR",
+            description="1 / rank of the first relevant chunk, 0 if there is none; the mean over a window is the MRR",
         )
     ],
     needs={Need.EMBEDDING},
     embeds=_embeds,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def context_mrr(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """How far up the first relevant chunk stands: 1 / its rank. Relevant is a chunk one of whose sentences is as near
-    to the question as the threshold. Where a chunk without a recorded text may be the first, it cannot be told.
+def context_mrr(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Rank of the first relevant chunk, as 1 / rank. A chunk is relevant if the similarity of one of its sentences to
+    the question reaches the threshold. Not applicable if a chunk without recorded text could be the first.
     """
-    for row in rows:
-        yield _evaluate(row, shared, params)
-
-
-def _evaluate(row: Inputs, shared: Shared, params: Params) -> Outcome:
     found = relevances(row.question, row.contexts[: params.max_rank], shared)
     if isinstance(found, NotApplicable):
         return found

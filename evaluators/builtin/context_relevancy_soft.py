@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
@@ -9,7 +9,7 @@ from ragtide.evaluators.trace import Chunk
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was asked and what was retrieved for it."""
+    """The question and the retrieved chunks."""
 
     question: str
     contexts: tuple[Chunk, ...]
@@ -24,6 +24,7 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     version=1,
     domain="retrieval",
     method="embedding",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=[
@@ -34,19 +35,14 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     embeds=_embeds,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def context_relevancy_soft(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """How near the retrieved chunks are to the question: a chunk's relevancy is the max over its sentences of their
-    cosine similarity to the question; the max and the mean over chunks.
+def context_relevancy_soft(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
+    """Similarity of the retrieved chunks to the question. The relevancy of a chunk is the highest cosine similarity of
+    its sentences to the question; the metrics are the maximum and the mean over chunks.
     """
-    for row in rows:
-        yield _relevant(row, shared)
-
-
-def _relevant(row: Inputs, shared: Shared) -> Outcome:
     found = relevances(row.question, row.contexts, shared)
     if isinstance(found, NotApplicable):
         return found
-    read = [relevance for relevance in found if relevance.best]  # an empty chunk has no relevancy of 0
+    read = [relevance for relevance in found if relevance.best]  # an empty chunk has no relevancy, rather than 0
     scores = [relevance.score for relevance in read]
     return Scored(
         {"recall_relevancy": max(scores), "precision_relevancy": sum(scores) / len(scores)},

@@ -1,5 +1,4 @@
 import string
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,26 +12,26 @@ from ragtide.evaluators.text.surrogates import replace_surrogates
 
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 DIGITS = str.maketrans("", "", string.digits)
-# Each search costs RE2 at worst 5 ns for each byte that is left and each state of its automaton, and there is one after
-# each match: taking out all of them can be quadratic, whatever the engine.
-STEPS = 200_000_000
+# A search costs RE2 at worst 5 ns for each remaining byte and each state of its automaton, and one follows each match:
+# removing all matches can be quadratic with any engine.
+MAX_STEPS = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should have been."""
+    """The answer and its references."""
 
     answer: str
     expected: tuple[str, ...]
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What is taken out of both texts before they are compared, in this order."""
+    """What is removed from both texts before they are compared, in this order."""
 
-    regexes_to_ignore: tuple[str, ...] = Field((), description="Regular expressions (RE2) whose matches are taken out.")
-    ignore_case: bool = Field(False, description="Compare in lower case.")
-    ignore_punctuation: bool = Field(False, description="Take out ASCII punctuation.")
-    ignore_numbers: bool = Field(False, description="Take out the digits 0 to 9.")
+    regexes_to_ignore: tuple[str, ...] = Field((), description="Regular expressions (RE2) whose matches are removed.")
+    ignore_case: bool = Field(False, description="Convert to lower case.")
+    ignore_punctuation: bool = Field(False, description="Remove ASCII punctuation.")
+    ignore_numbers: bool = Field(False, description="Remove the digits 0 to 9.")
 
     @field_validator("regexes_to_ignore")
     @classmethod
@@ -44,7 +43,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         return given
 
 
-METRICS = (Metric("exact_match", threshold=0.8, primary=True, description="1 where answer and a reference are equal"),)
+METRICS = (Metric("exact_match", threshold=0.8, primary=True, description="1 if the answer equals a reference"),)
 
 
 @evaluator(
@@ -52,20 +51,16 @@ METRICS = (Metric("exact_match", threshold=0.8, primary=True, description="1 whe
     version=1,
     domain="generation",
     method="ngram",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
     budget=Budget(characters=1_000_000),
 )
-def exact_match(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Whether the answer equals one of the references after the configured normalisation, as Hugging Face's exact_match
-    does it; white space counts.
+def exact_match(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Whether the answer equals one of the references after the configured normalisation, as in exact_match of Hugging
+    Face. White space counts.
     """
-    for row in rows:
-        yield _exact_match(row, params)
-
-
-def _exact_match(row: Inputs, params: Params) -> Outcome:
     if not row.expected:
         return NotApplicable("empty_expected")
     eraser = _Eraser(params.regexes_to_ignore)
@@ -86,18 +81,18 @@ def _normalise(text: str, eraser: "_Eraser", params: Params) -> str:
 
 
 class _TooLong(Exception):
-    """More steps than are bearable."""
+    """Removing the matches would take too many steps."""
 
 
 class _Eraser:
-    """Takes what regular expressions match out of the texts of one record."""
+    """Removes the matches of regular expressions from the texts of one record."""
 
     def __init__(self, expressions: tuple[str, ...]) -> None:
         self._patterns = _compile(expressions)
-        self._left = STEPS
+        self._left = MAX_STEPS
 
     def erase(self, text: str) -> str:
-        """What is left. Raises `_TooLong` where the record could take more than `STEPS`."""
+        """Return the rest of the text. Raises `_TooLong` if the record could take more than `MAX_STEPS`."""
         if not self._patterns:
             return text
         data = replace_surrogates(text).encode()

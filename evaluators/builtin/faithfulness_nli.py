@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,34 +11,36 @@ from ragtide.evaluators.text.entailment import Pairs, Places, nli
 from ragtide.evaluators.text.recorded_chunks import recorded_chunks
 from ragtide.evaluators.trace import Chunk
 
-MOST_ATTRIBUTED = 50  # answer sentences with attributions: evidence is stored with every record
+MAX_ATTRIBUTED = 50  # answer sentences with attributions: evidence is stored with every record
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should rest on."""
+    """The answer and the retrieved chunks."""
 
     answer: str
     contexts: tuple[Chunk, ...]
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """Which model tells entailment, and what it is asked."""
+    """The NLI model, and the pairs it scores."""
 
     model: str = Field(NLI, min_length=1, description="NLI model.")
-    threshold: float = Field(0.5, ge=0, le=1, description="Least entailment of a sentence that counts as supported.")
+    threshold: float = Field(0.5, ge=0, le=1, description="Minimum entailment probability of a supported sentence.")
     top_k: int = Field(
-        8, ge=0, description="Context sentences asked for each answer sentence, the most similar ones; 0: all."
+        8,
+        ge=0,
+        description="Context sentences compared with each answer sentence, the most similar first. 0 means all.",
     )
-    attributions: int = Field(3, ge=1, le=10, description="Most context sentences named for one answer sentence.")
+    attributions: int = Field(3, ge=1, le=10, description="Maximum context sentences reported for one answer sentence.")
     max_characters: int = Field(
-        200_000, ge=1, description="Of all pairs of a record together; beyond it the record is too long."
+        200_000, ge=1, description="Maximum characters of all pairs of a record. Beyond it, the record is too_long."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The answer's sentences, the context sentences that may support them, and the pairs to ask."""
+    """The answer sentences, the context sentences, and the pairs to score."""
 
     answer: tuple[Sentence, ...]
     sources: tuple[tuple[Chunk, Sentence], ...]
@@ -78,6 +80,7 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     version=1,
     domain="generation",
     method="nli",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=[
@@ -89,22 +92,19 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     asks=_asks,
     budget=Budget(characters=200_000, sentences=2_000),
 )
-def faithfulness_nli(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Share of the answer's sentences that an NLI model finds entailed by some context sentence, and for each of them
-    the context sentences that support it best. Only the context sentences most similar to it by embedding are asked.
+def faithfulness_nli(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Share of the answer's sentences that an NLI model finds entailed by a context sentence, with the context
+    sentences that support each best. Only the context sentences with the most similar embeddings are compared.
     """
-    for row in rows:
-        compared = _compare(row, shared, params)
-        yield _faithful(compared, shared, params) if isinstance(compared, Comparison) else compared
-
-
-def _faithful(compared: Comparison, shared: Shared, params: Params) -> Outcome:
+    compared = _compare(row, shared, params)
+    if isinstance(compared, NotApplicable):
+        return compared
     entailments = compared.pairs.entailments(shared, nli(params.model))
     if np.isnan(entailments).any():
         return NotApplicable("too_long")
     support = entailments.max(axis=1)
     chosen = compared.pairs.premises_of(shared)
-    attributed = sorted(support.argsort(kind="stable")[:MOST_ATTRIBUTED])
+    attributed = sorted(support.argsort(kind="stable")[:MAX_ATTRIBUTED])
     return Scored(
         {"faithfulness": float(np.mean(support >= params.threshold))},
         evidence=tuple(
@@ -116,7 +116,7 @@ def _faithful(compared: Comparison, shared: Shared, params: Params) -> Outcome:
 def _attributions(
     compared: Comparison, number: int, chosen: Places, entailments: Vectors, params: Params
 ) -> Iterator[Evidence]:
-    """The answer's sentence, then its best support, then what else entails it."""
+    """Yield the answer sentence, its best support, then other context sentences that entail it."""
     sentence, support = compared.answer[number], float(entailments.max())
     kind = "supported" if support >= params.threshold else "unsupported"
     yield Evidence("answer", sentence.start, sentence.end, kind=kind, score=support)

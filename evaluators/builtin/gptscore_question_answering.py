@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ragtide.evaluators.gptscore import GptScoreParams, averages, metric
@@ -10,14 +10,14 @@ VERDICT = "Answer: Yes"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The conversation: what was asked, and what was answered."""
+    """The question and its answer."""
 
     question: str
     answer: str
 
 
 class Params(GptScoreParams, frozen=True, extra="forbid"):
-    """Which language model is asked."""
+    """The language model."""
 
     family = "question_answering"
 
@@ -35,7 +35,7 @@ METRICS = (
 
 
 def _ask_by_metric(row: Inputs, params: Params) -> dict[str, Ask]:
-    """By metric; nothing of a blank text."""
+    """What to ask for each metric. Empty if a text is blank."""
     if not row.answer.strip() or not row.question.strip():
         return {}
     return {
@@ -53,6 +53,7 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     version=1,
     domain="generation",
     method="lm",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
@@ -61,13 +62,11 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     asks=_asks,
     budget=Budget(characters=200_000),
 )
-def gptscore_question_answering(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """How unlikely a language model finds "Answer: Yes" when asked of question and answer whether the responses have
-    each quality: average negative log-likelihood of those tokens.
+def gptscore_question_answering(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """How unlikely a language model finds "Answer: Yes" when asked whether the answer has each quality: the average
+    negative log-likelihood of those tokens.
     """
-    for row in rows:
-        asked = _ask_by_metric(row, params)
-        if asked:
-            yield averages(asked, params.ref, shared)
-        else:
-            yield NotApplicable("empty_question" if row.answer.strip() else "empty_answer")
+    asks = _ask_by_metric(row, params)
+    if not asks:
+        return NotApplicable("empty_question" if row.answer.strip() else "empty_answer")
+    return averages(asks, params.ref, shared)

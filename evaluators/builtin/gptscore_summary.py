@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ragtide.evaluators.gptscore import GptScoreParams, averages, metric
@@ -8,14 +8,14 @@ from ragtide.evaluators.spec import Ask, Budget, ModelRef, Need, Shared, evaluat
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The text to be summarized, and its summary."""
+    """The source text (question) and its summary (answer)."""
 
     question: str
     answer: str
 
 
 class Params(GptScoreParams, frozen=True, extra="forbid"):
-    """Which language model is asked."""
+    """The language model."""
 
     family = "summary"
 
@@ -32,7 +32,7 @@ METRICS = (
 
 
 def _ask_by_metric(row: Inputs, params: Params) -> dict[str, Ask]:
-    """By metric; nothing of a blank text."""
+    """What to ask for each metric. Empty if a text is blank."""
     if not row.answer.strip() or not row.question.strip():
         return {}
     return {key: (before, row.answer) for key, before in params.template.before(source=row.question).items()}
@@ -47,6 +47,7 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     version=1,
     domain="summarization",
     method="lm",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
@@ -56,13 +57,11 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     tasks=("summarization",),
     budget=Budget(characters=200_000),
 )
-def gptscore_summary(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
+def gptscore_summary(row: Inputs, shared: Shared, params: Params) -> Outcome:
     """How unlikely a language model finds the summary after an instruction for each quality, the source text and
-    "Tl;dr": average negative log-likelihood of its tokens.
+    "Tl;dr": the average negative log-likelihood of its tokens.
     """
-    for row in rows:
-        asked = _ask_by_metric(row, params)
-        if asked:
-            yield averages(asked, params.ref, shared)
-        else:
-            yield NotApplicable("empty_question" if row.answer.strip() else "empty_answer")
+    asks = _ask_by_metric(row, params)
+    if not asks:
+        return NotApplicable("empty_question" if row.answer.strip() else "empty_answer")
+    return averages(asks, params.ref, shared)

@@ -1,21 +1,20 @@
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ragtide.evaluators.gptscore import GptScoreParams, metric, rewriting_asks, score_rewriting
 from ragtide.evaluators.outcome import Outcome
-from ragtide.evaluators.spec import Ask, Budget, ModelRef, Need, Shared, evaluator
+from ragtide.evaluators.spec import Budget, Need, Shared, evaluator
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should have been."""
+    """The answer and its references."""
 
     answer: str
     expected: tuple[str, ...]
 
 
 class Params(GptScoreParams, frozen=True, extra="forbid"):
-    """Which language model is asked."""
+    """The language model."""
 
     family = "summary_reference"
 
@@ -30,28 +29,24 @@ METRICS = (
 )
 
 
-def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRef, Ask]]:
-    return ((params.ref, ask) for ask in rewriting_asks(params.template, row.answer, row.expected))
-
-
 @evaluator(
     "gptscore_summary_reference",
     version=2,
     domain="summarization",
     method="lm",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
     needs={Need.LM},
     models=lambda params: [params.ref],
-    asks=_asks,
+    asks=lambda row, shared, params: rewriting_asks(params, row.answer, row.expected),
     tasks=("summarization",),
     budget=Budget(characters=200_000),
 )
-def gptscore_summary_reference(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """How unlikely a language model finds the summary as the reference "in other words" and the reference as the
-    summary so: average negative log-likelihood after an instruction for each quality, the two directions averaged. Of
-    several references the likeliest counts.
+def gptscore_summary_reference(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """How unlikely a language model finds the summary as a rewording of the reference, and the reference as a rewording
+    of the summary: the average negative log-likelihood after an instruction for each quality, averaged over both
+    directions. The most likely reference counts.
     """
-    for row in rows:
-        yield score_rewriting(params.template, row.answer, row.expected, params.ref, shared)
+    return score_rewriting(params, row.answer, row.expected, shared)

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
@@ -12,7 +12,7 @@ SHORT = Finding("answer_too_short", "The answer is so short that nothing in it c
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should rest on."""
+    """The answer and the retrieved chunks."""
 
     answer: str
     contexts: tuple[Chunk, ...]
@@ -35,24 +35,25 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     version=1,
     domain="generation",
     method="embedding",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=[
-        Metric("groundedness", threshold=0.75, primary=True, description="support of the least grounded sentence")
+        Metric(
+            "groundedness",
+            threshold=0.75,
+            primary=True,
+            description="similarity of the least supported answer sentence to the contexts",
+        )
     ],
     needs={Need.EMBEDDING},
     embeds=_embeds,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def groundedness(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """How well the answer's least grounded sentence is supported: min over answer sentences of the max over context
-    sentences of their cosine similarity.
+def groundedness(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
+    """Support of the answer's least supported sentence: for each answer sentence the highest cosine similarity to a
+    context sentence, then the minimum of these.
     """
-    for row in rows:
-        yield _grounded(row, shared)
-
-
-def _grounded(row: Inputs, shared: Shared) -> Outcome:
     if recorded_chunks(row.contexts) is None:
         return NotApplicable("missing_contexts")
     answer, sources = shared.sentences(row.answer), _sources(row, shared)
@@ -64,9 +65,9 @@ def _grounded(row: Inputs, shared: Shared) -> Outcome:
         shared, [sentence.text for sentence in answer], [sentence.text for _, sentence in sources]
     )
     support = similarity.max(axis=1)
-    least = int(support.argmin())
-    score = float(support[least])
-    weak, (chunk, best) = answer[least], sources[int(similarity[least].argmax())]
+    weakest = int(support.argmin())
+    score = float(support[weakest])
+    weak, (chunk, best) = answer[weakest], sources[int(similarity[weakest].argmax())]
     return Scored(
         {"groundedness": score},
         evidence=(

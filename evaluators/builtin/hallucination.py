@@ -1,5 +1,5 @@
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
@@ -12,33 +12,34 @@ from ragtide.evaluators.spec import Ask, Budget, Metric, ModelRef, Need, Sentenc
 from ragtide.evaluators.text.recorded_chunks import recorded_chunks, recorded_texts
 from ragtide.evaluators.trace import Chunk
 
-MOST_COMPARED = 20_000  # sentences with chunks, by their words
+MAX_COMPARISONS = 20_000  # sentences x chunks, compared by their words
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should rest on."""
+    """The answer and the retrieved chunks."""
 
     answer: str
     contexts: tuple[Chunk, ...]
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """Which model tells consistency, and where it looks."""
+    """The cross-encoder, and whether it also scores sentences."""
 
     model: str = Field(
         "vectara/hallucination_evaluation_model",
         min_length=1,
-        description="Cross-encoder with one score for (contexts, answer), 1 where the answer is consistent.",
+        description="Cross-encoder that scores (contexts, answer). 1 means the answer is consistent.",
     )
     locate: bool = Field(
-        True, description="Score sentences with their nearest chunk too and point at the weakest; false: half the work."
+        True,
+        description="Also score sentences with their nearest chunk and report the weakest. Takes about twice the time.",
     )
 
     @property
     def ref(self) -> ModelRef:
-        """The model as it is asked."""
+        """The cross-encoder."""
         return ModelRef(Need.CLASSIFIER, self.model)
 
 
@@ -53,25 +54,25 @@ def _ask(row: Inputs) -> Ask | NotApplicable:
 
 
 class SentenceInChunk(NamedTuple):
-    """A sentence of the answer, and the chunk that has the most of its words."""
+    """A sentence of the answer, and the chunk with the most of its words."""
 
     sentence: Sentence
     chunk: Chunk
-    shared_words: float  # of the sentence's
+    shared_words: float  # share of the words of the sentence
 
     @property
     def ask(self) -> Ask:
-        """The two as they are asked."""
+        """The pair to score."""
         return self.chunk.text or "", self.sentence.text
 
 
 def _sentences_in_chunks(row: Inputs, shared: Shared) -> list[SentenceInChunk]:
-    """Sentences of the answer, first those with the least of their words in any chunk: as many as together are no
-    longer than contexts and answer, so that asking them costs no more than asking the whole.
+    """Select sentences of the answer, those with the fewest words in any chunk first. Together they are no longer than
+    contexts and answer, so that scoring them costs no more than scoring the whole.
     """
     chunks = [chunk for chunk in recorded_chunks(row.contexts) or () if chunk.text and chunk.text.strip()]
     sentences = shared.sentences(row.answer)
-    if not chunks or len(chunks) * len(sentences) > MOST_COMPARED:
+    if not chunks or len(chunks) * len(sentences) > MAX_COMPARISONS:
         return []
     found = []
     for sentence in sentences:
@@ -101,26 +102,25 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     version=2,
     domain="generation",
     method="classifier",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=[
-        Metric("hallucination", threshold=0.75, primary=True, description="1: the contexts bear the answer out; 0: not")
+        Metric(
+            "hallucination", threshold=0.75, primary=True, description="1 if the contexts support the answer, 0 if not"
+        )
     ],
     needs={Need.CLASSIFIER},
     models=lambda params: [params.ref],
     asks=_asks,
     budget=Budget(characters=100_000),
 )
-def hallucination(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """How consistent the answer is with the contexts, in rank order and one a line, by a cross-encoder that reads both
-    at once; high is good, whatever the name says. Contexts longer than the model's window are read in several, each
-    with the whole answer, and the most consistent one counts; an answer that leaves them too little room is too long.
+def hallucination(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Consistency of the answer with the contexts, by a cross-encoder that reads both at once. High is good, in spite
+    of the name. The contexts are in rank order, one per line. Contexts longer than the model's window are read in
+    several windows, each with the whole answer, and the highest score counts. The record is too_long if the answer
+    leaves too little room for contexts.
     """
-    for row in rows:
-        yield _consistent(row, shared, params)
-
-
-def _consistent(row: Inputs, shared: Shared, params: Params) -> Outcome:
     ask = _ask(row)
     if isinstance(ask, NotApplicable):
         return ask
@@ -132,7 +132,7 @@ def _consistent(row: Inputs, shared: Shared, params: Params) -> Outcome:
 
 
 def _weakest(row: Inputs, shared: Shared, params: Params) -> tuple[Evidence, ...]:
-    """The least consistent of the sentences that were asked, and the chunk that it was asked with."""
+    """Point at the least consistent sentence and its chunk."""
     located = _sentences_in_chunks(row, shared)
     scores = shared.ask(params.ref, [one.ask for one in located])[:, 0]
     if np.isnan(scores).all():

@@ -3,11 +3,11 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from ragtide.evaluators.check_metrics import CHECK, check_metrics
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import Shared, evaluator
 from ragtide.evaluators.text.json_schemas import MOST_STEPS, JsonSchema, SoundSchema, compile_schema
 from ragtide.evaluators.text.json_text import NotJson, TooDeep, check, read
+from ragtide.evaluators.text.pass_metrics import PASS_METRICS, pass_metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +18,18 @@ class Inputs:
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What the answer must be."""
+    """The schema of the answer."""
 
-    json_schema: SoundSchema = Field({}, description="JSON Schema that the answer must satisfy; {} takes any JSON.")
+    json_schema: SoundSchema = Field({}, description="JSON Schema that the answer must satisfy. {} accepts any JSON.")
 
 
-@evaluator("json_schema", version=3, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=CHECK)
+@evaluator(
+    "json_schema", version=3, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=PASS_METRICS
+)
 def json_schema(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Whether the answer as a whole (no code fence, no words around it) parses as JSON and satisfies the configured
-    JSON Schema; with {} only parsing is checked. What fails is the category `failure`: "not_json" or a keyword at the
-    schema's root. Too long is an answer that the schema's regular expressions or `uniqueItems` could stall on.
+    """Whether the whole answer, without code fence or other text, parses as JSON and satisfies the configured JSON
+    Schema. With {} only parsing is checked. The category `failure` is "not_json" or a keyword at the root of the
+    schema. The record is too_long if regular expressions or `uniqueItems` of the schema would take too long.
     """
     schema = compile_schema(params.json_schema) if params.json_schema not in ({}, True) else None
     for row in rows:
@@ -46,8 +48,8 @@ def _check(answer: str, schema: JsonSchema | None) -> Outcome:
         return NotApplicable("too_deep")
     except NotJson:
         return _fails("not_json")
-    return Scored(check_metrics(answer_fails=False))
+    return Scored(pass_metrics(answer_fails=False))
 
 
 def _fails(why: str) -> Scored:
-    return Scored(check_metrics(answer_fails=True), {"failure": why})
+    return Scored(pass_metrics(answer_fails=True), {"failure": why})

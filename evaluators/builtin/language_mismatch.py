@@ -1,18 +1,17 @@
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from ragtide.evaluators.check_metrics import CHECK, check_metrics
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import Budget, Shared, evaluator
 from ragtide.evaluators.text.languages import UNKNOWN, language_of, same_language
+from ragtide.evaluators.text.pass_metrics import PASS_METRICS, pass_metrics
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was asked, what was answered, and whether another language was wanted."""
+    """The question, its answer, and the task."""
 
     question: str
     answer: str
@@ -20,10 +19,10 @@ class Inputs:
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """How languages are told."""
+    """How languages are detected."""
 
     method: Literal["auto", "library"] = Field(
-        "auto", description="What tells the languages; auto: the best there is, which is the library."
+        "auto", description="Method of detection. auto picks the best available, which is the library."
     )
 
 
@@ -32,26 +31,22 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     version=1,
     domain="generation",
     method="judge",
+    per_record=True,
     inputs=Inputs,
     params=Params,
-    metrics=CHECK,
-    budget=Budget(characters=10_000_000),  # the first 300 of each are read
+    metrics=PASS_METRICS,
+    budget=Budget(characters=10_000_000),  # it reads the first 300 of each
     lane="fast",
 )
-def language_mismatch(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Whether question and answer are in the same language, as a library tells them by their first 300 characters; both
-    are kept as categories. Texts too short to tell are not applicable, nor are translations. Languages that no short
-    text tells apart are one.
+def language_mismatch(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Whether question and answer are in the same language, detected by a library from their first 300 characters.
+    Both languages are stored as categories. Translations and texts too short to detect are not applicable. Languages
+    that short texts do not distinguish count as one.
     """
-    for row in rows:
-        yield _compare(row)
-
-
-def _compare(row: Inputs) -> Outcome:
     if row.task == "translation":
         return NotApplicable("translation")
     asked, answered = language_of(row.question), language_of(row.answer)
     if UNKNOWN in (asked, answered):
         return NotApplicable("unknown_language")
-    metrics = check_metrics(answer_fails=not same_language(asked, answered))
+    metrics = pass_metrics(answer_fails=not same_language(asked, answered))
     return Scored(metrics, {"question_language": asked, "answer_language": answered})

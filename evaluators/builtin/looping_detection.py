@@ -1,5 +1,5 @@
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -7,9 +7,9 @@ from ragtide.evaluators.outcome import Evidence, NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import Metric, NoParams, Sentence, Shared, evaluator
 from ragtide.evaluators.text.repeats import longest_repeat
 
-SHORTEST_SENTENCE = 10  # characters; "Yes." twice is no loop
-COMPRESSED = 500_000  # bytes; zlib's level 9 takes up to 3 s for 1 MB: random letters of a small alphabet
-POINTED_AT = 10  # repeated sentences named in the evidence, at most
+MIN_SENTENCE = 10  # characters; "Yes." twice is no loop
+MAX_COMPRESSED = 500_000  # bytes; zlib level 9 takes up to 3 s for 1 MB of random letters of a small alphabet
+MAX_EVIDENCE = 10  # repeated sentences in the evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +25,19 @@ METRICS = (
         threshold=0.75,
         primary=True,
         optional=True,
-        description=f"distinct sentences / sentences; absent where none has {SHORTEST_SENTENCE} characters",
+        description=f"distinct sentences / sentences; absent if no sentence has {MIN_SENTENCE} characters",
     ),
     Metric(
         "longest_repeated_substring",
         better="lower",
         threshold=0.75,
-        description="its length x its non-overlapping occurrences / length of the answer",
+        description="length x non-overlapping occurrences of the longest repeated substring / length of the answer",
     ),
     Metric(
         "compression_ratio",
         high=inf,
         optional=True,
-        description=f"bytes of zlib level 9 / bytes of the answer; absent beyond {COMPRESSED:,} bytes",
+        description=f"bytes after zlib level 9 / bytes of the answer; absent beyond {MAX_COMPRESSED:,} bytes",
     ),
 )
 
@@ -47,30 +47,27 @@ METRICS = (
     version=1,
     domain="generation",
     method="rule",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=METRICS,
 )
-def looping_detection(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """Whether the answer goes round in circles: the share of distinct sentences, how much of it the longest repeated
-    substring covers, and how well it compresses.
+def looping_detection(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
+    """Whether the answer repeats itself: the share of distinct sentences, the share of the answer that the longest
+    repeated substring covers, and the compression ratio.
     """
-    for row in rows:
-        yield _looping(row.answer, shared)
-
-
-def _looping(answer: str, shared: Shared) -> Outcome:
+    answer = row.answer
     if not answer.strip():
         return NotApplicable("empty_answer")
     metrics: dict[str, float] = {}
-    sentences = [sentence for sentence in shared.sentences(answer) if len(sentence.text) >= SHORTEST_SENTENCE]
+    sentences = [sentence for sentence in shared.sentences(answer) if len(sentence.text) >= MIN_SENTENCE]
     if sentences:
         metrics["unique_sentences"] = len({sentence.text for sentence in sentences}) / len(sentences)
     repeat = longest_repeat(answer)
     covered = repeat.length * repeat.times / len(answer)
     metrics["longest_repeated_substring"] = covered
     raw = answer.encode("utf-8", "replace")
-    if len(raw) <= COMPRESSED:
+    if len(raw) <= MAX_COMPRESSED:
         metrics["compression_ratio"] = len(zlib.compress(raw, 9)) / len(raw)
     evidence = _repeats(sentences)
     if repeat.times:
@@ -80,13 +77,13 @@ def _looping(answer: str, shared: Shared) -> Outcome:
 
 
 def _repeats(sentences: Sequence[Sentence]) -> tuple[Evidence, ...]:
-    """The second and later occurrences of a sentence, the first few of them."""
-    seen: set[str] = set()
+    """Point at the second and later occurrences of sentences, up to `MAX_EVIDENCE`."""
+    known: set[str] = set()
     found: list[Evidence] = []
     for sentence in sentences:
-        if len(found) == POINTED_AT:
+        if len(found) == MAX_EVIDENCE:
             break
-        if sentence.text in seen:
+        if sentence.text in known:
             found.append(Evidence("answer", sentence.start, sentence.end, kind="repeated_sentence"))
-        seen.add(sentence.text)
+        known.add(sentence.text)
     return tuple(found)

@@ -1,5 +1,5 @@
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -9,11 +9,12 @@ from pydantic import BaseModel, Field, field_validator
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import Budget, Metric, Shared, evaluator
 from ragtide.evaluators.text.porter import stem
+from ragtide.evaluators.text.references import no_reference
 from ragtide.evaluators.text.synonyms import synonyms, what_is_missing
 from ragtide.evaluators.text.tokenisers import treebank
 
-STEPS = 1_000_000  # tokens of the answer x references: some 0.5 s
-MOST_LOOKUPS = 20_000  # tokens of an answer whose synonyms are looked for, at some 50 µs
+MAX_STEPS = 1_000_000  # tokens of the answer x references: about 0.5 s
+MAX_LOOKUPS = 20_000  # tokens of an answer whose synonyms are looked up, each about 50 µs
 Match = tuple[int, int]  # places of a token in the answer and in the reference
 Form = tuple[int, str]  # a place, and the token or the stem there
 Stems = Callable[[str], str]
@@ -21,7 +22,7 @@ Stems = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should have been."""
+    """The answer and its references."""
 
     answer: str
     expected: tuple[str, ...]
@@ -31,13 +32,13 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     """The weights of Lavie and Agarwal (2007), section 2."""
 
     alpha: float = Field(0.9, gt=0, lt=1, description="Weight of recall against precision.")
-    beta: float = Field(3.0, ge=0, description="Exponent of the penalty for matches in pieces.")
-    gamma: float = Field(0.5, ge=0, le=1, description="Greatest penalty for matches in pieces.")
-    synonyms: bool = Field(False, description="Match synonyms too; needs NLTK and its WordNet on this machine.")
+    beta: float = Field(3.0, ge=0, description="Exponent of the fragmentation penalty.")
+    gamma: float = Field(0.5, ge=0, le=1, description="Maximum fragmentation penalty.")
+    synonyms: bool = Field(False, description="Also match synonyms. Requires NLTK and its WordNet data.")
 
     @field_validator("synonyms")
     @classmethod
-    def _at_hand(cls, wanted: bool) -> bool:
+    def _is_installed(cls, wanted: bool) -> bool:
         missing = what_is_missing() if wanted else None
         if missing:
             raise ValueError(missing)
@@ -45,7 +46,11 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 
 METRICS = (
-    Metric("meteor", primary=True, description="mean of precision and recall, less where matches are in pieces"),
+    Metric(
+        "meteor",
+        primary=True,
+        description="weighted harmonic mean of precision and recall, times 1 - fragmentation penalty",
+    ),
 )
 
 
@@ -54,29 +59,25 @@ METRICS = (
     version=2,
     domain="summarization",
     method="ngram",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
     budget=Budget(characters=500_000),
 )
-def meteor(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """METEOR of the answer against the best of the references, with the parameters alpha, beta and gamma. Equal tokens
-    are matched, then equal Porter stems, each from the text's end, as NLTK 3.10 does; synonyms of WordNet only where
-    they are switched on, and the category `synonyms` says which (none, wordnet). An answer equal to its reference is
-    not 1 (0.5 for one word): that is METEOR's penalty.
+def meteor(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """METEOR of the answer against its best reference, with the parameters alpha, beta and gamma. It matches equal
+    tokens, then equal Porter stems, each from the end of the text, as NLTK 3.10 does. With `synonyms` it also matches
+    synonyms of WordNet; the category `synonyms` is none or wordnet. An answer equal to its reference scores below 1
+    (0.5 for one word) because of METEOR's penalty.
     """
-    for row in rows:
-        yield _meteor(row, shared, params)
-
-
-def _meteor(row: Inputs, shared: Shared, params: Params) -> Outcome:
     answer = shared.once(treebank, row.answer)
     references = [tokens for tokens in (shared.once(treebank, text) for text in row.expected) if tokens]
     if not references:
-        return NotApplicable("reference_without_words" if row.expected else "empty_expected")
-    if len(answer) * len(references) > STEPS or (params.synonyms and len(answer) > MOST_LOOKUPS):
+        return no_reference(row.expected)
+    if len(answer) * len(references) > MAX_STEPS or (params.synonyms and len(answer) > MAX_LOOKUPS):
         return NotApplicable("too_long")
-    stems = cache(stem)  # of the record: each token is stemmed once, whatever its length and however many references
+    stems = cache(stem)  # per record: each token is stemmed once for all references
     best = max(_score(answer, reference, params, stems) for reference in references)
     return Scored({"meteor": best}, categories={"synonyms": "wordnet" if params.synonyms else "none"})
 
@@ -92,24 +93,24 @@ def _score(answer: Sequence[str], reference: Sequence[str], params: Params, stem
     return (1 - penalty) * mean
 
 
-def _align(answer: Sequence[str], reference: Sequence[str], by_sense: bool, stems: Stems) -> list[Match]:
-    """Which token of the answer is which of the reference, in the order of the answer."""
+def _align(answer: Sequence[str], reference: Sequence[str], use_synonyms: bool, stems: Stems) -> list[Match]:
+    """Match tokens of the answer with tokens of the reference, in the order of the answer."""
     equal = _match(list(enumerate(answer)), enumerate(reference))
-    left, right = _others(equal, answer, reference, stems)
+    left, right = _unmatched_stems(equal, answer, reference, stems)
     found = equal + _match(left, right)
-    if by_sense:
-        left, right = _others(found, answer, reference, stems)
-        found += _match_by_sense(left, right)
+    if use_synonyms:
+        left, right = _unmatched_stems(found, answer, reference, stems)
+        found += _match_synonyms(left, right)
     return sorted(found)
 
 
-def _others(
+def _unmatched_stems(
     found: Sequence[Match], answer: Sequence[str], reference: Sequence[str], stems: Stems
 ) -> tuple[list[Form], list[Form]]:
-    """Stems of the tokens not yet matched. NLTK looks synonyms of stems up too, not of words."""
-    met, meant = {match[0] for match in found}, {match[1] for match in found}
-    left = [(place, stems(token)) for place, token in enumerate(answer) if place not in met]
-    right = [(place, stems(token)) for place, token in enumerate(reference) if place not in meant]
+    """Return the stems of unmatched tokens. NLTK looks up synonyms of stems, too, not of words."""
+    matched, matched_in_reference = {match[0] for match in found}, {match[1] for match in found}
+    left = [(place, stems(token)) for place, token in enumerate(answer) if place not in matched]
+    right = [(place, stems(token)) for place, token in enumerate(reference) if place not in matched_in_reference]
     return left, right
 
 
@@ -119,7 +120,7 @@ def _match(answer: Sequence[Form], reference: Iterable[Form]) -> list[Match]:
     return [(place, places[form].pop()) for place, form in reversed(answer) if places.get(form)]
 
 
-def _match_by_sense(answer: Sequence[Form], reference: Iterable[Form]) -> list[Match]:
+def _match_synonyms(answer: Sequence[Form], reference: Iterable[Form]) -> list[Match]:
     """Pairs of synonyms, the last of the answer with the last of the reference that is one."""
     places = _places(reference)
     found = []

@@ -14,35 +14,35 @@ from ragtide.evaluators.vision.overlaps import overlaps
 from ragtide.evaluators.vision.regions import MOST_REGIONS, Region, read_scene
 from ragtide.evaluators.vision.windows import combine
 
-MOST_THRESHOLDS = 20
+MAX_THRESHOLDS = 20
 Share = Annotated[float, Field(gt=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What is in the image, and what was seen there."""
+    """The expected and predicted objects of the image."""
 
     boxes: Boxes
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What a match is, and which predictions count."""
+    """When objects match, and which predictions count."""
 
     iou_thresholds: tuple[Share, Share, Share] = Field(
         (0.5, 0.95, 0.05),
-        description="IoU thresholds of average precision and recall, multiples of 0.001: first, last, step; "
-        f"{MOST_THRESHOLDS} at most.",
+        description="IoU thresholds of average precision and recall: first, last and step. Multiples of 0.001, "
+        f"{MAX_THRESHOLDS} at most.",
     )
     pr_curve_iou_threshold: Share = Field(0.5, description="IoU threshold of the precision-recall curve.")
     pr_curve_max_examples: int = Field(
         1,
         ge=0,
         le=100,
-        description="Most places pointed at, of each image and kind of error; and on the dashboard most traces, of "
-        "each class and kind.",
+        description="Maximum examples: objects reported for each image and kind of error, and traces on the dashboard "
+        "for each class and kind.",
     )
     recall_score_threshold: float = Field(
-        0.0, ge=0, le=1, description="Lowest score of a prediction that counts for recall, a multiple of 0.01."
+        0.0, ge=0, le=1, description="Minimum score of a prediction that counts for recall. A multiple of 0.01."
     )
 
     @model_validator(mode="after")
@@ -50,25 +50,27 @@ class Params(BaseModel, frozen=True, extra="forbid"):
         if any(abs(value * 1000 - round(value * 1000)) > 1e-6 for value in self.iou_thresholds):
             raise ValueError("iou_thresholds must be multiples of 0.001")
         grid = self.grid()
-        if not 1 <= len(grid.ious) <= MOST_THRESHOLDS:
-            raise ValueError(f"iou_thresholds must be from 1 to {MOST_THRESHOLDS} of them: first, last, step")
+        if not 1 <= len(grid.ious) <= MAX_THRESHOLDS:
+            raise ValueError(f"iou_thresholds (first, last, step) must give 1 to {MAX_THRESHOLDS} thresholds")
         if abs(self.recall_score_threshold * 100 - grid.lowest) > 1e-6:
-            raise ValueError("recall_score_threshold must be a multiple of 0.01: counts are exact there")
+            raise ValueError("recall_score_threshold must be a multiple of 0.01")
         return self
 
     def grid(self) -> Grid:
-        """The thresholds as parts have them."""
+        """The thresholds, as the parts name them."""
         first, last, step = (round(value * 1000) for value in self.iou_thresholds)
         return Grid(first, last, step, round(self.recall_score_threshold * 100))
 
 
 METRICS = (
-    Metric("map", threshold=0.5, primary=True, description="mean of ap over classes that have objects, and over IoUs"),
-    Metric("map_50", threshold=0.5, description="mean of ap at IoU 0.5; absent where that is no threshold"),
-    Metric("mar", threshold=0.5, description="mean of ar over classes that have objects"),
+    Metric(
+        "map", threshold=0.5, primary=True, description="mean of ap over classes with objects and over IoU thresholds"
+    ),
+    Metric("map_50", threshold=0.5, description="mean of ap at IoU 0.5; absent if 0.5 is no threshold"),
+    Metric("mar", threshold=0.5, description="mean of ar over classes with objects"),
     Metric("ap", per=("class", "iou"), description="average precision of a class at an IoU threshold"),
-    Metric("ap_averaged", per=("class",), description="mean over IoU thresholds of a class's average precision"),
-    Metric("ar", per=("class",), description="mean over IoU thresholds of a class's recall"),
+    Metric("ap_averaged", per=("class",), description="average precision of a class, mean over IoU thresholds"),
+    Metric("ar", per=("class",), description="recall of a class, mean over IoU thresholds"),
 )
 
 
@@ -77,26 +79,23 @@ METRICS = (
     version=1,
     domain="vision",
     method="window",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
-    budget=Budget(characters=None, regions=MOST_REGIONS),  # `read_scene` limits what regions are written in
+    budget=Budget(characters=None, regions=MOST_REGIONS),  # `read_scene` limits the texts of regions
     combine=combine,
     extra=Extra("ragtide[vision]", ("shapely",)),
 )
-def object_detection(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Predicted against expected objects of images. Each has a label, where predicted a score, and a "box" [xmin, ymin,
-    xmax, ymax], a "polygon" [[x, y], ...] or a "mask": rows of 0 and 1, or COCO's {"size", "counts"}. Matching and
-    average precision are COCO's, from scores in hundredths; average recall is Valor's: of a class, of predictions with
-    a score that will do. Predictions of a class that an image has no object of count in the curves alone. Beyond
-    100,000 corners or 500,000 runs of pixels, expected or predicted, an image is too long.
+def object_detection(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Predicted and expected objects of images. Each has a label, a score if predicted, and a "box" [xmin, ymin, xmax,
+    ymax], a "polygon" [[x, y], ...] or a "mask" (rows of 0 and 1, or {"size", "counts"} of COCO). Matching and average
+    precision are those of COCO, with scores rounded down to hundredths. Average recall is that of Valor: per class,
+    over predictions with a score of `recall_score_threshold` or more. Predictions of a class that the image does not
+    contain count in the curves only. An image is too_long beyond 100,000 corners or 500,000 runs of pixels, expected or
+    predicted.
     """
-    for row in rows:
-        yield _evaluate(row.boxes, params)
-
-
-def _evaluate(boxes: Boxes, params: Params) -> Outcome:
-    scene = read_scene(boxes)
+    scene = read_scene(row.boxes)
     if isinstance(scene, (NotApplicable, Failed)):
         return scene
     if any(region.score is None for region in scene.predicted):
@@ -112,7 +111,7 @@ def _evaluate(boxes: Boxes, params: Params) -> Outcome:
 
 
 def _examples(errors: Errors, predicted: Sequence[Region], most: int) -> Iterator[Evidence]:
-    """Places in the lists of regions: false predictions with the highest scores, and the first of missed objects."""
+    """Point at the false predictions with the highest scores, and at the first missed objects."""
     for kind, places in (
         ("false_positive_misclassification", errors.misclassifications),
         ("false_positive_hallucination", errors.hallucinations),

@@ -1,4 +1,3 @@
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -9,7 +8,7 @@ from ragtide.evaluators.trace import AppError, Chunk, Latency, Tokens
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the trace says of its own making."""
+    """Operational fields of the trace."""
 
     latency: Latency | None
     tokens: Tokens | None
@@ -24,19 +23,19 @@ def _metric(key: str, unit: str, description: str, primary: bool = False) -> Met
 
 
 METRICS = (
-    _metric("latency_seconds", "s", "from question to whole answer", primary=True),
-    _metric("time_to_first_token_seconds", "s", "from question to first token"),
-    _metric("input_tokens", "tokens", "tokens read by all model calls"),
-    _metric("output_tokens", "tokens", "tokens written by all model calls"),
-    _metric("cost_usd", "usd", "as recorded, else by the configured prices"),
-    Metric("error", better="lower", threshold=0.05, primary=True, description="1 where the application failed"),
+    _metric("latency_seconds", "s", "time to the complete answer", primary=True),
+    _metric("time_to_first_token_seconds", "s", "time to the first token"),
+    _metric("input_tokens", "tokens", "input tokens of all model calls"),
+    _metric("output_tokens", "tokens", "output tokens of all model calls"),
+    _metric("cost_usd", "usd", "cost as recorded, else from the configured prices"),
+    Metric("error", better="lower", threshold=0.05, primary=True, description="1 if the application failed"),
     Metric(
         "empty_answer",
         better="lower",
         threshold=0.05,
         primary=True,
         optional=True,
-        description="1 where the answer is blank; absent where no answer was recorded",
+        description="1 if the answer is blank; absent if no answer was recorded",
     ),
     Metric(
         "empty_contexts",
@@ -44,7 +43,7 @@ METRICS = (
         threshold=0.05,
         primary=True,
         optional=True,
-        description="1 where nothing was retrieved; absent where no contexts were recorded",
+        description="1 if nothing was retrieved; absent if no contexts were recorded",
     ),
 )
 
@@ -54,25 +53,25 @@ METRICS = (
     version=1,
     domain="generation",
     method="rule",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=METRICS,
-    budget=Budget(characters=10_000_000),  # of a text it only looks whether it is blank
+    budget=Budget(characters=10_000_000),  # it only checks whether texts are blank
 )
-def operations(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """What the trace says of its own making: latency, time to first token, tokens, cost, error, empty answer, empty
-    contexts; each only where it was recorded.
+def operations(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
+    """Operational metrics of the trace: latency, time to first token, tokens, cost, error, empty answer and empty
+    contexts, each if it was recorded.
     """
-    for row in rows:
-        latency, tokens = row.latency or Latency(), row.tokens or Tokens()
-        told = {
-            "latency_seconds": latency.total_s,
-            "time_to_first_token_seconds": latency.first_token_s,
-            "input_tokens": tokens.input,
-            "output_tokens": tokens.output,
-            "cost_usd": row.cost_usd,
-            "error": row.error is not None,
-            "empty_answer": None if row.answer is None else not row.answer.strip(),
-            "empty_contexts": None if row.contexts is None else not row.contexts,
-        }
-        yield Scored({key: float(value) for key, value in told.items() if value is not None})
+    latency, tokens = row.latency or Latency(), row.tokens or Tokens()
+    recorded = {
+        "latency_seconds": latency.total_s,
+        "time_to_first_token_seconds": latency.first_token_s,
+        "input_tokens": tokens.input,
+        "output_tokens": tokens.output,
+        "cost_usd": row.cost_usd,
+        "error": row.error is not None,
+        "empty_answer": None if row.answer is None else not row.answer.strip(),
+        "empty_contexts": None if row.contexts is None else not row.contexts,
+    }
+    return Scored({key: float(value) for key, value in recorded.items() if value is not None})

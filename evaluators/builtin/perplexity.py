@@ -1,5 +1,5 @@
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
@@ -24,6 +24,7 @@ def _asks(row: Inputs, shared: Shared, params: LanguageModel) -> Iterator[tuple[
     version=1,
     domain="generation",
     method="lm",
+    per_record=True,
     inputs=Inputs,
     params=LanguageModel,
     metrics=[
@@ -36,15 +37,10 @@ def _asks(row: Inputs, shared: Shared, params: LanguageModel) -> Iterator[tuple[
     asks=_asks,
     budget=Budget(characters=200_000),
 )
-def perplexity(rows: Sequence[Inputs], shared: Shared, params: LanguageModel) -> Iterator[Outcome]:
+def perplexity(row: Inputs, shared: Shared, params: LanguageModel) -> Outcome:
     """How unlikely a language model finds the answer: exp of the average negative log-likelihood of its tokens, each
-    given those before it. The first token is not counted where the model has nothing to put before it, as GPT-2.
+    given the tokens before it. The first token does not count if the model has no start token, as in GPT-2.
     """
-    for row in rows:
-        yield _perplexity(row, shared, params)
-
-
-def _perplexity(row: Inputs, shared: Shared, params: LanguageModel) -> Outcome:
     if not row.answer.strip():
         return NotApplicable("empty_answer")
     given = likelihoods(params.ref, [(row.answer,)], shared)

@@ -1,4 +1,3 @@
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -7,7 +6,7 @@ from ragtide.evaluators.spec import Metric, NoParams, Shared, evaluator
 from ragtide.evaluators.text.languages import UNKNOWN, language_of
 from ragtide.evaluators.text.syllables import syllables
 
-EASIEST = 121.22  # sentences of one word of one syllable
+MAX_EASE = 121.22  # sentences of one word with one syllable
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,7 @@ METRICS = (
     Metric(
         "flesch_reading_ease",
         low=-inf,
-        high=EASIEST,
+        high=MAX_EASE,
         threshold=60.0,
         primary=True,
         description="206.835 - 1.015 words / sentences - 84.6 syllables / words",
@@ -34,21 +33,18 @@ METRICS = (
     version=1,
     domain="summarization",
     method="ngram",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=METRICS,
 )
-def readability(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """Flesch reading ease of the answer: 60 and more is plain English; negative numbers occur. Sentences are those of
-    the shared splitter, words the pieces between blanks with a Latin letter or a digit; syllables are told by spelling
-    (textstat takes hyphenation points, and a sentence for each full stop). Answers in another language than English are
-    not applicable. Words, sentences and syllables are kept as parts.
+def readability(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
+    """Flesch reading ease of the answer. 60 or more is plain English; the score can be negative. Words are separated by
+    white space and contain a Latin letter or a digit. Syllables are counted from the spelling, while textstat counts
+    hyphenation points, and a sentence for each full stop. Answers in languages other than English are not applicable.
+    The parts are words, sentences and syllables.
     """
-    for row in rows:
-        yield _readability(row.answer, shared)
-
-
-def _readability(answer: str, shared: Shared) -> Outcome:
+    answer = row.answer
     sentences = len(shared.sentences(answer))
     if not sentences:
         return NotApplicable("no_words" if answer.strip() else "empty_answer")
@@ -63,5 +59,5 @@ def _readability(answer: str, shared: Shared) -> Outcome:
 
 
 def reading_ease(words: int, sentences: int, syllables: int) -> float:
-    """The formula of Flesch (1948), with a word and a sentence at least."""
-    return min(206.835 - 1.015 * words / sentences - 84.6 * syllables / words, EASIEST)
+    """Return the reading ease of Flesch (1948). `words` and `sentences` are at least 1."""
+    return min(206.835 - 1.015 * words / sentences - 84.6 * syllables / words, MAX_EASE)

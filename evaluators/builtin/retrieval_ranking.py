@@ -15,7 +15,7 @@ from ragtide.evaluators.trace import Chunk
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was asked, what was retrieved for it in rank order, and the known grade of each chunk by its id."""
+    """The question, the retrieved chunks in rank order, and the recorded grades by chunk id."""
 
     question: str
     contexts: tuple[Chunk, ...]
@@ -23,20 +23,24 @@ class Inputs:
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What grades a chunk whose relevance is not known."""
+    """How chunks without recorded relevance are graded."""
 
     relevant_chunk_threshold: float = Field(
-        0.7, ge=0, le=1, description="Least relevance of a relevant chunk where the trace has no grades."
+        0.7, ge=0, le=1, description="Minimum relevance of a relevant chunk, if the trace has no grades."
     )
-    grader: Literal["embedding"] = Field("embedding", description="What grades chunks where the trace has no grades.")
+    grader: Literal["embedding"] = Field(
+        "embedding", description="Method that grades chunks, if the trace has no grades."
+    )
 
 
 METRICS = (
-    Metric("retrieval_precision", threshold=0.5, description="share of the chunks that is relevant"),
-    Metric("average_precision", threshold=0.5, description="mean of precision@k at the relevant chunks"),
-    Metric("reciprocal_rank", threshold=0.5, description="1 / rank of the first relevant chunk, 0 where none is"),
-    Metric("hit_rate", threshold=0.75, description="whether any chunk is relevant"),
-    Metric("ndcg", threshold=0.75, primary=True, description="DCG / that of the chunks' best order, linear gain"),
+    Metric("retrieval_precision", threshold=0.5, description="share of chunks that are relevant"),
+    Metric("average_precision", threshold=0.5, description="mean of precision@k over the ranks of relevant chunks"),
+    Metric("reciprocal_rank", threshold=0.5, description="1 / rank of the first relevant chunk, 0 if there is none"),
+    Metric("hit_rate", threshold=0.75, description="1 if any chunk is relevant"),
+    Metric(
+        "ndcg", threshold=0.75, primary=True, description="DCG / DCG of the best order of the chunks, with linear gain"
+    ),
 )
 
 
@@ -50,6 +54,7 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
     version=1,
     domain="retrieval",
     method="embedding",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
@@ -57,16 +62,11 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
     embeds=_embeds,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def retrieval_ranking(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """How well the retrieved chunks are ranked, from a grade for each: the trace's own `relevance` where it has one (a
-    chunk it does not name is 0, one above 0 is relevant), else the max over the chunk's sentences of their cosine
-    similarity to the question. NDCG's ideal is the best order of what was retrieved.
+def retrieval_ranking(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Ranking quality of the retrieved chunks, from a grade for each. Grades come from `relevance` if it was recorded:
+    a chunk that it does not name has 0, and a grade above 0 is relevant. Otherwise a chunk's grade is the highest
+    cosine similarity of its sentences to the question. The ideal order of NDCG is the best order of these chunks.
     """
-    for row in rows:
-        yield _evaluate(row, shared, params)
-
-
-def _evaluate(row: Inputs, shared: Shared, params: Params) -> Outcome:
     if not row.contexts:
         return NotApplicable("empty_contexts")
     return _by_grades(row.contexts, row.relevance) if row.relevance is not None else _by_question(row, shared, params)
@@ -86,7 +86,7 @@ def _by_grades(contexts: Sequence[Chunk], relevance: Mapping[str, float]) -> Out
 
 def _by_question(row: Inputs, shared: Shared, params: Params) -> Outcome:
     if recorded_chunks(row.contexts) not in (None, row.contexts):
-        return NotApplicable("missing_chunk_text")  # it holds a rank, and nothing tells its grade
+        return NotApplicable("missing_chunk_text")  # it has a rank, but its grade is unknown
     found = relevances(row.question, row.contexts, shared)
     if isinstance(found, NotApplicable):
         return found

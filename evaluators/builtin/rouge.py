@@ -1,6 +1,6 @@
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -12,34 +12,35 @@ from ragtide.evaluators.spec import Metric, Shared, evaluator
 from ragtide.evaluators.text.ngrams import common, intersection
 from ragtide.evaluators.text.overlap import Overlap, overlap
 from ragtide.evaluators.text.porter import stem
+from ragtide.evaluators.text.references import no_reference
 from ragtide.evaluators.text.subsequence import lcs_length, lcs_positions
 
 RougeType = Literal["rouge_1", "rouge_2", "rouge_l", "rouge_lsum"]
 ALL: tuple[RougeType, ...] = ("rouge_1", "rouge_2", "rouge_l", "rouge_lsum")
 TOKEN = re.compile("[a-z0-9]+")
-# An exact longest common subsequence is quadratic: 10,000 against 10,000 tokens take some 10 ms, all pairs of lines
-# some 100 ns a token and line.
-CELLS = 100_000_000
-LINE_STEPS = 1_000_000
+# An exact longest common subsequence is quadratic: 10,000 by 10,000 tokens take about 10 ms, all pairs of lines about
+# 100 ns per token and line.
+MAX_CELLS = 100_000_000
+MAX_LINE_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should have been."""
+    """The answer and its references."""
 
     answer: str
     expected: tuple[str, ...]
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """How tokens are made, and which scores."""
+    """Tokens, and the scores to compute."""
 
-    use_stemmer: bool = Field(False, description="Compare Porter stems of words longer than three letters.")
-    rouge_types: tuple[RougeType, ...] = Field(ALL, min_length=1, description="Which ROUGE scores to compute.")
+    use_stemmer: bool = Field(False, description="Compare Porter stems of words with more than three letters.")
+    rouge_types: tuple[RougeType, ...] = Field(ALL, min_length=1, description="ROUGE scores to compute.")
 
 
 class Text(NamedTuple):
-    """A text as ROUGE sees it: ASCII letters and digits; `lines` are the sentences of ROUGE-Lsum."""
+    """Tokens of a text: ASCII letters and digits. `lines` are the sentences of ROUGE-Lsum."""
 
     tokens: list[str]
     lines: list[tuple[str, ...]]  # tuples: the garbage collector passes over those of many thousand lines
@@ -48,7 +49,7 @@ class Text(NamedTuple):
 
 
 def _metric(key: RougeType, description: str) -> Metric:
-    described = f"F1 of {description}; absent where not among rouge_types"
+    described = f"F1 of {description}; absent if not in rouge_types"
     return Metric(key, threshold=0.75, primary=key == "rouge_l", optional=True, description=described)
 
 
@@ -60,22 +61,25 @@ METRICS = (
 )
 
 
-@evaluator("rouge", version=1, domain="summarization", method="ngram", inputs=Inputs, params=Params, metrics=METRICS)
-def rouge(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """F1 of ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum against the best of the reference answers; precision and recall
-    are kept as parts. Lines are the sentences of ROUGE-Lsum.
+@evaluator(
+    "rouge",
+    version=1,
+    domain="summarization",
+    method="ngram",
+    per_record=True,
+    inputs=Inputs,
+    params=Params,
+    metrics=METRICS,
+)
+def rouge(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """F1 of ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum against the best reference. The parts are precision and recall.
+    ROUGE-Lsum takes lines as sentences.
     """
-    for row in rows:
-        yield _rouge(row, shared, params)
-
-
-def _rouge(row: Inputs, shared: Shared, params: Params) -> Outcome:
-    made = read_stems if params.use_stemmer else read
-    answer = shared.once(made, row.answer)
-    references = [text for text in (shared.once(made, text) for text in row.expected) if text.tokens]
+    tokenise = read_stems if params.use_stemmer else read
+    answer = shared.once(tokenise, row.answer)
+    references = [text for text in (shared.once(tokenise, text) for text in row.expected) if text.tokens]
     if not references:
-        # A reference in another script has no token that ROUGE knows: a 0 would be invented.
-        return NotApplicable("reference_without_words" if row.expected else "empty_expected")
+        return no_reference(row.expected)  # a reference in another script has no tokens: 0 would be invented
     if _too_long(answer, references, params.rouge_types):
         return NotApplicable("too_long")
     metrics: dict[str, float] = {}
@@ -89,12 +93,12 @@ def _rouge(row: Inputs, shared: Shared, params: Params) -> Outcome:
 
 
 def read(text: str) -> Text:
-    """Tokens as rouge_score 0.1.2 makes them."""
+    """Tokenise as rouge_score 0.1.2 does."""
     return _text([tuple(tokens) for tokens in map(TOKEN.findall, text.lower().split("\n")) if tokens])
 
 
 def read_stems(text: str) -> Text:
-    """The stems of those of more than three letters in their place, as with its use_stemmer."""
+    """Tokenise as rouge_score does with use_stemmer: tokens of more than three letters become stems."""
     return _text([tuple(stem(token) if len(token) > 3 else token for token in line) for line in read(text).lines])
 
 
@@ -108,7 +112,9 @@ def _too_long(answer: Text, references: Sequence[Text], types: Sequence[RougeTyp
     for reference in references:
         cells += len(answer.tokens) * len(reference.tokens)
         steps += len(answer.tokens) * len(reference.lines) + len(reference.tokens) * len(answer.lines)
-    return ("rouge_l" in types and cells > CELLS) or ("rouge_lsum" in types and (cells > CELLS or steps > LINE_STEPS))
+    return ("rouge_l" in types and cells > MAX_CELLS) or (
+        "rouge_lsum" in types and (cells > MAX_CELLS or steps > MAX_LINE_STEPS)
+    )
 
 
 def _single_words(answer: Text, reference: Text) -> Overlap:
@@ -126,18 +132,18 @@ def _longest(answer: Text, reference: Text) -> Overlap:
 
 
 def _longest_of_lines(answer: Text, reference: Text) -> Overlap:
-    """ROUGE-Lsum (Lin 2004, section 3.2), each token counted as often as both texts hold it, as in ROUGE-1.5.5."""
+    """ROUGE-Lsum (Lin 2004, section 3.2). Each token counts as often as it is in both texts, as in ROUGE-1.5.5."""
     if len(answer.lines) == 1 and len(reference.lines) == 1:
         return _longest(answer, reference)  # the same number
     left = intersection(answer.words, reference.words)
     vocabularies = [(line, frozenset(line)) for line in answer.lines]
     hits = 0
     for line in reference.lines:
-        met: set[int] = set()
+        matched: set[int] = set()
         for other, words in vocabularies:
             if not words.isdisjoint(line):
-                met.update(lcs_positions(line, other))
-        for position in sorted(met):
+                matched.update(lcs_positions(line, other))
+        for position in sorted(matched):
             token = line[position]
             if left[token]:
                 left[token] -= 1

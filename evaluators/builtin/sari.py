@@ -1,10 +1,10 @@
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
 from ragtide.evaluators.spec import Budget, Metric, NoParams, Shared, evaluator
 from ragtide.evaluators.text.ngrams import Ngrams, ngrams
+from ragtide.evaluators.text.references import no_reference
 from ragtide.evaluators.text.tokenisers import lower_case_mteval
 
 ORDERS = (1, 2, 3, 4)
@@ -12,14 +12,21 @@ ORDERS = (1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The source text, what the answer made of it, and what it should have made of it."""
+    """The source text (question), the answer and its references."""
 
     question: str
     answer: str
     expected: tuple[str, ...]
 
 
-METRICS = (Metric("sari", high=100.0, primary=True, description="mean of kept (F1), added (F1), deleted (precision)"),)
+METRICS = (
+    Metric(
+        "sari",
+        high=100.0,
+        primary=True,
+        description="mean of F1 of kept, F1 of added and precision of deleted n-grams, x 100",
+    ),
+)
 
 
 @evaluator(
@@ -27,28 +34,24 @@ METRICS = (Metric("sari", high=100.0, primary=True, description="mean of kept (F
     version=1,
     domain="summarization",
     method="ngram",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=METRICS,
     tasks=("summarization",),
     budget=Budget(characters=500_000),
 )
-def sari(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
+def sari(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
     """SARI (Xu 2016) of the answer against the source text (the question) and the references: how well it keeps, adds
-    and deletes n-grams of one to four tokens. Of the published variants this is Hugging Face's: lower case, tokens of
-    mteval-v13a, a share of nothing is 1, deletion by precision alone. The three are kept as parts.
+    and deletes n-grams of one to four tokens. This is the variant of Hugging Face: lower case, tokens of mteval-v13a,
+    0 / 0 is 1, and deletion by precision only. The parts are kept, added and deleted.
     """
-    for row in rows:
-        yield _sari(row, shared)
-
-
-def _sari(row: Inputs, shared: Shared) -> Outcome:
     source, answer = shared.once(lower_case_mteval, row.question), shared.once(lower_case_mteval, row.answer)
     references = [tokens for tokens in (shared.once(lower_case_mteval, text) for text in row.expected) if tokens]
     if not source:
         return NotApplicable("empty_question")
     if not references:
-        return NotApplicable("reference_without_words" if row.expected else "empty_expected")
+        return no_reference(row.expected)
     kept = added = deleted = 0.0
     for order in ORDERS:
         before, after = ngrams(source, order), ngrams(answer, order)
@@ -63,7 +66,7 @@ def _sari(row: Inputs, shared: Shared) -> Outcome:
 
 
 def _keep_score(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) -> float:
-    """F1: counts of source and answer are taken as often as there are references, as each reference is worth one."""
+    """Return F1. Counts of source and answer are multiplied by the number of references."""
     kept = {gram: references * min(before[gram], after[gram]) for gram in before.keys() & after.keys()}
     good = {gram: min(count, wanted[gram]) for gram, count in kept.items()}
     to_keep = sum(min(references * before[gram], wanted[gram]) for gram in before.keys() & wanted.keys())
@@ -72,14 +75,14 @@ def _keep_score(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) 
 
 
 def _delete_score(before: Ngrams, after: Ngrams, wanted: Ngrams, references: int) -> float:
-    """Precision."""
-    gone = {gram: references * (count - after[gram]) for gram, count in before.items() if count > after[gram]}
-    good = sum(max(count - wanted[gram], 0) / count for gram, count in gone.items())
-    return good / len(gone) if gone else 1.0
+    """Return the precision."""
+    deleted = {gram: references * (count - after[gram]) for gram, count in before.items() if count > after[gram]}
+    good = sum(max(count - wanted[gram], 0) / count for gram, count in deleted.items())
+    return good / len(deleted) if deleted else 1.0
 
 
 def _add_score(before: Ngrams, after: Ngrams, wanted: Ngrams) -> float:
-    """F1 of distinct n-grams."""
+    """Return F1 of distinct n-grams."""
     added, to_add = after.keys() - before.keys(), wanted.keys() - before.keys()
     good = len(added & to_add)
     return _f1(good / len(added) if added else 1.0, good / len(to_add) if to_add else 1.0)

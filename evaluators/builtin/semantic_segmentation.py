@@ -1,5 +1,5 @@
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
@@ -12,19 +12,21 @@ from ragtide.evaluators.vision.regions import MOST_REGIONS, Region, read_scene
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The masks of the image, and those predicted."""
+    """The expected and predicted masks of the image."""
 
     boxes: Boxes
 
 
 METRICS = (
     Metric("mean_iou", threshold=0.5, primary=True, description="mean of iou over classes"),
-    Metric("iou", per=("class",), description="pixels expected and predicted, of those that are either"),
+    Metric(
+        "iou", per=("class",), description="pixels expected and predicted / pixels expected or predicted, of a class"
+    ),
 )
 
 
 def combine(parts: Mapping[str, float]) -> Combined:
-    """Parts are pixels by class: in `both` masks, in `either`. A class without pixels is none."""
+    """Compute the metrics from pixels by class, in `both` masks and in `either`, without classes of no pixels."""
     eithers = {name_and_labels(key)[1]: count for key, count in parts.items() if key.startswith("either") and count}
     ious = {labels: parts.get(part_key("both", *labels), 0.0) / either for labels, either in eithers.items()}
     images = {labels: int(parts.get(part_key("images", *labels), 0.0)) for labels in ious}
@@ -39,24 +41,20 @@ def combine(parts: Mapping[str, float]) -> Combined:
     version=1,
     domain="vision",
     method="window",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=METRICS,
-    budget=Budget(characters=None, regions=MOST_REGIONS),  # `read_scene` limits what regions are written in
+    budget=Budget(characters=None, regions=MOST_REGIONS),  # `read_scene` limits the texts of regions
     combine=combine,
 )
-def semantic_segmentation(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """Predicted against expected masks of images, pixel by pixel: each has a label and a "mask", rows of 0 and 1 or
-    COCO's {"size", "counts"}. Masks of one class are one, scores do not matter, and a class that is predicted where
-    none has it counts, with an IoU of 0. Boxes and polygons have no pixels. Beyond 500,000 runs of pixels, expected or
-    predicted, an image is too long.
+def semantic_segmentation(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
+    """Predicted and expected masks of images, pixel by pixel. Each has a label and a "mask": rows of 0 and 1, or
+    {"size", "counts"} of COCO. Masks of one class are joined, and scores are ignored. A class that is only predicted
+    counts with an IoU of 0. Boxes and polygons have no pixels. An image is too_long beyond 500,000 runs of pixels,
+    expected or predicted.
     """
-    for row in rows:
-        yield _evaluate(row.boxes)
-
-
-def _evaluate(boxes: Boxes) -> Outcome:
-    scene = read_scene(boxes, ("mask",))
+    scene = read_scene(row.boxes, ("mask",))
     if isinstance(scene, (NotApplicable, Failed)):
         return scene
     expected, predicted = _by_class(scene.expected), _by_class(scene.predicted)

@@ -4,17 +4,17 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from ragtide.evaluators.check_metrics import CHECK_WITH_CONTEXTS
 from ragtide.evaluators.leaks import SECRETS, leaks_of, scanner
 from ragtide.evaluators.leaks.leak_outcome import leak_outcome
 from ragtide.evaluators.outcome import Outcome
 from ragtide.evaluators.spec import Budget, Shared, evaluator
+from ragtide.evaluators.text.pass_metrics import PASS_METRICS_WITH_CONTEXTS
 from ragtide.evaluators.trace import Chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the user gets to see, and what it was made from."""
+    """The answer and its sources."""
 
     answer: str
     contexts: tuple[Chunk, ...] | None
@@ -22,7 +22,7 @@ class Inputs:
 
 def _known_kind(kind: str) -> str:
     if kind not in SECRETS:
-        raise ValueError(f"no such kind; valid: {', '.join(SECRETS)}")
+        raise ValueError(f"there is no such kind; valid: {', '.join(SECRETS)}")
     return kind
 
 
@@ -30,14 +30,16 @@ _Kind = Annotated[str, AfterValidator(_known_kind), Field(json_schema_extra={"en
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What counts as a secret, and where to look for it."""
+    """Kinds of secrets, and where to search for them."""
 
-    kinds: Literal["all"] | tuple[_Kind, ...] = Field("all", description=f"Kinds to look for: {', '.join(SECRETS)}.")
-    scan_contexts: bool = Field(True, description="Look at the retrieved chunks too.")
+    kinds: Literal["all"] | tuple[_Kind, ...] = Field(
+        "all", description=f"Kinds of secrets to find: {', '.join(SECRETS)}."
+    )
+    scan_contexts: bool = Field(True, description="Also search the retrieved chunks.")
 
     @property
     def wanted(self) -> frozenset[str]:
-        """The kinds to look for."""
+        """The kinds to find."""
         return frozenset(SECRETS if self.kinds == "all" else self.kinds)
 
 
@@ -48,14 +50,14 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     method="rule",
     inputs=Inputs,
     params=Params,
-    metrics=CHECK_WITH_CONTEXTS,
+    metrics=PASS_METRICS_WITH_CONTEXTS,
     budget=Budget(characters=400_000),
 )
 def sensitive_data_leakage(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Secrets in the answer or the contexts: private keys and certificates, API keys and tokens of some hundred
+    """Secrets in the answer or the contexts: private keys and certificates, API keys and tokens of about a hundred
     providers, JSON web tokens, credentials in URLs and headers, passwords and keys in assignments and in prose,
-    one-time codes, activation keys. Fillers (xxxx, your-key-here, user:password@) are none; examples such as
-    AKIAIOSFODNN7EXAMPLE are. What was found is told by kind and position only.
+    one-time codes and activation keys. Placeholders (xxxx, your-key-here, user:password@) do not count; examples such
+    as AKIAIOSFODNN7EXAMPLE do. Findings give kind and position only.
     """
     kinds, scan = params.wanted, scanner()
     for row in rows:

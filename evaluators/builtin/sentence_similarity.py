@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ragtide.evaluators.outcome import NotApplicable, Outcome, Scored
@@ -9,7 +9,7 @@ from ragtide.evaluators.text.similarity import similarities
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what it should have been."""
+    """The answer and its references."""
 
     answer: str
     expected: tuple[str, ...]
@@ -24,25 +24,21 @@ def _embeds(row: Inputs, shared: Shared, params: NoParams) -> Iterator[str]:
     version=1,
     domain="summarization",
     method="embedding",
+    per_record=True,
     inputs=Inputs,
     params=NoParams,
     metrics=[
         Metric("cosine", threshold=0.8, primary=True, description="cosine similarity of the embeddings"),
-        Metric("jaccard", threshold=0.8, description="tokens that both have / tokens that either has"),
+        Metric("jaccard", threshold=0.8, description="tokens in both texts / tokens in either text"),
     ],
     needs={Need.EMBEDDING},
     embeds=_embeds,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def sentence_similarity(rows: Sequence[Inputs], shared: Shared, params: NoParams) -> Iterator[Outcome]:
-    """How near answer and reference are, in meaning (cosine) and in words (Jaccard similarity of the sets of their
-    lower-case tokens, separated by white space). Of several references the one nearest in meaning counts.
+def sentence_similarity(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
+    """Similarity of answer and reference: cosine similarity of their embeddings, and Jaccard similarity of their sets
+    of lower-case tokens, separated by white space. The reference with the highest cosine similarity counts.
     """
-    for row in rows:
-        yield _similar(row, shared)
-
-
-def _similar(row: Inputs, shared: Shared) -> Outcome:
     compared = comparable(row.answer, row.expected)
     if isinstance(compared, NotApplicable):
         return compared
@@ -53,10 +49,10 @@ def _similar(row: Inputs, shared: Shared) -> Outcome:
 
 
 def tokens(text: str) -> frozenset[str]:
-    """The text's distinct tokens."""
+    """Return the distinct tokens of the text."""
     return frozenset(text.lower().split())
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Size of the intersection / size of the union, of which one is not empty."""
+    """Size of the intersection / size of the union. At least one set is not empty."""
     return len(one & other) / len(one | other)

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -15,50 +15,50 @@ from ragtide.evaluators.text.similarity import similarities
 from ragtide.evaluators.text.steps import steps
 from ragtide.evaluators.trace import Chunk
 
-MOST_STEPS = 1_000  # of both sides together
-POINTED_AT = 10  # steps of a kind named in the evidence, at most
+MAX_STEPS = 1_000  # of answer and contexts together
+MAX_EVIDENCE = 10  # steps of each kind in the evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and the chunks whose steps it should give."""
+    """The answer and the retrieved chunks."""
 
     answer: str
     contexts: tuple[Chunk, ...]
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """When two steps are one."""
+    """When two steps match."""
 
-    match_threshold: float = Field(0.7, ge=0, le=1, description="Least cosine similarity of steps that match.")
+    match_threshold: float = Field(0.7, ge=0, le=1, description="Minimum cosine similarity of steps that match.")
     embedding_model: str = Field(
         PACKAGED_MODEL,
         min_length=1,
-        description="Encoder of the steps, as evaluators.encoder.model takes it, whose line match_threshold is; "
-        "shared: that of the other evaluators.",
+        description="Encoder of the steps, in the form of evaluators.encoder.model. match_threshold depends on it. "
+        "shared means the encoder of the other evaluators.",
     )
 
 
 class Steps(NamedTuple):
-    """The steps of both sides; those of contexts with the chunk they stand in."""
+    """The steps of the answer, and those of the contexts with their chunks."""
 
     answer: tuple[Sentence, ...]
     contexts: list[tuple[Chunk, Sentence]]
 
     @property
     def texts(self) -> tuple[list[str], list[str]]:
-        """Those of the answer, and those of the contexts."""
+        """Texts of the answer's steps, and of the contexts' steps."""
         return [step.text for step in self.answer], [step.text for _, step in self.contexts]
 
     @property
     def comparable(self) -> bool:
-        """Whether there is a pair of steps, and not too many of them."""
+        """Whether both sides have steps, and not too many."""
         return bool(self.answer and self.contexts) and not self.too_many
 
     @property
     def too_many(self) -> bool:
-        """Whether they would take too long."""
-        return len(self.answer) + len(self.contexts) > MOST_STEPS
+        """Whether aligning them would take too long."""
+        return len(self.answer) + len(self.contexts) > MAX_STEPS
 
 
 def _steps(row: Inputs, shared: Shared) -> Steps:
@@ -75,10 +75,35 @@ def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
 
 
 METRICS = (
-    Metric("edits", high=inf, better="lower", threshold=0.75, primary=True, description="all three together"),
-    Metric("insertions", high=inf, better="lower", threshold=0.75, description="the contexts' steps that it lacks"),
-    Metric("deletions", high=inf, better="lower", threshold=0.75, description="steps that the contexts do not have"),
-    Metric("mismatches", high=inf, better="lower", threshold=0.75, description="steps that stand for another"),
+    Metric(
+        "edits",
+        high=inf,
+        better="lower",
+        threshold=0.75,
+        primary=True,
+        description="insertions + deletions + mismatches",
+    ),
+    Metric(
+        "insertions",
+        high=inf,
+        better="lower",
+        threshold=0.75,
+        description="steps of the contexts that are not in the answer",
+    ),
+    Metric(
+        "deletions",
+        high=inf,
+        better="lower",
+        threshold=0.75,
+        description="steps of the answer that are not in the contexts",
+    ),
+    Metric(
+        "mismatches",
+        high=inf,
+        better="lower",
+        threshold=0.75,
+        description="steps of the answer in place of other steps",
+    ),
     Metric("context_steps", high=inf, description="steps of the contexts"),
     Metric("answer_steps", high=inf, description="steps of the answer"),
 )
@@ -89,6 +114,7 @@ METRICS = (
     version=1,
     domain="generation",
     method="embedding",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=METRICS,
@@ -97,16 +123,12 @@ METRICS = (
     encoder=lambda params: params.embedding_model,
     budget=Budget(characters=500_000, sentences=2_000),
 )
-def step_alignment(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Whether the answer gives the contexts' steps, all and in order: the least steps to insert, delete and replace
-    that turn its list into theirs. Steps are items of numbered, lettered and bulleted lists, and what "first", "then",
-    "finally" begin; two match where their cosine similarity reaches the threshold.
+def step_alignment(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Whether the answer has all steps of the contexts, in order: the minimum number of steps to insert, delete and
+    replace to turn the answer's list into the contexts' list. Steps are items of numbered, lettered and bulleted lists,
+    and sentences that begin with "first", "then" or "finally". Two steps match if their cosine similarity reaches the
+    threshold.
     """
-    for row in rows:
-        yield _evaluate(row, shared, params)
-
-
-def _evaluate(row: Inputs, shared: Shared, params: Params) -> Outcome:
     if recorded_chunks(row.contexts) is None:
         return NotApplicable("missing_contexts")
     found = _steps(row, shared)
@@ -129,9 +151,9 @@ def _evaluate(row: Inputs, shared: Shared, params: Params) -> Outcome:
         "answer_steps": len(found.answer),
     }
     evidence = (
-        *(_extra(found.answer[i], "extra_step", similarity[i]) for i in deleted[:POINTED_AT]),
-        *(_extra(found.answer[i], "mismatched_step", similarity[i, j : j + 1]) for i, j in replaced[:POINTED_AT]),
-        *(_missing(*found.contexts[j], similarity[:, j]) for j in inserted[:POINTED_AT]),
+        *(_extra(found.answer[i], "extra_step", similarity[i]) for i in deleted[:MAX_EVIDENCE]),
+        *(_extra(found.answer[i], "mismatched_step", similarity[i, j : j + 1]) for i, j in replaced[:MAX_EVIDENCE]),
+        *(_missing(*found.contexts[j], similarity[:, j]) for j in inserted[:MAX_EVIDENCE]),
     )
     return Scored({key: float(count) for key, count in counts.items()}, evidence=evidence)
 
@@ -145,5 +167,5 @@ def _missing(chunk: Chunk, step: Sentence, similarity: Vectors) -> Evidence:
 
 
 def _nearest(similarity: Vectors) -> float | None:
-    """How similar the nearest of the other side's is, where there is one."""
+    """Return the highest similarity to a step of the other side, if it has any."""
     return float(similarity.max()) if similarity.size else None

@@ -13,12 +13,12 @@ from ragtide.evaluators.text.entailment import Pairs, nli
 from ragtide.evaluators.text.summac import Convolution, zero_shot
 from ragtide.evaluators.text.summac_file import read_convolution
 
-LEAST = 11  # characters of a sentence that counts, as in the authors' code
+MIN_CHARACTERS = 11  # of a sentence that counts, as in the authors' code
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The text to be summarised, and its summary."""
+    """The source text (question) and its summary (answer)."""
 
     question: str
     answer: str
@@ -29,36 +29,40 @@ def _read(given: Any) -> Any:
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """Which model tells entailment, and what it is asked."""
+    """The NLI model, and the pairs it scores."""
 
     model: str = Field(
         NLI_OF_SUMMAC,
         min_length=1,
-        description="NLI model; the default is the one that the published convolution was learned on.",
+        description="NLI model. The published convolution was trained on the default.",
     )
     convolution: Annotated[Convolution | None, BeforeValidator(_read)] = Field(
         None,
-        description="SummaC-Conv's learned weights: the path of its authors' file "
-        "summac_conv_vitc_sent_perc_e.bin, or its numbers; unset: no summac_conv.",
+        description="Weights of SummaC-Conv: path of the authors' file summac_conv_vitc_sent_perc_e.bin, or the "
+        "numbers in it. If unset, there is no summac_conv.",
     )
-    threshold: float = Field(0.5, ge=0, le=1, description="Least entailment of a summary sentence that is faithful.")
+    threshold: float = Field(
+        0.5, ge=0, le=1, description="Minimum entailment probability of a faithful summary sentence."
+    )
     top_k: int = Field(
-        0, ge=0, description="Source sentences asked for each summary sentence, the most similar ones; 0: all."
+        0,
+        ge=0,
+        description="Source sentences compared with each summary sentence, the most similar first. 0 means all.",
     )
     max_characters: int = Field(
-        200_000, ge=1, description="Of all pairs of a record together; beyond it the record is too long."
+        200_000, ge=1, description="Maximum characters of all pairs of a record. Beyond it, the record is too_long."
     )
 
     @model_validator(mode="after")
     def _counts_every_pair(self) -> Self:
         if self.convolution and self.top_k:
-            raise ValueError("convolution counts every pair: leave top_k at 0, or convolution unset")
+            raise ValueError("convolution needs every pair: set top_k to 0, or leave convolution unset")
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The sentences of source and summary, and the pairs to ask."""
+    """The sentences of source and summary, and the pairs to score."""
 
     source: tuple[Sentence, ...]
     summary: tuple[Sentence, ...]
@@ -78,7 +82,7 @@ def _compare(row: Inputs, shared: Shared, params: Params) -> Comparison | NotApp
 
 
 def _sentences(text: str, shared: Shared) -> tuple[Sentence, ...]:
-    return tuple(sentence for sentence in shared.sentences(text) if len(sentence.text) >= LEAST)
+    return tuple(sentence for sentence in shared.sentences(text) if len(sentence.text) >= MIN_CHARACTERS)
 
 
 def _embeds(row: Inputs, shared: Shared, params: Params) -> Iterator[str]:
@@ -100,19 +104,23 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     version=1,
     domain="summarization",
     method="nli",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=[
         Metric(
-            "completeness", threshold=0.75, primary=True, description="similarity of the source to what is faithful"
+            "completeness",
+            threshold=0.75,
+            primary=True,
+            description="similarity of the source to the faithful sentences",
         ),
         Metric(
             "summac_conv",
             threshold=0.75,
             optional=True,
-            description="learned convolution over histograms of entailments; absent without its weights",
+            description="trained convolution over histograms of entailments; absent without convolution",
         ),
-        Metric("summac_zs", threshold=0.75, description="mean of the summary sentences' largest entailments"),
+        Metric("summac_zs", threshold=0.75, description="mean over the summary sentences of their highest entailment"),
     ],
     needs={Need.NLI, Need.EMBEDDING},
     embeds=_embeds,
@@ -121,17 +129,14 @@ def _asks(row: Inputs, shared: Shared, params: Params) -> Iterator[tuple[ModelRe
     tasks=("summarization",),
     budget=Budget(characters=200_000, sentences=2_000),
 )
-def summarization_faithfulness(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """SummaC: whether the source (the question) entails the summary (the answer), sentence by sentence; sentences of
+def summarization_faithfulness(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """SummaC: whether the source (the question) entails the summary (the answer), sentence by sentence. Sentences of
     ten characters or fewer do not count, and contradictions are not subtracted. Completeness is the cosine similarity
-    of the source to the mean of the summary's faithful sentences, and 0 where none is.
+    of the source to the mean of the summary's faithful sentences, and 0 if there are none.
     """
-    for row in rows:
-        compared = _compare(row, shared, params)
-        yield _faithful(row, compared, shared, params) if isinstance(compared, Comparison) else compared
-
-
-def _faithful(row: Inputs, compared: Comparison, shared: Shared, params: Params) -> Outcome:
+    compared = _compare(row, shared, params)
+    if isinstance(compared, NotApplicable):
+        return compared
     entailments = compared.pairs.entailments(shared, nli(params.model))
     if np.isnan(entailments).any():
         return NotApplicable("too_long")
@@ -149,7 +154,7 @@ def _faithful(row: Inputs, compared: Comparison, shared: Shared, params: Params)
 
 
 def _similarity(source: str, faithful: Sequence[str], shared: Shared) -> float:
-    """Cosine similarity of the source to the mean of the sentences, from 0 (also where it is negative) to 1."""
+    """Return the cosine similarity of the source to the mean of the sentences. Negative values become 0."""
     vectors = shared.embed([source, *faithful]).astype(np.float64)
     mean = vectors[1:].mean(axis=0)
     return float((vectors[0] @ mean / max(float(np.linalg.norm(mean)), 1e-6)).clip(0.0, 1.0))

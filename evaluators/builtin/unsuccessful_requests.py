@@ -1,18 +1,18 @@
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field
 
 from ragtide.evaluators.outcome import Evidence, Outcome, Scored
-from ragtide.evaluators.slugs import is_slug
+from ragtide.evaluators.slugs import PATTERN, is_slug
 from ragtide.evaluators.spec import Metric, Shared, evaluator
 from ragtide.evaluators.text.refusals import KINDS, Refusals, refusals
 
 OPENING_SENTENCES = 2  # "I'm sorry." often comes first
-OPENING = 600  # characters, at most
-SHORT = 5_000  # up to here, an answer's sentences are those that others split too
+OPENING = 600  # characters
+SHORT = 5_000  # characters; up to here, other evaluators split the same text
 FIGURE = re.compile(r"\d")
 LIMIT = re.compile(r"(?i)\s*(?:however|but)\b")
 PREAMBLE = re.compile(
@@ -33,7 +33,7 @@ Phrases = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was asked and what was answered."""
+    """The question and its answer."""
 
     question: str
     answer: str
@@ -41,22 +41,20 @@ class Inputs:
 
 def _sound(phrases: Phrases) -> Phrases:
     if unfit := [kind for kind in phrases if not is_slug(kind)]:
-        raise ValueError(f"kinds must be slugs; {len(unfit)} are not")
+        raise ValueError(f"kinds must be slugs ({PATTERN}); {len(unfit)} are not")
     refusals(tuple(phrases.items()))
     return phrases
 
 
 class Params(BaseModel, frozen=True, extra="forbid"):
-    """What says that there is no answer."""
+    """Phrases that mean there is no answer."""
 
     phrases: Annotated[Phrases, AfterValidator(_sound)] = Field(
         default={},
-        description=f"More phrases by kind ({', '.join(KINDS)} or your own); * is up to three words, a|b one of two, "
-        "a first ^ the answer's beginning, a last $ the end of a sentence.",
+        description=f"More phrases by kind ({', '.join(KINDS)} or your own). * matches up to three words, a|b either "
+        "word, ^ at the start the beginning of the answer, $ at the end the end of a sentence.",
     )
-    longest_words: int = Field(
-        100, ge=1, description="A longer answer that opens with a phrase goes on to answer: it is successful."
-    )
+    longest_words: int = Field(100, ge=1, description="A longer answer is successful, even if it begins with a phrase.")
 
 
 @evaluator(
@@ -64,6 +62,7 @@ class Params(BaseModel, frozen=True, extra="forbid"):
     version=3,
     domain="generation",
     method="judge",
+    per_record=True,
     inputs=Inputs,
     params=Params,
     metrics=[
@@ -72,27 +71,22 @@ class Params(BaseModel, frozen=True, extra="forbid"):
             better="lower",
             threshold=0.1,
             primary=True,
-            description="1 where the answer is blank, an error text, a refusal, a question back or knows no answer",
+            description="1 if the answer is blank, an error text, a refusal, a question or does not know",
         )
     ],
     lane="fast",
 )
-def unsuccessful_requests(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """1 where the answer does not answer: blank, or one of its first two sentences holds a phrase that says so and the
-    rest is short. An error text counts at the very beginning only. A phrase does not count that the question holds too,
-    that is quoted or supposed ("if"), from which a conclusion is drawn ("so"), or that follows a figure or limits
-    ("However") what was answered. The kind is kept as the category `refusal`.
+def unsuccessful_requests(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """1 if the answer does not answer the question: it is blank, or it is short and one of its first two sentences
+    contains a phrase that means so. An error text counts only at the very beginning. A phrase does not count if it is
+    in the question, quoted, or conditional ("if"), if a conclusion follows ("so"), if it follows a figure, or if it
+    only limits the answer ("However"). The category `refusal` is the kind of phrase.
     """
-    kinds = refusals(tuple(params.phrases.items()))
-    for row in rows:
-        yield _evaluate(row, shared, kinds, params.longest_words)
-
-
-def _evaluate(row: Inputs, shared: Shared, kinds: Mapping[str, Refusals], longest_words: int) -> Outcome:
     answer = row.answer
     if not answer.strip():
         return Scored({"unsuccessful": 1.0}, {"refusal": "empty"})
-    if len(answer.split(maxsplit=longest_words)) <= longest_words:
+    if len(answer.split(maxsplit=params.longest_words)) <= params.longest_words:
+        kinds = refusals(tuple(params.phrases.items()))
         opening = _own_words(answer[: _opening(answer, shared)])
         asked = row.question.lower()
         for kind, phrases in kinds.items():
@@ -111,7 +105,7 @@ def _evaluate(row: Inputs, shared: Shared, kinds: Mapping[str, Refusals], longes
 
 
 def _opening(answer: str, shared: Shared) -> int:
-    """Where the opening ends: a character offset. It is one sentence where that has answered."""
+    """Return the end of the opening as a character offset. It is one sentence if that has answered."""
     sentences = shared.sentences(answer if len(answer) <= SHORT else answer[:OPENING])[:OPENING_SENTENCES]
     if not sentences:
         return OPENING
@@ -120,18 +114,18 @@ def _opening(answer: str, shared: Shared) -> int:
 
 
 def _answers(first: str, second: str) -> bool:
-    """Whether the first sentence of two gives a figure, or what the second limits ("However, ...")."""
+    """Whether the first sentence contains a figure, or a statement that the second limits ("However, ...")."""
     return bool(FIGURE.search(first) or (LIMIT.match(second) and not PREAMBLE.search(first)))
 
 
 def _own_words(opening: str) -> str:
-    """The opening, as long, with what it quotes made unreadable, unless all of it is a quotation."""
+    """Mask quotations in the opening, keeping its length, unless all of it is a quotation."""
     if not QUOTED.search(opening) or not any(map(str.isalnum, QUOTED.sub("", opening))):
         return opening
     return QUOTED.sub(lambda quoted: "x" * len(quoted[0]), opening)
 
 
 def _concludes(rest: str, kinds: Mapping[str, Refusals]) -> bool:
-    """Whether an answer is drawn from what is not there: "does not mention a minimum age, so anyone may sign"."""
+    """Whether a conclusion follows: "does not mention a minimum age, so anyone may sign"."""
     conclusion = CONCLUSION.match(rest)
     return conclusion is not None and not any(phrases.find(rest[conclusion.end() :]) for phrases in kinds.values())

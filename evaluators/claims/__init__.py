@@ -1,1 +1,1 @@
-"""What texts state in so many words that a rule can read it: amounts with their units, dates, yes or no."""
+"""Facts that rules can extract from texts: amounts with units, dates, yes or no."""

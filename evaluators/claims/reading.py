@@ -1,4 +1,4 @@
-"""The amounts, dates and versions that a text states, each in one way of writing."""
+"""Extracts amounts, dates and versions from a text, in normalised form."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,10 @@ _DAYS, _HOURS, _NOON = 31, 24, 12
 
 
 class Claim(NamedTuple):
-    """`kind` is a unit's (seconds, months, percent, eur, bytes, ...), date, year, clock, version or number.
+    """One fact. `kind` is that of a unit (seconds, months, percent, eur, bytes, ...), or date, year, clock, version,
+    number.
 
-    `value` is the same however the text writes it: two weeks are 14 days, both in seconds.
+    `value` is normalised: two weeks and 14 days are the same number of seconds.
     """
 
     kind: str
@@ -31,11 +32,11 @@ class Claim(NamedTuple):
 
 
 def claims_of(text: str) -> frozenset[Claim]:
-    """What the text states in its first `CHARACTERS`. A number within a name or code (E-1042) is none."""
-    return frozenset(claim for line in lines_of(text[:CHARACTERS]) for claim in _of_line(line))
+    """Extract the facts of the first `CHARACTERS`. Numbers inside names or codes (E-1042) do not count."""
+    return frozenset(claim for line in lines_of(text[:CHARACTERS]) for claim in _claims_of_line(line))
 
 
-def _of_line(line: Sequence[str]) -> Iterator[Claim]:
+def _claims_of_line(line: Sequence[str]) -> Iterator[Claim]:
     numbers = words().numbers
     for at, raw in enumerate(line):
         if raw.lower() in numbers:
@@ -51,7 +52,7 @@ def _number_word(value: int, line: Sequence[str], at: int) -> Iterator[Claim]:
 
 
 def _date_claims(token: Token) -> list[Claim]:
-    """What one token tells of a day or a time of day."""
+    """Read a date or time of day in one token."""
     if iso := _ISO.match(token.core):
         return [_date(int(iso[2]), int(iso[3])), Claim("year", iso[1])]
     if dotted := _DOTTED.fullmatch(token.core):
@@ -68,12 +69,12 @@ def _claims_at(line: Sequence[str], at: int) -> Iterator[Claim]:
         yield _clock(int(clock[1]), int(clock[2]), clock[3] or half)
         return
     number = number_of(token.core)
-    claim = _of_number(number, token, line, at) if number is not None else None
+    claim = _claim_of_number(number, token, line, at) if number is not None else None
     if claim is not None:
         yield claim
 
 
-def _of_number(number: Number, token: Token, line: Sequence[str], at: int) -> Claim | None:
+def _claim_of_number(number: Number, token: Token, line: Sequence[str], at: int) -> Claim | None:
     known, before, value = words(), _token(line, at - 1).word, number.value
     if number.before in known.version or before in known.version or number.digits.count(".") > 1:
         return Claim("version", re.sub(r"(?:\.0)+\Z", "", number.digits))
@@ -85,7 +86,7 @@ def _of_number(number: Number, token: Token, line: Sequence[str], at: int) -> Cl
         _day(number, value, line, at)
         or _hour(number, value, token, line, at)
         or _with_unit(number, value, token, line, at)
-        or _bare(number, value, before)
+        or _plain_claim(number, value, before)
     )
 
 
@@ -98,7 +99,7 @@ def _day(number: Number, value: float, line: Sequence[str], at: int) -> Claim | 
 
 
 def _month(token: Token) -> int | None:
-    """By its name; 5 may be that many of anything."""
+    """Read the name of a month; 5 may be anything."""
     if token.core in ("may", "march", "mar"):
         return None
     return words().months.get(token.word)
@@ -112,7 +113,7 @@ def _hour(number: Number, value: float, token: Token, line: Sequence[str], at: i
 
 
 def _with_unit(number: Number, value: float, token: Token, line: Sequence[str], at: int) -> Claim | None:
-    """With the unit of its own, or of the other end of its range."""
+    """Read a number with its unit, or with the unit at the other end of its range."""
     if number.after:
         unit = words().units.get(number.after)
     elif token.ends:
@@ -131,7 +132,7 @@ def _unit_of_range(line: Sequence[str], at: int) -> Unit | None:
     return words().units.get(other.after) if other.after else _unit_in(line, at + 2)
 
 
-def _bare(number: Number, value: float, before: str) -> Claim | None:
+def _plain_claim(number: Number, value: float, before: str) -> Claim | None:
     unit = words().units.get(before)
     if number.after:
         return None
@@ -141,7 +142,7 @@ def _bare(number: Number, value: float, before: str) -> Claim | None:
 
 
 def _unit_in(line: Sequence[str], at: int) -> Unit | None:
-    """The unit that begins with this token; a word may come before days, such as "working"."""
+    """Return the unit at this token. A word such as "working" may precede days."""
     known, first, second = words(), _token(line, at), _token(line, at + 1)
     if first.word in known.degrees:
         return known.units.get(second.word)

@@ -1,4 +1,4 @@
-"""Whether an answer says yes or no, where a rule can tell."""
+"""Detects by rules whether an answer says yes or no."""
 
 import re
 from functools import lru_cache
@@ -16,8 +16,10 @@ class _Patterns(NamedTuple):
 
 
 def stance_of(question: str, opening: str) -> Literal["yes", "no", ""]:
-    """What the first sentence of an answer says: by its first word; else no, where the question begins as one does
-    that asks for yes or no, and the sentence denies outside of clauses that only say when. Otherwise nothing is told.
+    """Return what the first sentence of an answer says, or "".
+
+    Its first word decides. Otherwise it is no if the question is one of yes or no, and the sentence has a negation
+    outside of clauses that only say when.
     """
     known, first = words(), _first(opening)
     if first in known.yes:

@@ -1,4 +1,4 @@
-"""A text as lines of what stands between blanks, and the parts of a token that is a number."""
+"""Splits a text into lines of tokens, and tokens into the parts of a number."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,19 +19,19 @@ _DECIMAL = re.compile(r"(\d+)(?:[.,](\d+))?")
 
 
 class Token(NamedTuple):
-    """`core` lacks brackets, quotes and the punctuation after it; `ends` tells that there was such."""
+    """A token without brackets, quotes and trailing punctuation. `ends` says that it had some."""
 
     core: str
     ends: bool
 
     @property
     def word(self) -> str:
-        """In lower case."""
+        """The token in lower case."""
         return self.core.casefold()
 
 
 class Number(NamedTuple):
-    """`$49.00` has the sign before, `25MB` the unit after, both in lower case; no value where it has many points."""
+    """`$49.00` has a sign before, `25MB` a unit after, both in lower case. Several points give no value."""
 
     before: str
     value: float | None
@@ -40,7 +40,7 @@ class Number(NamedTuple):
 
 
 def lines_of(text: str) -> Iterator[list[str]]:
-    """What stands between blanks, line by line, without the heads of lists and numbers of sources; ranges in three."""
+    """Yield the tokens of each line, without list numbers and source numbers. Ranges are three tokens."""
     lines = text.splitlines()
     for line in lines:
         some = line.split()
@@ -52,7 +52,7 @@ def lines_of(text: str) -> Iterator[list[str]]:
 
 
 def token_of(raw: str) -> Token:
-    """Without what stands around it."""
+    """Strip brackets, quotes and punctuation."""
     if raw.isalnum():
         return Token(raw, False)
     left = raw.strip(_AROUND)
@@ -61,12 +61,12 @@ def token_of(raw: str) -> Token:
 
 
 def has_digit(raw: str) -> bool:
-    """Whether there is one."""
+    """Whether the token has a digit."""
     return _DIGIT.search(raw) is not None
 
 
 def number_of(core: str) -> Number | None:
-    """None where the token is no number, such as a code that holds one."""
+    """Parse a number. None if the token is no number, such as a code with digits."""
     found = _PARTS.fullmatch(core)
     if found is None:
         return None

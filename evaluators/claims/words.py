@@ -1,4 +1,4 @@
-"""The words of `words.toml`, read once."""
+"""Loads `words.toml`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from importlib import resources
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """So much of a kind, in the kind's own unit: a week is 604,800 seconds."""
+    """An amount of a kind, in its base unit: a week is 604,800 seconds."""
 
     kind: str
     amount: float
@@ -17,7 +17,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """In lower case."""
+    """All words, in lower case."""
 
     units: Mapping[str, Unit]
     numbers: Mapping[str, int]
@@ -35,7 +35,7 @@ class Words:
 
 @lru_cache(maxsize=1)
 def words() -> Words:
-    """All of them."""
+    """Load the words once."""
     read = tomllib.loads((resources.files("ragtide.evaluators.claims") / "words.toml").read_text("utf-8"))
     units = {
         word: Unit(kind, float(amount))

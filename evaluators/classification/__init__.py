@@ -1,1 +1,1 @@
-"""Classification over windows: the labels of a record, what they add to a window, and the metrics of the sums."""
+"""Classification over windows: labels and parts of a record, and the metrics of the sums."""

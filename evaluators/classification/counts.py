@@ -1,4 +1,4 @@
-"""What one record adds to its window, and what the window's sums say.
+"""Parts of one record, and the metrics of a window from their sums.
 
 Parts: `records`, `correct` (all classes as expected), `scored` (records with scores); by class `truth`, `guess`, `hit`
 (both) and `lost` (expected, and nothing was predicted); by expected and predicted class `confusion`, of single-label
@@ -20,7 +20,7 @@ _Counts = dict[str, float]
 
 
 def parts_of(record: Classes, positive: str | None) -> dict[str, float]:
-    """A count of 1 under each key that the record adds to."""
+    """Return a count of 1 for each key that the record adds to."""
     hits = record.expected & record.predicted
     keys = ["records"]
     keys += ["correct"] if record.expected == record.predicted else []
@@ -47,7 +47,7 @@ def _score_keys(expected: Iterable[str], scores: Mapping[str, float]) -> Iterabl
 
 
 def combine(parts: Mapping[str, float]) -> Combined:
-    """The metrics of a window; what would be 0 / 0 is not there."""
+    """Compute the metrics of a window, without undefined ones (0 / 0)."""
     records = parts.get("records", 0.0)
     if not records:
         return Combined()
@@ -65,9 +65,9 @@ def combine(parts: Mapping[str, float]) -> Combined:
 
 
 def _by_class(parts: Mapping[str, float]) -> dict[str, _Counts]:
-    """The counts that belong to one class, by class and name.
+    """Group the counts of single classes by class and name.
 
-    A wrong answer that is hidden is known again where it is a class that some record of the window expected.
+    A hidden wrong answer gets its label back if a record of the window expected that class.
     """
     split = [
         (name, labels[0], count)
@@ -83,7 +83,7 @@ def _by_class(parts: Mapping[str, float]) -> dict[str, _Counts]:
 
 
 def _positive(classes: Mapping[str, _Counts]) -> str | None:
-    """The positive class: the one that settings name; else that of a known pair, where all expected classes are its."""
+    """Return the positive class: that of the settings, else of a known pair if it has all expected classes."""
     named = [label for label, one in classes.items() if "positive" in one]
     pairs = {_POSITIVE.get(label.casefold()) for label, one in classes.items() if "truth" in one}
     wanted = named[0] if named else pairs.pop() if len(pairs) == 1 else None
@@ -107,7 +107,7 @@ def _quotients(one: _Counts) -> dict[str, float | None]:
 
 
 def _averages(classes: Sequence[_Counts]) -> dict[str, float | None]:
-    """Micro: of the sums over classes. Macro: the mean over classes that were expected or predicted, 0 / 0 being 0."""
+    """Micro: from the sums over classes. Macro: the mean over expected or predicted classes, 0 / 0 being 0."""
     total = {key: sum(one.get(key, 0.0) for one in classes) for key in ("truth", "guess", "hit")}
     averaged = {f"micro_{key}": value for key, value in _quotients(total).items()}
     found = [_quotients(one) for one in classes if _occurs(one)]
@@ -117,7 +117,7 @@ def _averages(classes: Sequence[_Counts]) -> dict[str, float | None]:
 
 
 def _per_class(classes: Mapping[str, _Counts]) -> dict[str, dict[tuple[str, ...], ClassValue]]:
-    """Precision rests on predictions of the class, recall on records that expected it, F1 on both."""
+    """Precision counts predictions of the class, recall records that expect it, F1 both."""
     per: dict[str, dict[tuple[str, ...], ClassValue]] = {}
     for label, one in sorted(classes.items()):
         truth, guess, hit = (int(one.get(key, 0.0)) for key in ("truth", "guess", "hit"))
@@ -129,7 +129,7 @@ def _per_class(classes: Mapping[str, _Counts]) -> dict[str, dict[tuple[str, ...]
 
 
 def _area(one: _Counts, scored: float) -> float | None:
-    """The area under the ROC curve of the class against the rest, over all records with scores."""
+    """Return the area under the ROC curve of the class against the rest, over all records with scores."""
     positive, negative = _bins(one, "pos."), _bins(one, "neg.")
     without = scored - sum(positive.values()) - sum(negative.values())
     if without > 0:

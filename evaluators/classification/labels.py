@@ -1,4 +1,4 @@
-"""Which classes a record belongs to, which were predicted, and how sure the classifier was."""
+"""Expected and predicted classes of a record, with scores."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,9 +15,10 @@ _AROUND = " .,:;!?\"'`*"
 
 
 class Classes(NamedTuple):
-    """Expected and predicted classes of one record. One of each at most where it is not `multi`-label.
+    """Expected and predicted classes of one record, at most one of each unless `multi`.
 
-    `scores` are from 0 to 1, by class; empty where none were recorded or some lie outside, which `scores_usable` tells.
+    `scores` are from 0 to 1, by class. They are empty if none were recorded, or if some are out of range (then
+    `scores_usable` is False).
     """
 
     expected: frozenset[str]
@@ -27,12 +28,11 @@ class Classes(NamedTuple):
     scores_usable: bool = True
 
 
-def of_labels(labels: Labels) -> Classes | NotApplicable:
-    """As recorded. An expected list is multi-label, also of one.
+def classes_of_labels(labels: Labels) -> Classes | NotApplicable:
+    """Read recorded labels. An expected list is multi-label, even with one item.
 
-    A recorded prediction stands, whatever the scores say: it is what the application did. Where none was recorded,
-    scores make it: the class with the highest, of equal ones the first by name; of multi-label records every class with
-    0.5 or more.
+    A recorded prediction counts whatever the scores are: it is what the application did. Without one, the prediction is
+    the class with the highest score, the first by name on ties; for multi-label records every class with 0.5 or more.
     """
     if labels.expected is None:
         return NotApplicable("missing_expected")
@@ -55,13 +55,13 @@ def of_labels(labels: Labels) -> Classes | NotApplicable:
     return Classes(expected, predicted, multi, scores if usable else {}, usable)
 
 
-def of_answer(
+def classes_of_answer(
     answer: str | None, expected: tuple[str, ...] | None, private: Callable[[str], bool]
 ) -> Classes | NotApplicable:
-    """The answer is the predicted class, right where it is one of the expected ones; else the first was expected.
+    """Take the answer as the predicted class. It is correct if it is an expected one, else the first one was expected.
 
-    Case, and punctuation around it, do not matter. A wrong answer is kept as `hidden_label`: it may be any text. So is
-    an expected one that is `private`, which is asked of it as it was written, of 64 characters at most.
+    Case and surrounding punctuation are ignored. A wrong answer becomes `hidden_label`, because it may be any text. So
+    does an expected one that is `private`, which gets the label as written, at most 64 characters.
     """
     if answer is None or expected is None:
         return NotApplicable("missing_answer" if answer is None else "missing_expected")
@@ -71,19 +71,19 @@ def of_answer(
     given = _label_of_answer(answer)
     right = [found for found in classes if found[0] == given]
     label, written = (right or classes)[0]
-    true = frozenset({hidden_label(label) if private(class_label(_bare(written))) else label})
+    true = frozenset({hidden_label(label) if private(class_label(_strip_punctuation(written))) else label})
     return Classes(true, true if right else frozenset({hidden_label(given)} if given else ()), multi=False)
 
 
 def _classes(written: str | tuple[str, ...]) -> frozenset[str]:
-    """Empty labels are none."""
+    """Normalise labels, without empty ones."""
     labels = (written,) if isinstance(written, str) else written
     return frozenset(label for label in map(class_label, labels) if label)
 
 
 def _label_of_answer(written: str) -> str:
-    return class_label(_bare(written).casefold())
+    return class_label(_strip_punctuation(written).casefold())
 
 
-def _bare(written: str) -> str:
+def _strip_punctuation(written: str) -> str:
     return written.strip().strip(_AROUND)

@@ -11,15 +11,15 @@ BINS = 100
 
 
 def score_bin(score: float) -> int:
-    """The bin of a score from 0 to 1; the edge decides exactly, whatever the product rounded."""
+    """Return the bin of a score from 0 to 1. Comparison with the edges corrects rounding of the product."""
     index = int(score * BINS)
     return index + (score >= (index + 1) / BINS) - (score < index / BINS)
 
 
 def roc_auc(positive: Mapping[int, float], negative: Mapping[int, float]) -> float | None:
-    """How often a positive record's bin is above a negative one's, of equal ones half; None without both.
+    """Return how often a positive record is in a higher bin than a negative one; ties count half. None without both.
 
-    Mann and Whitney's U over the number of pairs (Hanley and McNeil 1982).
+    This is U of Mann and Whitney over the number of pairs (Hanley and McNeil 1982).
     """
     pairs = sum(positive.values()) * sum(negative.values())
     if not pairs:

@@ -1,4 +1,4 @@
-"""What a condition is, whether a text satisfies it, and which of its terms are to blame."""
+"""Conditions: types, evaluation on a text, and the terms that fail."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ragtide.evaluators.text.surrogates import replace_surrogates
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """Holds where the text contains `needle`. `start` and `end` lie in the expression, or are an item's index."""
+    """True if the text contains `needle`. `start` and `end` are offsets in the expression, or the index of an item."""
 
     needle: str
     start: int
@@ -18,7 +18,7 @@ class Contains:
 
 @dataclass(frozen=True, slots=True)
 class Finds:
-    """Holds where the regular expression is found."""
+    """True if the regular expression matches anywhere."""
 
     pattern: Any  # a compiled re2 pattern
     start: int
@@ -27,21 +27,21 @@ class Finds:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Holds where the other does not."""
+    """True if the inner condition is not."""
 
     condition: "Condition"
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Holds where each of them does."""
+    """True if all inner conditions are."""
 
     conditions: tuple["Condition", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Holds where one of them does."""
+    """True if any inner condition is."""
 
     conditions: tuple["Condition", ...]
 
@@ -50,7 +50,7 @@ Condition = Contains | Finds | Not | All | AnyOf
 
 
 class Subject:
-    """A text to try conditions on: encoded once, and searched once for each string and expression."""
+    """A text to evaluate conditions on. It is encoded once, and searched once for each term."""
 
     def __init__(self, text: str) -> None:
         self.text = replace_surrogates(text)
@@ -59,22 +59,22 @@ class Subject:
 
     @property
     def data(self) -> bytes:
-        """As UTF-8, which regular expressions work on."""
+        """The text as UTF-8, for regular expressions."""
         if self._data is None:
             self._data = self.text.encode()
         return self._data
 
     def has(self, term: Contains | Finds) -> bool:
-        """Whether the string or the regular expression is found."""
-        told = self._results.get(term)
-        if told is None:
+        """Whether the term is found."""
+        result = self._results.get(term)
+        if result is None:
             found = term.needle in self.text if isinstance(term, Contains) else term.pattern.search(self.data)
-            told = self._results[term] = bool(found)
-        return told
+            result = self._results[term] = bool(found)
+        return result
 
 
 def steps(condition: Condition) -> int:
-    """The most work that a character of a text can make, in states of an automaton; a string counts as one."""
+    """Return the maximum work per character of a text, in automaton states. A string counts as one."""
     match condition:
         case Contains():
             return 1
@@ -100,7 +100,7 @@ def holds(condition: Condition, subject: Subject) -> bool:
 
 
 def unmet_terms(condition: Condition, subject: Subject, wanted: bool = True) -> Iterator[Contains | Finds]:
-    """The strings and expressions that make the condition come out other than `wanted`."""
+    """Yield the terms that keep the condition from being `wanted`."""
     match condition:
         case Contains() | Finds():
             if holds(condition, subject) != wanted:

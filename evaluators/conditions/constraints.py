@@ -1,4 +1,4 @@
-"""The older form of a condition: a list."""
+"""The older form of a condition: a list of constraints."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,10 @@ MOST = 1_000  # strings and regular expressions, those of inner lists too
 
 
 def from_constraints(items: Sequence[Any]) -> Condition:
-    """The older form: each item must hold; "REGEXP:..." is a regular expression, an inner list means any of them."""
+    """Read a list in which every item must hold.
+
+    "REGEXP:..." is a regular expression. Of an inner list one item must hold.
+    """
     patterns = Patterns()
     if sum(len(item) if isinstance(item, list | tuple) else 1 for item in items) > MOST:
         raise Malformed(f"more than {MOST:,} constraints")

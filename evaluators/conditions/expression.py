@@ -21,7 +21,7 @@ DEEPEST = 50  # parentheses within parentheses
 
 @lru_cache(maxsize=256)
 def parse(expression: str) -> Condition:
-    """The condition that an expression says; raises `Malformed` with the position of what is wrong."""
+    """Parse an expression. Raises `Malformed` with the position of the error."""
     if len(expression) > LONGEST:
         raise Malformed(f"longer than {LONGEST:,} characters")
     return _Parser(replace_surrogates(expression)).parse()

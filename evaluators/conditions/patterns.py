@@ -1,4 +1,4 @@
-"""Regular expressions of users: compiled by RE2, so that none can stall a worker."""
+"""Regular expressions of users, compiled by RE2 so that none can stall a worker."""
 
 from typing import Any
 
@@ -15,32 +15,32 @@ NOT_LINEAR = {
 
 
 class Malformed(Exception):
-    """A condition that cannot be read: why, and where; never what it says."""
+    """A condition cannot be parsed. The message says where and why, and never quotes it."""
 
 
 class Patterns:
-    """Compiles regular expressions as long as they are small enough together."""
+    """Compiles regular expressions within a common size limit."""
 
     def __init__(self) -> None:
         self._left = STATES
 
     def compile(self, pattern: str, where: str) -> Any:
-        """The compiled pattern; raises `Malformed` where RE2 refuses it or it is too large."""
+        """Compile a pattern. Raises `Malformed` if RE2 rejects it or it is too large."""
         import re2
 
         options = re2.Options()
         options.log_errors = False
         options.max_mem = MEMORY
         try:
-            made = re2.compile(replace_surrogates(pattern).encode(), options)
+            compiled = re2.compile(replace_surrogates(pattern).encode(), options)
         except re2.error as error:
-            said = error.args[0] if error.args else ""
+            message = error.args[0] if error.args else ""
             # RE2's own words before the colon; after it comes what the user wrote.
-            words = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+            words = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
             reason, _, invalid = words.partition(": ")
             why = f"; {NOT_LINEAR[invalid]} no linear time" if invalid in NOT_LINEAR else ""
             raise Malformed(f"{where}: regular expression refused ({reason}){why}") from None
-        self._left -= made.programsize
+        self._left -= compiled.programsize
         if self._left < 0:
             raise Malformed(f"{where}: regular expressions too large; {STATES:,} states together at most")
-        return made
+        return compiled

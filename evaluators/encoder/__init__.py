@@ -1,4 +1,4 @@
-"""The sentence encoder: one interface, two backends with the same vectors. Nothing heavy is imported before use."""
+"""The sentence encoder: one interface, two backends with the same vectors. Loads nothing heavy before use."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ _BACKENDS: Sequence[Backend] = ("onnx", "sentence-transformers")
 
 
 class Encoder(Protocol):
-    """Turns texts into unit vectors, whatever their length: nothing is cut. Safe to call from several threads."""
+    """Encodes texts of any length as unit vectors. No text is cut. Thread-safe."""
 
     @property
     def revision(self) -> str:
-        """Names model and weights, e.g. "all-MiniLM-L6-v2@53aa5117"; the same for every backend."""
+        """Model and weights, such as "all-MiniLM-L6-v2@53aa5117". The same for every backend."""
         ...
 
     @property
@@ -33,45 +33,45 @@ class Encoder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, one row per text, in order: float32 [len(texts), dimension]."""
+        """Return unit vectors, one row per text, in order: float32 [len(texts), dimension]."""
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> int:
-        """Word pieces of all texts together, without special tokens."""
+        """Count the tokens of all texts, without special tokens."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Encoders:
-    """Encoders beside the shared one that are loaded, by name, and why others are not."""
+    """Encoders other than the shared one, by name, and why others are missing."""
 
     loaded: Mapping[str, Encoder] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
 def backends_of(settings: EncoderSettings) -> Sequence[Backend]:
-    """What could run the model here: of `auto` all that is installed; where nothing is, onnx, to say what it lacks."""
+    """Return the backends that could run the model. For `auto` all that are installed, or onnx if none is."""
     if settings.backend != "auto":
         return [settings.backend]
     return [backend for backend in _BACKENDS if not _missing_packages(backend)] or ["onnx"]
 
 
 def what_is_missing(settings: EncoderSettings) -> str | None:
-    """What to install or fetch before `load_encoder` can work, None where nothing is missing; looks, loads nothing.
+    """Return what to install or fetch before `load_encoder` can work, or None. Loads nothing.
 
-    Raises `ConfigError` for a model that cannot be anywhere.
+    Raises `ConfigError` for a model that cannot exist.
     """
     absent = _missing_packages(backends_of(settings)[0])
     return "; ".join(filter(None, (absent, model.what_is_missing(settings)))) or None
 
 
 def revision_of(settings: EncoderSettings) -> str:
-    """The revision that `load_encoder` would give, without loading the model. Raises as it does."""
+    """Return the revision of `load_encoder`, without loading the model. Raises like it."""
     return revision_with_int8(find(settings).revision, settings.int8_tolerance)
 
 
 def load_encoder(settings: EncoderSettings) -> WindowedEncoder:
-    """The configured encoder, ready to use; raises `Unavailable` naming what to install, or `ConfigError`."""
+    """Load the configured encoder. Raises `Unavailable` with what to install, or `ConfigError`."""
     from ragtide.evaluators.encoder.runtimes import load_fastest
 
     missing = what_is_missing(settings)
@@ -82,12 +82,12 @@ def load_encoder(settings: EncoderSettings) -> WindowedEncoder:
 
 
 def settings_of_other(name: str, settings: EncoderSettings) -> EncoderSettings:
-    """How an encoder beside the shared one runs: as that does, in the newest revision that is here."""
+    """Return the settings of another encoder: those of the shared one, with the newest local revision."""
     return settings.model_copy(update={"model": name, "revision": None})
 
 
 def load_encoders(names: Iterable[str], settings: EncoderSettings) -> Encoders:
-    """Every encoder beside the shared one that is there, ready to use; raises `ConfigError`."""
+    """Load every available encoder of these names. Raises `ConfigError`."""
     loaded: dict[str, Encoder] = {}
     missing: dict[str, str] = {}
     for name in dict.fromkeys(names):

@@ -1,4 +1,4 @@
-"""An encoder without a model: for tests of evaluators, never for scores."""
+"""An encoder without a model, for tests only."""
 
 import hashlib
 import re
@@ -12,14 +12,14 @@ _WORD = re.compile(r"\w+")
 
 
 class HashingEncoder:
-    """Texts that share words get near vectors, the same in every process; every word has a fixed random direction."""
+    """Texts that share words get similar vectors. A word has the same random direction in every process."""
 
     def __init__(self, dimension: int = 64) -> None:
         self.revision = f"hashing-{dimension}@1"
         self.dimension = dimension
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, one row per text, in order."""
+        """Return unit vectors, one row per text, in order."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for row, text in enumerate(texts):
             total = self._direction("")  # so that a text without words has a vector too
@@ -29,7 +29,7 @@ class HashingEncoder:
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> int:
-        """Words of all texts together."""
+        """Count the words of all texts."""
         return sum(len(_WORD.findall(text)) for text in texts)
 
     def _direction(self, word: str) -> Vectors:

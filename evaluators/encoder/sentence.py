@@ -1,4 +1,4 @@
-"""What a folder in sentence-transformers' format says of its encoder, and that encoder as an ONNX graph."""
+"""Reads a folder in sentence-transformers' format, and builds its encoder as an ONNX graph."""
 
 import json
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ Pooling = Literal["mean", "cls"]
 
 @dataclass(frozen=True, slots=True)
 class SentenceEncoder:
-    """A transformer, and how its vectors become one."""
+    """A transformer with pooling."""
 
     transformer: Transformer
     pooling: Pooling
     max_tokens: int
 
     def graph(self, nodes: Nodes) -> bytes:
-        """Gives `vectors` [batch, hidden], pooled and of unit length."""
+        """Build a graph with the output `vectors` [batch, hidden], pooled and of unit length."""
         hidden = hidden_states(nodes, self.transformer)
         pooled = _first(nodes, hidden) if self.pooling == "cls" else _mean(nodes, hidden)
         unit = nodes.op("LpNormalization", pooled, axis=-1, p=2)
@@ -31,18 +31,18 @@ class SentenceEncoder:
 
 
 def read(folder: Path) -> SentenceEncoder:
-    """The encoder; raises `ConfigError` for one that the graph cannot reproduce exactly."""
+    """Read the encoder. Raises `ConfigError` if the graph cannot reproduce it exactly."""
     config = _json(folder / "config.json")
     sentence = _json(folder / "sentence_bert_config.json")
-    wrong = differences(config)
+    unsupported = differences(config)
     modules = _json(folder / "modules.json") or []
     kinds = [str(module.get("type", "")).rsplit(".", 1)[-1] for module in modules]
-    wrong += [f"it has a module {kind}" for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
-    wrong += ["it lower-cases text itself"] if sentence.get("do_lower_case") else []
+    unsupported += [f"it has a module {kind}" for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
+    unsupported += ["it lower-cases text itself"] if sentence.get("do_lower_case") else []
     pooled = next((m["path"] for m in modules if str(m.get("type", "")).endswith(".Pooling")), None)
     pooling = _pooling(_json(folder / pooled / "config.json")) if pooled else "mean"
-    if wrong or pooling is None:
-        why = "; ".join(wrong or ["its pooling is neither mean nor cls"])
+    if unsupported or pooling is None:
+        why = "; ".join(unsupported or ["its pooling is neither mean nor cls"])
         raise ConfigError(
             f"model {folder.name!r} cannot run on the onnx backend: {why}. "
             "Set evaluators.encoder.backend to sentence-transformers (pip install 'ragtide[models]')"
@@ -74,5 +74,5 @@ def _pooling(config: Mapping[str, Any]) -> Pooling | None:
 
 
 def _json(path: Path) -> Any:
-    """The file's content, {} where there is none."""
+    """Read a JSON file, {} if it does not exist."""
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}

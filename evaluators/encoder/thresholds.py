@@ -1,4 +1,4 @@
-"""Each encoder's own lines: cosines of one model lie lower than those of another, for good records and for bad."""
+"""Measured thresholds of encoders: cosines of one model are lower than those of another, for good and bad records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class EncoderThresholds:
-    """What differs from the catalogue: thresholds by metric, defaults of parameters by evaluator."""
+    """Differences to the defaults: thresholds by metric, and defaults of parameters by evaluator."""
 
     thresholds: Mapping[str, float] = field(default_factory=dict)
     params: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -15,7 +15,7 @@ class EncoderThresholds:
 
 
 def _relevant(threshold: float) -> Mapping[str, Mapping[str, float]]:
-    """From where on a chunk is relevant."""
+    """Return the threshold of a relevant chunk for the evaluators that have one."""
     param = MappingProxyType({"relevant_chunk_threshold": threshold})
     return MappingProxyType({"context_mrr": param, "retrieval_ranking": param})
 

@@ -1,4 +1,4 @@
-"""sentence-transformers: the encoder on GPUs, for any architecture, and on a CPU where it is faster."""
+"""The encoder on sentence-transformers: for GPUs, for any architecture, and for CPUs where it is faster."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from ragtide.evaluators.spec import Vectors
 class TorchBackend:
     """A `windows.Backend` on sentence-transformers.
 
-    Prompts that a model's configuration names ("query: ") are not put before texts; nothing here knows their role.
+    It does not add the prompts of a configuration ("query: "): the role of a text is unknown here.
     """
 
     def __init__(self, folder: Path, settings: EncoderSettings) -> None:
@@ -48,7 +48,7 @@ class TorchBackend:
         self.dimension = warm_up(self._batches, device, settings.batch_tokens, self.frame.max_tokens)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """Word pieces of each text, whole and without special tokens."""
+        """Tokenise each text, whole and without special tokens."""
         with self._lock:
             encoded = self._model.tokenizer(
                 list(texts), add_special_tokens=False, padding=False, truncation=False, verbose=False
@@ -56,12 +56,12 @@ class TorchBackend:
         return list(encoded["input_ids"])
 
     def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
-        """Unit vectors of padded windows."""
+        """Return unit vectors of padded windows."""
         return self._batches.run(batches)
 
     @property
     def batch_tokens(self) -> int:
-        """Padded tokens of one forward pass; fewer once the device ran out of memory."""
+        """Padded tokens of one forward pass. Fewer after the device ran out of memory."""
         return self._batches.batch_tokens
 
     def _unit_vectors(self, inputs: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Texts of any length to unit vectors: windows of word pieces, packed by length so that little is padded."""
+"""Encodes texts of any length in windows of tokens, batched by length to reduce padding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ragtide.evaluators.text.surrogates import replace_surrogates
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around the word pieces of one window ([CLS] and [SEP] for BERT), and how long it may be in all."""
+    """Special tokens around a window ([CLS] and [SEP] for BERT), and its maximum length with them."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -22,37 +22,37 @@ class Frame:
 
     @property
     def room(self) -> int:
-        """Word pieces that fit between."""
+        """Tokens that fit between the special tokens."""
         return self.max_tokens - len(self.before) - len(self.after)
 
 
 class Backend(BatchRunner, Protocol):
-    """What differs between the runtimes: what runs the model's batches (to unit vectors), and its tokenizer."""
+    """The part of an encoder that depends on the runtime: it runs batches (to unit vectors) and tokenises."""
 
     dimension: int
     frame: Frame
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """Word pieces of each of one text or more, whole and without special tokens. Safe in several threads."""
+        """Tokenise one or more texts, whole and without special tokens. Thread-safe."""
         ...
 
 
 class WindowedEncoder:
     """An `Encoder` over a `Backend`. A text longer than the model's window is never cut.
 
-    Its word pieces are shared evenly among as few windows as hold them, and its vector is the mean of theirs, made a
-    unit vector again: every part of the text counts alike. A text that fits has the model's own vector.
+    Its tokens are split evenly into as few windows as possible. Its vector is the normalised mean of theirs, so that
+    every part of the text has equal weight. A text that fits has the model's own vector.
     """
 
     def __init__(self, revision: str, backend: Backend, runtime: str) -> None:
-        """`runtime` is what settings call the backend."""
+        """`runtime` is the name of the backend in settings."""
         self.revision = revision
         self.runtime = runtime
         self.dimension = backend.dimension
         self._backend = backend
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, one row per text, in order."""
+        """Return unit vectors, one row per text, in order."""
         if not texts:
             return np.zeros((0, self.dimension), np.float32)
         frame = self._backend.frame
@@ -65,7 +65,7 @@ class WindowedEncoder:
         return vectors if len(windows) == len(texts) else _means(vectors, np.array(owners), len(texts))
 
     def count_tokens(self, texts: Sequence[str]) -> int:
-        """Word pieces of all texts together, without special tokens."""
+        """Count the tokens of all texts, without special tokens."""
         return sum(map(len, self._backend.tokenize([replace_surrogates(text) for text in texts]))) if texts else 0
 
 

@@ -1,4 +1,4 @@
-"""Texts in disguise: what encoded runs of a text say, runs within runs included. Linear in the text's length."""
+"""Decodes encoded sequences in a text, nested ones too. Linear in the length of the text."""
 
 from ragtide.evaluators.encodings.decode import NAMES, DecodedText, Piece, decode_text, encodings_in
 

@@ -1,4 +1,4 @@
-"""Hexadecimal: in one piece, or byte by byte with blanks, colons, commas, 0x or backslash-x before each."""
+"""Hexadecimal: in one piece, or bytes separated by blanks, colons, commas, 0x or backslash-x."""
 
 from collections.abc import Iterator
 

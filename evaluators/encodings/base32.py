@@ -1,4 +1,4 @@
-"""Base32 (RFC 4648, section 6): capitals or small letters and 2 to 7, its padding optional."""
+"""Base32 (RFC 4648, section 6): upper or lower case, optional padding."""
 
 from base64 import b32decode
 from binascii import Error

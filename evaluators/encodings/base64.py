@@ -1,4 +1,4 @@
-"""Base64 (RFC 4648, sections 4 and 5): both alphabets, padding optional, in one line or wrapped as in mail."""
+"""Base64 (RFC 4648, sections 4 and 5): both alphabets, optional padding, in one line or wrapped as in mail."""
 
 import codecs
 import string
@@ -18,7 +18,7 @@ _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
-    """Runs whose letters were moved by ROT13 are read too: as text they have no words to tell that by."""
+    """Find sequences, also those whose letters were moved by ROT13, which have no words that would show it."""
     for match in compile_pattern(_RUN % (shortest * 4 // 3)).finditer(shape.data):
         digits = match[0].translate(_URL_SAFE, b"=\r\n")
         text = _decode(digits) or _decode(digits.translate(_ROT13))

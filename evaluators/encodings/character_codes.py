@@ -1,4 +1,4 @@
-"""Lists of character codes: decimal, binary, HTML references, and \\u escapes of programs."""
+"""Lists of character codes: decimal, binary, HTML references, and \\u escapes."""
 
 from collections.abc import Iterator
 

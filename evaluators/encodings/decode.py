@@ -1,4 +1,4 @@
-"""Puts what encoded runs say in their place."""
+"""Replaces encoded sequences in a text by their decoded text."""
 
 import re
 from bisect import bisect_right
@@ -24,7 +24,7 @@ NAMES: tuple[str, ...] = tuple(encoding.names[0] for encoding in _ENCODINGS)
 
 
 class Piece(NamedTuple):
-    """An encoded run of the original and where in the decoded text stands what it says."""
+    """An encoded sequence: its place in the original, and that of its decoded text."""
 
     encoding: str
     original: Span
@@ -32,13 +32,13 @@ class Piece(NamedTuple):
 
 
 class DecodedText(NamedTuple):
-    """The text with every run decoded; `pieces` is empty where there was none."""
+    """The text with every sequence decoded. `pieces` is empty if there were none."""
 
     text: str
     pieces: tuple[Piece, ...]
 
     def original(self, start: int, end: int) -> Span:
-        """Where in the original stands what stands from `start` to `end` here; in a run, the whole run."""
+        """Map offsets of the decoded text to the original. Within a sequence they cover all of it."""
         return Span(self._original(start, 0), self._original(max(end - 1, start), 1))
 
     def _original(self, position: int, side: int) -> int:
@@ -52,37 +52,37 @@ class DecodedText(NamedTuple):
 
 
 def encodings_in(categories: Iterable[str]) -> frozenset[str]:
-    """The encodings that a trace's categories name (base64, "Base64 attack"), by their first names."""
-    said = [f"-{'-'.join(_WORD.findall(category.lower()))}-" for category in categories]
-    return frozenset(each.names[0] for each in _ENCODINGS if any(_names(name, said) for name in each.names))
+    """Return the encodings that categories of a trace name (base64, "Base64 attack"), by their first names."""
+    names = [f"-{'-'.join(_WORD.findall(category.lower()))}-" for category in categories]
+    return frozenset(each.names[0] for each in _ENCODINGS if any(_is_named(name, names) for name in each.names))
 
 
-def _names(name: str, said: Iterable[str]) -> bool:
+def _is_named(name: str, names: Iterable[str]) -> bool:
     if name in _EVERYDAY:
         return any(
-            each in (f"-{name}-", f"-{name}-attack-", f"-{name}-encoded-", f"-{name}-encoding-") for each in said
+            each in (f"-{name}-", f"-{name}-attack-", f"-{name}-encoded-", f"-{name}-encoding-") for each in names
         )
-    return any(f"-{name}-" in each for each in said)
+    return any(f"-{name}-" in each for each in names)
 
 
 def decode_text(text: str, expected: Collection[str] = (), depth: int = DEPTH) -> DecodedText:
-    """The text with long encoded runs decoded, and short ones too of the encodings that are `expected`."""
+    """Decode long encoded sequences in the text, and short ones too if their encoding is `expected`."""
     runs = _runs(text, expected)
     parts: list[str] = []
     pieces: list[Piece] = []
     position = length = 0
     for name, run in runs:
-        said = decode_text(run.text, expected, depth - 1).text if depth > 1 else run.text
-        parts += (text[position : run.start], said)
+        decoded = decode_text(run.text, expected, depth - 1).text if depth > 1 else run.text
+        parts += (text[position : run.start], decoded)
         start = length + run.start - position
-        length = start + len(said)
+        length = start + len(decoded)
         position = run.end
         pieces.append(Piece(name, Span(run.start, run.end), Span(start, length)))
     return DecodedText("".join((*parts, text[position:])), tuple(pieces))
 
 
 def _runs(text: str, expected: Collection[str]) -> list[tuple[str, Run]]:
-    """What the encodings find, in order, without overlaps."""
+    """Find the sequences of all encodings, in order, without overlaps."""
     shape = to_byte_text(text)
     taken = bytearray(len(text))
     runs: list[tuple[str, Run]] = []

@@ -11,7 +11,7 @@ _RUN = r"[A-Za-z0-9_.~+-]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9_.~+-]*)+"
 
 
 def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
-    """`shortest` counts escapes: an ordinary address has a few."""
+    """Find sequences with at least `shortest` escapes: an ordinary address has a few."""
     for match in compile_pattern(_RUN).finditer(shape.data):
         text = readable(unquote_to_bytes(match[0]))
         if text is not None and match[0].count(b"%") >= shortest:

@@ -1,4 +1,4 @@
-"""ROT13: lines in which common English words stand moved by thirteen letters."""
+"""ROT13: lines that contain common English words moved by thirteen letters."""
 
 import codecs
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _LINE = r"[^\n:]+"
 
 
 def _find(shape: ByteText, shortest: int) -> Iterator[Run]:
-    """`shortest` counts moved words in one line."""
+    """Find lines with at least `shortest` moved words."""
     if compile_pattern(_MOVED).search(shape.data) is None:
         return
     for match in compile_pattern(_LINE).finditer(shape.data):

@@ -1,4 +1,4 @@
-"""An encoded run: where it stands and what it says."""
+"""An encoded sequence: its place and its decoded text."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _LIKE_PROSE = 0.6  # letters and blanks among what a run of numbers says
 
 
 class Run(NamedTuple):
-    """`text` is what the characters from `start` to `end` (offsets) say."""
+    """`text` is decoded from the characters at [start, end)."""
 
     start: int
     end: int
@@ -24,9 +24,10 @@ Find = Callable[[ByteText, int], Iterator[Run]]
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Finds runs that say at least so many characters; linear in the text's length.
+    """Finds sequences that decode to at least so many characters, in linear time.
 
-    `names` are what a trace's categories call it; `shortest` is what a run says at least where nothing names it.
+    `names` are its names in categories of traces. `shortest` is the minimum length of a decoded text if no category
+    names it.
     """
 
     names: tuple[str, ...]
@@ -35,7 +36,7 @@ class Encoding:
 
 
 def readable(data: bytes) -> str | None:
-    """What the bytes say as UTF-8; None unless 95 % of it can be printed."""
+    """Decode bytes as UTF-8. None unless 95 % of the characters can be printed."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -45,6 +46,9 @@ def readable(data: bytes) -> str | None:
 
 
 def is_meant(text: str) -> bool:
-    """Whether it is mostly letters and blanks, or digits of another encoding: numbers in a table decode to anything."""
+    """Whether the text is mostly letters and blanks, or digits of another encoding.
+
+    Numbers in a table decode to anything.
+    """
     prose = sum(character.isalpha() or character == " " for character in text)
     return prose >= _LIKE_PROSE * len(text) or _DIGITS.issuperset(text)

@@ -1,4 +1,4 @@
-"""What a text gives away: personal data and secrets, by kind and position, never by value. Linear in its length."""
+"""Finds personal data and secrets in texts, by kind and position, never by value. In linear time."""
 
 from ragtide.evaluators.leaks.allowlist import Allowlist
 from ragtide.evaluators.leaks.scan import DEFAULT_REGION, NAMES, PERSONAL, SECRETS, Hit, Leaks, Scan, leaks_of, scanner

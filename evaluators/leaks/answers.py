@@ -1,4 +1,4 @@
-"""Values that answer a question: "What is your PESEL?", and in the line below "Customer: Sure, it's ..."."""
+"""Finds values that answer a question: "What is your PESEL?", and on the next line "Customer: Sure, it's ..."."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ _FROM_DIGIT = r"[+(]{0,2}[^\s]*[0-9].*"
 
 
 def find_answers(shape: ByteText) -> Iterator[tuple[Span, Span]]:
-    """What is asked for, in each number of words that a label may have, with the answer, whole and from a digit on."""
+    """Yield possible labels in each question with the answer, once whole and once from the first digit."""
     data = shape.data
     if b"?" in data:
         for mark in compile_pattern(_MARKED).finditer(data):
@@ -65,7 +65,7 @@ def _pairs(data: bytes, question: Span, start: int) -> Iterator[tuple[Span, Span
 
 
 def _labels(data: bytes, question: Span) -> Iterator[Span]:
-    """What stands behind the last article or pronoun, in each number of words; the last words where there is none."""
+    """Yield the words after the last article or pronoun, in each possible length; without one, the last words."""
     asked = data[question.start : question.end].rstrip(b" .:!*_\"'")
     polite = compile_pattern(_POLITE).search(asked)
     asked = asked[: polite.start()] if polite else asked

@@ -1,4 +1,4 @@
-"""A text as patterns want it: one byte a character, one blank and one hyphen for the many that Unicode has."""
+"""Texts in a form for patterns: one byte per character, with plain blanks, hyphens, quotes and digits."""
 
 from typing import NamedTuple
 
@@ -25,25 +25,25 @@ class Span(NamedTuple):
 
 
 class ByteText(NamedTuple):
-    """`text` and `data` have the original's length, so that offsets in all three are the same."""
+    """`text` and `data` have the length of the original, so that offsets agree."""
 
     text: str
     data: bytes  # Latin-1; "?" for what it lacks, lone surrogates among it
 
 
 def to_byte_text(text: str) -> ByteText:
-    """The text with plain blanks, hyphens, quotes and digits."""
+    """Convert a text to plain blanks, hyphens, quotes and digits."""
     plain = text if text.isascii() else text.translate(_PLAIN)
     return ByteText(plain, plain.encode("latin-1", "replace"))
 
 
 def stands_alone(text: str, start: int, end: int, joints: str = "") -> bool:
-    """Whether the span is not part of something longer: no letter or digit touches it, nor one behind a joint."""
+    """Whether no letter or digit touches the span, directly or behind a joint."""
     before, after = text[max(start - 2, 0) : start], text[end : end + 2]
     longer = _goes_on(before[-1:]) or (before[-1:] in joints and _goes_on(before[:-1]))
     return not (longer or _goes_on(after[:1]) or (after[:1] in joints and _goes_on(after[1:])))
 
 
 def _goes_on(character: str) -> bool:
-    """Whether a word or number goes on in it: in Chinese and Japanese no blank stands between a word and a number."""
+    """Whether a word or number continues here. Chinese and Japanese have no blanks between words and numbers."""
     return character.isalnum() and character < _FIRST_IDEOGRAPH

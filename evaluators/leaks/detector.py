@@ -1,4 +1,4 @@
-"""What finds one kind: a name for people, what every text with it holds, and where in a text it stands."""
+"""The type of all detectors."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,9 +10,10 @@ Find = Callable[[ByteText], Iterator[Span]]
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """Finds one kind. Each text in which `find` finds something matches one of `gates` (RE2), as short as they can be.
+    """Finds one kind of value.
 
-    `name` has its article ("an IBAN"). Spans of one detector do not overlap; `find` takes linear time.
+    Every text with a finding matches one of `gates` (RE2), which are as short as possible. `name` has its article ("an
+    IBAN"). Spans of one detector do not overlap. `find` takes linear time.
     """
 
     kind: str

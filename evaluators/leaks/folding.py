@@ -1,5 +1,5 @@
-"""A text in which labels of many languages can be read: no accents, Cyrillic and Greek letter by letter, and one mark
-for the words of scripts that are not spelt in letters of ours.
+"""Folds texts so that patterns find labels in many languages: no accents, Cyrillic and Greek transliterated, and one
+byte per character for labels in other scripts.
 """
 
 import re
@@ -77,7 +77,7 @@ _LETTERS = (range(0xC0, 0x250), range(0x370, 0x530), range(0x1E00, 0x2000))  # L
 
 
 def fold(text: str) -> ByteText:
-    """As `to_byte_text`, with `data` that the patterns of labels are written for."""
+    """Convert like `to_byte_text`, with `data` for the patterns of labels."""
     plain = to_byte_text(text)
     if plain.text.isascii():
         return plain
@@ -95,7 +95,7 @@ def _words() -> re.Pattern[str]:
 
 @cache
 def _table() -> dict[int, str]:
-    """The letter that stands for each letter, and the sign for each sign."""
+    """Map letters to plain letters, and signs to plain signs."""
     table = {ord(sign): plain for sign, plain in _SIGNS.items()}
     known = _LATIN | _CYRILLIC | _GREEK
     for code in (code for codes in _LETTERS for code in codes):

@@ -1,4 +1,4 @@
-"""Which detectors a text is worth showing to: a few passes over it for all of them."""
+"""Selects the detectors that may find something in a text, in a few passes for all of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +12,10 @@ _ALWAYS = r""  # re2 answers None both for "nothing" and for "out of memory": ev
 
 
 class Gate:
-    """RE2 patterns in a few sets, which together answer for all detectors.
+    """RE2 patterns of all detectors, in a few sets.
 
-    In one set random base64 drives the automaton through so many states that it costs six times as much; on prose all
-    sets together take 15 µs an answer.
+    One set alone would cost six times as much on random base64, because of its many states. On prose all sets together
+    take 15 µs.
     """
 
     def __init__(self, detectors: Sequence[Detector], memory: int = _MEMORY) -> None:
@@ -23,12 +23,12 @@ class Gate:
         self._sets = [_Set(detectors[first : first + each], first, memory) for first in range(0, len(detectors), each)]
 
     def open_for(self, shape: ByteText) -> list[int]:
-        """Indices of the detectors that may find something, in order; those left out find nothing."""
+        """Return the indices of detectors that may find something, in order."""
         return [index for one in self._sets for index in one.open_for(shape)]
 
 
 class _Set:
-    """Answers for consecutive detectors, the first of which has the index `first`."""
+    """Patterns of consecutive detectors. The first has the index `first`."""
 
     def __init__(self, detectors: Sequence[Detector], first: int, memory: int) -> None:
         import re2

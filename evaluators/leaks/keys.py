@@ -1,4 +1,4 @@
-"""Keys that are written as one word, with what stands behind them: `customerSsn: ...` is "customer Ssn: ..."."""
+"""Keys written as one word, with their values: `customerSsn: ...` becomes "customer Ssn: ..."."""
 
 import re
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ _WITHIN = re.compile(r"(?<=[a-z0-9])[A-Z](?:[a-z]+|[A-Z]*)")  # a word of the ke
 
 
 def find_keys(shape: ByteText) -> Iterator[tuple[str, Span]]:
-    """The words of each such key, and where its value stands: one with a digit, or of capitals."""
+    """Yield the words of each key, and the place of its value, which has a digit or is in capitals."""
     for match in compile_pattern(_KEYED).finditer(shape.data):
         key = match[1].decode("latin-1")
         if (any(chr(byte).isdigit() for byte in match[2]) or match[2].isupper()) and not _OF_SECRETS.search(key):
-            yield _WITHIN.sub(_apart, key), Span(*match.span(2))
+            yield _WITHIN.sub(_split_word, key), Span(*match.span(2))
 
 
-def _apart(word: re.Match[str]) -> str:
+def _split_word(word: re.Match[str]) -> str:
     return f" {word[0] if word[0].isupper() else word[0].lower()}"

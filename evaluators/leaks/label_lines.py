@@ -1,4 +1,4 @@
-"""Values that do not stand beside their labels, as "label: value": cells of tables, fields of records, answers."""
+"""Rewrites values that are apart from their labels as "label: value": cells of tables, fields of records, answers."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,16 @@ from ragtide.evaluators.leaks.answers import find_answers
 from ragtide.evaluators.leaks.byte_text import ByteText, Span
 from ragtide.evaluators.leaks.keys import find_keys
 from ragtide.evaluators.leaks.records import fields
-from ragtide.evaluators.leaks.tables import under_heads
+from ragtide.evaluators.leaks.tables import labelled_cells
 
 # Characters of all lines. A label is repeated for each of its values: lines can be 300 times as long as the text.
 LONGEST = 1_000_000
 
 
 class LabelLines(NamedTuple):
-    """`text` has a line for each value; `starts` where each stands in it, `places` where in the original.
+    """`text` has a line for each value. `starts` are the places of values in it, `places` those in the original.
 
-    `complete` is false where the lines would be longer than `LONGEST`: later values have no line.
+    `complete` is False if the lines would exceed `LONGEST`: later values are missing.
     """
 
     text: str
@@ -27,7 +27,7 @@ class LabelLines(NamedTuple):
     complete: bool
 
     def original(self, start: int, end: int) -> Span | None:
-        """Where the original has what stands there; None where that is not within one value."""
+        """Map offsets to the original. None if they are not within one value."""
         index = bisect_right(self.starts, start) - 1
         if index < 0:
             return None
@@ -37,7 +37,7 @@ class LabelLines(NamedTuple):
 
 
 def label_lines(shape: ByteText) -> LabelLines | None:
-    """Of the whole text; None where there are none."""
+    """Collect the lines of the whole text. None if there are none."""
     lines: list[str] = []
     starts: list[int] = []
     places: list[Span] = []
@@ -56,6 +56,6 @@ def label_lines(shape: ByteText) -> LabelLines | None:
 
 
 def _label_value_pairs(shape: ByteText) -> Iterator[tuple[str, Span]]:
-    for label, value in chain(under_heads(shape.data), fields(shape.data), find_answers(shape)):
+    for label, value in chain(labelled_cells(shape.data), fields(shape.data), find_answers(shape)):
         yield shape.text[label.start : label.end], value
     yield from find_keys(shape)

@@ -1,4 +1,4 @@
-"""What the words beside a number say that it is: many numbers are personal only by their label."""
+"""Labels beside a number: many numbers are personal data only because of their label."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -118,10 +118,9 @@ def label_pattern(labels: str) -> str:
 def search_by_label(
     labels: str, value: str, gap: str = SOMEWHERE, mark: str = ""
 ) -> Callable[[ByteText], Iterator[Span]]:
-    """Finds `value` behind one of the `labels` (see `label_pattern`) or the `mark` of a script, or with a label right
-    behind.
+    """Find `value` after one of the `labels` (see `label_pattern`) or the `mark` of a script, or right before a label.
 
-    `gap` is what may stand between the two.
+    `gap` is the pattern allowed between them.
     """
     names = label_pattern(labels)
     beside = rf"(?i:{names}(?:{gap}))"
@@ -142,13 +141,13 @@ def search_by_label(
 
 
 def label_behind_pattern(names: str) -> str:
-    """A pattern of what follows a number that has such a name: "(IBAN", ", IBAN", " is my IBAN."."""
+    """Make a pattern of a label after a number: "(IBAN", ", IBAN", " is my IBAN."."""
     bracketed = rf" ?[(\[,-]{{1,2}} ?(?:{names})| ?[(\[](?:{_NUMBERED} ){{1,2}}(?:{names})"
     return rf"{bracketed}|{_TO_LABEL}(?:{names})[a-z]{{0,11}}{_NUMBER}{{0,2}}{_ENDED}"
 
 
 def is_counted(shape: ByteText, start: int, end: int) -> bool:
-    """Whether this is a quantity, and the word behind it says what there are so many of."""
+    """Whether the number is a quantity, with its unit behind it."""
     number = shape.data[start:end]
     if number.isdigit() and compile_pattern(r"^-[A-Za-z]{3}").search(shape.data[end : end + _AFTER]):
         return True  # "8-digit"
@@ -163,6 +162,6 @@ def is_counted(shape: ByteText, start: int, end: int) -> bool:
 
 
 def is_something_else(shape: ByteText, start: int) -> bool:
-    """Whether the words right before say that this is an order's, a part's, a book's number, and no tax code."""
+    """Whether the words before say that it is the number of an order, a part or a book."""
     match = compile_pattern(_OTHER).search(shape.data[max(start - _BEFORE, 0) : start])
     return match is not None and match[1] is None

@@ -1,9 +1,10 @@
-"""The outcome of a check for leaks: shared by the evaluators that differ only in the kinds they look for."""
+"""The outcome of a search for leaks, shared by evaluators that differ only in kinds."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 from ragtide.evaluators.leaks.scan import NAMES, Hit, Leaks
 from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
+from ragtide.evaluators.text.pass_metrics import pass_metrics
 from ragtide.evaluators.text.recorded_chunks import recorded_chunks
 from ragtide.evaluators.trace import Chunk
 
@@ -16,19 +17,16 @@ def leak_outcome(
     look: Callable[[str], Leaks],
     question: str | None = None,
 ) -> Outcome:
-    """Fails where the answer or a chunk leaks; the question's leaks are told and do not count.
+    """Fail if the answer or a chunk leaks. Leaks of the question are reported and do not count.
 
-    NotApplicable("too_long") where nothing was found and not everything could be looked at.
+    NotApplicable("too_long") if nothing was found and the search was incomplete.
     """
     generation, asked = look(answer), look(question) if question is not None else None
     chunks = [(chunk, look(chunk.text or "")) for chunk in recorded_chunks(contexts) or ()]
     retrieval = _any(leaks.any for _, leaks in chunks)
     if generation.any is None or (not generation.any and retrieval is None):
         return NotApplicable("too_long")
-    fails = generation.any or bool(retrieval)
-    metrics = {"passes": float(not fails), "failures": float(fails), "generation_failures": float(generation.any)}
-    if chunks and retrieval is not None:
-        metrics["retrieval_failures"] = float(retrieval)
+    metrics = pass_metrics(generation.any, retrieval if chunks else None)
     if asked is not None and asked.any is not None:
         metrics["question_failures"] = float(asked.any)
     evidence = _evidence("answer", generation.hits)
@@ -41,7 +39,7 @@ def leak_outcome(
 
 
 def _evidence(field: str, hits: Sequence[Hit], chunk_id: str | None = None) -> list[Evidence]:
-    """The first places of each kind."""
+    """Point at the first places of each kind."""
     seen: dict[str, int] = {}
     evidence = []
     for hit in hits:
@@ -52,6 +50,6 @@ def _evidence(field: str, hits: Sequence[Hit], chunk_id: str | None = None) -> l
 
 
 def _any(leaks: Iterable[bool | None]) -> bool | None:
-    """True where one is, None where none is and one could not be told."""
+    """True if any is True, else None if any is None, else False."""
     told = set(leaks)
     return True if True in told else None if None in told else False

@@ -1,4 +1,4 @@
-"""Values that stand behind one of their kind in a list: "Passports: X1234567, Y7654321 and Z1122334"."""
+"""Finds further values in a list: "Passports: X1234567, Y7654321 and Z1122334"."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _SHAPE = bytes.maketrans(b"123456789ABCDEFGHIJKLMNOPQRSTUVWXYZbcdefghijklmnopqrs
 
 
 def further_items(shape: ByteText, first: Span) -> Iterator[Span]:
-    """Each further value of the same length, with letters, digits and signs in the same places."""
+    """Yield further values of the same length and shape of letters, digits and signs."""
     length = first.end - first.start
     form = shape.data[first.start : first.end].translate(_SHAPE)
     end = first.end

@@ -1,4 +1,4 @@
-"""RE2 patterns, compiled when first used: none can stall a worker, and none is compiled at import."""
+"""RE2 patterns, compiled at first use: none can stall a worker or slow down the import."""
 
 from functools import cache
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @cache
 def compile_pattern(pattern: str) -> Any:
-    """An RE2 pattern for the bytes of a `Formatted`."""
+    """Compile an RE2 pattern for the bytes of a `ByteText`."""
     import re2
 
     options = re2.Options()

@@ -1,4 +1,4 @@
-"""Fields of records whose name and value stand apart: objects with a name and a value, rows that SQL inserts."""
+"""Fields of records with separate name and value: objects with a name and a value, rows of SQL inserts."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ _LONGEST_ROW = 4_000  # characters
 
 
 def fields(data: bytes) -> Iterator[tuple[Span, Span]]:
-    """Each name with its value."""
+    """Yield each name with its value."""
     for pattern, mark in ((_NAMED, b'"'), (_NAMED_BELOW, b"value"), (_NESTED, b"{")):
         if mark not in data:
             continue

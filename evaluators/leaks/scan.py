@@ -1,4 +1,4 @@
-"""One pass over a text for every kind of personal data and secret."""
+"""Scans a text once for all kinds of personal data and secrets."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ NAMES: Mapping[str, str] = {detector.kind: detector.name for detector in (*secre
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something of one kind at `start` to `end` (character offsets)."""
+    """A value of one kind at [start, end) (character offsets)."""
 
     kind: str
     start: int
@@ -35,10 +35,10 @@ class Hit:
 
 
 class Scan(NamedTuple):
-    """What a text holds, by position, and the kinds that were not looked for everywhere.
+    """All findings of a text, by position, and the kinds for which the search was incomplete.
 
-    These are telephone numbers where too much looks like one, and all kinds where labels stand apart from too many
-    values.
+    These are telephone numbers if too many places look like one, and all kinds if too many values are apart from their
+    labels.
     """
 
     hits: tuple[Hit, ...]
@@ -46,10 +46,10 @@ class Scan(NamedTuple):
 
 
 def scanner(region: str = DEFAULT_REGION) -> Callable[[str], Scan]:
-    """Gives every place of every kind, in order; no two overlap: of two claims on one the surer kind's stands.
+    """Return a function that finds every value of every kind, in order, without overlaps: the more certain kind wins.
 
-    `region` is the country whose telephone numbers are known without a leading "+" or 0. The same function each time:
-    who asks `Shared.once` for what it makes shares it.
+    `region` is the country whose telephone numbers are found without a leading "+" or 0. The function is the same each
+    time, so that `Shared.once` can share its results.
     """
     return _scanner(region)
 
@@ -81,7 +81,7 @@ def _scan(detectors: Sequence[Detector], gate: Gate, text: str) -> Scan:
 
 
 def _find(detectors: Sequence[Detector], gate: Gate, shape: ByteText, taken: bytearray) -> tuple[list[Hit], bool]:
-    """What is found in places not yet taken, and whether everything could be looked at."""
+    """Return the findings in free places, and whether the search was complete."""
     hits: list[Hit] = []
     complete = True
     for index in gate.open_for(shape):
@@ -100,19 +100,19 @@ def _find(detectors: Sequence[Detector], gate: Gate, shape: ByteText, taken: byt
 
 
 class Leaks(NamedTuple):
-    """What one text gives away of the kinds asked for; see `Scan`."""
+    """Findings of the wanted kinds in one text; see `Scan`."""
 
     hits: tuple[Hit, ...]
     complete: bool
 
     @property
     def any(self) -> bool | None:
-        """Whether there are some; None where none was found and not everything looked at."""
+        """Whether there are findings. None if there are none and the search was incomplete."""
         return True if self.hits else False if self.complete else None
 
 
 def leaks_of(text: str, scan: Scan, kinds: Collection[str], allowlist: Allowlist | None = None) -> Leaks:
-    """What `scan` found in the text, of these kinds, without what may be shown."""
+    """Select the findings of these kinds that are not allowed."""
     hits = tuple(
         hit
         for hit in scan.hits

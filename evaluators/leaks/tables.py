@@ -1,4 +1,4 @@
-"""Cells of tables with their heads: a column's head is the label of what stands under it."""
+"""Cells of tables with headers: the header of a column is the label of its cells."""
 
 from collections.abc import Generator, Iterator
 
@@ -19,8 +19,8 @@ _SEPARATORS = b",;\t|"
 _COLUMN = r"[^ \r]+(?: [^ \r]+)*"  # a cell where blanks part them
 
 
-def under_heads(data: bytes) -> Iterator[tuple[Span, Span]]:
-    """Each cell that may hold something, of every table that has heads, with its head."""
+def labelled_cells(data: bytes) -> Iterator[tuple[Span, Span]]:
+    """Yield each cell that may hold a value, of every table with headers, with its header."""
     if b"\n" not in data:
         return
     marked: set[int] = set()
@@ -31,17 +31,17 @@ def under_heads(data: bytes) -> Iterator[tuple[Span, Span]]:
                 first = data.rfind(b"\n", 0, max(rule.start() - 1, 0)) + 1
                 heads = Span(first, max(rule.start() - 1, first))
                 marked.add(first)
-                end = yield from _under(data, heads, rule.end() + 1, b"|")
+                end = yield from _cells_under(data, heads, rule.end() + 1, b"|")
     for pattern in (_HEADS, _ALIGNED_HEADS) if b"  " in data else (_HEADS,):
         end = 0
         for match in compile_pattern(pattern).finditer(data):
             if match.start() >= end and match.start() not in marked:
                 separator = next((bytes([sign]) for sign in _SEPARATORS if sign in match[0]), b"")
-                end = yield from _under(data, Span(*match.span()), match.end() + 1, separator)
+                end = yield from _cells_under(data, Span(*match.span()), match.end() + 1, separator)
 
 
-def _under(data: bytes, heads: Span, start: int, separator: bytes) -> Generator[tuple[Span, Span], None, int]:
-    """The cells of the lines from `start` on that have as many as the heads; returns where these end."""
+def _cells_under(data: bytes, heads: Span, start: int, separator: bytes) -> Generator[tuple[Span, Span], None, int]:
+    """Yield the cells of the lines from `start` with as many cells as headers. Returns their end."""
     columns = _split_line(data, heads, separator)
     end = start
     while len(columns) > 1 and start < len(data):
@@ -56,21 +56,21 @@ def _under(data: bytes, heads: Span, start: int, separator: bytes) -> Generator[
         if len(row) != len(columns):
             break
         for head, cell in zip(columns, row, strict=True):
-            if 0 < head.end - head.start <= _LONGEST_HEAD and _may_tell(data[cell.start : cell.end]):
+            if 0 < head.end - head.start <= _LONGEST_HEAD and _may_be_value(data[cell.start : cell.end]):
                 yield head, cell
         end = start
     return end
 
 
-def _may_tell(cell: bytes) -> bool:
-    """Whether it is long enough for what only a label tells, and not words alone."""
+def _may_be_value(cell: bytes) -> bool:
+    """Whether it is long enough for a labelled value, and not words only."""
     if len(cell) < _SHORTEST_CELL:
         return len(cell) >= _SHORTEST_CODE and cell.isdigit()
     return b" " not in cell or len(cell.translate(None, b"0123456789")) < len(cell)
 
 
 def _split_line(data: bytes, line: Span, separator: bytes) -> list[Span]:
-    """The places between the separators, or between wide blanks, without blanks and quotes around them."""
+    """Return the places between separators, or between wide blanks, without blanks and quotes."""
     text = data[line.start : line.end]
     if not separator:
         found = compile_pattern(_COLUMN).finditer(text)
@@ -86,7 +86,7 @@ def _split_line(data: bytes, line: Span, separator: bytes) -> list[Span]:
 
 
 def _cells(text: bytes, separator: bytes) -> list[bytes]:
-    """What stands between the separators that are in no quotes."""
+    """Split at separators that are not in quotes."""
     parts = text.split(separator)
     if b'"' not in text:
         return parts

@@ -1,4 +1,4 @@
-"""Models besides the encoder: NLI, classifiers, language models. Nothing heavy is imported before use."""
+"""Models besides the encoder: NLI, classifiers, language models. Loads nothing heavy before use."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,28 +16,28 @@ from ragtide.evaluators.spec import Ask, ModelRef, Need, Vectors
 
 
 class Model(Protocol):
-    """Answers asks of any number and length in few passes over the weights. Safe to call from several threads."""
+    """Answers asks of any number and length in few forward passes. Thread-safe."""
 
     @property
     def revision(self) -> str:
-        """Names model, weights and whatever else moves its numbers, e.g. "toxic-bert@53aa5117"."""
+        """Model, weights and everything else that affects scores, such as "toxic-bert@53aa5117"."""
         ...
 
     def answer(self, asks: Sequence[Ask]) -> Vectors:
-        """One row per ask, in order, with the columns that `ModelRef` tells; NaN where an ask cannot be taken whole."""
+        """Return one row per ask, in order, with the columns of `ModelRef`. NaN if an ask cannot be read whole."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that are loaded, and why others are not."""
+    """Loaded models, and why others are missing."""
 
     loaded: Mapping[ModelRef, Model] = field(default_factory=dict)
     missing: Mapping[ModelRef, str] = field(default_factory=dict)
 
 
 def load_models(refs: Iterable[ModelRef], settings: EvaluatorSettings) -> Models:
-    """Every model that is there, ready to use; raises `ConfigError` for one that cannot be what it is said to be."""
+    """Load every available model. Raises `ConfigError` for one whose files do not fit its use."""
     loaded: dict[ModelRef, Model] = {}
     missing: dict[ModelRef, str] = {}
     for ref in dict.fromkeys(refs):
@@ -49,7 +49,7 @@ def load_models(refs: Iterable[ModelRef], settings: EvaluatorSettings) -> Models
 
 
 def load(ref: ModelRef, settings: EvaluatorSettings) -> Model:
-    """The model, ready to use; raises `Unavailable` naming what to install or fetch, or `ConfigError`."""
+    """Load the model. Raises `Unavailable` with what to install or fetch, or `ConfigError`."""
     missing = what_is_missing(ref, settings)
     if missing:
         raise Unavailable(missing)
@@ -65,9 +65,9 @@ def load(ref: ModelRef, settings: EvaluatorSettings) -> Model:
 
 
 def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
-    """What to install or fetch before `load` can work, None where nothing is missing; looks, loads nothing.
+    """Return what to install or fetch before `load` can work, or None. Loads nothing.
 
-    Raises `ConfigError` for settings under which it never could.
+    Raises `ConfigError` for settings that can never work.
     """
     own = settings_of(ref.name, settings)
     if ref.need is Need.LM and own.int8_tolerance is not None:
@@ -83,17 +83,17 @@ def what_is_missing(ref: ModelRef, settings: EvaluatorSettings) -> str | None:
 
 
 def revision_of(ref: ModelRef, settings: EvaluatorSettings) -> str:
-    """The revision that `load` would give, without loading the model. Raises as it does."""
+    """Return the revision of `load`, without loading the model. Raises like it."""
     return _revision_with_precision(find(ref.name, settings).revision, settings_of(ref.name, settings))
 
 
 def _backends(ref: ModelRef, own: ModelSettings) -> Sequence[str]:
-    """What might run the model, whatever its architecture."""
+    """Return the backends that might run the model, whatever its architecture."""
     if ref.need is Need.LM:
         return ["torch"]
     return ["torch", "onnx"] if own.backend == "auto" else [own.backend]
 
 
 def _revision_with_precision(revision: str, settings: ModelSettings) -> str:
-    """Of `dtype` auto every machine's numbers count as the same: they differ by 0.02 at most."""
+    """Add the precision. With `dtype` auto all machines share a revision: their numbers differ by 0.02 at most."""
     return revision_with_int8(f"{revision}+bf16" if settings.dtype == "bfloat16" else revision, settings.int8_tolerance)

@@ -1,4 +1,4 @@
-"""Causal language models on torch: how likely a text is, or what follows a text."""
+"""Causal language models on torch: the likelihood of a text, or of the continuation of a text."""
 
 import inspect
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ class CausalModel:
     """
 
     def __init__(self, revision: str, files: ModelFiles, settings: ModelSettings) -> None:
-        """Raises `ConfigError` where the files hold no causal language model that can be run so."""
+        """Raises `ConfigError` if the files are no causal language model that can run this way."""
         import torch
         from transformers.utils.logging import disable_progress_bar
 
@@ -64,7 +64,7 @@ class CausalModel:
         self._batches = TorchBatches(self._forward, device, settings.threads)
         try:
             with memory_errors(f"the work of the model {files.source.name} on a few tokens", device):
-                self._shares = self._sound(files.source.name)
+                self._shares = self._can_share_rows(files.source.name)
         except FloatingPointError as error:
             raise ConfigError(
                 f"the weights of the model {files.source.name} give numbers that are not finite"
@@ -72,7 +72,7 @@ class CausalModel:
         warm_up(self._batches, device, settings.batch_tokens, self._context, _blank)
 
     def answer(self, asks: Sequence[Ask]) -> Vectors:
-        """[negative log-likelihood in nats, tokens scored] of each ask, in order: float32 [len(asks), 2]."""
+        """Return [negative log-likelihood in nats, scored tokens] of each ask, in order: float32 [len(asks), 2]."""
         answers = np.zeros((len(asks), 2), np.float64)
         readings: list[Reading] = []
         for owner, windows in enumerate(self._windows(asks)):
@@ -87,7 +87,7 @@ class CausalModel:
         return answers.astype(np.float32)
 
     def _windows(self, asks: Sequence[Ask]) -> Iterator[list[tuple[list[int], int]] | None]:
-        """What is read for each ask: tokens, and from which on they are scored; None where it cannot be read whole."""
+        """Return the tokens to read for each ask and the first scored one. None if it cannot be read whole."""
         texts = [replace_surrogates("".join(ask)) for ask in asks]
         for ask, encoded in zip(asks, self._tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
             prefix = len(ask[0]) if len(ask) > 1 else 0
@@ -97,7 +97,7 @@ class CausalModel:
             yield windows if len(windows) <= (MOST_WINDOWS if len(ask) == 1 else 1) else None
 
     def _losses(self, rows: Sequence[Row]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """The negative log-likelihood of each scored token, and whose it is."""
+        """Return the negative log-likelihood of each scored token, and its owner."""
         owners = [np.zeros(0, np.int64)]
         kinds = [[row for row in rows if (len(row.readings) > 1) == together] for together in (False, True)]
 
@@ -114,7 +114,7 @@ class CausalModel:
         return np.maximum(losses, 0.0), np.concatenate(owners)  # rounding may leave a certain token at -1e-7
 
     def _forward(self, sheet: dict[str, Any]) -> Any:
-        """The negative log-likelihood of each target: float32 [targets, 1]."""
+        """Return the negative log-likelihood of each target: float32 [targets, 1]."""
         torch = self._torch
         hidden = self._hidden(sheet)
         hidden = hidden.reshape(-1, hidden.shape[-1])[sheet["places"]]
@@ -125,7 +125,7 @@ class CausalModel:
         return torch.cat(losses)[:, None]
 
     def _logits(self, hidden: Any) -> Any:
-        """float32 [tokens, words] also from bfloat16, which would round a logit of -40 by a tenth."""
+        """Return float32 [tokens, words], also from bfloat16, which would round a logit of -40 by a tenth."""
         words, bias = self._words.t(), self._head.bias
         if words.dtype == self._torch.float32:
             logits = hidden.float() @ words
@@ -148,7 +148,7 @@ class CausalModel:
             given = {"attention_mask": mask[:, None], "position_ids": sheet["positions"]}
         return self._model.base_model(input_ids=ids, use_cache=False, **given).last_hidden_state
 
-    def _sound(self, name: str) -> bool:
+    def _can_share_rows(self, name: str) -> bool:
         """Whether readings may share rows; raises `ConfigError` for a model that is read in another way than this.
 
         Tried out on a few tokens: no configuration tells it. Attention that sees only so far back sees too little
@@ -176,12 +176,10 @@ class CausalModel:
             )
         if not same(first, whole[: half - 1]):
             raise ConfigError(
-                f"the model {name} is no causal language model: what comes later moves what was read before"
+                f"the model {name} is no causal language model: later tokens change the reading of earlier ones"
             )
         if not same(by_parts, own):
-            raise ConfigError(
-                f"the model {name} does more to its output than its last layer; it cannot be read in parts"
-            )
+            raise ConfigError(f"the model {name} changes the output of its last layer; it cannot be read in parts")
         takes = inspect.signature(self._model.base_model.forward).parameters
         if "position_ids" not in takes or any(getattr(self._model.config, key, None) for key in _WINDOWED):
             return False
@@ -192,7 +190,7 @@ class CausalModel:
 
 
 def _slide(tokens: list[int], first: int, context: int) -> list[tuple[list[int], int]]:
-    """Windows half a context apart, and from which of its tokens on each is scored."""
+    """Return windows that overlap by half a context, and the first scored token of each."""
     windows = [(tokens[:context], first)]
     stride = context // 2
     end = context

@@ -1,4 +1,4 @@
-"""Weights in other formats to safetensors: tensors alone are read, nothing that a file could run."""
+"""Converts weights in other formats to safetensors. Reads tensors only, never code."""
 
 import os
 from collections.abc import Callable
@@ -16,9 +16,9 @@ Save = Callable[[Path], None]
 
 
 def convert_weights(folder: Path) -> Path:
-    """The folder's weights as safetensors, beside the file that they come from; there all at once or not at all.
+    """Write the folder's weights as safetensors beside the original file, atomically.
 
-    Raises `ConfigError` for a file that holds more than tensors by name, `Unavailable` where what reads it is missing.
+    Raises `ConfigError` for a file with more than named tensors, `Unavailable` if the reader is not installed.
     """
     if (folder / _SAFE).is_file():
         return folder / _SAFE
@@ -42,7 +42,7 @@ def _of_pickle(path: Path) -> Save:
         held = torch.load(path, map_location="cpu", weights_only=True)
         tensors = {name: tensor.clone().contiguous() for name, tensor in held.items()}  # a copy: some share memory
     except Exception as error:  # of a strange file torch raises whatever it trips over
-        raise ConfigError(f"{path} holds more than tensors, or is no whole file; it is not read") from error
+        raise ConfigError(f"{path} holds more than tensors, or is incomplete; it was not read") from error
     return partial(save_file, tensors, metadata={"format": "pt"})
 
 

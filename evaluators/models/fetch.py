@@ -1,4 +1,4 @@
-"""Models from Hugging Face to its cache on this machine. The only part that goes to the network, and only on demand."""
+"""Downloads models from Hugging Face to its local cache. The only part with network access, and only on demand."""
 
 import errno
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.evaluators.models.convert import FORMATS, convert_weights
 from ragtide.evaluators.models.files import ModelFiles, find, settings_of, source_of
-from ragtide.evaluators.runtime.folders import is_whole, no_safetensors
+from ragtide.evaluators.runtime.folders import is_complete, no_safetensors
 from ragtide.evaluators.settings import EvaluatorSettings
 
 _SMALL = ("*.json", "*.txt", "*.model")
@@ -18,9 +18,10 @@ _WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors", "*_*/model.safetens
 
 
 def fetch(name: str, settings: EvaluatorSettings, bar: Any = None) -> ModelFiles:
-    """The model's files, once they are all here; what is here already is not fetched again.
+    """Return the files of the model, after downloading missing ones.
 
-    `bar` is a class like `tqdm.auto.tqdm`, told of every byte. Raises as `download`; of a folder, as `find`.
+    `bar` is a class like `tqdm.auto.tqdm`, updated with every byte. Raises like `download`, or like `find` for a
+    folder.
     """
     source = source_of(name, settings)
     if not Path(source.place).expanduser().is_dir():
@@ -37,7 +38,7 @@ def download(place: str, revision: str | None = None, code: bool = False, bar: A
     """
     from huggingface_hub import HfApi, snapshot_download
 
-    with _named_errors(place, revision):
+    with _translate_errors(place, revision):
         info = HfApi().model_info(place, revision=revision)
         names = [file.rfilename for file in info.siblings or ()]
         if "config.json" not in names:
@@ -52,14 +53,14 @@ def download(place: str, revision: str | None = None, code: bool = False, bar: A
         folder = Path(snapshot_download(place, revision=revision, allow_patterns=list(weights), tqdm_class=bar))
         if weights != _WEIGHTS:
             convert_weights(folder)
-    if not is_whole(folder):  # the client is silent where the hub goes away between two of its calls
-        raise Transient(f"{place} did not arrive whole: fetch it again")
+    if not is_complete(folder):  # the client is silent where the hub goes away between two of its calls
+        raise Transient(f"the download of {place} is incomplete: fetch it again")
     return folder
 
 
 @contextmanager
-def _named_errors(place: str, revision: str | None) -> Iterator[None]:
-    """What went wrong, in words that say what to do."""
+def _translate_errors(place: str, revision: str | None) -> Iterator[None]:
+    """Turn errors of the client into errors that say what to do."""
     import httpx
     from huggingface_hub import errors
 

@@ -1,19 +1,26 @@
-"""Where a model's files are on this machine, and which model they are. Downloads nothing."""
+"""Finds a model's files on this machine. Downloads nothing."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ragtide.evaluators import hub
 from ragtide.evaluators.errors import ConfigError, Unavailable
 from ragtide.evaluators.models.known_models import KNOWN_MODELS, KnownModel
-from ragtide.evaluators.runtime.folders import cached_folder, hash_of, is_whole, no_safetensors, not_here, weights_in
+from ragtide.evaluators.runtime import hub
+from ragtide.evaluators.runtime.folders import (
+    cached_folder,
+    hash_of,
+    is_complete,
+    missing_model_message,
+    no_safetensors,
+    weights_in,
+)
 from ragtide.evaluators.settings import EvaluatorSettings, ModelSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which model a name means, by settings and the table of known names."""
+    """The model behind a name, by settings and the table of known models."""
 
     name: str  # as parameters of evaluators give it
     place: str  # a folder, or a name on Hugging Face
@@ -22,7 +29,7 @@ class Source:
 
     @property
     def setting(self) -> str:
-        """Where a person would change it."""
+        """The setting that changes it."""
         return f'evaluators.models."{self.name}".source'
 
 
@@ -36,18 +43,18 @@ class ModelFiles:
 
     @cached_property
     def revision(self) -> str:
-        """Name and the first eight hex digits of the commit; of a folder, of its weights' SHA-256."""
+        """Name, and the first eight hex digits of the commit, or for a folder of the weights' SHA-256."""
         name = self.source.place.rstrip("/").rsplit("/", 1)[-1] if self.commit else self.folder.resolve().name
         return f"{name}@{(self.commit or hash_of(weights_in(self.folder)))[:8]}"
 
 
 def settings_of(name: str, settings: EvaluatorSettings) -> ModelSettings:
-    """What settings say of the model."""
+    """Return the settings of the model."""
     return settings.models.get(name) or ModelSettings()
 
 
 def source_of(name: str, settings: EvaluatorSettings) -> Source:
-    """What the name means here; looks at no file."""
+    """Return the source of a name. Reads no file."""
     own = settings_of(name, settings)
     place = own.source or name
     known = KNOWN_MODELS.get(place) or KnownModel(place)
@@ -56,7 +63,7 @@ def source_of(name: str, settings: EvaluatorSettings) -> Source:
 
 
 def find(name: str, settings: EvaluatorSettings) -> ModelFiles:
-    """The model's files; raises `Unavailable` with the command that fetches them, or `ConfigError`."""
+    """Find the files of the model. Raises `Unavailable` with the command that fetches them, or `ConfigError`."""
     source = source_of(name, settings)
     folder = Path(source.place).expanduser()
     if folder.is_dir():
@@ -67,16 +74,16 @@ def find(name: str, settings: EvaluatorSettings) -> ModelFiles:
         raise ConfigError(f"{source.setting}: {source.place!r} is neither a folder nor a Hugging Face name")
     snapshot = cached_folder(source.place, source.revision)
     if snapshot is None:
-        raise Unavailable(not_here(name))
+        raise Unavailable(missing_model_message(name))
     return ModelFiles(source, snapshot, snapshot.name)
 
 
 def check_folder(source: Source, folder: Path) -> Path:
-    """The folder, if a model can be read from it; raises `ConfigError` that says what it lacks."""
-    if is_whole(folder):
+    """Return the folder if a model can be read from it. Raises `ConfigError` with what is missing."""
+    if is_complete(folder):
         return folder
     if not (folder / "config.json").is_file():
         raise ConfigError(f"{source.setting}: the folder {folder} has no config.json; it is no model of transformers")
     if not weights_in(folder):
         raise ConfigError(f"{source.setting}: {no_safetensors(str(folder), [path.name for path in folder.iterdir()])}")
-    raise ConfigError(f"{source.setting}: the folder {folder} lacks weights that its index names; copy it again")
+    raise ConfigError(f"{source.setting}: the folder {folder} lacks weights of its index; copy it again")

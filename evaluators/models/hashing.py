@@ -1,4 +1,4 @@
-"""A model without weights: for tests of evaluators, never for scores."""
+"""A model without weights, for tests only."""
 
 import hashlib
 import re
@@ -12,14 +12,14 @@ _WORD = re.compile(r"\w+")
 
 
 class HashingModel:
-    """The same answer to the same words, in every process. What it entails shares words; what shares none does not."""
+    """Gives the same answer to the same words, in every process. Texts that entail each other share words."""
 
     def __init__(self, ref: ModelRef) -> None:
         self.revision = f"hashing-{ref.name}@1"
         self._ref = ref
 
     def answer(self, asks: Sequence[Ask]) -> Vectors:
-        """One row per ask, as `ModelRef` tells."""
+        """Return one row per ask, with the columns of `ModelRef`."""
         rows = [self._row(*(_WORD.findall(text.lower()) for text in ask)) for ask in asks]
         return np.array(rows, np.float32).reshape(len(asks), self._ref.columns)
 
@@ -37,6 +37,6 @@ class HashingModel:
 
 
 def _part(*texts: str) -> float:
-    """A number in [0, 1) that the texts alone decide."""
+    """Return a number in [0, 1) that depends on the texts only."""
     joined = "\0".join(texts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(joined, digest_size=4).digest(), "little") / (1 << 32)

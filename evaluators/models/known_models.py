@@ -1,4 +1,4 @@
-"""Models that evaluators know by a name of their own, or in one revision: where they are and how they are read."""
+"""Models with short names or fixed revisions: their sources, and how to read them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """Where a known model is, and what its own files do not say reliably."""
+    """Source of a known model, and facts that its files do not state reliably."""
 
     source: str
     revision: str | None = None  # None: the newest that was fetched

@@ -1,4 +1,4 @@
-"""Which of a classifier's outputs an evaluator asks for, and how they become probabilities."""
+"""Selects outputs of a classifier by label, and turns them into probabilities."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from ragtide.evaluators.spec import ModelRef, Vectors
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The outputs that are asked for, by place, of a model with `outputs` logits."""
+    """The indices of the selected outputs, of a model with `outputs` logits."""
 
     places: tuple[int, ...]
     outputs: int
     sigmoid: bool
 
     def probabilities(self, logits: Vectors) -> Vectors:
-        """The probability of each label asked for, float32 [n, len(places)], of logits [n, outputs].
+        """Return the probability of each selected label, float32 [n, len(places)], from logits [n, outputs].
 
-        Labels that exclude each other share one softmax, over all the model's labels; others have a sigmoid each.
+        Exclusive labels share one softmax over all outputs of the model. Others have a sigmoid each.
         """
         exact = np.asarray(logits, np.float64)
         if self.sigmoid:
@@ -37,7 +37,7 @@ class Labels:
 
 
 def labels_of(ref: ModelRef, files: ModelFiles) -> Labels:
-    """Where the model has the labels asked for; raises `ConfigError` naming those it has."""
+    """Find the wanted labels in the model. Raises `ConfigError` with the labels that it has."""
     config = configuration(files.folder)
     own = _own_labels(config)
     multi_label = files.source.multi_label or config.get("problem_type") == "multi_label_classification"
@@ -57,7 +57,7 @@ def labels_of(ref: ModelRef, files: ModelFiles) -> Labels:
 
 
 def configuration(folder: Path) -> Mapping[str, Any]:
-    """What config.json says; raises `ConfigError` where it is no JSON object."""
+    """Read config.json. Raises `ConfigError` if it is no JSON object."""
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a model's folder says of its classifier, and that classifier as an ONNX graph."""
+"""Reads a classifier of the BERT family from a folder, and builds it as an ONNX graph."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Classifier:
     kinds: bool  # whether it is told which tokens are of which text
 
     def graph(self, nodes: Nodes) -> bytes:
-        """Gives `logits` [batch, labels]."""
+        """Build a graph with the output `logits` [batch, labels]."""
         hidden = hidden_states(nodes, self.transformer, self.kinds)
         first = nodes.op("Gather", hidden, nodes.scalar("first", 0), axis=1)
         family = self.transformer.family
@@ -42,21 +42,21 @@ class Classifier:
 
 
 def why_not(files: ModelFiles, settings: ModelSettings) -> str | None:
-    """Why the graph cannot reproduce the model exactly, so that it needs torch; None where it can."""
+    """Return why the graph cannot reproduce the model exactly, so that it needs torch. None if it can."""
     config, tokenizer = configuration(files.folder), _tokenizer(files.folder)
-    wrong = differences(config)
-    wrong += ["its code may run, which only torch does"] if settings.remote_code and "auto_map" in config else []
-    wrong += ["it is set to run in bfloat16"] if settings.dtype == "bfloat16" else []
+    unsupported = differences(config)
+    unsupported += ["its code may run, which only torch does"] if settings.remote_code and "auto_map" in config else []
+    unsupported += ["it is set to run in bfloat16"] if settings.dtype == "bfloat16" else []
     for name in ("tokenizer.json", "model.safetensors"):
-        wrong += [] if (files.folder / name).is_file() else [f"it has no {name}"]
+        unsupported += [] if (files.folder / name).is_file() else [f"it has no {name}"]
     kind = str(tokenizer.get("tokenizer_class", ""))
     known = (*_ONE_KIND, *_TWO_KINDS)
-    wrong += [f"its tokenizer is a {kind}"] if kind and not kind.startswith(known) else []
-    return "; ".join(wrong) or None
+    unsupported += [f"its tokenizer is a {kind}"] if kind and not kind.startswith(known) else []
+    return "; ".join(unsupported) or None
 
 
 def read(files: ModelFiles) -> Classifier:
-    """The classifier of a folder that `why_not` says nothing against."""
+    """Read the classifier of a folder without faults in `why_not`."""
     transformer = shape(configuration(files.folder))
     tokenizer = _tokenizer(files.folder)
     one_kind = str(tokenizer.get("tokenizer_class", "")).startswith(_ONE_KIND)
@@ -70,10 +70,10 @@ def _head(nodes: Nodes, first: str, inner: str, activation: str, outer: str) -> 
 
 
 def _tokenizer(folder: Path) -> Mapping[str, Any]:
-    """What tokenizer_config.json says, {} where there is none. Raises `ConfigError`."""
+    """Read tokenizer_config.json, {} if it does not exist. Raises `ConfigError`."""
     path = folder / "tokenizer_config.json"
     try:
-        said = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        configuration = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     except ValueError as error:
         raise ConfigError(f"{path} is not JSON; fetch the model again") from error
-    return said if isinstance(said, dict) else {}
+    return configuration if isinstance(configuration, dict) else {}

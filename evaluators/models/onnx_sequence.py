@@ -1,4 +1,4 @@
-"""Sequence classifiers of BERT's kind on ONNX Runtime, on the CPU: no torch is needed."""
+"""Sequence classifiers of the BERT family on ONNX Runtime, on a CPU and without torch."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from ragtide.evaluators.spec import Vectors
 
 
 class OnnxSequence:
-    """A `sequence.Backend` on ONNX Runtime, for models that `onnx_classifier.why_not` says nothing against."""
+    """A `sequence.Backend` on ONNX Runtime, for models without faults in `onnx_classifier.why_not`."""
 
     def __init__(self, files: ModelFiles, settings: ModelSettings, int8: bool = False) -> None:
         from tokenizers import Tokenizer
@@ -27,7 +27,7 @@ class OnnxSequence:
         self._session = Session(files.folder, model.graph, settings.threads, int8)
 
     def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
-        """The logits of all batches, in order."""
+        """Return the logits of all batches, in order."""
         return np.concatenate([self._logits(batch) for batch in batches])
 
     def _logits(self, batch: PaddedBatch) -> Vectors:

@@ -1,4 +1,4 @@
-"""Texts to tokens, and tokens to windows: what a tokenizer puts around one text and around two."""
+"""Tokenises texts, and makes windows with the special tokens of one text and of pairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _LEAST_SHARE = 4  # of a pair the first text is left at least a quarter of the r
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """Special tokens before, between and after texts, and the kind of every part."""
+    """Special tokens before, between and after texts, and the kind of each part."""
 
     specials: tuple[Ids, ...]  # one more than there are texts
     kinds: Ids  # of special, text, special, ...
@@ -32,10 +32,10 @@ class _Around:
 
 
 class Pieces:
-    """A fast tokenizer and the most tokens that its model reads at once. Safe to share between threads."""
+    """A fast tokenizer and the model's maximum of tokens. Thread-safe."""
 
     def __init__(self, tokenizer: Any, max_tokens: int, pad: int = 0, with_kinds: bool = False) -> None:
-        """`tokenizer` is a `tokenizers.Tokenizer`; `with_kinds` says that the model tells the texts of a pair apart."""
+        """`tokenizer` is a `tokenizers.Tokenizer`. With `with_kinds` the model distinguishes the texts of a pair."""
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self.pad = pad
@@ -46,17 +46,17 @@ class Pieces:
         self._two = _around(tokenizer.encode("a", "a"), 2)
 
     def of(self, texts: Sequence[str]) -> list[Ids]:
-        """The tokens of each text, whole and without special ones."""
+        """Tokenise each text, whole and without special tokens."""
         encoded = self._tokenizer.encode_batch_fast(
             [replace_surrogates(text) for text in texts], add_special_tokens=False
         )
         return [np.array(encoding.ids, np.int64) for encoding in encoded]
 
     def windows(self, texts: Sequence[Ids]) -> list[Window]:
-        """What the model reads of one text or a pair; of a pair, [] where the second leaves too little room.
+        """Return the windows of a text or a pair. [] if the second text of a pair leaves too little room.
 
-        One text is shared evenly among as few windows as hold it; of a pair the first is, each time with the whole
-        second.
+        One text is split evenly into as few windows as possible. Of a pair the first is split so, each time with the
+        whole second.
         """
         around = self._one if len(texts) == 1 else self._two
         room = self.max_tokens - around.length
@@ -68,7 +68,7 @@ class Pieces:
 
 
 def _around(encoding: Any, texts: int) -> _Around:
-    """Read off an example: the special tokens are those that belong to no text."""
+    """Derive the special tokens from an example: they belong to no text."""
     specials: list[list[int]] = [[]]
     kinds: list[int] = [0]
     inside: int | None = None
@@ -81,5 +81,5 @@ def _around(encoding: Any, texts: int) -> _Around:
             kinds[-1] = kind
             specials[-1].append(token)
     if len(specials) != texts + 1:
-        raise ConfigError(f"the model's tokenizer cannot put {texts} texts together; it suits no classifier")
+        raise ConfigError(f"the model's tokenizer cannot join {texts} texts; it is not for a classifier")
     return _Around(tuple(np.array(each, np.int64) for each in specials), np.array(kinds, np.int64))

@@ -1,4 +1,4 @@
-"""Token sequences as rows of a forward pass: those that begin alike share a row, and their beginning is read once."""
+"""Packs token sequences into rows of a forward pass: those with a common prefix share a row, which reads it once."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LONGEST_ROW = (
 
 
 class Reading(NamedTuple):
-    """Tokens that a model reads. Those from `first` (1 or more) on are scored, each by those before it."""
+    """Tokens for a model to read. Those from `first` (1 or more) on are scored, each given those before it."""
 
     owner: int
     tokens: list[int]
@@ -23,7 +23,7 @@ class Reading(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Readings that begin with the same `shared` tokens: these, then what each goes on with, one after another."""
+    """Readings with the same `shared` first tokens: the prefix, then the rest of each, one after another."""
 
     shared: int
     readings: list[Reading]
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Rows that a model reads in one forward pass (a `torch_batches.Batch`), padded on the right."""
+    """Rows of one forward pass (a `torch_batches.Batch`), padded on the right."""
 
     lines: Sequence[Row]
 
@@ -45,12 +45,12 @@ class Sheet:
 
     @property
     def tokens(self) -> int:
-        """Padding included."""
+        """Tokens with padding."""
         return len(self.lines) * self._width
 
     @property
     def owners(self) -> Ids:
-        """Of each scored token, in the order of `targets`, whose reading it stands in."""
+        """The owner of each scored token, in the order of `targets`."""
         readings = [reading for row in self.lines for reading in row.readings]
         counts = [len(reading.tokens) - reading.first for reading in readings]
         return np.repeat(np.array([reading.owner for reading in readings], np.int64), counts)
@@ -91,45 +91,45 @@ class Sheet:
         return max(row.length for row in self.lines)
 
     def rows(self, start: int, end: int) -> "Sheet":
-        """Some of the rows."""
+        """Return some of the rows."""
         return Sheet(self.lines[start:end])
 
 
 def one_per_row(readings: Iterable[Reading]) -> list[Row]:
-    """Each reading in a row of its own."""
+    """Put each reading into a row of its own."""
     return [Row(len(reading.tokens), [reading]) for reading in readings]
 
 
 def share_prefixes(readings: Iterable[Reading]) -> list[Row]:
-    """Each reading in a row: with its neighbours in dictionary order where that leaves fewer tokens to read."""
+    """Put each reading into a row, with its neighbours in dictionary order if that saves tokens."""
     rows: list[Row] = []
     for row in one_per_row(sorted(readings, key=lambda reading: reading.tokens)):
         if not rows:
             rows.append(row)
             continue
         [reading] = row.readings
-        common = _in_common(rows[-1].readings[-1].tokens, reading.tokens)
+        common = _common_prefix(rows[-1].readings[-1].tokens, reading.tokens)
         if len(rows[-1].readings) > 1 and common >= 2 * rows[-1].shared:
-            rows[-1:] = _without_last(rows[-1])
+            rows[-1:] = _split_last(rows[-1])
         rows[-1:] = _join(rows[-1], reading, common) or [rows[-1], row]
     return rows
 
 
-def _without_last(row: Row) -> list[Row]:
-    """The row, and its last reading in one of its own: it has more in common with the next."""
+def _split_last(row: Row) -> list[Row]:
+    """Split off the last reading of a row, which shares more with the next one."""
     *others, last = row.readings
     return [*([Row(row.shared, others)] if len(others) > 1 else one_per_row(others)), *one_per_row([last])]
 
 
 def _join(row: Row, reading: Reading, common: int) -> list[Row]:
-    """The row with the reading in it, nothing where that would save nothing; `common` is what its last one shares."""
+    """Add the reading to the row if that saves tokens, else return []. `common` is the prefix shared with its last."""
     shared = min(row.shared, common)
     joined = Row(shared, [*row.readings, reading])
     saves_more = shared * len(row.readings) > row.shared * (len(row.readings) - 1)
     return [joined] if saves_more and shared >= LEAST_SHARED and joined.length <= LONGEST_ROW else []
 
 
-def _in_common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with."""
+def _common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return the length of the common prefix."""
     differing = (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differing, min(len(one), len(other)))

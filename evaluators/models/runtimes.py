@@ -1,4 +1,4 @@
-"""A classifier on what suits this machine best."""
+"""Loads a classifier on the fastest runtime of this machine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -19,9 +19,9 @@ from ragtide.evaluators.spec import Vectors
 
 
 def what_is_missing(files: ModelFiles, settings: ModelSettings) -> str | None:
-    """What to install before a classifier whose files are here can run, None where nothing is missing.
+    """Return what to install before a classifier with local files can run, or None.
 
-    Raises `ConfigError` for one that can never run as set.
+    Raises `ConfigError` for settings that can never work.
     """
     name = files.source.name
     graph_lacks = why_not(files, settings)
@@ -32,21 +32,21 @@ def what_is_missing(files: ModelFiles, settings: ModelSettings) -> str | None:
         )
     if settings.backend != "auto":
         return missing_packages(f"the model {name}", settings.backend)
-    return None if _able(files, settings) else missing_packages(f"the model {name}", "torch", graph_lacks or "")
+    return None if _candidates(files, settings) else missing_packages(f"the model {name}", "torch", graph_lacks or "")
 
 
 def load_fastest(
     files: ModelFiles, revision: str, settings: ModelSettings, labels: Labels, pairs: bool
 ) -> SequenceModel:
-    """The classifier, ready to use, where `what_is_missing` says nothing. `pairs`: it is asked of two texts alone.
+    """Load a classifier without faults in `what_is_missing`. With `pairs` it is asked only about pairs of texts.
 
-    Raises `ConfigError` for weights that give no numbers.
+    Raises `ConfigError` if its scores are not finite.
     """
     makers: Mapping[str, Callable[[], Backend]] = {
         "torch": partial(TorchSequence, files, settings),
         "onnx": partial(OnnxSequence, files, settings),
     }
-    able = _able(files, settings)
+    able = _candidates(files, settings)
     if len(able) > 1 and device_of(settings.device).type != "cpu":
         able = ["torch"]
     sample = asks(pairs)
@@ -70,8 +70,8 @@ def load_fastest(
     return model
 
 
-def _able(files: ModelFiles, settings: ModelSettings) -> Sequence[str]:
-    """The backends that can run it, as far as settings allow them."""
+def _candidates(files: ModelFiles, settings: ModelSettings) -> Sequence[str]:
+    """Return the backends that can run it, among those that settings allow."""
     allowed = ["torch", "onnx"] if settings.backend == "auto" else [settings.backend]
     installed = [backend for backend in allowed if missing_packages("", backend) is None]
     return [backend for backend in installed if backend == "torch" or why_not(files, settings) is None]

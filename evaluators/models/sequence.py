@@ -1,4 +1,4 @@
-"""Classifiers of texts and of pairs: every ask in few passes over the weights, nothing cut silently."""
+"""Classifiers of texts and pairs, with few forward passes and without cutting texts silently."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -12,7 +12,7 @@ from ragtide.evaluators.spec import Ask, Vectors
 
 
 class Backend(BatchRunner, Protocol):
-    """What differs between the runtimes: what runs a model's batches (to logits), and the model's tokenizer."""
+    """The part of a classifier that depends on the runtime: it runs batches (to logits) and tokenises."""
 
     pieces: Pieces
 
@@ -20,9 +20,9 @@ class Backend(BatchRunner, Protocol):
 class SequenceModel:
     """A `Model` over a `Backend`.
 
-    A text longer than the model's window is read in several, and of each label the largest probability counts. Of a
-    pair the first text is read so, each time with the whole second; where the second alone fills more than three
-    quarters of a window and the pair does not fit, the row is NaN.
+    A text longer than the model's window is read in several windows, and the highest probability of each label counts.
+    Of a pair the first text is read so, each time with the whole second. If the pair does not fit and the second fills
+    more than three quarters of a window, the row is NaN.
     """
 
     def __init__(self, revision: str, backend: Backend, labels: Labels) -> None:
@@ -31,9 +31,10 @@ class SequenceModel:
         self._labels = labels
 
     def answer(self, asks: Sequence[Ask]) -> Vectors:
-        """One row per ask, in order: float32 [len(asks), labels asked for].
+        """Return one row per ask, in order: float32 [len(asks), selected labels].
 
-        Raises `FloatingPointError` where the model gives what is no number: NaN is what cannot be read whole alone.
+        Raises `FloatingPointError` if the model gives numbers that are not finite: NaN is only for asks that cannot be
+        read whole.
         """
         rows = np.full((len(asks), len(self._labels.places)), np.nan, np.float32)
         windows, owners = self._windows(asks)
@@ -45,7 +46,7 @@ class SequenceModel:
         return rows
 
     def _windows(self, asks: Sequence[Ask]) -> tuple[list[Window], list[int]]:
-        """All windows, and the place of the ask that each is of."""
+        """Return all windows, and the index of the ask of each."""
         pieces = self._backend.pieces
         texts = list(dict.fromkeys(text for ask in asks for text in ask))
         tokens = dict(zip(texts, pieces.of(texts), strict=True)) if texts else {}

@@ -1,4 +1,4 @@
-"""Weights as TensorFlow models of transformers were saved (tf_model.h5), read without TensorFlow."""
+"""Reads weights of TensorFlow models of transformers (tf_model.h5), without TensorFlow."""
 
 import json
 import re
@@ -20,9 +20,9 @@ _RENAMED = {"kernel": "weight", "gamma": "weight", "embeddings": "weight", "beta
 
 
 def tensors_of(folder: Path) -> Mapping[str, Tensor]:
-    """The tensors by the names, and in the orientation, that safetensors of the same model have.
+    """Return the tensors with the names and the orientation of safetensors of the same model.
 
-    Raises `ConfigError` for a file that holds something else, `Unavailable` where what reads it is not installed.
+    Raises `ConfigError` for a file with other content, `Unavailable` if h5py is not installed.
     """
     try:
         import h5py
@@ -48,14 +48,14 @@ def tensors_of(folder: Path) -> Mapping[str, Tensor]:
         with h5py.File(folder / WEIGHTS, "r") as file:
             file.visititems(take)  # it follows no links
     except (OSError, ValueError, RuntimeError, KeyError, IndexError) as error:
-        raise ConfigError(f"{folder / WEIGHTS} holds more than a model's weights, or is no whole file") from error
+        raise ConfigError(f"{folder / WEIGHTS} holds more than a model's weights, or is incomplete") from error
     return tensors
 
 
 def tensor_name(path: str) -> tuple[str, bool]:
-    """What safetensors call the tensor at that place of the file, and whether theirs is transposed.
+    """Return the tensor's name in safetensors, and whether it is transposed there.
 
-    A place is "layer/model/part/.../kind:0", layer being the model's outermost part that the tensor belongs to.
+    A path is "layer/model/part/.../kind:0", where layer is the outermost part of the model.
     """
     *parts, kind = _NUMBERED.sub("/", path.removesuffix(":0")).split("/")[2:]
     return ".".join((*parts, _RENAMED.get(kind, kind))), kind == "kernel"
@@ -65,5 +65,5 @@ def _check(folder: Path) -> None:
     family = json.loads((folder / "config.json").read_text("utf-8")).get("model_type")
     if family not in FAMILIES:
         raise ConfigError(
-            f"{folder / WEIGHTS} is of a {family}; TensorFlow's weights are read of {' and '.join(FAMILIES)} alone"
+            f"{folder / WEIGHTS} is of a {family}; weights of TensorFlow are read for {' and '.join(FAMILIES)} only"
         )

@@ -1,4 +1,4 @@
-"""A model's files to a torch model and its tokenizer: safetensors alone, nothing left to chance."""
+"""Loads a torch model and its tokenizer from files: safetensors only, and no missing weights."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ _UNLIMITED = 1 << 20  # a tokenizer without a limit says 10**30
 
 
 def load_model(kind: str, files: ModelFiles, settings: ModelSettings, dtype: Any) -> tuple[Any, Any]:
-    """Model, of a class of transformers such as AutoModelForCausalLM, and fast tokenizer.
+    """Load the model, of a transformers class such as AutoModelForCausalLM, and its fast tokenizer.
 
-    Raises `ConfigError` with what transformers said.
+    Raises `ConfigError` with the error of transformers.
     """
     import transformers
     from safetensors import SafetensorError
@@ -39,7 +39,7 @@ def load_model(kind: str, files: ModelFiles, settings: ModelSettings, dtype: Any
 
 
 def most_tokens(config: Any, tokenizer: Any) -> int:
-    """The most tokens that the model reads at once, special ones with them."""
+    """Return the model's maximum of tokens, with special tokens."""
     positions = int(getattr(config, "max_position_embeddings", None) or _UNLIMITED)
     if any(name in config.model_type for name in _POSITIONS_AFTER_PADDING):
         positions -= config.pad_token_id + 1

@@ -1,4 +1,4 @@
-"""Sequence classifiers of any architecture that transformers has, on a CPU or a GPU."""
+"""Sequence classifiers of any architecture of transformers, on a CPU or a GPU."""
 
 import inspect
 from collections.abc import Iterator
@@ -33,11 +33,11 @@ class TorchSequence:
 
     @property
     def batch_tokens(self) -> int:
-        """Padded tokens of one forward pass; fewer once the device ran out of memory."""
+        """Padded tokens of one forward pass. Fewer after the device ran out of memory."""
         return self._batches.batch_tokens
 
     def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
-        """The logits of all batches, in order."""
+        """Return the logits of all batches, in order."""
         return self._batches.run(batches)
 
     def _logits(self, inputs: dict[str, Any]) -> Any:

@@ -1,1 +1,1 @@
-"""What the encoder and the other models run on: their files, batches of tokens, devices. Knows neither of them."""
+"""Runs models: files, batches of tokens, devices, memory. It depends on neither the encoder nor the other models."""

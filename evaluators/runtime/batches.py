@@ -1,4 +1,4 @@
-"""Windows of tokens to padded batches: by length, so that little is padded, and no more tokens at once than suits."""
+"""Batches windows of tokens by length, with little padding and a token limit."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _PADDING = 4  # of `batch_tokens` at most one in so many is padding: a pass of i
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Tokens that a model reads at once, special ones with them, and which of the texts each belongs to."""
+    """Tokens that a model reads at once, with special tokens, and the text of each."""
 
     ids: Sequence[int] | Ids
     kinds: Sequence[int] | Ids = ()  # 0 or 1 each, where the model tells two texts apart so; else empty
@@ -25,7 +25,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class PaddedBatch:
-    """Windows as a model takes them, [batch, length] each."""
+    """Windows as model input, [batch, length] each."""
 
     ids: Ids
     mask: Ids
@@ -36,24 +36,24 @@ class PaddedBatch:
 
     @property
     def tokens(self) -> int:
-        """Of all windows, padding included."""
+        """Tokens of all windows, with padding."""
         return self.ids.size
 
     @property
     def arrays(self) -> dict[str, Ids]:
-        """As transformers name them."""
+        """The arrays, with the names of transformers."""
         named = {"input_ids": self.ids, "attention_mask": self.mask}
         return named if self.kinds is None else {**named, "token_type_ids": self.kinds}
 
     def rows(self, start: int, end: int) -> "PaddedBatch":
-        """Some of the windows, without the padding that the others needed."""
+        """Return some of the windows, without padding that only the others needed."""
         most = int(self.mask[start:end].sum(axis=1).max())
         kinds = None if self.kinds is None else self.kinds[start:end, :most]
         return PaddedBatch(self.ids[start:end, :most], self.mask[start:end, :most], kinds)
 
 
 class TokenLimit(Protocol):
-    """What has a limit on one forward pass; it may change from one to the next."""
+    """Has a token limit per forward pass, which may change between passes."""
 
     @property
     def batch_tokens(self) -> int:
@@ -62,16 +62,17 @@ class TokenLimit(Protocol):
 
 
 def pack(lengths: Sequence[int], limited: TokenLimit) -> Iterator[list[int]]:
-    """Every index once, longest first, in batches that hold at most `batch_tokens` once padded (or one window), and no
-    more padding than a quarter of that.
+    """Yield batches of indices, longest first, each index once.
+
+    A batch has at most `batch_tokens` padded tokens (or one window), and at most a quarter of that is padding.
     """
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-    held = np.array([lengths[i] for i in order], np.int64)
+    sizes = np.array([lengths[i] for i in order], np.int64)
     start = 0
     while start < len(order):
         most = limited.batch_tokens
-        longest = max(1, held[start])  # the first is the longest of its batch
-        some = held[start : start + max(1, most // longest)]
+        longest = max(1, sizes[start])  # the first is the longest of its batch
+        some = sizes[start : start + max(1, most // longest)]
         padding = (longest - some).cumsum()
         size = max(1, int(padding.searchsorted(most // _PADDING, side="right")))
         yield order[start : start + size]
@@ -79,7 +80,7 @@ def pack(lengths: Sequence[int], limited: TokenLimit) -> Iterator[list[int]]:
 
 
 def pad_windows(windows: Sequence[Window], pad: int = 0) -> PaddedBatch:
-    """The windows side by side, padded on the right with the token `pad`."""
+    """Stack the windows, padded on the right with the token `pad`."""
     lengths = np.array([len(window.ids) for window in windows])
     inside = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(inside.shape, pad, np.int64)
@@ -92,7 +93,7 @@ def pad_windows(windows: Sequence[Window], pad: int = 0) -> PaddedBatch:
 
 
 def split_evenly(pieces: Tokens, room: int) -> list[Tokens]:
-    """As few windows of at most `room` as hold all pieces, their lengths at most one apart; one, if empty, at least."""
+    """Split into as few windows of at most `room` as possible, of nearly equal length. At least one, even if empty."""
     if len(pieces) <= room:
         return [pieces]
     count = -(-len(pieces) // room)
@@ -101,15 +102,15 @@ def split_evenly(pieces: Tokens, room: int) -> list[Tokens]:
 
 
 class BatchRunner(TokenLimit, Protocol):
-    """What runs padded batches: one model on one device."""
+    """Runs padded batches of one model on one device."""
 
     def run(self, batches: Iterator[PaddedBatch]) -> Vectors:
-        """The rows of all batches, in order: float32 [windows, outputs]. Safe to call from several threads."""
+        """Return the rows of all batches, in order: float32 [windows, outputs]. Thread-safe."""
         ...
 
 
 def in_batches(model: BatchRunner, windows: Sequence[Window], pad: int = 0) -> Vectors:
-    """The model's row of each window (one or more), in order, whatever order it read them in."""
+    """Return the model's row of each window, in order. There is at least one window."""
     order: list[int] = []
 
     def batches() -> Iterator[PaddedBatch]:

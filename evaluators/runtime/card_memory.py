@@ -1,4 +1,4 @@
-"""Memory of the GPUs that this process computes on: bounded by a setting, and told."""
+"""GPU memory of this process: its limit and its use."""
 
 import sys
 from collections.abc import Iterator
@@ -8,19 +8,19 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CardMemory:
-    """Of one GPU, by the number that torch gives it."""
+    """Memory of one GPU, by the number that torch gives it."""
 
     number: int
     limit_bytes: int
 
     @property
     def name(self) -> str:
-        """As `device` names it in settings."""
+        """The name for the setting `device`."""
         return f"cuda:{self.number}"
 
     @property
     def reserved_bytes(self) -> int:
-        """What torch holds of it for this process, in use or kept for the next batch; CUDA takes its own beside it."""
+        """Bytes that torch holds for this process, in use or cached. CUDA takes its own in addition."""
         import torch
 
         return int(torch.cuda.memory_reserved(self.number))
@@ -34,13 +34,13 @@ class _Bound:
 _bound = _Bound()  # a process has one, whatever it loads
 
 
-def bound_cards(most_bytes: int | None) -> None:
-    """Of each GPU that is chosen from now on torch takes so much at most; None: all that is free. Touches no card."""
+def limit_cards(most_bytes: int | None) -> None:
+    """Limit the memory that torch takes of each GPU chosen from now on. None means all free memory. Touches no GPU."""
     _bound.most_bytes = most_bytes
 
 
-def within_bound(device: Any) -> None:
-    """From now on more than the bound is out of memory to torch on this card; no other card is touched."""
+def apply_card_limit(device: Any) -> None:
+    """Make torch run out of memory beyond the limit on this GPU. Touches no other GPU."""
     if _bound.most_bytes is None:
         return
     import torch
@@ -51,7 +51,7 @@ def within_bound(device: Any) -> None:
 
 
 def cards_in_use() -> Iterator[CardMemory]:
-    """The GPUs that something of this process is on; none where torch was never loaded."""
+    """Yield the GPUs that this process uses. None if torch was never loaded."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return

@@ -1,4 +1,4 @@
-"""Worker processes of one machine share out its GPUs: so many on a card, each seeing that one alone."""
+"""Shares the GPUs of a machine among worker processes: each sees one GPU."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 @dataclass(frozen=True, slots=True)
 class CardSlot:
-    """A process's place on a card: its own for as long as it lives, however it ends."""
+    """A slot of this process on a GPU, held until the process ends, however it ends."""
 
     card: str  # as CUDA_VISIBLE_DEVICES names it
     lock: int  # a file descriptor; closing it gives the place away
@@ -24,11 +24,11 @@ class CardSlot:
 
 @cache  # a process has one place, whatever it loads
 def take_card(workers_per_card: int) -> str | None:
-    """Take a place on the card with the fewest workers and make it the only one that this process sees.
+    """Take a slot on the GPU with the fewest workers, and make it the only one that this process sees.
 
-    To be called before anything computes on a GPU. None where the machine has no GPU (or shows this process none).
-    Raises `ConfigError` where every place is taken. The processes agree by locked files in the temporary folder:
-    containers that do not share it need their cards from whoever starts them.
+    Call it before anything uses a GPU. None if the machine has no GPU, or shows this process none. Raises `ConfigError`
+    if every slot is taken. Processes coordinate by locked files in the temporary folder: containers that do not share
+    it must be given their GPUs.
     """
     slot = take_slot(cards(os.environ), workers_per_card, Path(tempfile.gettempdir()))
     if slot is None:
@@ -38,7 +38,7 @@ def take_card(workers_per_card: int) -> str | None:
 
 
 def cards(environment: Mapping[str, str]) -> Sequence[str]:
-    """The cards that this process may use, as CUDA_VISIBLE_DEVICES names them."""
+    """Return the GPUs that this process may use, as named in CUDA_VISIBLE_DEVICES."""
     if VISIBLE in environment:
         named = [name.strip() for name in environment[VISIBLE].split(",")]
         return [name for name in named if name not in ("", "-1")]
@@ -50,7 +50,7 @@ def cards(environment: Mapping[str, str]) -> Sequence[str]:
 
 
 def take_slot(found: Sequence[str], workers_per_card: int, folder: Path) -> CardSlot | None:
-    """The first free place: one on every card before a second on any. None without cards; else as `take_card`."""
+    """Take the first free slot: one on every GPU before a second on any. None without GPUs. Raises like `take_card`."""
     for number in range(workers_per_card):
         for card in found:
             name = folder / f"ragtide-{os.getuid()}-gpu-{card}-{number}.lock"

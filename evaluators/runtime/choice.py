@@ -1,4 +1,4 @@
-"""What runs a model on this machine: int8 where that is allowed and holds, else what measures faster."""
+"""Chooses the runtime of a model: int8 if allowed and within tolerance, else the fastest."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ Runtime = TypeVar("Runtime", bound=BatchRunner)
 
 
 class Choice(NamedTuple, Generic[Runtime]):
-    """A runtime, and the backend that it is of."""
+    """A runtime and its backend."""
 
     backend: str
     runtime: Runtime
@@ -30,15 +30,15 @@ def choose_runtime(
     longest: Callable[[Runtime], int],
     scores: Callable[[Runtime], Vectors],
 ) -> Choice[Runtime]:
-    """One of the backends that `makers` names; in int8 it is the backend onnx's `quantized`.
+    """Choose one of the backends in `makers`. With int8 it is `quantized`, of the backend onnx.
 
-    `longest` tells how many tokens a runtime reads at once, `scores` what it makes of the sample that int8 is tried on.
+    `longest` returns the token limit of a runtime, `scores` its scores of the sample that int8 is tested on.
     """
     tolerance = settings.int8_tolerance
     if tolerance is not None and "onnx" in makers:
-        tried = quantized()
-        if is_within_tolerance(model, tolerance, scores(makers["onnx"]()), scores(tried)):
-            return Choice("onnx", tried)
+        in_int8 = quantized()
+        if is_within_tolerance(model, tolerance, scores(makers["onnx"]()), scores(in_int8)):
+            return Choice("onnx", in_int8)
     elif tolerance is not None:
         _log.warning("model %s runs in float: int8 needs the backend onnx, on the CPU", model)
     return Choice(*fastest(model, settings, makers, longest))

@@ -1,4 +1,4 @@
-"""Which of the runtimes of one model is the fastest on this machine: measured as a worker starts."""
+"""Measures at startup which runtime of a model is the fastest on this machine."""
 
 import logging
 import time
@@ -26,31 +26,31 @@ def fastest(
     longest: Callable[[Runtime], int],
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[str, Runtime]:
-    """The fastest runtime, with its name; the others are let go. `longest` tells how many tokens one reads at once.
+    """Return the fastest runtime with its name, and drop the others. `longest` returns the token limit of a runtime.
 
-    What was measured of a model under the same settings is remembered for as long as the process lives.
+    Results are cached per model and settings for the life of the process.
     """
     known = _measured.get((model, settings))
-    made = {name: make() for name, make in makers.items() if known not in makers or name == known}
-    if len(made) > 1:
-        seconds = _seconds(made, min(map(longest, made.values())), clock)
+    runtimes = {name: make() for name, make in makers.items() if known not in makers or name == known}
+    if len(runtimes) > 1:
+        seconds = _seconds(runtimes, min(map(longest, runtimes.values())), clock)
         known = _measured[model, settings] = min(seconds, key=seconds.__getitem__)
-        told = ", ".join(f"{name} {spent * 1_000:.0f} ms" for name, spent in seconds.items())
-        _log.info("model %s runs on %s: %s", model, known, told)
-    name = known if known in made else next(iter(made))
-    return name, made[name]
+        times = ", ".join(f"{name} {spent * 1_000:.0f} ms" for name, spent in seconds.items())
+        _log.info("model %s runs on %s: %s", model, known, times)
+    name = known if known in runtimes else next(iter(runtimes))
+    return name, runtimes[name]
 
 
-def _seconds(made: Mapping[str, Runtime], most: int, clock: Callable[[], float]) -> dict[str, float]:
-    """Of each, the best times of all lengths together; every one has had the same passes."""
+def _seconds(runtimes: Mapping[str, Runtime], most: int, clock: Callable[[], float]) -> dict[str, float]:
+    """Return the sum of the best times over all lengths. All runtimes run the same passes."""
     began = clock()
     best: dict[tuple[str, int], float] = {}
     for length in LENGTHS * ROUNDS:
         if best and clock() - began > BUDGET_S:
             break
         batch = pad_windows([Window([1] * min(length, most))] * max(1, TOKENS // length))
-        for name, runtime in made.items():
+        for name, runtime in runtimes.items():
             started = clock()
             runtime.run(iter([batch]))
             best[name, length] = min(best.get((name, length), float("inf")), clock() - started)
-    return {name: sum(spent for (whose, _), spent in best.items() if whose == name) for name in made}
+    return {name: sum(spent for (whose, _), spent in best.items() if whose == name) for name in runtimes}

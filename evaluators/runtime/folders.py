@@ -1,4 +1,4 @@
-"""Folders with a model's files: whether they are whole, and which weights they hold. Downloads nothing."""
+"""Folders with a model's files: completeness and weights. Downloads nothing."""
 
 import hashlib
 import json
@@ -6,30 +6,30 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from ragtide.evaluators import hub
+from ragtide.evaluators.runtime import hub
 
 _CHUNK = 1 << 20
 
 
 def cached_folder(name: str, revision: str | None = None) -> Path | None:
-    """The folder in Hugging Face's cache that holds all of the model's revision, None where there is none."""
+    """Return the folder in Hugging Face's cache with the complete model, or None."""
     folder = hub.snapshot(name, revision)
-    return folder if folder and is_whole(folder) else None
+    return folder if folder and is_complete(folder) else None
 
 
-def not_here(name: str) -> str:
-    """That a model is missing, with the command that fetches it."""
+def missing_model_message(name: str) -> str:
+    """Say that a model is missing, and the command that fetches it."""
     return f"the model {name} is not here: ragtide models fetch {name}"
 
 
-def is_whole(folder: Path) -> bool:
-    """Whether configuration and all weights are there; a fetch that was broken off leaves a part of them."""
+def is_complete(folder: Path) -> bool:
+    """Whether configuration and all weights exist. An aborted download leaves only a part."""
     weights = weights_in(folder)
     return (folder / "config.json").is_file() and bool(weights) and all(path.is_file() for path in weights)
 
 
 def weights_in(folder: Path) -> list[Path]:
-    """The safetensors that make up the model: one file, or those that its index names; [] where there are none."""
+    """Return the safetensors of the model: one file, or those of its index. [] if there are none."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if single.is_file() or not index.is_file():
         return [single] if single.is_file() else []
@@ -40,7 +40,7 @@ def weights_in(folder: Path) -> list[Path]:
 
 
 def hash_of(paths: Sequence[Path]) -> str:
-    """SHA-256 of the files' bytes, one after the other; a file that has not changed is read once per process."""
+    """Return the SHA-256 of the concatenated files. An unchanged file is read once per process."""
     stats = [(path, path.stat()) for path in paths]
     return _hash(tuple((str(path.resolve()), stat.st_size, stat.st_mtime_ns) for path, stat in stats))
 
@@ -56,7 +56,7 @@ def _hash(files: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def no_safetensors(place: str, names: Sequence[str]) -> str:
-    """Why weights in other formats are not loaded, and what to do."""
+    """Say why weights in other formats are not loaded, and what to do."""
     others = sorted(name for name in names if name.endswith((".bin", ".h5", ".ckpt", ".pt", ".msgpack", ".pth")))
     found = f", only {' and '.join(others)}" if others else ""
     return (

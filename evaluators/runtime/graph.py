@@ -1,4 +1,4 @@
-"""A transformer of BERT's kind as a part of an ONNX graph: from tokens to the vectors of its last layer."""
+"""A transformer of the BERT family as part of an ONNX graph: from tokens to the vectors of its last layer."""
 
 import math
 
@@ -11,7 +11,7 @@ WORDS = "embeddings.word_embeddings.weight"
 
 
 def hidden_states(nodes: Nodes, model: Transformer, kinds: bool = False) -> str:
-    """The last layer's [batch, length, hidden], from inputs `ids`, `mask`, `words` and, if `kinds`, `kinds`."""
+    """Build the last layer's [batch, length, hidden], from inputs `ids`, `mask`, `words` and, if `kinds`, `kinds`."""
     from onnx import TensorProto
 
     hidden = _embeddings(nodes, model, kinds)
@@ -25,8 +25,10 @@ def hidden_states(nodes: Nodes, model: Transformer, kinds: bool = False) -> str:
 
 
 def inputs(model: Transformer, kinds: bool = False) -> dict[str, tuple[type[np.generic], Shape]]:
-    """What `hidden_states` reads. The word table (half of MiniLM's weights) is an input so that it can stay in its
-    file: only the rows of words that occur are ever read.
+    """Declare the inputs of `hidden_states`.
+
+    The word table (half of MiniLM's weights) is an input so that it can stay in its file: only rows of words that occur
+    are read.
     """
     tokens: Shape = ("batch", "length")
     read: dict[str, tuple[type[np.generic], Shape]] = {"ids": (np.int64, tokens), "mask": (np.int64, tokens)}
@@ -46,7 +48,7 @@ def _embeddings(nodes: Nodes, model: Transformer, kinds: bool) -> str:
 
 
 def _positions(nodes: Nodes, model: Transformer) -> str:
-    """Vectors of places: [length, hidden], or [batch, length, hidden] where places count from the padding token's."""
+    """Return position vectors: [length, hidden], or [batch, length, hidden] if positions start at the padding token."""
     from onnx import TensorProto
 
     table = nodes.weight("embeddings.position_embeddings.weight")

@@ -1,4 +1,4 @@
-"""Whether a model may run in int8: only where no score of a sample moves by more than the settings allow."""
+"""Decides whether a model may run in int8: only if no sample score changes by more than the tolerance."""
 
 import logging
 
@@ -11,30 +11,31 @@ _log = logging.getLogger(__name__)
 
 
 def revision_with_int8(revision: str, tolerance: float | None) -> str:
-    """The revision as scores name it: by the tolerance alone, so that all machines' scores are one series, whatever
-    each of them runs in.
+    """Add the tolerance to the revision.
+
+    All machines share it, whether they run in int8 or not, so that their scores are one series.
     """
     return revision if tolerance is None else f"{revision}+int8~{tolerance:g}"
 
 
 def is_within_tolerance(model: str, tolerance: float, exact: Vectors, quantized: Vectors) -> bool:
-    """Whether no score differs by more than the tolerance; logged either way. NaN: a text that is not read at all."""
+    """Whether no score differs by more than the tolerance, with a log entry. NaN means a text that is not read."""
     off = np.where(np.isnan(exact), 0, np.abs(exact - quantized))
     worst = float(off.max())
     fits = worst <= tolerance
     _log.log(
         logging.INFO if fits else logging.WARNING,
-        "model %s runs in %s: on a sample its int8 scores are off by %.2g at most, %.2g is allowed",
+        "model %s runs in %s: its int8 scores of a sample differ by at most %.2g (tolerance %.2g)",
         *(model, "int8" if fits else "float32", worst, tolerance),
     )
     return fits
 
 
 def asks(pairs_alone: bool) -> list[Ask]:
-    """What a classifier is tried on: pairs, and texts unless its model reads pairs alone."""
+    """Return the sample of a classifier: pairs, and texts unless the model reads pairs only."""
     return [*PAIRS, *(() if pairs_alone else ((text,) for text in TEXTS))]
 
 
 def similarities(vectors: Vectors) -> Vectors:
-    """The cosines of all pairs of unit vectors."""
+    """Return the cosine similarity of all pairs of unit vectors."""
     return vectors @ vectors.T

@@ -1,4 +1,4 @@
-"""Texts on which int8 is compared with float32: what users ask, what is retrieved, what is answered, well and badly."""
+"""Sample texts to compare int8 with float32: questions, retrieved chunks, and good and bad answers."""
 
 PAIRS = (
     ("The museum opens at nine on weekdays and at ten on Sundays.", "On Sundays the museum opens at ten."),

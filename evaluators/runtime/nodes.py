@@ -1,4 +1,4 @@
-"""Parts of an ONNX graph over a model's weights: no torch, no exported file."""
+"""Builds ONNX graphs over a model's weights, without torch and without exported files."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ class Nodes:
         self.tensors: dict[str, Tensor] = {}
 
     def model(self, inputs: dict[str, tuple[type[np.generic], Shape]], output: str, name: str, shape: Shape) -> bytes:
-        """The serialised model, whose one output has the name; `tensors` holds its external weights by name."""
+        """Serialise the model, with one named output. `tensors` holds its external weights by name."""
         from onnx import TensorProto, helper
 
         def value(name: str, dtype: type[np.generic], shape: Shape) -> Any:
@@ -46,7 +46,7 @@ class Nodes:
         return bytes(model.SerializeToString())
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """The name of what the operator gives."""
+        """Add an operator and return the name of its output."""
         from onnx import helper
 
         output = f"{kind}_{len(self._nodes)}"
@@ -54,7 +54,7 @@ class Nodes:
         return output
 
     def linear(self, x: str, name: str, exact: bool = False) -> str:
-        """x W^T + b with the weight and the bias of that name; `exact` is in float32 where the rest is in int8."""
+        """Add x W^T + b with the named weight and bias. `exact` keeps it in float32 when the rest is int8."""
         if self._int8 and not exact:
             product = self._product_int8(x, f"{name}.weight")
         else:
@@ -63,29 +63,29 @@ class Nodes:
         return self.op("Add", product, self.weight(f"{name}.bias"))
 
     def norm(self, x: str, name: str, epsilon: float) -> str:
-        """Layer normalisation over the last axis."""
+        """Add layer normalisation over the last axis."""
         weight, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
         return self.op("LayerNormalization", x, weight, bias, axis=-1, epsilon=epsilon)
 
     def weight(self, name: str, row: int | None = None) -> str:
-        """A tensor of the model, or one row of it."""
+        """Add a tensor of the model, or one row of it."""
         values = self._weights[name]
         return self._tensor(name, values if row is None else values[row])
 
     def ints(self, name: str, *values: int) -> str:
-        """A constant int64 vector."""
+        """Add a constant int64 vector."""
         return self._constant(name, np.array(values, np.int64))
 
     def scalar(self, name: str, value: int) -> str:
-        """A constant int64."""
+        """Add a constant int64."""
         return self._constant(name, np.array(value, np.int64))
 
     def float(self, name: str, value: float) -> str:
-        """A constant float32."""
+        """Add a constant float32."""
         return self._constant(name, np.array(value, np.float32))
 
     def _product_int8(self, x: str, name: str) -> str:
-        """x W^T from whole numbers: x = s (q - 128) with an s for each token, W = t p with a t for each column."""
+        """Add x W^T with integers: x = s (q - 128) with an s per token, W = t p with a t per column."""
         from onnx import TensorProto
 
         columns = quantize(self._weights[name])
@@ -122,14 +122,14 @@ class QuantizedWeight:
 
 
 def quantize(weight: Vectors) -> QuantizedWeight:
-    """The weight in int8, symmetric, with a scale for each output; off by half a step at most."""
+    """Quantise the weight to int8, symmetric, with a scale per output. The error is at most half a step."""
     scale = np.maximum(np.abs(weight).max(axis=1), 1e-12) / 127
     whole = np.rint(weight / scale[:, None]).astype(np.int8)
     return QuantizedWeight(np.ascontiguousarray(whole.T), scale.astype(np.float32))
 
 
 def _external(name: str, values: Tensor) -> Any:
-    """Says that a tensor's values come from the session's options."""
+    """Mark that a tensor's values come from the options of the session."""
     from onnx import TensorProto, helper
 
     tensor = TensorProto(name=name, data_type=helper.np_dtype_to_tensor_dtype(values.dtype), dims=values.shape)

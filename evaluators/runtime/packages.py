@@ -1,4 +1,4 @@
-"""Which packages a backend needs, and what installs those that are not here."""
+"""Packages of each backend, and how to install missing ones."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -11,8 +11,9 @@ _NEEDS: Mapping[str, Sequence[str]] = {
 
 
 def missing_packages(what: str, backend: str, why: str = "") -> str | None:
-    """Which packages `what` cannot run on the backend without, and the command that installs them; None where all are
-    here. `why` tells why it must be this backend.
+    """Return the packages that `what` lacks for the backend, and how to install them. None if there are none.
+
+    `why` says why it needs this backend.
     """
     packages = [name for name in _NEEDS[backend] if find_spec(name) is None]
     if not packages:

@@ -1,4 +1,4 @@
-"""ONNX Runtime on the CPU. Nothing is written to disk: the graph lives in memory, its weights in their own file."""
+"""ONNX Runtime on the CPU. Nothing is written to disk: the graph is in memory, the weights stay in their file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +14,10 @@ BATCH_TOKENS = 256  # the fastest of 128 to 4096, and the leanest
 
 
 class Session:
-    """A graph over the weights of a model's folder, ready to run. Safe to share between threads."""
+    """A graph over the weights of a model's folder, ready to run. Thread-safe."""
 
     def __init__(self, folder: Path, graph: Callable[[Nodes], bytes], threads: int, int8: bool = False) -> None:
-        """Raises `ConfigError` where the weights are not those that the graph names."""
+        """Raises `ConfigError` if the weights are not those of the graph."""
         import onnxruntime
 
         weights = Weights(folder / "model.safetensors")
@@ -37,6 +37,6 @@ class Session:
         weights.release()
 
     def run(self, **tokens: Tensor) -> Vectors:
-        """What the graph gives for its inputs, `words` aside: float32."""
+        """Run the graph on its inputs, without `words`. Returns float32."""
         [given] = self._session.run(None, {**tokens, "words": self._words})
         return np.asarray(given, np.float32)

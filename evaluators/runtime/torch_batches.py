@@ -1,4 +1,6 @@
-"""Padded batches on one torch device: on a GPU, transfers overlap with compute, and running out of memory is no end."""
+"""Runs padded batches on a torch device. On a GPU transfers overlap with compute, and batches shrink if it runs out of
+memory.
+"""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -21,29 +23,29 @@ Forward = Callable[[dict[str, Any]], Any]  # a batch's arrays as tensors to [row
 
 
 class Batch(Protocol):
-    """What a model reads in one forward pass."""
+    """Input of one forward pass."""
 
     def __len__(self) -> int: ...
 
     @property
     def tokens(self) -> int:
-        """Padding included."""
+        """Tokens with padding."""
         ...
 
     @property
     def arrays(self) -> Mapping[str, Ids]:
-        """What the forward function takes."""
+        """Arguments of the forward function."""
         ...
 
     def rows(self, start: int, end: int) -> Self:
-        """A part of it, whose results are a part of its results."""
+        """Return a part, whose results are a part of the results."""
         ...
 
 
 class TorchBatches:
-    """A `batches.Runs`: one forward function on one device.
+    """A `batches.BatchRunner`: one forward function on one device.
 
-    On a CPU with so many threads: torch has one number of them for all models of a process, which each run sets anew.
+    On a CPU it uses so many threads. Torch has one thread count for all models of a process, so each run sets it again.
     """
 
     def __init__(self, forward: Forward, device: Any, threads: int = 1) -> None:
@@ -71,11 +73,11 @@ class TorchBatches:
         except RuntimeError as error:
             if out_of_memory(error) or not _of_the_device(error):
                 raise
-            said = str(error).partition("\n")[0]
-            raise DeviceLost(f"{self._device} computes no more in this process: {said}") from error
+            message = str(error).partition("\n")[0]
+            raise DeviceLost(f"{self._device} computes no more in this process: {message}") from error
 
     def _rows_of(self, batch: Batch) -> list[Any]:
-        """The batch's rows; of parts of it where the whole is too large for the device's memory."""
+        """Return the rows of a batch, in parts if the whole does not fit into the device's memory."""
         count = len(batch)
         try:
             return [self._forward(self._on_device(batch))]
@@ -93,7 +95,9 @@ class TorchBatches:
     def _shrink(self, tokens: int) -> None:
         smaller = max(1, tokens // 2)
         if smaller < self.batch_tokens:
-            _log.warning("out of memory with %d tokens on %s: %d at once from now on", tokens, self._device, smaller)
+            _log.warning(
+                "out of memory with %d tokens on %s; continuing with %d per forward pass", tokens, self._device, smaller
+            )
             self.batch_tokens = smaller
         if self._device.type == "cuda":
             self._torch.cuda.empty_cache()
@@ -115,12 +119,12 @@ class TorchBatches:
 
 
 def out_of_memory(error: RuntimeError) -> bool:
-    """Also where CUDA or one of its libraries says so and not torch's own allocator."""
+    """Whether it is out of memory, also by an error of CUDA or its libraries instead of torch's allocator."""
     import torch
 
-    said = str(error)
+    message = str(error)
     return isinstance(error, torch.OutOfMemoryError) or (
-        _of_the_device(error) and any(sign in said for sign in _NO_MEMORY)
+        _of_the_device(error) and any(sign in message for sign in _NO_MEMORY)
     )
 
 
@@ -131,9 +135,9 @@ def _of_the_device(error: RuntimeError) -> bool:
 
 
 def fastest_batch_tokens(seconds_of: Callable[[int], float], first: int = FIRST_TOKENS, most: int = MOST_TOKENS) -> int:
-    """The tokens of a forward pass beyond which twice as many are hardly faster, or no longer fit.
+    """Return the tokens of a forward pass beyond which twice as many are hardly faster or do not fit.
 
-    `seconds_of(tokens)` is the time of one such pass; it raises `MemoryError` where the device has no room for it.
+    `seconds_of(tokens)` is the time of one pass. It raises `MemoryError` if the pass does not fit.
     """
     best, rate = first, 0.0
     tokens = first

@@ -1,4 +1,4 @@
-"""Which torch device runs a model, in which numbers, and how many tokens at once suit it."""
+"""Chooses the torch device, number format and batch size of a model."""
 
 import logging
 import time
@@ -10,7 +10,7 @@ import numpy as np
 
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.runtime.batches import PaddedBatch
-from ragtide.evaluators.runtime.card_memory import within_bound
+from ragtide.evaluators.runtime.card_memory import apply_card_limit
 from ragtide.evaluators.runtime.torch_batches import Batch, TorchBatches, fastest_batch_tokens, out_of_memory
 from ragtide.evaluators.settings import EncoderSettings, ModelSettings
 
@@ -19,7 +19,7 @@ _TYPICAL = 128  # tokens of a window while batches are measured
 
 
 def device_of(name: str | None) -> Any:
-    """The torch device of that name; unset, a GPU where there is one. Raises `ConfigError`."""
+    """Return the torch device of that name; if unset, a GPU if there is one. Raises `ConfigError`."""
     import torch
 
     if name is None:
@@ -33,12 +33,12 @@ def device_of(name: str | None) -> Any:
         cards = ", ".join(f"cuda:{number}" for number in range(torch.cuda.device_count())) or "no GPU"
         raise ConfigError(f"there is no torch device {name!r} here; there is cpu, and {cards}") from error
     if device.type == "cuda":
-        within_bound(device)
+        apply_card_limit(device)
     return device
 
 
 def dtype_of(settings: EncoderSettings | ModelSettings, device: Any) -> Any:
-    """The torch type of the weights: as set, or bfloat16 on a GPU that computes in it, else float32."""
+    """Return the torch type of the weights: as set, or bfloat16 on a GPU that supports it, else float32."""
     import torch
 
     if settings.dtype == "auto":
@@ -47,28 +47,28 @@ def dtype_of(settings: EncoderSettings | ModelSettings, device: Any) -> Any:
 
 
 def move_to_device(model: Any, device: Any, name: str) -> Any:
-    """The model on the device, to be read and not trained. Raises `ConfigError` where it does not fit there."""
+    """Move the model to the device, in evaluation mode. Raises `ConfigError` if it does not fit."""
     with memory_errors(f"the model {name}", device):
         return model.to(device).eval()
 
 
 @contextmanager
 def memory_errors(what: str, device: Any) -> Iterator[None]:
-    """`ConfigError` where the device has no memory left for it."""
+    """Turn out of memory into `ConfigError`."""
     try:
         yield
     except RuntimeError as error:
         if not out_of_memory(error):
             raise
-        said = str(error).partition("\n")[0]
+        message = str(error).partition("\n")[0]
         raise ConfigError(
-            f"{what} does not fit on {device}: {said} Raise evaluators.card_bytes, put fewer workers on the card, or "
-            "name another device for this model"
+            f"{what} does not fit on {device}: {message} Raise evaluators.card_bytes, run fewer workers on the GPU, or "
+            "set another device for this model"
         ) from error
 
 
-def blank(rows: int, length: int) -> Batch:
-    """Windows of one token over and over."""
+def blank_batch(rows: int, length: int) -> Batch:
+    """Return windows of one repeated token."""
     return PaddedBatch(np.ones((rows, length), np.int64), np.ones((rows, length), np.int64))
 
 
@@ -77,13 +77,12 @@ def warm_up(
     device: Any,
     batch_tokens: int | None,
     max_tokens: int,
-    example: Callable[[int, int], Batch] = blank,
+    example: Callable[[int, int], Batch] = blank_batch,
 ) -> int:
-    """Warm the model up and find how many tokens a forward pass takes best, unless that is set; how many outputs it
-    has. `example` makes a batch of so many rows of such a length.
+    """Warm up the model and, unless it is set, find the best number of tokens per forward pass. Returns its outputs.
 
-    On a GPU that is measured: twice as many tokens, for as long as they are faster and fit. Raises `ConfigError` where
-    not one row fits.
+    `example` makes a batch of so many rows and such a length. On a GPU the tokens double while that is faster and fits.
+    Raises `ConfigError` if not even one row fits.
     """
     from torch.cuda import empty_cache
 
@@ -92,7 +91,7 @@ def warm_up(
         if device.type == "cuda" and batch_tokens is None:
             batches.batch_tokens = fastest_batch_tokens(_timer(batches, length, example))
             empty_cache()  # what the largest of them took; other processes may share the card
-            _log.info("on %s %d tokens at once", device, batches.batch_tokens)
+            _log.info("%s: %d tokens per forward pass", device, batches.batch_tokens)
         elif batch_tokens is not None:
             batches.batch_tokens = batch_tokens
         warm = (max(1, batches.batch_tokens // max_tokens), max_tokens) if device.type == "cuda" else (1, length)
@@ -100,7 +99,7 @@ def warm_up(
 
 
 def _timer(batches: TorchBatches, length: int, example: Callable[[int, int], Batch]) -> Callable[[int], float]:
-    """Seconds of a forward pass over so many tokens, the second of two; `MemoryError` where it does not fit."""
+    """Time the second of two forward passes over so many tokens. Raises `MemoryError` if it does not fit."""
 
     def seconds(tokens: int) -> float:
         batches.batch_tokens = tokens

@@ -1,4 +1,4 @@
-"""The transformers of BERT's kind that one graph covers: their shapes, and what their files call their parts."""
+"""Transformers of the BERT family that the graph supports: shapes, and names of weights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What a family's files call the parts of a layer."""
+    """Names of a layer's weights in the files of a family."""
 
     prefix: str = "encoder.layer.{}."
     query: str = "attention.self.query"
@@ -37,7 +37,7 @@ DISTILBERT = Layer(
 
 @dataclass(frozen=True, slots=True)
 class Transformer:
-    """What the graph needs to know of a model."""
+    """What the graph needs of a model."""
 
     family: str  # bert, distilbert or roberta
     hidden: int
@@ -63,8 +63,8 @@ _RENAMED: Mapping[str, str] = MappingProxyType(
 
 
 def differences(config: Mapping[str, Any]) -> list[str]:
-    """What of a model's config.json the graph cannot reproduce exactly; [] where it can."""
-    config = _in_one_form(config)
+    """Return the entries of a model's config.json that the graph cannot reproduce exactly. [] if there are none."""
+    config = _normalise_names(config)
     family = config.get("model_type")
     if family not in _FAMILIES:
         return [f"its model_type is {family!r}, not {' or '.join(map(repr, _FAMILIES))}"]
@@ -80,8 +80,8 @@ def differences(config: Mapping[str, Any]) -> list[str]:
 
 
 def shape(config: Mapping[str, Any]) -> Transformer:
-    """The model's shape, of a config.json without `differences`."""
-    config = _in_one_form(config)
+    """Return the model's shape, from a config.json without `differences`."""
+    config = _normalise_names(config)
     family = _FAMILIES[config["model_type"]]
     padding = int(config.get("pad_token_id", 1 if family == "roberta" else 0) or 0)
     positions = int(config["max_position_embeddings"])
@@ -97,8 +97,8 @@ def shape(config: Mapping[str, Any]) -> Transformer:
     )
 
 
-def _in_one_form(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """DistilBERT has names of its own for what the others have too."""
+def _normalise_names(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Map DistilBERT's names to those of the other families."""
     if config.get("model_type") != "distilbert":
         return config
     return {_RENAMED.get(name, name): value for name, value in config.items()}

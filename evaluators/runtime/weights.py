@@ -1,4 +1,4 @@
-"""The float tensors of a safetensors file, without reading it into memory."""
+"""Maps the float tensors of a safetensors file, without reading it into memory."""
 
 import json
 import mmap
@@ -18,7 +18,7 @@ _BASE = re.compile(r"^(?:bert|distilbert|roberta)\.")  # before the names of a t
 
 
 class Weights:
-    """The tensors of a safetensors file, mapped: read from disk as they are touched, dropped with `release`."""
+    """The tensors of a safetensors file, memory-mapped: read on access, dropped by `release`."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -33,20 +33,20 @@ class Weights:
             }
         except (OSError, ValueError, KeyError) as error:
             raise ConfigError(
-                f"{path} is missing or not a whole safetensors file ({type(error).__name__}): fetch the model again, "
+                f"{path} is missing or no complete safetensors file ({type(error).__name__}): fetch the model again, "
                 "or set its backend to the one on torch"
             ) from error
 
     def __getitem__(self, name: str) -> Vectors:
         if name not in self._tensors:
-            raise ConfigError(f"the model's weights have no float tensor {name!r}; is it of BERT's kind?")
+            raise ConfigError(f"the model's weights have no float tensor {name!r}; is it of the BERT family?")
         values = self._tensors[name]
         if values.dtype == _DTYPES["BF16"]:  # the upper half of a float32
             values = (values.astype("<u4") << 16).view("<f4")
         return values.astype(np.float32, copy=False)
 
     def release(self) -> None:
-        """Give back the memory of all pages read so far; they are read again when touched."""
+        """Release the memory of all pages read so far. They are read again on access."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 

@@ -1,1 +1,1 @@
-"""Text tools of the evaluators: tokens, sentences, phrases, JSON, and what models say of texts."""
+"""Text tools of the evaluators: tokens, sentences, phrases, JSON, and scores of models."""

@@ -1,4 +1,4 @@
-"""The least edits that turn one sequence of steps into another."""
+"""Minimum edits that turn one sequence of steps into another."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,7 @@ import numpy.typing as npt
 
 
 class Alignment(NamedTuple):
-    """Every place of both sequences once, ascending: in a pair of which the partners match or one replaces the other,
-    or alone, to be deleted from the first or inserted into it from the second.
-    """
+    """Indices of both sequences, ascending. Each is in a pair that matches or replaces, or deleted, or inserted."""
 
     pairs: list[tuple[int, int]]
     deleted: list[int]
@@ -17,8 +15,9 @@ class Alignment(NamedTuple):
 
 
 def align(matches: npt.NDArray[np.bool_]) -> Alignment:
-    """The one in which pairs that do not match and places alone are as few as can be (Levenshtein 1966), and of several
-    such one with the most matching pairs, which fixes its counts. `matches` [first, second] tells which pairs match.
+    """Align with the minimum number of edits (Levenshtein 1966) and, among those, the maximum number of matches.
+
+    `matches` [first, second] says which pairs match. The counts are unique.
     """
     worse = sum(matches.shape) + 1  # an edit costs so much, more than all matches earn
     steps = np.where(matches, -1, worse).astype(np.int32)
@@ -41,9 +40,7 @@ def align(matches: npt.NDArray[np.bool_]) -> Alignment:
 
 
 def _costs(steps: npt.NDArray[np.int32], alone: int) -> npt.NDArray[np.int32]:
-    """Least cost of aligning the first i places of one with the first j of the other, [i, j]: that of each pair and of
-    each place alone.
-    """
+    """Return the minimum cost [i, j] to align the first i of one with the first j of the other."""
     rows, columns = steps.shape
     left = np.arange(columns + 1, dtype=np.int32) * alone
     costs = np.empty((rows + 1, columns + 1), np.int32)

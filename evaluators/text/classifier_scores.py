@@ -1,4 +1,4 @@
-"""What a classifier says of a text, and which of its sentences it says so of most."""
+"""Classifier scores of a text and of its worst sentence."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from ragtide.evaluators.spec import Ask, ModelRef, Shared
 
 
 def text_asks(model: ModelRef, text: str, shared: Shared, sentences: bool) -> Iterator[tuple[ModelRef, Ask]]:
-    """The text, and its sentences where they are wanted; nothing of a blank one."""
+    """Yield the text and, if wanted, its sentences. Nothing if it is blank."""
     if text.strip():
         yield model, (text,)
         if sentences:
@@ -17,13 +17,13 @@ def text_asks(model: ModelRef, text: str, shared: Shared, sentences: bool) -> It
 
 
 def probabilities(model: ModelRef, text: str, shared: Shared) -> dict[str, float] | None:
-    """Of each of the model's labels; None where the model cannot take the text whole."""
+    """Return the probability of each label of the model. None if the model cannot read the whole text."""
     [row] = shared.ask(model, [(text,)])
     return None if np.isnan(row).any() else dict(zip(model.labels, map(float, row), strict=True))
 
 
 def worst_sentence(model: ModelRef, label: str, text: str, shared: Shared) -> tuple[Evidence, ...]:
-    """The answer's sentence of which the label is the most probable; nothing where it has none that can be taken."""
+    """Point at the sentence of the answer with the highest probability of the label. Empty if none can be scored."""
     sentences = shared.sentences(text)
     if not sentences:
         return ()

@@ -1,4 +1,4 @@
-"""Which sentences entail which, by an NLI model: the pairs it is asked, and what it says of them."""
+"""Entailment between sentences by an NLI model: the pairs to score, and their probabilities."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ Places = npt.NDArray[np.intp]
 
 
 def nli(name: str) -> ModelRef:
-    """The NLI model of this name: every evaluator that names it shares its answers."""
+    """Return the NLI model of this name. Evaluators with the same name share answers."""
     return ModelRef(Need.NLI, name, ("entailment", "neutral", "contradiction"))
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Each hypothesis with every premise, or with the `top_k` premises most similar to it; one of each at least.
+    """Each hypothesis with every premise, or with the `top_k` most similar premises. There is at least one of each.
 
-    Where pairs are pruned, premises that read the same are one: the first.
+    With `top_k`, premises with equal text count once.
     """
 
     hypotheses: tuple[str, ...]
@@ -29,32 +29,32 @@ class Pairs:
     top_k: int = 0  # 0: every premise
 
     def characters(self) -> int:
-        """No fewer than all pairs together have: what they cost a model."""
+        """Return an upper bound of the characters of all pairs, as their cost."""
         premises = sorted(map(len, self.premises), reverse=True)[: self.top_k or None]
         return len(self.hypotheses) * sum(premises) + len(premises) * sum(map(len, self.hypotheses))
 
     def embeds(self) -> Iterator[str]:
-        """The texts that choosing the pairs embeds: none where there is nothing to choose."""
+        """Yield the texts to embed to choose the pairs. Nothing if there is no choice."""
         distinct = self._distinct()
         if len(distinct) > self.top_k > 0:
             yield from self.hypotheses
             yield from distinct
 
     def premises_of(self, shared: Shared) -> Places:
-        """The premises of each hypothesis by their places, the most similar first where they are pruned.
+        """Return the indices of the premises of each hypothesis, the most similar first if they are chosen.
 
-        Shape [hypotheses, pairs of each].
+        Shape [hypotheses, premises of each].
         """
         distinct = self._distinct()
         places = np.array(list(distinct.values()) if self.top_k else range(len(self.premises)))
         if not len(distinct) > self.top_k > 0:
             return np.tile(places, (len(self.hypotheses), 1))
         nearest = (-similarities(shared, self.hypotheses, list(distinct))).argsort(axis=1, kind="stable")
-        kept: Places = places[nearest[:, : self.top_k]]
-        return kept
+        chosen: Places = places[nearest[:, : self.top_k]]
+        return chosen
 
     def asks(self, shared: Shared) -> list[Ask]:
-        """The pairs as (premise, hypothesis), hypothesis by hypothesis."""
+        """Return the pairs as (premise, hypothesis), by hypothesis."""
         return [
             (self.premises[place], hypothesis)
             for hypothesis, places in zip(self.hypotheses, self.premises_of(shared), strict=True)
@@ -62,15 +62,15 @@ class Pairs:
         ]
 
     def entailments(self, shared: Shared, model: ModelRef) -> Vectors:
-        """Probability that the premise entails the hypothesis: float32, in the shape of `premises_of`.
+        """Return the probability that the premise entails the hypothesis: float32, in the shape of `premises_of`.
 
-        NaN where the model cannot take the hypothesis whole.
+        NaN if the model cannot read the whole hypothesis.
         """
         answers = shared.ask(model, self.asks(shared))
         return answers[:, model.labels.index("entailment")].reshape(len(self.hypotheses), -1)
 
     def _distinct(self) -> dict[str, int]:
-        """The place where each text among the premises stands first."""
+        """Return the first index of each distinct premise."""
         places: dict[str, int] = {}
         for place, text in enumerate(self.premises):
             places.setdefault(text, place)

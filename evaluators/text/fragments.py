@@ -1,4 +1,4 @@
-"""Extractive fragments: which runs of a text's tokens stand in its source, found as strings."""
+"""Extractive fragments: sequences of tokens that a text copies from its source, searched as strings."""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -8,22 +8,24 @@ ABSENT = "\0"  # a token that the text lacks; between two parts of the source, s
 
 
 class TokenLetters(NamedTuple):
-    """A text and its source with one character for each token; equal tokens are equal characters."""
+    """A text and its source with one character per token. Equal tokens are equal characters."""
 
     text: str
     source: str
 
 
 def tokens_to_letters(tokens: Sequence[str], sources: Sequence[Sequence[str]]) -> TokenLetters:
-    """The text, and the parts of its source one after another."""
+    """Encode the text, and the concatenated parts of its source."""
     letters = {token: chr(place) for place, token in enumerate(dict.fromkeys(tokens), 1)}
     parts = ("".join(map(letters.get, source, repeat(ABSENT))) for source in sources)
     return TokenLetters("".join([letters[token] for token in tokens]), ABSENT.join(parts))
 
 
 def fragments(text: str, source: str) -> list[int]:
-    """Lengths of the fragments of Grusky et al. (2018), figure 3: from left to right the longest run that the source
-    holds. At worst the time is the product of the lengths, at some 0.1 to 1 ns.
+    """Return the lengths of the fragments of Grusky et al. (2018), figure 3: from left to right the longest copied
+    sequence.
+
+    The worst-case time is the product of the lengths, at about 0.1 to 1 ns.
     """
     known = frozenset(source)
     lengths = []
@@ -37,7 +39,7 @@ def fragments(text: str, source: str) -> list[int]:
 
 
 def _longest(text: str, start: int, source: str) -> int:
-    """Length of the longest run of the source that the text holds at `start`."""
+    """Return the length of the longest sequence at `start` that the source contains."""
     length, place = 0, -1
     while start + length < len(text):
         # No place before this one fits even the run so far.

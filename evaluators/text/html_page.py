@@ -1,4 +1,4 @@
-"""Whether an HTML page shows anything, told without rendering it, in linear time."""
+"""Whether an HTML page shows anything, without rendering, in linear time."""
 
 import re
 
@@ -11,14 +11,14 @@ _BLANKS = re.compile("&(?:nbsp|#160|#xa0);?")
 
 
 def is_blank(html: str) -> bool:
-    """Whether no text and nothing that draws (a picture, a control, a script) stands on the page.
+    """Whether the page has no text and nothing visible (a picture, a control, a script).
 
-    What a tag, a comment or a style sheet without its end swallows is not shown either, as in a browser.
+    As in a browser, a tag, comment or style sheet without an end hides what follows.
     """
     html = html.lower()
     at = 0
     while (start := html.find("<", at)) >= 0:
-        if _shows(html[at:start]):
+        if _has_text(html[at:start]):
             return False
         tag = _TAG.match(html, start)
         if tag is None and html[start + 1 : start + 2] not in ("!", "?", "/"):
@@ -29,11 +29,11 @@ def is_blank(html: str) -> bool:
         if end < 0:
             return True
         at = end
-    return not _shows(html[at:])
+    return not _has_text(html[at:])
 
 
 def _end(html: str, start: int, tag: re.Match[str] | None) -> int:
-    """Where what starts with "<" at `start` ends; negative where it does not."""
+    """Return the end of the markup at `start`. Negative if it has none."""
     if html.startswith("<!--", start):
         end = html.find("-->", start + 4)
         return end + 3 if end >= 0 else end
@@ -42,5 +42,5 @@ def _end(html: str, start: int, tag: re.Match[str] | None) -> int:
     return html.find(">", start) + 1 or -1
 
 
-def _shows(text: str) -> bool:
+def _has_text(text: str) -> bool:
     return bool(_BLANKS.sub("", text).strip())

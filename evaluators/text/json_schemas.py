@@ -1,4 +1,4 @@
-"""JSON Schemas of the settings, compiled: offline, and so that no text can stall a worker."""
+"""JSON Schemas of the settings, compiled offline so that no text can stall a worker."""
 
 import json
 import re
@@ -24,9 +24,9 @@ BEYOND_63_BITS = re.compile(r"9[2-9]\d{17}|\d{20}")
 
 
 class JsonSchema:
-    """A schema that can be asked whether a value satisfies it, in time that grows as the value does.
+    """Validates values in time that grows linearly.
 
-    Of texts that take more than `MOST_STEPS` it should not be asked.
+    Do not use it on texts that take more than `MOST_STEPS`.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -40,13 +40,13 @@ class JsonSchema:
         self._compares = any(each.get("uniqueItems") is True for each in objects(schema))
 
     def steps(self, text: str) -> int:
-        """The most that regular expressions and comparisons of items take with the text."""
+        """Return the maximum work of regular expressions and item comparisons on the text."""
         if not self._pattern_size and not self._compares:
             return 0
         size = len(text.encode("utf-8", "surrogatepass"))
-        return size * self._pattern_size + (self._comparing(text, size) if self._compares else 0)
+        return size * self._pattern_size + (self._comparison_steps(text, size) if self._compares else 0)
 
-    def _comparing(self, text: str, size: int) -> int:
+    def _comparison_steps(self, text: str, size: int) -> int:
         levels = text.count("[") + text.count("{")
         if levels * size * NESTED_STEPS > MOST_STEPS:
             levels = depth(text)
@@ -54,9 +54,9 @@ class JsonSchema:
         return levels * size * NESTED_STEPS + alike * alike * PAIR_STEPS
 
     def is_valid(self, value: Any) -> bool:
-        """Whether the value satisfies the schema. Takes each value once, however often the schema refers to itself.
+        """Whether the value satisfies the schema. Visits each value once, even if the schema is recursive.
 
-        Raises `TooDeep` where values nested in more than 255 levels would have to be compared with each other.
+        Raises `TooDeep` if it would have to compare values with more than 255 levels.
         """
         try:
             return bool(self._validator.is_valid(value))
@@ -64,7 +64,7 @@ class JsonSchema:
             raise TooDeep from None
 
     def failing(self, value: Any) -> str:
-        """The first keyword at the root that fails a value which does not satisfy the schema; raises as `is_valid`."""
+        """Return the first keyword at the root that an invalid value fails. Raises like `is_valid`."""
         try:
             return self._keywords.failing(value)
         except ValueError:
@@ -76,17 +76,17 @@ class JsonSchema:
 
 
 def compile_schema(schema: Schema) -> JsonSchema:
-    """The schema, ready; the draft is that of `$schema`, else 2020-12, and `format` is as the draft has it.
+    """Compile a schema. The draft is that of `$schema`, else 2020-12; `format` follows the draft.
 
-    Raises `ValueError` with place and reason where the schema is none, refers to another document (nothing is fetched),
-    or holds a regular expression that has no linear time or is too large.
+    Raises `ValueError` with place and reason if it is no schema, refers to another document (nothing is fetched), or
+    has a regular expression that is too large or not linear.
     """
     try:
         return _compile_schema(json.dumps(schema))
     except TypeError:
-        raise ValueError("no JSON Schema: it holds a value that JSON has not") from None
+        raise ValueError("no JSON Schema: it contains a value that is not JSON") from None
     except RecursionError:
-        raise ValueError("no JSON Schema: it is nested too deep, or its references make too long a chain") from None
+        raise ValueError("no JSON Schema: it is nested too deep, or its chain of references is too long") from None
 
 
 @lru_cache(maxsize=64)
@@ -101,7 +101,7 @@ def _compile_schema(schema: str) -> JsonSchema:
         linear = " that runs in linear time (look-around and back-references do not, and repeats have a limit)"
         raise ValueError(f"no JSON Schema: at {place}: {error.message}{linear if regex else ''}") from None
     except TooLarge as error:
-        raise ValueError(f"no JSON Schema that can be asked in time: {error}") from None
+        raise ValueError(f"no JSON Schema that runs in time: {error}") from None
 
 
 def _check_schema(schema: Schema) -> Schema:

@@ -1,4 +1,4 @@
-"""JSON in texts that anybody may have written: read strictly, and never deeper than a stack can bear."""
+"""JSON in untrusted texts: parsed strictly, with a depth limit."""
 
 import re
 from typing import Any
@@ -13,20 +13,20 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{\]}]', re.DOTALL)
 
 
 class NotJson(Exception):
-    """The text is not JSON (RFC 8259); NaN and a lone surrogate are not, nor, where it is read, a number too large."""
+    """The text is not JSON (RFC 8259), or has NaN, a lone surrogate or, in `read`, a number too large for a double."""
 
 
 class TooDeep(Exception):
-    """Nested in more than `DEEPEST` levels: whether it is JSON was not looked at."""
+    """Nested in more than `DEEPEST` levels. It was not parsed."""
 
 
 def read(text: str) -> Any:
-    """The value that the whole text says; of a name given twice, the last. Raises `NotJson` or `TooDeep`."""
+    """Parse the whole text. Of duplicate names the last counts. Raises `NotJson` or `TooDeep`."""
     return _decode(text, Any)
 
 
 def check(text: str) -> None:
-    """As `read`, without making the value: many times faster. A number may be larger than a double holds."""
+    """Check like `read`, without making the value: many times faster. Numbers may be too large for a double."""
     _decode(text, msgspec.Raw)
 
 
@@ -40,7 +40,7 @@ def _decode(text: str, kind: Any) -> Any:
 
 
 def depth(text: str) -> int:
-    """The deepest level, or the first beyond `DEEPEST`."""
+    """Return the maximum depth, or the first beyond `DEEPEST`."""
     level = deepest = 0
     for token in _TOKEN.finditer(text):
         if token[0] in "[{":

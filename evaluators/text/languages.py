@@ -1,4 +1,4 @@
-"""Which language a text is written in, told offline; "unknown" rather than a guess."""
+"""Detects the language of a text, offline. "unknown" rather than a guess."""
 
 from functools import lru_cache
 from typing import Any
@@ -19,7 +19,7 @@ def _identifier() -> Any:
 
 
 def language_of(text: str) -> str:
-    """An ISO 639 code, or "unknown" where the text is too short, has no words, or could be of several languages."""
+    """Return an ISO 639 code, or "unknown" if the text is too short, has no words, or is ambiguous."""
     return _language_of(text[:CHARACTERS])
 
 
@@ -33,5 +33,5 @@ def _language_of(head: str) -> str:
 
 
 def same_language(one: str, other: str) -> bool:
-    """Whether two codes name one language, or two that no short text tells apart."""
+    """Whether two codes name one language, or languages that short texts do not distinguish."""
     return one == other or any({one, other} <= kindred for kindred in _KINDRED)

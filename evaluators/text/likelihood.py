@@ -1,4 +1,4 @@
-"""How likely a language model finds texts: what the evaluators that ask one share."""
+"""Likelihoods of texts by a language model."""
 
 from collections.abc import Sequence
 
@@ -10,22 +10,22 @@ from ragtide.evaluators.spec import Ask, ModelRef, Need, Shared
 
 
 class LanguageModel(BaseModel, frozen=True, extra="forbid"):
-    """Which language model is asked."""
+    """The language model."""
 
     model: str = Field(
         default="distilgpt2",
         min_length=1,
-        description="Causal language model; scores of different ones do not compare.",
+        description="Causal language model. Scores of different models do not compare.",
     )
 
     @property
     def ref(self) -> ModelRef:
-        """The model as it is asked."""
+        """The language model."""
         return ModelRef(Need.LM, self.model)
 
 
 def likelihoods(model: ModelRef, asks: Sequence[Ask], shared: Shared) -> list[float] | NotApplicable:
-    """Of each ask the average negative log-likelihood of its tokens in nats, 0 or more."""
+    """Return, for each ask, the average negative log-likelihood of its tokens in nats, 0 or more."""
     losses, tokens = shared.ask(model, asks).astype(np.float64).T
     if np.isnan(losses).any():
         return NotApplicable("too_long")

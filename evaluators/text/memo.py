@@ -1,4 +1,4 @@
-"""What a function made of short texts, remembered: the same few words come again and again."""
+"""Memoisation of functions of short texts: the same few words occur again and again."""
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -11,13 +11,14 @@ Made = TypeVar("Made")
 
 
 def memoize(make: Callable[[str], Made]) -> Callable[[str], Made]:
-    """`make`, a pure function, called once for a text of up to `LONGEST` characters among the last `MOST`. Thread-safe;
-    what it gives is shared and not changed.
+    """Cache a pure function for texts of up to `LONGEST` characters, the last `MOST` of them.
+
+    Thread-safe. Results are shared and must not be changed.
     """
     of_short = lru_cache(maxsize=MOST)(make)
 
     @wraps(make)
-    def made(text: str) -> Made:
+    def memoized(text: str) -> Made:
         return of_short(text) if len(text) <= LONGEST else make(text)
 
-    return made
+    return memoized

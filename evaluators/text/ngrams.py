@@ -1,4 +1,4 @@
-"""N-grams of token lists and what two texts share of them, in time linear in the texts."""
+"""N-grams of token lists and their overlap, in linear time."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,12 @@ Ngrams = Counter[tuple[str, ...]]
 
 
 def ngrams(tokens: Sequence[str], order: int) -> Ngrams:
-    """How often each run of `order` tokens occurs; empty where there are fewer tokens."""
+    """Count each sequence of `order` tokens. Empty if there are fewer tokens."""
     return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
 
 
 def most(counts: Iterable[Ngrams]) -> Ngrams:
-    """Of each n-gram the greatest of its counts. The first counter becomes the result."""
+    """Return the maximum count of each n-gram. The first counter becomes the result."""
     first, *others = counts
     for other in others:
         for gram, count in other.items():
@@ -24,7 +24,7 @@ def most(counts: Iterable[Ngrams]) -> Ngrams:
 
 
 def common(one: Counter[T], other: Counter[T]) -> int:
-    """How many both hold, each counted as often as the poorer of them holds it."""
+    """Count the elements of both, each as often as in the counter that has fewer."""
     hits = 0
     for each in one.keys() & other.keys():  # few are shared: `one & other` would look at all
         mine, theirs = one[each], other[each]
@@ -33,5 +33,5 @@ def common(one: Counter[T], other: Counter[T]) -> int:
 
 
 def intersection(one: Counter[T], other: Counter[T]) -> Counter[T]:
-    """How often both hold each, in time that the smaller takes: `one & other` looks at all of `one`."""
+    """Return the minimum count of each, in the time of the smaller counter: `one & other` visits all of `one`."""
     return Counter({each: min(one[each], other[each]) for each in one.keys() & other.keys()})

@@ -1,10 +1,10 @@
-"""What an answer and a reference have in common, as shares of both."""
+"""Overlap of an answer and a reference, as precision, recall and F1."""
 
 from typing import NamedTuple
 
 
 class Overlap(NamedTuple):
-    """Precision is the share of the answer, recall that of the reference; F1, their harmonic mean, orders overlaps."""
+    """Precision is the share of the answer, recall that of the reference. Overlaps are ordered by F1."""
 
     f1: float
     precision: float
@@ -12,7 +12,7 @@ class Overlap(NamedTuple):
 
 
 def overlap(hits: int, answer: int, reference: int) -> Overlap:
-    """Of so many tokens (n-grams, ...) of each, `hits` of which both have; all 0 without hits."""
+    """Return the overlap of `hits` common tokens (n-grams, ...). All 0 without hits."""
     if not hits:
         return Overlap(0.0, 0.0, 0.0)
     precision, recall = hits / answer, hits / reference

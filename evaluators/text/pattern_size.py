@@ -1,4 +1,4 @@
-"""How large the regular expressions of a JSON Schema are: what they cost grows with it, and with the text's length."""
+"""Sizes of a JSON Schema's regular expressions: their cost grows with size times text length."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,13 +22,13 @@ REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class TooLarge(Exception):
-    """Regular expressions of more than `LARGEST` bytes."""
+    """The regular expressions have more than `LARGEST` bytes."""
 
 
 def pattern_size(schema: Any) -> int:
-    """Bytes of the compiled regular expressions of a sound schema, each as often as references lead to it.
+    """Return the bytes of the compiled regular expressions of a valid schema, counted once for each reference to them.
 
-    A reference to what is being counted adds nothing: validators remember what a value satisfies. Raises `TooLarge`.
+    A recursive reference adds nothing: validators cache what a value satisfies. Raises `TooLarge`.
     """
     if not isinstance(schema, Mapping) or not any(True for _ in _patterns(schema)):
         return 0
@@ -39,7 +39,7 @@ def pattern_size(schema: Any) -> int:
 
 
 class _PatternCounter:
-    """Sizes of the places in one document, each counted once."""
+    """Counts the sizes in one document, each place once."""
 
     def __init__(self, document: Any) -> None:
         import jsonschema_rs
@@ -60,7 +60,7 @@ class _PatternCounter:
         return self._of[reference]
 
     def _target(self, reference: str) -> Any:
-        """What is referred to; the whole document where only a `$id` within it tells."""
+        """Return the target of a reference, or the whole document if only a `$id` in it identifies the target."""
         import jsonschema_rs
 
         try:
@@ -70,7 +70,7 @@ class _PatternCounter:
 
 
 def objects(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """The schema and every object in it."""
+    """Yield the schema and every object in it."""
     left = [schema]
     while left:
         here = left.pop()
@@ -96,7 +96,7 @@ def _patterns(schema: Any) -> Iterator[str]:
 
 @lru_cache(maxsize=1_024)
 def _size(pattern: str) -> int:
-    """Bytes of what is compared at a place of the text; 0 where the pattern is none, but a value that looks so."""
+    """Return the bytes of patterns at a place. 0 if it is no pattern but a value that looks like one."""
     if not _compiles(pattern):
         return 0
     once = COUNTED_ONCE.fullmatch(pattern)
@@ -104,7 +104,7 @@ def _size(pattern: str) -> int:
 
 
 def _compiled_size(pattern: str) -> int:
-    """Bytes of the compiled expression, rounded up to a power of two."""
+    """Return the bytes of the compiled expression, rounded up to a power of two."""
     size = SMALLEST
     while size <= LARGEST and not _compiles(pattern, size):
         size *= 2

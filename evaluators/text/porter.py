@@ -1,4 +1,4 @@
-"""Porter's stemmer (Program 14.3, 1980) with the additions of NLTK 3.10, whose stems these are to the letter."""
+"""Porter's stemmer (Program 14.3, 1980) with the extensions of NLTK 3.10. Its stems are exactly those of NLTK."""
 
 from collections.abc import Callable, Sequence
 
@@ -67,7 +67,7 @@ LAST_SUFFIXES: Rules = tuple(
 
 @memoize
 def stem(word: str) -> str:
-    """The stem of a word in lower case, in time linear in its length."""
+    """Return the stem of a lower-case word, in linear time."""
     if word in IRREGULAR:
         return IRREGULAR[word]
     if len(word) <= 2:
@@ -78,8 +78,8 @@ def stem(word: str) -> str:
         word = word[:-1] + "i"
     word = _without_double_suffix(word)
     word = _replace_suffix(word, SUFFIXES, lambda rest: _measure(rest) > 0)
-    word = _replace_suffix(word, LAST_SUFFIXES, lambda rest: _measure(rest) > 1 and _loses(word, rest))
-    return _tidy(word)
+    word = _replace_suffix(word, LAST_SUFFIXES, lambda rest: _measure(rest) > 1 and _can_remove_last_suffix(word, rest))
+    return _without_final_e_or_l(word)
 
 
 def _without_plural(word: str) -> str:
@@ -111,7 +111,7 @@ def _without_double_suffix(word: str) -> str:
     return _replace_suffix(word, DOUBLE_SUFFIXES, lambda rest: _measure(rest) > 0)
 
 
-def _tidy(word: str) -> str:
+def _without_final_e_or_l(word: str) -> str:
     if word.endswith("e"):
         rest = word[:-1]
         measure = _measure(rest)
@@ -120,8 +120,8 @@ def _tidy(word: str) -> str:
     return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
 
 
-def _loses(word: str, rest: str) -> bool:
-    """Whether the last suffix may go: "ion" only after s or t."""
+def _can_remove_last_suffix(word: str, rest: str) -> bool:
+    """Whether the last suffix can be removed: "ion" only after s or t."""
     return rest[-1] in "st" if word.endswith("ion") else True
 
 
@@ -134,7 +134,7 @@ def _replace_suffix(word: str, rules: Rules, may: Callable[[str], bool]) -> str:
 
 
 def _shape(word: str) -> str:
-    """Of each letter whether it is a vowel (v) or a consonant (c); y is a vowel after a consonant."""
+    """Map each letter to v (vowel) or c (consonant). y is a vowel after a consonant."""
     shape: list[str] = []
     for letter in word:
         vowel = letter in "aeiou" or (letter == "y" and shape[-1:] == ["c"])
@@ -143,7 +143,7 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """How often consonants follow vowels."""
+    """Count how often a consonant follows a vowel."""
     return _shape(word).count("vc")
 
 
@@ -152,6 +152,6 @@ def _ends_with_a_double_consonant(word: str) -> bool:
 
 
 def _ends_short(word: str) -> bool:
-    """Consonant, vowel, consonant other than w, x and y; or a word of vowel and consonant."""
+    """Whether it ends in consonant, vowel, consonant other than w, x and y, or is a vowel and a consonant."""
     shape = _shape(word)
     return (shape.endswith("cvc") and word[-1] not in "wxy") or shape == "vc"

@@ -1,4 +1,4 @@
-"""The search for phrases by which answers say that they are none."""
+"""Finds phrases that mean that an answer is no answer."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -30,22 +30,22 @@ _MEMORY = 32 << 20  # bytes at most for the states of a search; RE2 searches 25 
 
 
 class Refusals:
-    """Finds phrases of one kind, whatever their case and the blanks between their words; linear in the text.
+    """Finds phrases of one kind, ignoring case and white space. Linear in the text.
 
-    `words` are the phrases that stand for a `{name}`.
+    `words` are the phrases for a `{name}`.
     """
 
     def __init__(self, phrases: Sequence[str], words: Words | None = None) -> None:
-        """Raises `ValueError` where a phrase has no word, or they are too many for one pattern."""
+        """Raises `ValueError` if a phrase has no word, or they are too many for one pattern."""
         import re2
 
         options = re2.Options()
         options.case_sensitive = False
         options.log_errors = False
         options.max_mem = _MEMORY
-        each = [phrase for given in phrases for phrase in _both_ways(given.strip())]
+        each = [phrase for given in phrases for phrase in _with_sentence_end(given.strip())]
         spaced = [phrase for phrase in each if phrase < _SPACELESS]
-        given = [_bound(spaced, words or {}, *where) for where in product((False, True), repeat=2)]
+        given = [_anchored_pattern(spaced, words or {}, *where) for where in product((False, True), repeat=2)]
         spaceless = [_pattern(phrase, {}) for phrase in each if phrase >= _SPACELESS]
         given += [f"({'|'.join(spaceless)})"] if spaceless else []
         try:
@@ -54,7 +54,7 @@ class Refusals:
             raise ValueError("too many phrases, or too long ones") from None
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Where the first phrase stands (character offsets), if one does."""
+        """Return the character offsets of the first phrase, if any."""
         found = self._pattern.search(replace_surrogates(text))
         if found is None:
             return None
@@ -64,7 +64,7 @@ class Refusals:
 
 @lru_cache(maxsize=8)
 def refusals(more: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Mapping[str, Refusals]:
-    """A finder for each kind: the built-in phrases, and `more` by kind. Raises `ValueError` as `Refusals` does."""
+    """Return a finder for each kind: the built-in phrases and `more`. Raises `ValueError` like `Refusals`."""
     words, kinds = built_in()
     for kind, phrases in more:
         kinds[kind] = (*kinds.get(kind, ()), *phrases)
@@ -72,18 +72,18 @@ def refusals(more: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Mapping[str,
 
 
 def built_in() -> tuple[Words, dict[str, tuple[str, ...]]]:
-    """The words of refusal_phrases.toml by name, and its phrases by kind."""
+    """Load the words of refusal_phrases.toml by name, and its phrases by kind."""
     read = tomllib.loads((resources.files("ragtide.evaluators.text") / "refusal_phrases.toml").read_text("utf-8"))
     return read["words"], {kind: tuple(phrase for of in read[kind].values() for phrase in of) for kind in KINDS}
 
 
-def _both_ways(phrase: str) -> tuple[str, ...]:
-    """A phrase whose last word may be the sentence's end, too, is two."""
+def _with_sentence_end(phrase: str) -> tuple[str, ...]:
+    """Split a phrase whose last word is optional at the end of a sentence into two."""
     return (phrase.removesuffix("|$"), phrase.rpartition(" ")[0] + " $") if phrase.endswith("|$") else (phrase,)
 
 
-def _bound(phrases: Sequence[str], words: Words, first: bool, last: bool) -> str:
-    """The phrases that stand so: first in the answer, last in a sentence, or not."""
+def _anchored_pattern(phrases: Sequence[str], words: Words, first: bool, last: bool) -> str:
+    """Make a pattern of the phrases with these anchors: first in the answer, last in a sentence."""
     patterns = [
         _pattern(phrase.removeprefix("^").removesuffix("$"), words)
         for phrase in phrases
@@ -97,14 +97,14 @@ def _pattern(phrase: str, words: Words) -> str:
     if not any(map(str.isalnum, phrase)):
         raise ValueError("a phrase without a word")
     pattern, gap, before = "", "", frozenset[str]()
-    left = phrase.split()
-    while left:
-        word = left.pop(0)
+    words_left = phrase.split()
+    while words_left:
+        word = words_left.pop(0)
         choices = frozenset(word.lower().split("|"))
         if word == "*":
             pattern, gap = f"{pattern}{gap}{_ANY}", ""
-        elif choices <= _NEGATED and left[:1] == ["not"]:
-            del left[0]
+        elif choices <= _NEGATED and words_left[:1] == ["not"]:
+            del words_left[0]
             pattern, gap = pattern + _negated(choices, gap, before), _GAP
         else:
             pattern, gap = pattern + _word(word, words, gap, before), _GAP
@@ -131,7 +131,7 @@ def _word(word: str, words: Words, gap: str, before: frozenset[str]) -> str:
 
 
 def _negated(verbs: frozenset[str], gap: str, before: frozenset[str]) -> str:
-    """The verbs and "not", in one word or in two."""
+    """Make a pattern of the verbs with "not", in one word or two."""
     one = "|".join(f"{_IRREGULAR.get(verb, verb)}n{_APOSTROPHE}?t" for verb in sorted(verbs))
     two = _word("|".join(sorted(verbs)), {}, gap, before)
     joined = f"|{gap}cannot" if "can" in verbs else ""

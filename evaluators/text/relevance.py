@@ -1,4 +1,4 @@
-"""How relevant a retrieved chunk is to the question, as every evaluator that asks takes it."""
+"""Relevance of retrieved chunks to the question."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from ragtide.evaluators.trace import Chunk
 
 
 class Relevance(NamedTuple):
-    """A chunk's relevance, from 0 to 1, is that of its `best` sentence; 0 where none of it can be embedded."""
+    """Relevance of a chunk, from 0 to 1: that of its `best` sentence, 0 if it has no sentences."""
 
     chunk: Chunk
     score: float
     best: Sentence | None
 
     def evidence(self, kind: str) -> tuple[Evidence, ...]:
-        """Where the best sentence stands; nothing where there is none."""
+        """Point at the best sentence, if there is one."""
         if self.best is None:
             return ()
         return (Evidence("contexts", self.best.start, self.best.end, self.chunk.id, kind=kind, score=self.score),)
 
 
 def relevance_embeds(question: str, contexts: Sequence[Chunk], shared: Shared) -> Iterator[str]:
-    """The texts that `relevances` will embed."""
+    """Yield the texts that `relevances` will embed."""
     cut = _sentences_of_chunks(contexts, shared)
     if question.strip() and any(cut):
         yield question
@@ -33,7 +33,7 @@ def relevance_embeds(question: str, contexts: Sequence[Chunk], shared: Shared) -
 
 
 def relevances(question: str, contexts: tuple[Chunk, ...], shared: Shared) -> list[Relevance] | NotApplicable:
-    """Of each chunk in turn the max over its sentences of their cosine similarity to the question."""
+    """Return for each chunk the highest cosine similarity of its sentences to the question."""
     if recorded_chunks(contexts) is None:
         return NotApplicable("missing_contexts")
     if not question.strip():
@@ -55,5 +55,5 @@ def relevances(question: str, contexts: tuple[Chunk, ...], shared: Shared) -> li
 
 
 def _sentences_of_chunks(contexts: Sequence[Chunk], shared: Shared) -> list[tuple[Sentence, ...]]:
-    """The sentences of each chunk."""
+    """Split each chunk into sentences."""
     return [shared.sentences(chunk.text or "") for chunk in contexts]

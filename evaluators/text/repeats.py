@@ -1,4 +1,4 @@
-"""The longest substring that a text holds more than once, in near-linear time."""
+"""The longest repeated substring of a text, in near-linear time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ WIDTHS = (12, 4)
 
 
 class Repeat(NamedTuple):
-    """Where the repeated substring first stands, its length, and how often it occurs without overlap."""
+    """First place of the repeated substring, its length, and its non-overlapping occurrences."""
 
     start: int
     length: int
@@ -23,9 +23,9 @@ class Repeat(NamedTuple):
 
 
 def longest_repeat(text: str) -> Repeat:
-    """The longest substring that occurs at least twice (occurrences may overlap); the leftmost of several equal ones.
+    """Find the longest substring that occurs at least twice (overlap allowed); the leftmost on ties.
 
-    Length and times are 0 where no character repeats.
+    Length and times are 0 if no character repeats.
     """
     start, length = _by_sorting(text) if len(text) <= SHORT else _by_suffix_array(text)
     return Repeat(start, length, text.count(text[start : start + length]) if length else 0)
@@ -44,7 +44,7 @@ def _by_sorting(text: str) -> tuple[int, int]:
 
 
 def _starts(text: str) -> Sequence[int]:
-    """Where a longest repeat can start: in most answers only some dozen places begin with 12 repeated characters."""
+    """Return possible starts: in most answers few places begin with 12 repeated characters."""
     for width in WIDTHS:
         windows = [text[i : i + width] for i in range(len(text) - width + 1)]
         counts = Counter(windows)
@@ -67,7 +67,7 @@ def _by_suffix_array(text: str) -> tuple[int, int]:
 
 
 def _symbols(text: str) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """The characters as numbers in their order, as narrow as the distinct ones let: the sorting is faster on bytes."""
+    """Encode characters as ordered numbers of minimum width: sorting bytes is faster."""
     if text.isascii():
         return np.frombuffer(bytearray(text, "ascii"), dtype=np.uint8)  # writable, as the native code demands
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)

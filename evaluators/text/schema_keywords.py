@@ -1,6 +1,6 @@
-"""Which keyword of a JSON Schema a value fails, without a list of all that is wrong with it.
+"""Finds the keyword of a JSON Schema that a value fails, without a list of all errors.
 
-Such a list grows with the value, and exponentially with its depth where a schema refers to itself in several branches.
+Such a list grows with the value, and exponentially with its depth if a schema is recursive in several branches.
 """
 
 from bisect import bisect_left
@@ -16,16 +16,16 @@ AFTER = ("items", "additionalItems", "additionalProperties", "unevaluatedItems",
 
 
 class Keywords:
-    """The keywords at the root of a schema that compiles, in the order in which they are asked."""
+    """The keywords at the root of a valid schema, in the order of evaluation."""
 
     def __init__(self, schema: dict[str, Any] | bool) -> None:
         self._schema = schema
         self._names = [] if isinstance(schema, bool) else sorted(filter(_asserts, schema), key=_order)
 
     def failing(self, value: Any) -> str:
-        """The first keyword that fails a value which does not satisfy the schema; "falseSchema" where nothing does.
+        """Return the first keyword that an invalid value fails; "falseSchema" if the schema is false.
 
-        Keywords hold together up to one of them, and no more from there on: that one is found by halves.
+        It is found by bisection: all keywords before it hold together.
         """
         if not self._names:
             return "falseSchema"
@@ -33,7 +33,7 @@ class Keywords:
 
     @cached_property
     def _heads(self) -> list[Any]:
-        """Validators of the first keyword, of the first two, and so on; not of all."""
+        """Validators of the first keyword, of the first two, and so on, but not of all."""
         import jsonschema_rs
 
         assert isinstance(self._schema, dict)

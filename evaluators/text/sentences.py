@@ -1,4 +1,4 @@
-"""The one sentence splitter: sentencex, without its empty, letterless and number-only items."""
+"""The shared sentence splitter: sentencex, without empty, letterless and number-only items."""
 
 import re
 from bisect import bisect_left
@@ -27,9 +27,9 @@ _LIST_NUMBER = re.compile(r"[\s|>*#(\[-]*\d{1,3}[.)\]]+\s*\Z")  # "3.", "| 2. ",
 
 
 def split(text: str) -> tuple[Sentence, ...]:
-    """The sentences in order, stripped, each with at least one letter; `text[start:end]` is the sentence's text.
+    """Return the sentences in order, stripped, each with a letter. `text[start:end]` is the text of the sentence.
 
-    A list number stays with its item ("3." and "Turn it on." are one sentence). Lone surrogates read as U+FFFD.
+    A list number stays with its item ("3." and "Turn it on." are one sentence). Lone surrogates become U+FFFD.
     """
     text = replace_surrogates(text)
     found: list[Sentence] = []
@@ -41,17 +41,17 @@ def split(text: str) -> tuple[Sentence, ...]:
             continue
         if head is not None:
             start, item = head, text[head:end]
-        kept = item.strip()
-        start += item.index(kept)
-        found.append(Sentence(kept, start, start + len(kept)))
+        stripped = item.strip()
+        start += item.index(stripped)
+        found.append(Sentence(stripped, start, start + len(stripped)))
         head = None
     return tuple(found)
 
 
 def _items(text: str) -> list[tuple[int, int]]:
-    """What sentencex makes of the text, as offsets: of a long text piece by piece.
+    """Return the offsets of the items of sentencex, which reads a long text piece by piece.
 
-    A sentence that a piece cuts is begun anew with the next one; it stays whole if it is longer than a piece.
+    A sentence that a piece cuts starts again in the next piece. It stays whole even if it is longer than a piece.
     """
     if text.isascii() and _NEVER_SPLITS.match(text):
         return [(0, len(text))] if text else []

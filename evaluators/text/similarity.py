@@ -1,4 +1,4 @@
-"""How near texts are to each other in meaning, as every embedding evaluator takes it."""
+"""Cosine similarity of texts, for all embedding evaluators."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from ragtide.evaluators.spec import Shared, Vectors
 
 
 def similarities(shared: Shared, texts: Sequence[str], others: Sequence[str]) -> Vectors:
-    """Cosine similarity of each text with each of the others, from 0 (also where it is negative) to 1.
+    """Return the cosine similarity of each text with each other text, negative values as 0.
 
     Float32 [len(texts), len(others)].
     """

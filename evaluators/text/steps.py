@@ -1,4 +1,4 @@
-"""The steps that a text enumerates: numbered, lettered, bulleted, or told with "first", "then", "finally"."""
+"""Steps that a text lists: numbered, lettered, bulleted, or begun with "first", "then", "finally"."""
 
 import re
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ _BETWEEN = " \t\r\n,;"  # what parts a step from the next
 
 
 def steps(text: str) -> tuple[Sentence, ...]:
-    """The steps in order, without their markers, each with a letter in it; `text[start:end]` is the step's text.
+    """Return the steps in order, without markers, each with a letter. `text[start:end]` is the text of the step.
 
-    A step of a list ends with the next one or at a blank line. A number within a line, and a letter anywhere, count
-    only where they go on: 1, 2 or a, b. Words are looked for in texts without a list, after a "first". Linear time.
+    A step of a list ends at the next one or at a blank line. Numbers within a line, and letters, count only in
+    sequence: 1, 2 or a, b. Ordinal words count in texts without a list, after a "first". Linear time.
     """
     found = _list_steps(text) or _ordinal_steps(text)
     return tuple(step for start, end in found if (step := _step(text, start, end)) is not None)
@@ -58,14 +58,14 @@ def _list_steps(text: str) -> list[tuple[int, int]]:
 
 
 def _markers_of_steps(markers: Sequence[re.Match[str]]) -> list[re.Match[str]]:
-    """Those at the start of a line, letters aside, and those of a run that begins with 1 or a."""
-    chosen = set()
+    """Select the markers at the start of a line, except letters, and those of a sequence from 1 or a."""
+    selected = set()
     runs: dict[str, list[int]] = {}  # by style: the places of the run that may go on
     for place, marker in enumerate(markers):
         value = marker["value"] or marker["number"] or ""
         within = marker["line"] is None
         if not within and not value.isalpha():
-            chosen.add(place)
+            selected.add(place)
         if not value or (within and value.isalpha() and marker["close"] == "."):
             continue  # "A. B. Smith" is no list
         style = f"{marker['open']}{'a' if value.isalpha() else 1}{marker['close']}"
@@ -74,12 +74,12 @@ def _markers_of_steps(markers: Sequence[re.Match[str]]) -> list[re.Match[str]]:
         begins = number == 1 and not (within and marker["close"] == "." and _in_clause(marker))
         runs[style] = [*run, place] if run and number == len(run) + 1 else [place] if begins else []
         if len(runs[style]) > 1:
-            chosen.update(runs[style][-2:])
-    return [marker for place, marker in enumerate(markers) if place in chosen]
+            selected.update(runs[style][-2:])
+    return [marker for place, marker in enumerate(markers) if place in selected]
 
 
 def _in_clause(marker: re.Match[str]) -> bool:
-    """Whether words lead up to it, as to a date: "on 1. May"."""
+    """Whether words precede it, as in a date: "on 1. May"."""
     return marker.string[max(0, marker.start() - 2)] not in ".:;,!?"
 
 

@@ -1,20 +1,20 @@
-"""Longest common subsequences of token lists, equal to rouge_score's to the last tie."""
+"""Longest common subsequences of token lists, with the ties of rouge_score."""
 
 from collections.abc import Sequence
 
 
 def lcs_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """Length of a longest common subsequence."""
+    """Return the length of a longest common subsequence."""
     from rapidfuzz.distance import LCSseq
 
     return int(LCSseq.similarity(one, other))
 
 
 def lcs_positions(reference: Sequence[str], candidate: Sequence[str]) -> list[int]:
-    """Positions in `reference` of one longest common subsequence, ascending: the one rouge_score finds.
+    """Return the positions in `reference` of the longest common subsequence that rouge_score finds, ascending.
 
-    Row i of its table is kept as one integer whose bit j - 1 is set where the table steps up at column j (Hyyrö 2004),
-    and the way back breaks ties as rouge_score 0.1.2 does: up, unless left is strictly longer.
+    Each row of the table is one integer whose bit j - 1 is set if the table increases at column j (Hyyrö 2004).
+    Backtracking breaks ties as rouge_score 0.1.2 does: up, unless left is strictly longer.
     """
     columns: dict[str, int] = {}
     for j, token in enumerate(candidate):

@@ -21,10 +21,10 @@ BINS = len(EDGES) - 1
 
 
 class Convolution(BaseModel, frozen=True, extra="forbid"):
-    """SummaC-Conv's learned numbers: a weight for each bin, and what turns a summary's mean into log-odds.
+    """Trained weights of SummaC-Conv: one per bin, and the map from the mean of a summary to log-odds.
 
-    The published model ends in two classes over three pooled features; with mean pooling, as it was trained, the three
-    are one number, so that the odds of its classes are one line: `slope` and `offset`.
+    The published model ends in two classes over three pooled features. With mean pooling, as in training, the features
+    are equal, so that the log-odds are linear: `slope` and `offset`.
     """
 
     weights: Annotated[tuple[FiniteFloat, ...], Field(min_length=BINS, max_length=BINS)]
@@ -33,16 +33,16 @@ class Convolution(BaseModel, frozen=True, extra="forbid"):
     offset: FiniteFloat
 
     def score(self, entailments: Vectors) -> float:
-        """Probability that the source bears the summary out, every summary sentence counting alike.
+        """Return the probability that the source supports the summary. All summary sentences have equal weight.
 
-        The authors' code reads the first ten summary sentences and 100 source sentences only; here all are read.
+        The authors' code reads only ten summary sentences and 100 source sentences; this reads all.
         """
         histograms = [np.histogram(row, bins=EDGES)[0] for row in entailments]
         return _sigmoid(self.slope * float(np.mean(histograms @ np.array(self.weights) + self.bias)) + self.offset)
 
 
 def zero_shot(entailments: Vectors) -> float:
-    """SummaC-ZS without contradictions: the mean over summary sentences of their largest entailment, 0 to 1."""
+    """Return SummaC-ZS without contradictions: the mean over summary sentences of their highest entailment, 0 to 1."""
     return float(entailments.max(axis=1).mean(dtype=np.float64))
 
 

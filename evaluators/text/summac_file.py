@@ -1,6 +1,4 @@
-"""SummaC-Conv's learned numbers out of the file in which its authors publish them: without torch, without its pickle's
-power to run code.
-"""
+"""Reads the weights of SummaC-Conv from the file of its authors, without torch and without running pickled code."""
 
 import pickle
 import zipfile
@@ -20,7 +18,7 @@ _MOST_BYTES = 1_000_000  # of any entry: there are 28 numbers
 
 
 def read_convolution(path: Path) -> Convolution:
-    """The numbers of a checkpoint as torch saves it. Raises `ValueError` for a file that is not one of 23 bins."""
+    """Read a checkpoint of torch. Raises `ValueError` if it is not one with 23 bins."""
     try:
         with zipfile.ZipFile(path) as archive:
             tensors = _tensors(archive)
@@ -52,7 +50,7 @@ def _read(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 class _Reader(pickle.Unpickler):
-    """Makes dictionaries of float tensors; a pickle that names anything else is refused."""
+    """Unpickles dictionaries of float tensors only."""
 
     def __init__(self, file: Any, read: Any) -> None:
         super().__init__(file)

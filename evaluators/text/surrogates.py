@@ -1,4 +1,4 @@
-"""Lone surrogates: JSON can carry them, UTF-8 and every native library here refuse them."""
+"""Lone surrogates: JSON can contain them, UTF-8 and native libraries reject them."""
 
 import re
 
@@ -6,5 +6,5 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with U+FFFD for each surrogate: same length, same offsets, and it can be encoded."""
+    """Replace each surrogate by U+FFFD. Length and offsets stay the same."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

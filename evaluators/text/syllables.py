@@ -1,4 +1,4 @@
-"""How many syllables an English word has."""
+"""Counts the syllables of English words."""
 
 import re
 import unicodedata
@@ -21,10 +21,10 @@ WORDS = re.compile("[0-9][0-9.,]*|[A-Za-z\u00c0-\u024f]+(?:['\u2019][A-Za-z\u00c
 
 @memoize
 def syllables(piece: str) -> int:
-    """Syllables of what stands between two blanks, by spelling; a number has one, 0 is no Latin letter and no digit.
+    """Count the syllables of a word by its spelling. A number has one; 0 means no Latin letter and no digit.
 
-    By CMU's pronouncing dictionary it is right for 97 % of the words of running text, hyphenation points (pyphen) for
-    91 %.
+    It agrees with CMU's pronouncing dictionary on 97 % of the words of running text, hyphenation points (pyphen) on 91
+    %.
     """
     return sum(_of_word(word) for word in WORDS.findall(piece))
 

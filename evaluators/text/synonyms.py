@@ -1,4 +1,4 @@
-"""Synonyms by WordNet, where NLTK and its copy of WordNet are on this machine; nothing is ever downloaded."""
+"""Synonyms of WordNet, if NLTK and its data are installed. Downloads nothing."""
 
 from functools import lru_cache
 from threading import Lock
@@ -9,7 +9,7 @@ _one_at_a_time = Lock()  # NLTK's reader seeks in files that it keeps open
 
 
 def what_is_missing() -> str | None:
-    """What to install before synonyms can be told; None where nothing is missing."""
+    """Return what to install for synonyms, or None."""
     try:
         _wordnet()
     except ImportError:
@@ -20,7 +20,7 @@ def what_is_missing() -> str | None:
 
 
 def synonyms(word: str) -> frozenset[str]:
-    """The word, and every single word that shares one of its senses; raises where `what_is_missing` tells something."""
+    """Return the word and all single words that share a sense with it. Raises if `what_is_missing` is not None."""
     return _look_up(word) if len(word) <= LONGEST else frozenset({word})
 
 

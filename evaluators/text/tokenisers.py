@@ -10,12 +10,12 @@ from ragtide.evaluators.text.memo import memoize
 
 
 def lower_case_words(text: str) -> list[str]:
-    """Lower-case pieces between blanks."""
+    """Split into lower-case words at white space."""
     return text.lower().split()
 
 
 def mteval(text: str) -> list[str]:
-    """Tokens of mteval-v13a, as in sacrebleu 2.6 and in Hugging Face's bleu; case is kept."""
+    """Tokenise like mteval-v13a in sacrebleu 2.6 and in Hugging Face's bleu, keeping case."""
     if "&" in text or "-\n" in text or "<skipped>" in text:
         text = text.replace("<skipped>", "").replace("-\n", "")
         text = text.replace("&quot;", '"').replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")
@@ -23,13 +23,14 @@ def mteval(text: str) -> list[str]:
 
 
 def lower_case_mteval(text: str) -> list[str]:
-    """Tokens of mteval-v13a in lower case, as in Hugging Face's sari."""
+    """Tokenise like mteval-v13a in lower case, as in Hugging Face's sari."""
     return mteval(text.lower())
 
 
 def treebank(text: str) -> list[str]:
-    """Lower-case tokens of the Penn Treebank, as NLTK 3.10's NLTKWordTokenizer makes them of a text that is one
-    sentence to it: a full stop inside the text stays with its word, the last one is a token.
+    """Tokenise like NLTKWordTokenizer of NLTK 3.10 (Penn Treebank), in lower case and as one sentence.
+
+    A full stop inside the text stays with its word. The last one is a token.
     """
     if '"' in text or "''" in text:
         text = _mark_opening_quotes(text)
@@ -40,7 +41,7 @@ def treebank(text: str) -> list[str]:
 
 
 def _mark_opening_quotes(text: str) -> str:
-    """With each opening quotation mark as two backquotes: only a blank or a bracket before it opens one."""
+    """Replace opening quotation marks, which follow a blank or a bracket, by two backquotes."""
     padded = QUOTES.sub(r" \g<0> ", text)
     if padded.startswith('"'):
         padded = f" `` {padded[1:]}"
@@ -65,7 +66,7 @@ def _rules(*rules: tuple[str, str]) -> Rules:
 
 
 def _apply_rules(piece: str, rules: Rules) -> str:
-    """The piece, between blanks, after each of the rules."""
+    """Apply each rule to a piece between blanks."""
     padded = f" {piece} "
     for pattern, replacement in rules:
         padded = pattern.sub(replacement, padded)

@@ -1,1 +1,1 @@
-"""Objects in images: boxes, polygons and masks, how far they overlap, and which prediction is of which object."""
+"""Objects in images: boxes, polygons and masks, their overlaps, and the matching of predictions."""

@@ -31,5 +31,5 @@ def average_precision(true: Counts, predicted: Counts, expected: float) -> Count
 
 
 def average_recall(true: Counts, expected: float, lowest: int) -> float:
-    """The mean over IoU thresholds of the recall of predictions in the score bin `lowest` and above."""
+    """Return the mean over IoU thresholds of the recall of predictions in the score bin `lowest` and above."""
     return float((true[:, lowest:].sum(axis=1) / expected).mean())

@@ -37,7 +37,7 @@ from ragtide.evaluators.vision.regions import Scene
 
 
 class Grid(NamedTuple):
-    """The IoU thresholds of average precision in thousandths, and the lowest score of recall in hundredths."""
+    """IoU thresholds of average precision in thousandths, and the minimum score of recall in hundredths."""
 
     first: int
     last: int
@@ -46,12 +46,12 @@ class Grid(NamedTuple):
 
     @property
     def ious(self) -> range:
-        """The thresholds, rising."""
+        """The thresholds, ascending."""
         return range(self.first, self.last + 1, self.step)
 
 
 class Errors(NamedTuple):
-    """At the curve's IoU threshold and any score: places of false predictions, and of objects that none found."""
+    """Indices of false predictions and missed objects, at the IoU threshold of the curve and any score."""
 
     misclassifications: list[int]
     hallucinations: list[int]
@@ -60,14 +60,14 @@ class Errors(NamedTuple):
 
 
 class ImageCounts(NamedTuple):
-    """What an image adds, and where its model erred."""
+    """The parts of an image, and the errors of its model."""
 
     parts: dict[str, float]
     errors: Errors
 
 
 def count(scene: Scene, overlaps: Floats, grid: Grid, curve_iou: float) -> ImageCounts:
-    """The parts of one image; every prediction has a score. `overlaps` are IoUs, [predicted, expected]."""
+    """Count the parts of one image, whose predictions all have scores. `overlaps` are IoUs, [predicted, expected]."""
     counts: Counter[str] = Counter({part_key(f"images.{'.'.join(map(str, grid))}"): 1})
     scores = [region.score or 0.0 for region in scene.predicted]
     bins = [score_bin(score) for score in scores]
@@ -87,7 +87,7 @@ def count(scene: Scene, overlaps: Floats, grid: Grid, curve_iou: float) -> Image
 
 
 def _runs_of_true(true: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
-    """Each column's stretches of true ones: column, first row and last row."""
+    """Return the intervals of True in each column: column, first row and last row."""
     edges = np.diff(np.pad(true, ((1, 1), (0, 0))).astype(np.int8), axis=0)
     columns, rows = np.nonzero(edges.T)  # column by column, where each starts and the row after its end in turn
     return zip(columns[::2].tolist(), rows[::2].tolist(), (rows[1::2] - 1).tolist(), strict=True)
@@ -96,7 +96,7 @@ def _runs_of_true(true: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]
 def _curve(
     counts: Counter[str], scene: Scene, bins: Sequence[int], found: Matches, others: npt.NDArray[np.bool_]
 ) -> Errors:
-    """Counts of the curve; `others` says which predictions lie on which objects of another label."""
+    """Count for the curve. `others` says which predictions overlap which objects of another label."""
     errors = Errors([], [], [], [])
     finders = {thing: prediction for prediction, thing in enumerate(found.tolist()) if thing != NONE}
     for place, region in enumerate(scene.predicted):

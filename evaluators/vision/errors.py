@@ -1,9 +1,9 @@
-"""Why the regions of a trace cannot be compared."""
+"""Reasons why the regions of a trace cannot be compared."""
 
 
 class Malformed(ValueError):
-    """They are not what `ragtide.evaluators.vision.regions` takes; the message says what is, and quotes nothing."""
+    """The regions are not as in `ragtide.evaluators.vision.regions`. The message says how, and quotes nothing."""
 
 
 class TooLarge(ValueError):
-    """Comparing them would take longer than a record may."""
+    """The comparison would take longer than a record may."""

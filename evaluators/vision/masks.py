@@ -18,7 +18,7 @@ _FIRST = ord("0")  # of the 64 characters that compressed counts are made of
 
 
 class Mask(NamedTuple):
-    """Which pixels belong to a region: `runs` are int64 [n, 2], first pixel and the one after the last, in order."""
+    """The pixels of a region. `runs` are int64 [n, 2]: first pixel and the one after the last, in order."""
 
     height: int
     width: int
@@ -26,12 +26,12 @@ class Mask(NamedTuple):
 
     @property
     def area(self) -> int:
-        """How many pixels."""
+        """Number of pixels."""
         return pixels(self.runs)
 
 
 def read_mask(written: Any) -> Mask:
-    """A mask from rows of 0 and 1, or from COCO's {"size": [height, width], "counts": ...}, compressed or not.
+    """Read a mask from rows of 0 and 1, or from COCO's {"size": [height, width], "counts": ...}, compressed or not.
 
     Raises `Malformed` for anything else.
     """
@@ -43,7 +43,7 @@ def read_mask(written: Any) -> Mask:
 
 
 def encoded_length(mask: Any) -> int:
-    """How many numbers, or characters of compressed counts, a mask is written in, if it is one."""
+    """Return the numbers, or characters of compressed counts, that encode a mask."""
     if isinstance(mask, dict):
         counts = mask.get("counts")
         return len(counts) if isinstance(counts, (str, list, tuple)) else 0
@@ -52,13 +52,13 @@ def encoded_length(mask: Any) -> int:
 
 
 def pixels(runs: Runs) -> int:
-    """How many pixels the runs have; they do not overlap."""
+    """Count the pixels of runs that do not overlap."""
     return int((runs[:, 1] - runs[:, 0]).sum())
 
 
 def union(masks: Iterable[Mask]) -> Runs:
-    """The runs of pixels in any of the masks, which are of one size."""
-    return _in_order(np.concatenate([np.empty((0, 2), np.int64), *(mask.runs for mask in masks)]))
+    """Return the runs of pixels in any of the masks, which have one size."""
+    return _merge_runs(np.concatenate([np.empty((0, 2), np.int64), *(mask.runs for mask in masks)]))
 
 
 def common(runs: Runs, others: Runs) -> npt.NDArray[np.int64]:
@@ -84,7 +84,7 @@ def _encoded(written: dict[str, Any]) -> Mask:
     if not all(type(side) is int and 0 < side <= LONGEST_SIDE for side in (height, width)):
         raise Malformed(f"a mask's height and width are whole numbers from 1 to {LONGEST_SIDE}")
     if isinstance(counts, str):
-        counts = _decompressed(counts)
+        counts = _decompress(counts)
     if not isinstance(counts, (list, tuple)):
         raise Malformed("a mask's counts are a list of numbers or COCO's compressed string")
     if not all(type(count) is int and 0 <= count <= height * width for count in counts):
@@ -92,10 +92,10 @@ def _encoded(written: dict[str, Any]) -> Mask:
     if sum(counts) != height * width:
         raise Malformed("a mask's counts add up to height times width")
     ends = np.cumsum(np.array(counts, np.int64))
-    return Mask(height, width, _in_order(ends[: len(ends) // 2 * 2].reshape(-1, 2)))
+    return Mask(height, width, _merge_runs(ends[: len(ends) // 2 * 2].reshape(-1, 2)))
 
 
-def _decompressed(text: str) -> list[int]:
+def _decompress(text: str) -> list[int]:
     """COCO's string: numbers of five bits a character, lowest first, from the third on less the one two before."""
     counts: list[int] = []
     number = shift = 0
@@ -129,8 +129,8 @@ def _rows(written: Sequence[Any]) -> Mask:
     return Mask(pixels.shape[0], pixels.shape[1], np.flatnonzero(np.diff(flat)).reshape(-1, 2))
 
 
-def _in_order(runs: Runs) -> Runs:
-    """The same pixels in runs that neither overlap nor touch."""
+def _merge_runs(runs: Runs) -> Runs:
+    """Merge runs that overlap or touch."""
     runs = runs[runs[:, 0] < runs[:, 1]]
     if not len(runs):
         return runs

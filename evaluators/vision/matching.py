@@ -1,4 +1,4 @@
-"""Which prediction is of which object: greedily by score, inside one image and one label."""
+"""Matches predictions with objects: greedily by score, within one image and one label."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def matches(overlaps: Floats, same: npt.NDArray[np.bool_], scores: Sequence[floa
 
 
 def _choices(overlaps: Floats, near: npt.NDArray[np.bool_]) -> list[list[tuple[float, int]]]:
-    """Of each prediction the objects near it with their overlaps, the best first."""
+    """Return for each prediction the objects that overlap it, the best first."""
     predictions, things = np.nonzero(near)
     choices: list[list[tuple[float, int]]] = [[] for _ in overlaps]
     pairs = zip(predictions.tolist(), overlaps[near].tolist(), things.tolist(), strict=True)

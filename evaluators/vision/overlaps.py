@@ -1,4 +1,4 @@
-"""Intersection over union of every predicted region with every expected one."""
+"""Intersection over union of predicted and expected regions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ MOST_RUN_PAIRS = 10_000_000  # runs of predicted masks, once for each expected m
 
 
 def overlaps(scene: Scene) -> Floats:
-    """Float64 [predicted, expected], from 0 to 1; 0 where neither has an area. Raises `TooLarge` over the limits."""
+    """Return float64 [predicted, expected], from 0 to 1; 0 if neither has an area. Raises `TooLarge`."""
     predicted = [region.shape for region in scene.predicted]
     expected = [region.shape for region in scene.expected]
     if len(predicted) * len(expected) > MOST_PAIRS:

@@ -1,4 +1,4 @@
-"""Polygons: which are simple, says shapely; areas in common follow from their edges, in a time known beforehand.
+"""Polygons: shapely checks that they are simple. Common areas are computed from their edges, in predictable time.
 
 GEOS, behind shapely, takes 50 us for each place where two outlines cross, so two combs of 400 teeth take it a minute.
 """
@@ -17,7 +17,10 @@ _AT_ONCE = 200_000  # edge pairs: some 20 MB
 
 
 def read_polygon(points: Sequence[tuple[float, float]]) -> Floats:
-    """Its corners, float64 [n, 2]; the last may repeat the first. Raises `Malformed` where edges cross or coincide."""
+    """Return the corners, float64 [n, 2]. The last may repeat the first.
+
+    Raises `Malformed` if edges cross or coincide.
+    """
     import shapely
 
     if len(points) > 1 and points[0] == points[-1]:
@@ -33,12 +36,15 @@ def read_polygon(points: Sequence[tuple[float, float]]) -> Floats:
 
 
 def areas(polygons: Sequence[Floats]) -> Floats:
-    """Of simple polygons: float64 [n]."""
+    """Return the areas of simple polygons: float64 [n]."""
     return np.array([_area(_edges(polygon, float(polygon[:, 1].min()))) for polygon in polygons])
 
 
 def areas_in_common(polygons: Sequence[Floats], others: Sequence[Floats]) -> Floats:
-    """Of each pair of simple polygons: float64 [len(polygons), len(others)]. Raises `TooLarge` for too many edges."""
+    """Return the common area of each pair of simple polygons: float64 [len(polygons), len(others)].
+
+    Raises `TooLarge` for too many edges.
+    """
     found = np.zeros((len(polygons), len(others)))
     if not found.size:
         return found
@@ -53,7 +59,7 @@ def areas_in_common(polygons: Sequence[Floats], others: Sequence[Floats]) -> Flo
     for column, other in enumerate(others):
         rows = np.flatnonzero(near[:, column])
         if len(rows):
-            found[rows, column] = np.abs(_in_common([edges[row] for row in rows], _edges(other, floor)))
+            found[rows, column] = np.abs(_common_areas([edges[row] for row in rows], _edges(other, floor)))
     return found
 
 
@@ -62,9 +68,10 @@ def _corners_of_bounds(polygons: Sequence[Floats]) -> tuple[Floats, Floats]:
 
 
 def _edges(corners: Floats, floor: float) -> Floats:
-    """Edges from left to right with heights over the floor, [n, 5]: x, height, x, height, -1 if turned round, else 1.
+    """Return edges from left to right with heights over the floor, [n, 5]: x, height, x, height, -1 if reversed, else
+    1.
 
-    Upright ones have nothing below them and are left out.
+    Vertical edges have nothing below them and are left out.
     """
     ends = np.column_stack((corners, np.roll(corners, -1, axis=0))) - np.array([0.0, floor, 0.0, floor])
     ends = ends[ends[:, 0] != ends[:, 2]]
@@ -78,11 +85,11 @@ def _area(edges: Floats) -> float:
     return float(abs((sign * (right - left) * (low + high) / 2).sum()))
 
 
-def _in_common(polygons: Sequence[Floats], other: Floats) -> Floats:
-    """Signed: float64 [len(polygons)].
+def _common_areas(polygons: Sequence[Floats], other: Floats) -> Floats:
+    """Return signed common areas: float64 [len(polygons)].
 
-    A polygon is the signed sum of what lies below its edges, so two have in common the signed sum, over pairs of edges,
-    of what lies below both: the integral of the lower one where both are.
+    A polygon is the signed sum of the areas below its edges. The common area of two is the signed sum, over pairs of
+    edges, of the area below both: the integral of the lower one where both exist.
     """
     edges = np.concatenate(polygons)
     below = np.zeros(len(edges))
@@ -93,7 +100,7 @@ def _in_common(polygons: Sequence[Floats], other: Floats) -> Floats:
 
 
 def _below_both(edges: Floats, others: Floats) -> Floats:
-    """For each edge the signed sum of the areas below it and each of the others: float64 [len(edges)]."""
+    """Return for each edge the signed sum of the areas below it and each of the others: float64 [len(edges)]."""
     left = np.maximum(edges[:, None, 0], others[:, 0])
     right = np.minimum(edges[:, None, 2], others[:, 2])
     width = np.maximum(right - left, 0.0)

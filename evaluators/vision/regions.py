@@ -32,7 +32,7 @@ Box = tuple[float, float, float, float]
 
 
 class Region(NamedTuple):
-    """One object: where it is, what it is, and for predictions how sure the model was."""
+    """One object: its place, its label and, if predicted, its score."""
 
     label: str
     score: float | None
@@ -40,7 +40,7 @@ class Region(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """An image: what is in it and what a model saw, all of one form."""
+    """Expected and predicted objects of an image, all of one form."""
 
     form: str
     expected: list[Region]
@@ -48,7 +48,7 @@ class Scene(NamedTuple):
 
 
 def read_scene(boxes: Boxes, forms: Sequence[str] = FORMS) -> Scene | NotApplicable | Failed:
-    """The trace's image, or what the outcome is where it cannot be compared: nothing recorded, malformed, too large."""
+    """Read the image of a trace, or return why it cannot be compared: not recorded, malformed or too large."""
     if boxes.expected is None or boxes.predicted is None:
         return NotApplicable("missing_expected_boxes" if boxes.expected is None else "missing_predicted_boxes")
     if not boxes.expected and not boxes.predicted:

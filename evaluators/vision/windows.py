@@ -1,4 +1,4 @@
-"""Average precision and recall from the summed parts of images, as `ragtide.evaluators.vision.counts` has them."""
+"""Average precision and recall from summed parts, which `ragtide.evaluators.vision.counts` defines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class _Class:
 
 
 def combine(parts: Mapping[str, float]) -> Combined:
-    """Means over the classes that have objects: others have no such counts. Without any, nothing can be told."""
+    """Average over the classes with objects. Empty without any."""
     grid = _grid(parts)
     if grid is None:
         return Combined()
@@ -57,7 +57,7 @@ def _per_class(values: Mapping[str, float], objects: Mapping[str, int]) -> dict[
 
 
 def _grid(parts: Mapping[str, float]) -> Grid | None:
-    """That of the images; windows of other settings have another fingerprint, so there is one at most."""
+    """Return the grid of the images. Windows of other settings have another fingerprint, so there is at most one."""
     return next((Grid(*map(int, key.split(".")[1:])) for key in parts if key.startswith("images.")), None)
 
 

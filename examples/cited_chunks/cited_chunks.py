@@ -1,7 +1,7 @@
 """Do answers cite the chunks that were retrieved?"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,12 +10,12 @@ from ragtide.evaluators import Chunk, Evidence, Metric, NotApplicable, Outcome, 
 
 BRACKETS = re.compile(r"\[([^\[\]]{1,500})\](?!\()")  # not the text of a Markdown link
 NAME = re.compile(r"[^\s,;]+")
-POINTED_AT = 20  # citations of nothing named in the evidence, at most
+MAX_EVIDENCE = 20  # invalid citations in the evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The answer and what was retrieved for it."""
+    """The answer and the retrieved chunks."""
 
     answer: str
     contexts: tuple[Chunk, ...]
@@ -24,13 +24,11 @@ class Inputs:
 class Params(BaseModel, frozen=True, extra="forbid"):
     """How answers cite."""
 
-    by: Literal["id", "position"] = Field(
-        "id", description="What stands in brackets: a chunk's id, or 1 for the first."
-    )
+    by: Literal["id", "position"] = Field("id", description="Text in brackets: the id of a chunk, or 1 for the first.")
 
 
 class Citation(NamedTuple):
-    """What is cited, and where in the answer it stands."""
+    """The name of a citation, and its place in the answer."""
 
     name: str
     start: int
@@ -44,22 +42,26 @@ METRICS = (
         primary=True,
         rule="share",
         optional=True,
-        description="citations that name a retrieved chunk / citations; absent where nothing is cited",
+        description="citations that name a retrieved chunk / citations; absent if nothing is cited",
     ),
-    Metric("cited", threshold=1.0, primary=True, description="1 where the answer cites a retrieved chunk"),
+    Metric("cited", threshold=1.0, primary=True, description="1 if the answer cites a retrieved chunk"),
 )
 
 
-@evaluator("cited_chunks", version=1, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=METRICS)
-def cited_chunks(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
-    """Share of the citations in the answer that name a retrieved chunk. A citation is what stands in square brackets,
-    several parted by commas or semicolons; where answers cite by position, digits only.
+@evaluator(
+    "cited_chunks",
+    version=1,
+    domain="generation",
+    method="rule",
+    per_record=True,
+    inputs=Inputs,
+    params=Params,
+    metrics=METRICS,
+)
+def cited_chunks(row: Inputs, shared: Shared, params: Params) -> Outcome:
+    """Share of the citations in the answer that name a retrieved chunk. Citations stand in square brackets, several
+    separated by commas or semicolons. Answers that cite by position use digits only.
     """
-    for row in rows:
-        yield _cited(row, params)
-
-
-def _cited(row: Inputs, params: Params) -> Outcome:
     if not row.answer.strip():
         return NotApplicable("empty_answer")
     if not row.contexts:
@@ -75,7 +77,7 @@ def _cited(row: Inputs, params: Params) -> Outcome:
     return Scored(
         metrics,
         parts={"citations": float(len(citations)), "invented": float(len(invented))},
-        evidence=tuple(Evidence("answer", at.start, at.end, kind="no_such_chunk") for at in invented[:POINTED_AT]),
+        evidence=tuple(Evidence("answer", at.start, at.end, kind="no_such_chunk") for at in invented[:MAX_EVIDENCE]),
     )
 
 

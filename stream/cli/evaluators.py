@@ -137,7 +137,7 @@ def _runs(info: "EvaluatorInfo") -> str:
 
 
 def _lines(info: "EvaluatorInfo") -> list[str]:
-    from ragtide.evaluators.describe import in_words
+    from ragtide.evaluators.describe import describe_budget
 
     facts = {
         "runs here": _runs(info),
@@ -146,7 +146,7 @@ def _lines(info: "EvaluatorInfo") -> list[str]:
         "tasks": ", ".join(info.tasks) or "every one",
         "inputs": ", ".join(info.inputs) or "none",
         "also reads": ", ".join(info.also_reads) or "nothing",
-        "budget": in_words(info.budget),
+        "budget": describe_budget(info.budget),
         "needs": ", ".join(info.needs) or "nothing",
         "standards": ", ".join(info.standards),
     }

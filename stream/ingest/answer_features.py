@@ -10,9 +10,9 @@ import numpy as np
 from ragtide.drift.settings import RuleSettings
 from ragtide.evaluators.claims.reading import claims_of
 from ragtide.evaluators.claims.stance import stance_of
-from ragtide.evaluators.memory_chunks import memory_chunks
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.resources import Batch
+from ragtide.evaluators.runtime.memory_chunks import memory_chunks
 from ragtide.evaluators.spec import SHARED, Sentence, Vectors
 from ragtide.evaluators.trace import Trace
 from ragtide.sinks.rows import EmbeddingRow

@@ -1,4 +1,4 @@
-"""Security codes of payment cards (CVV, CVC), which nothing but their name tells."""
+"""Security codes of payment cards (CVV, CVC), which only a label identifies."""
 
 from ragtide.evaluators.leaks.detector import Detector
 from ragtide.evaluators.leaks.labels import BESIDE

@@ -1,4 +1,4 @@
-"""Until when a payment card is valid, where its number or its name stands near: food and passports expire, too."""
+"""Expiry dates of payment cards near their number or name: food and passports expire, too."""
 
 from collections.abc import Iterator
 

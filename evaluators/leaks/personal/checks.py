@@ -1,4 +1,4 @@
-"""Check digits that several countries' numbers share. All take digits without separators."""
+"""Check digits that numbers of several countries share. All take digits without separators."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ _PERMUTED = (
 
 
 def luhn(digits: str) -> bool:
-    """Whether the last digit checks the others (ISO/IEC 7812-1, annex B)."""
+    """Whether the last digit is the check digit (ISO/IEC 7812-1, annex B)."""
     values = [int(digit) for digit in reversed(digits)]
     return (sum(values[::2]) + sum(_DOUBLED[value] for value in values[1::2])) % 10 == 0
 
 
 def verhoeff(digits: str) -> bool:
-    """Whether the last digit checks the others (Verhoeff 1969)."""
+    """Whether the last digit is the check digit (Verhoeff 1969)."""
     state = 0
     for place, digit in enumerate(reversed(digits)):
         state = int(_PRODUCT[state][int(_PERMUTED[place % 8][int(digit)])])
@@ -29,7 +29,7 @@ def verhoeff(digits: str) -> bool:
 
 
 def mod_11_10(digits: str) -> bool:
-    """Whether the last digit checks the others (ISO/IEC 7064, MOD 11,10)."""
+    """Whether the last digit is the check digit (ISO/IEC 7064, MOD 11,10)."""
     product = 10
     for digit in digits[:-1]:
         product = ((int(digit) + product) % 10 or 10) * 2 % 11
@@ -37,12 +37,12 @@ def mod_11_10(digits: str) -> bool:
 
 
 def weighted(digits: str, weights: Sequence[int]) -> int:
-    """The sum of the digits times their weights; digits without a weight do not count."""
+    """Return the sum of digits times weights. Digits without a weight do not count."""
     return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=False))
 
 
 def is_date(month: int, day: int) -> bool:
-    """Whether some year has such a day."""
+    """Whether the date exists in some year."""
     return 1 <= month <= 12 and 1 <= day <= (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]
 
 

@@ -1,4 +1,4 @@
-"""Addresses of cryptocurrency wallets, and how each kind tells that it is one."""
+"""Addresses of cryptocurrency wallets, by prefix, checksum or label."""
 
 from collections.abc import Iterator
 from hashlib import sha256

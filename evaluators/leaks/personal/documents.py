@@ -1,4 +1,4 @@
-"""Numbers of documents, accounts and devices, and dates of birth: a label beside them tells."""
+"""Numbers of documents, accounts and devices, and dates of birth, identified by labels."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Identity numbers whose check digit is wrong: mistyped or half invented, they still say whose number is meant."""
+"""Identity numbers with a wrong check digit: mistyped or invented, they still identify a person."""
 
 from ragtide.evaluators.leaks.detector import Detector
 from ragtide.evaluators.leaks.personal.number_detectors import number_beside_label

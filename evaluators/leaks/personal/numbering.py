@@ -1,4 +1,4 @@
-"""What the world's numbering plans say of a telephone number (phonenumbers)."""
+"""Telephone numbering plans of the world (phonenumbers)."""
 
 CANDIDATES = 2_000  # number-like places looked at in one text: some 0.2 s
 # Countries whose numbers are written with a leading 0 at home.
@@ -6,23 +6,23 @@ _TRUNK_REGIONS = ("GB", "DE", "FR", "AU", "JP", "KR", "IT", "NL", "CH", "BE", "S
 
 
 class TooMany(Exception):
-    """More number-like places than can be looked at."""
+    """The text has more candidates than the limit."""
 
 
 class NumberingPlans:
-    """What the world's numbering plans say, so many times."""
+    """The numbering plans, with a limit on look-ups."""
 
     def __init__(self) -> None:
         self._left = CANDIDATES
 
     def spend(self, times: int) -> None:
-        """Raises `TooMany` where the text has had its share."""
+        """Raises `TooMany` if the limit is exceeded."""
         self._left -= times
         if self._left < 0:
             raise TooMany
 
     def possible(self, text: str) -> bool:
-        """Whether an international number has a country and the length of its numbers."""
+        """Whether an international number has a country code and a valid length."""
         from phonenumbers import NumberParseException, is_possible_number, parse
 
         self.spend(1)
@@ -32,7 +32,7 @@ class NumberingPlans:
             return False
 
     def valid_at_home(self, text: str) -> bool:
-        """Whether some country that writes a leading 0 gives out such numbers."""
+        """Whether it is valid in some country that writes a leading 0."""
         from phonenumbers import NumberParseException, is_valid_number_for_region, parse
 
         for region in _TRUNK_REGIONS:

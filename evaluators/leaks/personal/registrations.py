@@ -1,4 +1,4 @@
-"""Numbers under which an office, an employer, a school or an advertiser knows a person: their label tells."""
+"""Numbers of a person at an office, an employer, a school or an advertiser, identified by labels."""
 
 from ragtide.evaluators.leaks.detector import Detector
 from ragtide.evaluators.leaks.labels import BESIDE

@@ -1,4 +1,4 @@
-"""What opens something: keys, tokens, passwords."""
+"""Secrets: keys, tokens, passwords."""
 
 from ragtide.evaluators.leaks.detector import Detector
 from ragtide.evaluators.leaks.secrets import (

@@ -1,4 +1,4 @@
-"""Keys and tokens that their name gives away: `api_key = ...`, `"client_secret": "..."`, "my API key is ..."."""
+"""Keys and tokens identified by a name: `api_key = ...`, `"client_secret": "..."`, "my API key is ..."."""
 
 import re
 from collections.abc import Iterator
@@ -119,12 +119,12 @@ _HARMLESS = frozenset(
 
 
 def entropy(text: str) -> float:
-    """Shannon's, in bits a character."""
+    """Return the Shannon entropy in bits per character."""
     return -sum(share * log2(share) for share in (text.count(c) / len(text) for c in set(text)))
 
 
 def _opens(found: Assignment, shortest: int) -> bool:
-    """Whether it is long and random enough to be a key."""
+    """Whether it is long and random enough for a key."""
     value = found.value
     if len(value) < shortest or any(map(str.isspace, value)) or is_made_up(value) or is_name(value) or is_row(value):
         return False

@@ -1,4 +1,4 @@
-"""Values that a name stands before: `name = value`, `"name": "value"`, "the name is value"."""
+"""Values after a name: `name = value`, `"name": "value"`, "the name is value"."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ _CLOSING = ".:)]}\\*"  # of the sentence, the call or the bold around a bare val
 
 
 class Assignment(NamedTuple):
-    """A value, where it stands, whether in quotes, and the match that found it."""
+    """A value, its place, whether it is in quotes, and the match."""
 
     value: str
     start: int
@@ -48,7 +48,7 @@ class Assignment(NamedTuple):
 
 
 def assignments(shape: ByteText, pattern: str) -> Iterator[Assignment]:
-    """Each match of the pattern; its last groups are the value's."""
+    """Yield each match of the pattern. Its last groups are those of the value."""
     text = shape.text
     for match in compile_pattern(pattern).finditer(shape.data):
         start, end = match.span(match.lastindex)

@@ -1,4 +1,4 @@
-"""Credentials where protocols put them: in a URL, in an authorization header, on a command line."""
+"""Credentials in the places of protocols: in a URL, in an authorization header, on a command line."""
 
 from base64 import b64decode
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Passwords that their name gives away: `password = ...`, `"pwd": "..."`, "the password is ..."."""
+"""Passwords identified by a name: `password = ...`, `"pwd": "..."`, "the password is ..."."""
 
 import re
 from collections.abc import Iterator
@@ -110,7 +110,7 @@ _MANY_WORDS, _SHORT_WORD = 5, 2.8  # letters a word: fewer on average than an id
 
 
 def opens(value: str, quoted: bool) -> bool:
-    """Whether it may open something: no word of prose, of code or of a form."""
+    """Whether it may be a password: no word of prose, of code or of a form."""
     value = _EAST_ASIAN.split(value)[0]
     if not _SHORTEST <= len(value) <= _LONGEST or any(map(str.isspace, value)) or is_code(value) or _is_word(value):
         return False

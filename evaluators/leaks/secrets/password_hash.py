@@ -1,4 +1,4 @@
-"""Passwords as systems store them: who has one can search for the password itself."""
+"""Stored password hashes, from which passwords can be guessed."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What documentation, forms and programs put where a secret would stand."""
+"""Placeholders that documentation, forms and programs put in place of a secret."""
 
 import re
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.checks import check_evaluator
 from ragtide.evaluators.classification.labels import MOST_LABELS
 from ragtide.evaluators.classification.score_bins import BINS, roc_auc, score_bin
 from ragtide.evaluators.combining import combine_parts

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ragtide.evaluators.builtin.toxicity import LABELS
-from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.checks import check_evaluator
 from ragtide.evaluators.outcome import Evidence, NotApplicable
 from ragtide.evaluators.registry import load
 from tests.evaluators.builtin.answers import TOO_LONG, Answers, answers

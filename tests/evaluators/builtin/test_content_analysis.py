@@ -98,5 +98,5 @@ def test_what_cannot_be_told_is_no_score(answer: str, reason: str) -> None:
 def test_gathering_the_sources_ngrams_gives_what_looking_for_each_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     answer, contexts = "a b c d e f a b x", chunks("a b c", "d e f a", "b x")
     one_by_one = scored("content_analysis", answer=answer, contexts=contexts)
-    monkeypatch.setattr("ragtide.evaluators.builtin.content_analysis.FEW", 0)
+    monkeypatch.setattr("ragtide.evaluators.builtin.content_analysis.MAX_SEARCHED", 0)
     assert scored("content_analysis", answer=answer, contexts=contexts) == one_by_one

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.prose_traces import prose_traces
-from ragtide.evaluators.check import CountingEncoder
+from ragtide.evaluators.checks import CountingEncoder
 from ragtide.evaluators.encoder import Encoder, load_encoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.encoder.model import find

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ragtide.evaluators.builtin.faithfulness_nli import MOST_ATTRIBUTED
-from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.builtin.faithfulness_nli import MAX_ATTRIBUTED
+from ragtide.evaluators.checks import check_evaluator
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.models.hashing import HashingModel
 from ragtide.evaluators.outcome import Evidence, NotApplicable
@@ -60,11 +60,11 @@ def test_only_the_most_similar_context_sentences_are_asked() -> None:
 
 
 def test_a_long_answers_weakest_sentences_are_attributed() -> None:
-    sentences = [f"Number {i} is here." for i in range(MOST_ATTRIBUTED + 10)]
+    sentences = [f"Number {i} is here." for i in range(MAX_ATTRIBUTED + 10)]
     said: dict[Ask, float] = {("It is so.", sentence): float(i < 10) for i, sentence in enumerate(sentences)}
     given = scored(ID, model=entails(said), answer=" ".join(sentences), contexts=chunks("It is so."))
     attributed = [place for place in given.evidence if place.field == "answer"]
-    assert len(attributed) == MOST_ATTRIBUTED
+    assert len(attributed) == MAX_ATTRIBUTED
     assert {place.score for place in attributed} == {0.0}
     assert [place.start for place in attributed] == sorted(place.start for place in attributed)
 

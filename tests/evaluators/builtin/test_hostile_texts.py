@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from ragtide.evaluators.check_growth import ConstantEncoder, ConstantModel
+from ragtide.evaluators.checks.growth import ConstantEncoder, ConstantModel
 from ragtide.evaluators.outcome import Failed, NotApplicable, Scored
 from ragtide.evaluators.registry import load
 from ragtide.evaluators.spec import Need

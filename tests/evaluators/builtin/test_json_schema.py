@@ -70,7 +70,7 @@ def test_contexts_are_not_looked_at() -> None:
             {"$defs": {"long": {"pattern": ".{1,2000}$"}}, "$ref": "#/$defs/long"},
             "too large, 1,048,576 bytes together",
         ),
-        ({"enum": [date(2026, 11, 21)]}, "a value that JSON has not"),
+        ({"enum": [date(2026, 11, 21)]}, "a value that is not JSON"),
         ({"patternProperties": {"(?!x)": {}}}, "linear time"),
         ({"$ref": "http://127.0.0.1:9/person.json"}, "Retrieval is disabled"),
         ({"$ref": "file:///etc/hostname"}, "Retrieval is disabled"),

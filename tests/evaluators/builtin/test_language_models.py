@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.checks import check_evaluator
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.fingerprint import fingerprint
 from ragtide.evaluators.gptscore import GptScoreParams, load_template

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragtide.evaluators.builtin.looping_detection import COMPRESSED
+from ragtide.evaluators.builtin.looping_detection import MAX_COMPRESSED
 from ragtide.evaluators.outcome import NotApplicable
 from ragtide.evaluators.text.repeats import SHORT, Repeat, _by_sorting, _by_suffix_array, longest_repeat
 from tests.evaluators.builtin.scoring import outcome, scored
@@ -105,6 +105,6 @@ def test_a_loop_is_told_from_prose() -> None:
 
 
 def test_a_text_that_would_take_seconds_to_compress_has_no_compression_ratio() -> None:
-    assert "compression_ratio" in scored("looping_detection", answer="a" * COMPRESSED).metrics
-    metrics = scored("looping_detection", answer="a" * (COMPRESSED + 1)).metrics
-    assert metrics == {"unique_sentences": 1.0, "longest_repeated_substring": COMPRESSED / (COMPRESSED + 1)}
+    assert "compression_ratio" in scored("looping_detection", answer="a" * MAX_COMPRESSED).metrics
+    metrics = scored("looping_detection", answer="a" * (MAX_COMPRESSED + 1)).metrics
+    assert metrics == {"unique_sentences": 1.0, "longest_repeated_substring": MAX_COMPRESSED / (MAX_COMPRESSED + 1)}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from pydantic import ValidationError
 
 from ragtide.evaluators.builtin.object_detection import Params, object_detection
-from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.checks import check_evaluator
 from ragtide.evaluators.classification.score_bins import BINS
 from ragtide.evaluators.outcome import Evidence, Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.parts import Combined, name_and_labels

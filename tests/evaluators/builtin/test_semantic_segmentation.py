@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ragtide.evaluators.builtin.semantic_segmentation import semantic_segmentation
-from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.checks import check_evaluator
 from ragtide.evaluators.outcome import NotApplicable, Scored
 from ragtide.evaluators.parts import Combined
 from ragtide.evaluators.trace import Boxes

@@ -14,7 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from ragtide.evaluators.builtin.summarization_faithfulness import Params
-from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.checks import check_evaluator
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.outcome import Evidence, NotApplicable
 from ragtide.evaluators.registry import load
@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_read_is_told_with_the_parameter(tmp_path: Path) -
 
 def test_pruned_pairs_and_the_convolution_exclude_each_other() -> None:
     convolution = Convolution(weights=(0.0,) * BINS, bias=0.0, slope=0.0, offset=0.0)
-    with pytest.raises(ValidationError, match="leave top_k at 0"):
+    with pytest.raises(ValidationError, match="set top_k to 0"):
         Params.model_validate({"convolution": convolution, "top_k": 4})
     pruned = scored(ID, {"top_k": 1}, model=entails(SAID), question=SOURCE, answer=SUMMARY)
     assert "summac_conv" not in pruned.metrics

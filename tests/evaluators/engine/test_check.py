@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from pydantic import BaseModel
 
-from ragtide.evaluators.check import check_evaluator, same
+from ragtide.evaluators.checks import check_evaluator, same
 from ragtide.evaluators.encoder import load_encoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.models.hashing import HashingModel

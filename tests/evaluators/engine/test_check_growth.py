@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragtide.evaluators.check import check_evaluator
-from ragtide.evaluators.check_growth import LARGEST, growth_faults
-from ragtide.evaluators.dense import dense
+from ragtide.evaluators.checks import check_evaluator
+from ragtide.evaluators.checks.dense_traces import dense_traces
+from ragtide.evaluators.checks.growth import LARGEST, growth_faults
 from ragtide.evaluators.outcome import Outcome, Scored
 from ragtide.evaluators.spec import Budget, Evaluator, Metric, NoParams, Shared, evaluator
 from tests.evaluators.engine.examples import Answer, brevity, nearness, scoring
 
-SHAPES = dict(dense())
+SHAPES = dict(dense_traces())
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from ragtide.evaluators.describe import EvaluatorInfo, describe, in_words
+from ragtide.evaluators.describe import EvaluatorInfo, describe, describe_budget
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.leaks import PERSONAL
@@ -61,14 +61,14 @@ def test_the_words_that_a_parameter_takes_are_told() -> None:
 
 
 def test_a_budget_is_told_in_words() -> None:
-    assert in_words(Budget(sentences=20)) == "at most 2,000,000 characters, 10,000 items, 20 sentences"
-    assert in_words(Budget(characters=None, items=None, tokens=8_192)) == "at most 8,192 tokens"
-    assert in_words(Budget(None, None, regions=10_000)) == "at most 10,000 regions expected or predicted"
-    assert in_words(Budget(characters=None, items=None)) == "any length"
+    assert describe_budget(Budget(sentences=20)) == "at most 2,000,000 characters, 10,000 items, 20 sentences"
+    assert describe_budget(Budget(characters=None, items=None, tokens=8_192)) == "at most 8,192 tokens"
+    assert describe_budget(Budget(None, None, regions=10_000)) == "at most 10,000 regions expected or predicted"
+    assert describe_budget(Budget(characters=None, items=None)) == "any length"
 
 
 def test_every_evaluator_declares_a_budget() -> None:
-    assert [info.id for info in describe(load(), NOTHING) if in_words(info.budget) == "any length"] == []
+    assert [info.id for info in describe(load(), NOTHING) if describe_budget(info.budget) == "any length"] == []
 
 
 def test_an_open_range_has_none_for_its_end() -> None:

@@ -202,7 +202,7 @@ def test_the_onnx_encoder_needs_no_torch_and_little_memory() -> None:
 
 def test_looking_imports_nothing_heavy() -> None:
     program = (
-        "import sys; from ragtide.evaluators import check, describe, registry, run\n"
+        "import sys; from ragtide.evaluators import checks, describe, registry, run\n"
         "from ragtide.evaluators.encoder import what_is_missing\n"
         "from ragtide.evaluators.settings import EncoderSettings\n"
         "what_is_missing(EncoderSettings())\n"
@@ -220,7 +220,7 @@ class TestChoice:
         for module in (
             "ragtide.evaluators.runtime.packages",
             "ragtide.evaluators.encoder.model",
-            "ragtide.evaluators.hub",
+            "ragtide.evaluators.runtime.hub",
         ):
             monkeypatch.setattr(f"{module}.find_spec", lambda name: None if name in away else find_spec(name))
         return away
@@ -312,7 +312,7 @@ class TestChoice:
         shutil.copytree(find(PACKAGED).folder, folder)
         with (folder / "model.safetensors").open("r+b") as file:
             file.truncate(keep)
-        with pytest.raises(ConfigError, match=r"model\.safetensors is missing or not a whole safetensors file"):
+        with pytest.raises(ConfigError, match=r"model\.safetensors is missing or no complete safetensors file"):
             load_encoder(EncoderSettings(backend="onnx", model=str(folder)))
 
     @pytest.mark.models

@@ -13,7 +13,7 @@ from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.encoder.thresholds import ENCODER_THRESHOLDS
 from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 from ragtide.evaluators.plan import parameters, prepare
-from ragtide.evaluators.registry import unsound
+from ragtide.evaluators.registry import spec_faults
 from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
 from ragtide.evaluators.spec import Evaluator, ModelRef, Need
 
@@ -55,7 +55,7 @@ def test_every_line_is_one_of_an_evaluator_that_embeds(name: str) -> None:
     known = {f"{one.id}.{metric.key}" for one in embedding for metric in one.metrics}
     assert set(ENCODER_THRESHOLDS[name].thresholds) <= known
     for id, evaluator in evaluators.items():
-        assert unsound(evaluator) == []
+        assert spec_faults(evaluator) == []
         values = evaluator.params().model_dump()
         assert {**values, **ENCODER_THRESHOLDS[name].params.get(id, {})} == values
 
@@ -68,7 +68,7 @@ def test_defaults_of_parameters_reach_the_fingerprint_and_settings_win_over_them
     assert mark(MINILM) != mark(BGE) == mark(given)
     field = mrr.params.model_json_schema()["properties"]["relevant_chunk_threshold"]
     assert (field["default"], field["minimum"], field["maximum"]) == (0.45, 0, 1)
-    assert field["description"] == "Least relevance of a relevant chunk."
+    assert field["description"] == "Minimum relevance of a relevant chunk."
 
 
 def test_an_evaluator_that_asks_another_model_keeps_the_catalogues_lines() -> None:

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragtide.evaluators.check import CountingEncoder
+from ragtide.evaluators.checks import CountingEncoder
 from ragtide.evaluators.encoder import Encoders
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.errors import DeviceLost
-from ragtide.evaluators.memory_chunks import MOST_FAILURES, memory_chunks, prefetch_or_bisect, size_of_row
 from ragtide.evaluators.models import Models
 from ragtide.evaluators.models.hashing import HashingModel
 from ragtide.evaluators.outcome import Outcome
 from ragtide.evaluators.plan import PreparedEvaluator, prepare
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.run import run_all
+from ragtide.evaluators.runtime.memory_chunks import MOST_FAILURES, memory_chunks, prefetch_or_bisect, size_of_row
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.spec import Ask, Vectors
 from ragtide.evaluators.trace import Chunk, Trace
@@ -75,7 +75,7 @@ def test_a_model_that_fails_on_everything_is_given_up(caplog: pytest.LogCaptureF
     prefetch_or_bisect(fetch, range(10_000), lambda error: type(error).__name__)
     assert failures == MOST_FAILURES
     assert [record.getMessage() for record in caplog.records] == [
-        "a model failed on 10000 texts at once, going on in halves: ValueError"
+        "a model failed on 10000 texts at once; retrying in halves: ValueError"
     ]
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from ragtide.evaluators.check import CountingModel, check_evaluator
+from ragtide.evaluators.checks import CountingModel, check_evaluator
 from ragtide.evaluators.fingerprint import fingerprint
 from ragtide.evaluators.models import Models, load_models
 from ragtide.evaluators.models.hashing import HashingModel
 from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import prepare, wanted_models
-from ragtide.evaluators.registry import unsound
+from ragtide.evaluators.registry import spec_faults
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.run import run_all
 from ragtide.evaluators.settings import EvaluatorSettings
@@ -136,4 +136,4 @@ def test_the_check_runs_on_a_fake_model_and_finds_what_is_asked_without_saying_s
     silent = replace(tone, asks=None)
     with pytest.raises(AssertionError, match="calls of the model judge-of-tone: asks must name"):
         check_evaluator(silent, [trace(answer="you fool"), trace(answer="dear friend")])
-    assert any("models" in fault for fault in unsound(replace(tone, models=None)))
+    assert any("models" in fault for fault in spec_faults(replace(tone, models=None)))

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import ragtide.evaluators as evaluators
-from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.checks import check_evaluator
 from ragtide.evaluators.outcome import Scored
 from ragtide.evaluators.spec import Evaluator, evaluator
 from ragtide.evaluators.trace import Trace

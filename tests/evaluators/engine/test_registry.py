@@ -14,7 +14,7 @@ import pytest
 from ragtide.evaluators import Evaluator, Metric, Need, NotApplicable, Scored, check_evaluator
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.plan import prepare
-from ragtide.evaluators.registry import load, unsound
+from ragtide.evaluators.registry import load, spec_faults
 from ragtide.evaluators.run import run_all
 from ragtide.evaluators.settings import EvaluatorSettings
 from tests.evaluators.engine.examples import batch, brevity, nearness, trace
@@ -153,8 +153,8 @@ def changed(of: Any, **fields: Any) -> Any:
     ],
 )
 def test_an_unsound_spec_is_told(evaluator: Evaluator, says: str) -> None:
-    assert any(says in fault for fault in unsound(evaluator)), unsound(evaluator)
+    assert any(says in fault for fault in spec_faults(evaluator)), spec_faults(evaluator)
 
 
 def test_a_sound_one_has_no_faults() -> None:
-    assert unsound(brevity) == unsound(nearness) == []
+    assert spec_faults(brevity) == spec_faults(nearness) == []

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.errors import Unavailable
 from ragtide.evaluators.resources import Resources
+from ragtide.evaluators.runtime.vector_cache import VectorCache
 from ragtide.evaluators.spec import Vectors
-from ragtide.evaluators.vector_cache import VectorCache
 
 
 class Recorder(HashingEncoder):

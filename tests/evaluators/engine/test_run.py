@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from ragtide.evaluators.check import CountingEncoder
+from ragtide.evaluators.checks import CountingEncoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.outcome import Evidence, Failed, Finding, NotApplicable, Outcome, Scored
 from ragtide.evaluators.resources import Resources

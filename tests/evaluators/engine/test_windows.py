@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from ragtide.evaluators.check import check_evaluator
+from ragtide.evaluators.checks import check_evaluator
 from ragtide.evaluators.combining import combine_parts
 from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.parts import (
@@ -21,9 +21,9 @@ from ragtide.evaluators.parts import (
     class_label,
     name_and_labels,
     part_key,
-    wrong_parts,
+    parts_fault,
 )
-from ragtide.evaluators.registry import unsound
+from ragtide.evaluators.registry import spec_faults
 from ragtide.evaluators.run import run_all
 from ragtide.evaluators.spec import Evaluator, Metric, Shared, evaluator
 from tests.evaluators.engine.examples import Answer, batch, ready, trace
@@ -103,8 +103,8 @@ def test_what_is_wrong_is_found(wrong: Evaluator, says: str) -> None:
 
 
 def test_combine_and_per_are_for_windows_only() -> None:
-    assert unsound(replace(windowed(), method="rule")) == ["method window has combine, and no other method has"]
-    assert "which is for method window" in unsound(replace(windowed(), method="rule", combine=None))[0]
+    assert spec_faults(replace(windowed(), method="rule")) == ["method window has combine, and no other method has"]
+    assert "which is for method window" in spec_faults(replace(windowed(), method="rule", combine=None))[0]
 
 
 @pytest.mark.parametrize(
@@ -122,15 +122,15 @@ def test_metrics_may_be_absent_and_parts_are_limited() -> None:
     [outcomes] = run_all(ready(windowed(record=lambda long: Scored({}, parts={"records": 1}))), [trace()], batch())
     assert outcomes == [Scored({}, parts={"records": 1.0})]
     many = {f"n{i}": 1.0 for i in range(MOST_PARTS + 1)}
-    assert wrong_parts(many) == f"a record has at most {MOST_PARTS} parts"
-    assert wrong_parts(dict(list(many.items())[:-1])) is None
+    assert parts_fault(many) == f"a record has at most {MOST_PARTS} parts"
+    assert parts_fault(dict(list(many.items())[:-1])) is None
 
 
 @given(st.text(st.characters() | st.sampled_from("\t\n\x00\ud800\u2028 "), max_size=200))
 def test_a_class_label_is_always_a_sound_part(written: str) -> None:
     label = class_label(written)
     key = part_key("of", label, label)
-    assert wrong_parts({key: 1.0}) is None
+    assert parts_fault({key: 1.0}) is None
     assert name_and_labels(key) == ("of", (label, label))
     assert class_label(label) == label
     assert json.loads(json.dumps(key)) == key

@@ -203,7 +203,7 @@ def test_the_revision_is_told_without_loading(folders: Folders, gpt2: CausalMode
 
 
 def test_what_is_no_language_model_is_refused(tmp_path: Path) -> None:
-    for kind, says in (("bert", "what comes later moves"), ("cohere", "more to its output")):
+    for kind, says in (("bert", "later tokens change"), ("cohere", "changes the output of its last layer")):
         folder = causal(tmp_path / kind, kind)
         with pytest.raises(ConfigError, match=says):
             model(folder)

@@ -18,7 +18,7 @@ from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.models import Model, load
 from ragtide.evaluators.models.causal import CausalModel
 from ragtide.evaluators.resources import Resources
-from ragtide.evaluators.runtime.card_memory import bound_cards, cards_in_use
+from ragtide.evaluators.runtime.card_memory import cards_in_use, limit_cards
 from ragtide.evaluators.runtime.torch_device import device_of
 from ragtide.evaluators.settings import PACKAGED_MODEL, EncoderSettings, EvaluatorSettings, ModelSettings
 from ragtide.evaluators.spec import ModelRef, Need, Vectors
@@ -65,12 +65,12 @@ def bounded(room_bytes: int) -> Iterator[None]:
 
     gc.collect()  # the models of tests before
     torch.cuda.empty_cache()
-    bound_cards(torch.cuda.memory_reserved() + room_bytes)
+    limit_cards(torch.cuda.memory_reserved() + room_bytes)
     device_of("cuda")
     try:
         yield
     finally:
-        bound_cards(None)
+        limit_cards(None)
         torch.cuda.set_per_process_memory_fraction(1.0)
 
 

@@ -87,12 +87,12 @@ def _another_family(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("break_it", "says"),
     [
-        (lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:9_000]), "no whole file"),
-        (lambda folder: (folder / WEIGHTS).write_bytes(b"no HDF5"), "no whole file"),
+        (lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:9_000]), "incomplete"),
+        (lambda folder: (folder / WEIGHTS).write_bytes(b"no HDF5"), "incomplete"),
         (_claims_more, "holds more than"),
         (_points_elsewhere, "holds more than"),
         (_holds_text, "holds more than"),
-        (_another_family, "is of a t5; TensorFlow's weights are read of bert and distilbert alone"),
+        (_another_family, "is of a t5; weights of TensorFlow are read for bert and distilbert only"),
     ],
 )
 def test_what_holds_no_models_weights_is_refused_and_leaves_nothing(

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragtide.evaluators.runtime.card_memory import CardMemory, bound_cards, cards_in_use, within_bound
+from ragtide.evaluators.runtime.card_memory import CardMemory, apply_card_limit, cards_in_use, limit_cards
 from ragtide.stream.assembly import assemble
 from ragtide.stream.settings.loader import Settings
 
@@ -31,16 +31,16 @@ def shares(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, float]]:
         torch.cuda, "set_per_process_memory_fraction", lambda share, device: told.update({device.index: share})
     )
     yield told
-    bound_cards(None)
+    limit_cards(None)
 
 
 def test_only_the_card_that_is_chosen_is_bounded_and_told(shares: dict[int, float]) -> None:
     import torch
 
-    within_bound(torch.device("cuda", 1))
+    apply_card_limit(torch.device("cuda", 1))
     assert shares == {}
-    bound_cards(20 * GIB)
-    within_bound(torch.device("cuda", 1))
+    limit_cards(20 * GIB)
+    apply_card_limit(torch.device("cuda", 1))
     assert shares == {1: 0.25}
     assert list(cards_in_use()) == [CardMemory(1, 20 * GIB)]
     assert [(card.name, card.reserved_bytes) for card in cards_in_use()] == [("cuda:1", 5 * GIB)]
@@ -49,8 +49,8 @@ def test_only_the_card_that_is_chosen_is_bounded_and_told(shares: dict[int, floa
 def test_more_than_the_card_has_is_all_of_it(shares: dict[int, float]) -> None:
     import torch
 
-    bound_cards(100 * GIB)
-    within_bound(torch.device("cuda", 0))
+    limit_cards(100 * GIB)
+    apply_card_limit(torch.device("cuda", 0))
     assert shares == {0: 1.0}
 
 
@@ -59,8 +59,8 @@ def test_a_lane_that_runs_a_model_sets_the_bound_before_it_loads_any(shares: dic
 
     given = {"card_bytes": 8 * GIB, "encoder": {"backend": "onnx"}}
     assemble(Settings.model_validate({"evaluators": {**given, "enabled": ["rouge"]}}), "model")
-    within_bound(torch.device("cuda", 0))
+    apply_card_limit(torch.device("cuda", 0))
     assert shares == {}
     assemble(Settings.model_validate({"evaluators": {**given, "enabled": ["groundedness"]}}), "model")
-    within_bound(torch.device("cuda", 0))
+    apply_card_limit(torch.device("cuda", 0))
     assert shares == {0: 0.1}

@@ -89,14 +89,14 @@ class TestTorch:
         assert model.batch_tokens == 64
         assert seen == [(8, 8)] * 64
         assert [record.getMessage() for record in caplog.records] == [
-            f"out of memory with {tokens} tokens on cpu: {tokens // 2} at once from now on"
+            f"out of memory with {tokens} tokens on cpu; continuing with {tokens // 2} per forward pass"
             for tokens in (1024, 512, 256, 128)
         ]
 
     def test_a_device_without_room_for_one_text_is_refused_at_the_start(self) -> None:
         import torch
 
-        said = r"a text of 90 tokens does not fit on cpu: .*evaluators.card_bytes, put fewer workers on the card"
+        said = r"a text of 90 tokens does not fit on cpu: .*evaluators.card_bytes, run fewer workers on the GPU"
         assert warm_up(self.made(90, []), torch.device("cpu"), None, 90) == 2
         with pytest.raises(ConfigError, match=said):
             warm_up(self.made(89, []), torch.device("cpu"), None, 90)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ragtide.evaluators.dense import dense
+from ragtide.evaluators.checks.dense_traces import dense_traces
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.text.sentences import split
@@ -21,7 +21,7 @@ from tests.evaluators.builtin.scoring import trace
 from tests.infra.growth import growth_fault
 
 SIZE = 20_000
-SHAPES = dict(dense())
+SHAPES = dict(dense_traces())
 MASKING = Masking(EvaluatorSettings(), by_kind)
 NAMES = NameMasking(MASKING, users=True)
 

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from ragtide.evaluators import registry
+from ragtide.evaluators.checks import check_golden
 from ragtide.evaluators.errors import BadRecord, ConfigError
-from ragtide.evaluators.golden import check_golden
 from ragtide.stream.cli import main
 from ragtide.stream.ingest.canonical_json import decode_canonical
 from ragtide.stream.ingest.records import StoredRecord

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from ragtide.evaluators import registry
-from ragtide.evaluators.check import CountingEncoder
+from ragtide.evaluators.checks import CountingEncoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.outcome import Evidence, Finding, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator, prepare

@@ -1,4 +1,4 @@
-"""Hugging Face's cache on this machine, read without a network and without the client's import of half a second."""
+"""Reads the local cache of Hugging Face, without network and without importing its client (half a second)."""
 
 import re
 from importlib.util import find_spec
@@ -8,9 +8,9 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?\Z", re.ASCII)
 
 
 def snapshot(name: str, revision: str | None = None) -> Path | None:
-    """The folder of a model's revision (a commit, tag or branch as it was last fetched), None where there is none.
+    """Return the folder of a model's revision (a commit, tag or branch as last fetched), or None.
 
-    One whose fetch was broken off holds a part of the files.
+    After an aborted download it is incomplete.
     """
     if not NAME.match(name) or find_spec("huggingface_hub") is None:
         return None

@@ -1,4 +1,4 @@
-"""Traces that evaluators must survive: ordinary ones with every field recorded, and hostile ones."""
+"""Traces that every evaluator must survive: ordinary ones with every field, and hostile ones."""
 
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ from ragtide.evaluators.trace import (
     Trace,
 )
 
-CANARY = "qzcanaryvx"  # stands in every text: an outcome that contains it has quoted its trace
+CANARY = "qzcanaryvx"  # in every text: an outcome that contains it quotes its trace
 _ORDINARY = (
     (
         "How do I reset the router, {c}?",
@@ -57,7 +57,7 @@ _BOXES = Boxes(
 
 
 def hostile_traces() -> tuple[Trace, ...]:
-    """Distinct traces in a fixed order: the ordinary first, then one per hostile text, then what was not recorded."""
+    """Return distinct traces in a fixed order: ordinary ones, one per hostile text, then ones with few fields."""
     ordinary = [_full(i, *(text.format(c=CANARY) for text in texts)) for i, texts in enumerate(_ORDINARY)]
     hostile = [_full(100 + i, *([text.format(c=CANARY)] * 3)) for i, text in enumerate(_HOSTILE)]
     time = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Vectors kept from one micro-batch to the next, in bounded memory: retrieved chunks repeat."""
+"""Caches vectors between micro-batches, in bounded memory: retrieved chunks repeat."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _OVERHEAD = 350  # bytes of key, array header and dictionary entry, measured wit
 
 
 class VectorCache:
-    """Least recently used vectors by a 128-bit hash of their text, never more than `limit_bytes`. Thread-safe."""
+    """A least-recently-used cache of vectors by a 128-bit hash of the text, within `limit_bytes`. Thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -21,7 +21,7 @@ class VectorCache:
         self.size_bytes = 0
 
     def get(self, texts: Sequence[str]) -> list[Vectors | None]:
-        """The vector of each text, None where it is not kept. Not to be written to."""
+        """Return the vector of each text, or None. Do not write to them."""
         keys = [_key(text) for text in texts]
         found: list[Vectors | None] = []
         with self._lock:
@@ -33,7 +33,7 @@ class VectorCache:
         return found
 
     def put(self, texts: Sequence[str], vectors: Vectors) -> None:
-        """Keep one row per text, at the cost of those not used for longest."""
+        """Add one row per text, and evict the least recently used."""
         keys = [_key(text) for text in texts]
         with self._lock:
             for key, vector in zip(keys, vectors, strict=True):

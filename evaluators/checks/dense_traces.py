@@ -1,4 +1,4 @@
-"""Traces full of what evaluators look for, of any size: what stands in them once must not cost more each time."""
+"""Traces of any size, full of the values that evaluators look for, to find work that grows too fast."""
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,10 +49,10 @@ VALUES: Mapping[str, _Value] = {
 }
 
 
-def dense() -> Iterator[tuple[str, Callable[[int], Trace]]]:
-    """The name of each shape, and what makes a trace of it in which a text or list has some `size` characters.
+def dense_traces() -> Iterator[tuple[str, Callable[[int], Trace]]]:
+    """Yield the name of each shape, and a function that makes a trace with a text or list of about `size` characters.
 
-    Every kind of value stands in one text behind two separators, all values equal and all different, and in pieces.
+    Every kind of value is in one text, with two separators, once all equal and once all different, and in pieces.
     """
     for i, (kind, value) in enumerate(VALUES.items()):
         first, second = SEPARATORS[i % len(SEPARATORS)], SEPARATORS[(i + 3) % len(SEPARATORS)]
@@ -98,13 +98,13 @@ def _pieces(value: _Value, separator: str, size: int) -> Trace:
 
 
 def _many(value: _Value, characters: int, size: int) -> Trace:
-    """`characters` is about how many an item takes, with what separates it from the next."""
+    """Make many items of about `characters` each, with the separator."""
     items = [value(i) for i in range(max(1, size // characters))]
     return _of_items(" ".join(items), items)
 
 
 def _beside(size: int) -> Trace:
-    """Each reference is compared with the whole answer."""
+    """Make a long answer and as many references, each of which is compared with all of it."""
     return _of_items(_text(VALUES["words"], " ", size), [f"w{i}rd" for i in range(max(1, size // 16))])
 
 
@@ -123,7 +123,7 @@ def _of_items(text: str, items: Sequence[str]) -> Trace:
 
 
 def _regions(region: Callable[[int], Mapping[str, Any]], size: int) -> Trace:
-    """Some 50 characters each."""
+    """Make regions of about 50 characters each."""
     some = tuple(map(region, range(max(1, size // 50))))
     return _trace(answer="", boxes=Boxes(some, some))
 

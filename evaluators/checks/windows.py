@@ -1,10 +1,10 @@
-"""What `check_evaluator` asks of an evaluator of method `window`: that its metrics follow from sums of parts alone."""
+"""Checks of method `window`: the metrics of a window must follow from its summed parts."""
 
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from ragtide.evaluators.combining import wrong_values
+from ragtide.evaluators.combining import combined_fault
 from ragtide.evaluators.outcome import Scored
 from ragtide.evaluators.parts import Combined
 from ragtide.evaluators.spec import Evaluator
@@ -13,7 +13,7 @@ _TOLERANCE = 1e-9
 
 
 def window_faults(evaluator: Evaluator, scored: Sequence[Scored]) -> list[str]:
-    """How `combine` breaks the contract of `ragtide.evaluators.parts` on these outcomes; empty if it does not."""
+    """List how `combine` breaks the contract of `ragtide.evaluators.parts` on these outcomes."""
     if evaluator.combine is None or not scored:
         return []
     faults = [
@@ -24,16 +24,16 @@ def window_faults(evaluator: Evaluator, scored: Sequence[Scored]) -> list[str]:
     if evaluator.combine({}) != Combined():
         faults.append("combine makes metrics of no parts at all")
     whole = evaluator.combine(_sum(one.parts for one in scored))
-    wrong = wrong_values(evaluator, whole)
-    if wrong is not None:
-        return [*faults, wrong]
+    fault = combined_fault(evaluator, whole)
+    if fault is not None:
+        return [*faults, fault]
     middle = len(scored) // 2
     halves = [_sum(one.parts for one in half) for half in (scored[middle:], scored[:middle])]
     backwards = dict(reversed(_sum(halves).items()))
     if not _same(evaluator.combine(backwards), whole):
         faults.append("combine gives something else where the same records are summed in another order")
     for one in scored:
-        faults += _alone(evaluator, one)
+        faults += _record_faults(evaluator, one)
     return faults
 
 
@@ -46,30 +46,30 @@ def _sum(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _same(one: Combined, other: Combined) -> bool:
-    """Numbers that `combine` adds up itself differ in their last digits with the order of the parts."""
+    """Compare with a tolerance: sums inside `combine` depend on the order of parts in their last digits."""
     a, b = _flat(one), _flat(other)
     return a.keys() == b.keys() and all(math.isclose(a[key], b[key], abs_tol=_TOLERANCE) for key in a)
 
 
-def _flat(made: Combined) -> dict[tuple[str, ...], float]:
-    flat: dict[tuple[str, ...], float] = {(key,): value for key, value in made.metrics.items()}
-    for key, series in made.per.items():
+def _flat(combined: Combined) -> dict[tuple[str, ...], float]:
+    flat: dict[tuple[str, ...], float] = {(key,): value for key, value in combined.metrics.items()}
+    for key, series in combined.per.items():
         flat |= {(key, *labels): found.value for labels, found in series.items()}
     return flat
 
 
-def _alone(evaluator: Evaluator, one: Scored) -> list[str]:
-    """A record's own metrics are what `combine` makes of it alone."""
+def _record_faults(evaluator: Evaluator, one: Scored) -> list[str]:
+    """Check that a record's metrics are those that `combine` makes of it alone."""
     assert evaluator.combine is not None
-    made = evaluator.combine(one.parts).metrics
+    combined = evaluator.combine(one.parts).metrics
     faults = [
         f"a record has {metric.key}, but combine makes nothing of it alone, or the other way round"
         for metric in evaluator.metrics
-        if (metric.primary or metric.key in one.metrics) and (metric.key in made) != (metric.key in one.metrics)
+        if (metric.primary or metric.key in one.metrics) and (metric.key in combined) != (metric.key in one.metrics)
     ]
     faults += [
-        f"a record's {key} is {value!r}, but combine makes {made[key]!r} of it alone"
+        f"a record's {key} is {value!r}, but combine makes {combined[key]!r} of it alone"
         for key, value in one.metrics.items()
-        if key in made and not math.isclose(value, made[key], abs_tol=_TOLERANCE)
+        if key in combined and not math.isclose(value, combined[key], abs_tol=_TOLERANCE)
     ]
     return faults

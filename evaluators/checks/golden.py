@@ -1,4 +1,4 @@
-"""`check_golden`: what an evaluator must say of traces chosen by hand, in a JSON file beside its test.
+"""`check_golden`: compares an evaluator with expected outcomes of hand-picked traces, in a JSON file.
 
 {"version": 1,
  "cases": {"a_case": {"trace": {"answer": "..."}, "scored": {"metrics": {"shout": 1.0}}},
@@ -13,11 +13,10 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel
 
-from ragtide.evaluators.check import same
+from ragtide.evaluators.checks.check import same
 from ragtide.evaluators.encoder import Encoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.errors import ConfigError
-from ragtide.evaluators.fingerprint import fingerprint
 from ragtide.evaluators.models.hashing import HashingModel
 from ragtide.evaluators.outcome import Failed, NotApplicable, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator, models_of
@@ -26,11 +25,11 @@ from ragtide.evaluators.run import run_all
 from ragtide.evaluators.spec import Evaluator
 from ragtide.evaluators.trace import Trace
 
-_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)  # of a trace that states no time
+_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)  # of a trace without a time
 
 
 class _Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A trace's recorded fields, and what is said of it: one of the three, or none while it is being written."""
+    """The fields of a trace and its expected outcome, or none while the file is being written."""
 
     trace: Mapping[str, Any]
     scored: Scored | None = None
@@ -38,7 +37,7 @@ class _Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     failed: Failed | None = None
 
     def __post_init__(self) -> None:
-        if sum(said is not None for said in (self.scored, self.not_applicable, self.failed)) > 1:
+        if sum(outcome is not None for outcome in (self.scored, self.not_applicable, self.failed)) > 1:
             raise ValueError("a case has one outcome: scored, not_applicable or failed")
 
     def outcome(self) -> Outcome | None:
@@ -46,24 +45,24 @@ class _Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The version of the evaluator that the outcomes are of, and the cases by name."""
+    """The version of the evaluator, and the cases by name."""
 
     version: int
     cases: Mapping[str, _Case]
 
 
 def golden_traces(file: Path) -> tuple[Trace, ...]:
-    """The traces of a golden file, in order, for `check_evaluator`; raises `ConfigError` for a file it cannot read."""
+    """Read the traces of a golden file, in order, for `check_evaluator`. Raises `ConfigError` for a bad file."""
     return tuple(_traces(file, _read(file)))
 
 
 def check_golden(
     evaluator: Evaluator, file: Path, params: BaseModel | None = None, encoder: Encoder | None = None
 ) -> None:
-    """Raises `AssertionError` with every case of the file of which the evaluator says something else.
+    """Raise `AssertionError` with every case of the file whose outcome differs.
 
-    Numbers may differ by rounding; evidence, categories, parts and findings that a case leaves out must be empty. The
-    encoder is a fake one unless given. A file that cannot be read is a `ConfigError`.
+    Numbers may differ by rounding. Evidence, categories, parts and findings that a case leaves out must be empty. The
+    encoder is a fake unless given. Raises `ConfigError` for a bad file.
     """
     golden = _read(file)
     faults = [] if golden.cases else ["it has no cases"]
@@ -72,8 +71,8 @@ def check_golden(
             f"it is of version {golden.version}, the evaluator is {evaluator.version}: look through the outcomes, "
             "then set its version"
         )
-    said = _outcomes(evaluator, _traces(file, golden), params or evaluator.params(), encoder or HashingEncoder())
-    for (name, case), outcome in zip(golden.cases.items(), said, strict=True):
+    outcomes = _outcomes(evaluator, _traces(file, golden), params or evaluator.params(), encoder or HashingEncoder())
+    for (name, case), outcome in zip(golden.cases.items(), outcomes, strict=True):
         expected = case.outcome()
         if not same(outcome, expected):
             faults.append(f"{name}: the evaluator says {_encode_case(outcome)}, the file {_encode_case(expected)}")
@@ -81,14 +80,13 @@ def check_golden(
         listed = "".join(f"\n- {fault}" for fault in faults)
         raise AssertionError(
             f"evaluator {evaluator.id!r} differs from {file.name}:{listed}\n"
-            "Where a score moved on purpose, raise the evaluator's version: stored ones of a version stay comparable."
+            "If a score changed on purpose, raise the evaluator's version: scores of one version must stay comparable."
         )
 
 
 def _outcomes(evaluator: Evaluator, traces: list[Trace], params: BaseModel, encoder: Encoder) -> list[Outcome | None]:
     models = {ref: HashingModel(ref) for ref in models_of(evaluator, params)}
-    mark = fingerprint(evaluator, params, encoder.revision, [model.revision for model in models.values()])
-    prepared = PreparedEvaluator(evaluator, params, mark, tasks=())
+    prepared = PreparedEvaluator(evaluator, params, fingerprint="", tasks=())
     [outcomes] = run_all([prepared], traces, Resources(encoder, models=models).batch())
     return outcomes
 
@@ -112,7 +110,7 @@ def _traces(file: Path, golden: _File) -> list[Trace]:
 
 
 def _encode_case(outcome: Outcome | None) -> str:
-    """As the file has it, to be copied there once it is found right."""
+    """Render the outcome as in the file, to be copied there once it is verified."""
     key = {Scored: "scored", NotApplicable: "not_applicable", Failed: "failed"}.get(type(outcome))
     if key is None:
         return "nothing"
@@ -120,7 +118,7 @@ def _encode_case(outcome: Outcome | None) -> str:
 
 
 def _without_defaults(value: Any) -> Any:
-    """Without what the file may leave out."""
+    """Remove the values that the file may leave out."""
     if isinstance(value, list | tuple):
         return [_without_defaults(each) for each in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A micro-batch in portions: what models make of one fits into the memory that is set, and goes before the next."""
+"""Splits a micro-batch into portions whose model inputs and outputs fit into the memory limit."""
 
 import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ MOST_FAILURES = 64  # of a model's calls for one portion: three bad keys among a
 
 @dataclass(frozen=True, slots=True)
 class MemoryChunk(Generic[Key]):
-    """Consecutive traces, and what a model is given for them: each key once."""
+    """Consecutive traces, and the distinct model inputs for them."""
 
     traces: range
     keys: Sequence[Key]
@@ -28,33 +28,34 @@ class MemoryChunk(Generic[Key]):
 
 
 def memory_chunks(keys: Sequence[Mapping[Key, int]], most_bytes: int, first: int = 0) -> Iterator[MemoryChunk[Key]]:
-    """All traces in order, as many in a portion as fit, one at least. `keys`: those of each trace from `first` on, with
-    the size of each.
+    """Split all traces, in order, into portions of at least one trace.
+
+    `keys` are the inputs of each trace from `first` on, with their sizes.
     """
-    start, held, size = first, dict[Key, int](), 0
+    start, collected, size = first, dict[Key, int](), 0
     for i, own in enumerate(keys, start=first):
-        more = sum(own_bytes for key, own_bytes in own.items() if key not in held)
-        if held and size + more > most_bytes:
-            yield MemoryChunk(range(start, i), list(held), size)
-            start, held, size = i, {}, 0
+        more = sum(own_bytes for key, own_bytes in own.items() if key not in collected)
+        if collected and size + more > most_bytes:
+            yield MemoryChunk(range(start, i), list(collected), size)
+            start, collected, size = i, {}, 0
             more = sum(own.values())
-        held.update(own)
+        collected.update(own)
         size += more
-    yield MemoryChunk(range(start, first + len(keys)), list(held), size)
+    yield MemoryChunk(range(start, first + len(keys)), list(collected), size)
 
 
 def size_of_row(characters: int, columns: int) -> int:
-    """Bytes of a text or an ask of so many characters, of which a model makes so many numbers."""
+    """Estimate the bytes of a text or ask with so many characters and output columns."""
     return characters * PER_CHARACTER + columns * PER_NUMBER + PER_ROW
 
 
 def prefetch_or_bisect(
     fetch: Callable[[Sequence[Key]], None], keys: Sequence[Key], where: Callable[[BaseException], str]
 ) -> None:
-    """`fetch` all keys at once; where that fails, its halves, down to the keys that it fails on.
+    """Call `fetch` with all keys. If it fails, call it with halves, down to the keys that fail.
 
-    Whoever needs one of those meets the error again. What fails on everything is given up. `where` puts an error into
-    words. Raises `DeviceLost`.
+    The error recurs for whoever needs such a key. If everything fails, it gives up. `where` describes an error. Raises
+    `DeviceLost`.
     """
     waiting, failures = [keys] if keys else [], 0
     while waiting and failures < MOST_FAILURES:
@@ -66,6 +67,6 @@ def prefetch_or_bisect(
                 raise
             failures += 1
             if failures == 1:
-                _log.warning("a model failed on %d texts at once, going on in halves: %s", len(some), where(error))
+                _log.warning("a model failed on %d texts at once; retrying in halves: %s", len(some), where(error))
             if len(some) > 1:
                 waiting += some[len(some) // 2 :], some[: len(some) // 2]

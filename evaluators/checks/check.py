@@ -1,4 +1,4 @@
-"""`check_evaluator`: what a plug-in's own tests call to know that its evaluator keeps the contract."""
+"""`check_evaluator`: checks the evaluator contract, for the tests of plug-ins."""
 
 import copy
 import dataclasses
@@ -9,23 +9,23 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ragtide.evaluators.check_growth import growth_faults
-from ragtide.evaluators.check_windows import window_faults
+from ragtide.evaluators.checks.growth import growth_faults
+from ragtide.evaluators.checks.hostile_traces import CANARY, hostile_traces
+from ragtide.evaluators.checks.windows import window_faults
 from ragtide.evaluators.encoder import Encoder
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.fingerprint import fingerprint
-from ragtide.evaluators.hostile_traces import CANARY, hostile_traces
 from ragtide.evaluators.models import Model
 from ragtide.evaluators.models.hashing import HashingModel
 from ragtide.evaluators.outcome import Failed, Outcome, Scored
 from ragtide.evaluators.plan import PreparedEvaluator, models_of
-from ragtide.evaluators.registry import unsound
+from ragtide.evaluators.registry import spec_faults
 from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.run import run_all
 from ragtide.evaluators.spec import Ask, Evaluator, ModelRef, Vectors
 from ragtide.evaluators.trace import Trace
 
-TOLERANCE = 1e-5  # vectors of one text differ by less, whatever batch it is in
+TOLERANCE = 1e-5  # vectors of one text differ by less between batches
 
 
 def check_evaluator(
@@ -35,15 +35,15 @@ def check_evaluator(
     encoder: Encoder | None = None,
     models: Mapping[ModelRef, Model] | None = None,
 ) -> None:
-    """Raises `AssertionError` that lists every way in which the evaluator breaks its contract.
+    """Raise `AssertionError` with every way in which the evaluator breaks its contract.
 
-    It is run over `traces`, at least one of which it must score, and over ordinary and hostile specimens: in one
-    batch, one by one, in reverse and twice. The encoder and the models it asks are fake ones unless given. One that
-    keeps the contract so far is timed on traces full of all kinds of values, up to the largest that its budget admits.
+    It runs over `traces`, of which it must score at least one, and over ordinary and hostile traces: in one batch, one
+    by one, in reverse and twice. Encoder and models are fakes unless given. If there are no faults, it is timed on
+    traces full of all kinds of values, up to the largest that its budget admits.
     """
     params = params or evaluator.params()
     faults = (
-        unsound(evaluator)
+        spec_faults(evaluator)
         or _Check(evaluator, (*traces, *hostile_traces()), params, encoder, models or {}).faults()
         or growth_faults(evaluator, params)
     )
@@ -53,7 +53,7 @@ def check_evaluator(
 
 
 class CountingEncoder:
-    """An `Encoder` that counts how often it was asked."""
+    """An `Encoder` that counts its calls."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -62,17 +62,17 @@ class CountingEncoder:
         self.calls = 0
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """As the encoder it stands for."""
+        """Call the encoder."""
         self.calls += 1
         return self._encoder.encode(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> int:
-        """As the encoder it stands for."""
+        """Count with the encoder."""
         return self._encoder.count_tokens(texts)
 
 
 class CountingModel:
-    """A `Model` that counts how often it was asked."""
+    """A `Model` that counts its calls."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -80,7 +80,7 @@ class CountingModel:
         self.calls = 0
 
     def answer(self, asks: Sequence[Ask]) -> Vectors:
-        """As the model it stands for."""
+        """Call the model."""
         self.calls += 1
         return self._model.answer(asks)
 
@@ -98,7 +98,9 @@ class _Check:
         refs = models_of(evaluator, params)
         self._models = {ref: CountingModel(models.get(ref) or HashingModel(ref)) for ref in refs}
         self._traces = tuple(traces)
-        mark = fingerprint(evaluator, params, self._encoder.revision, [m.revision for m in self._models.values()])
+        version_hash = fingerprint(
+            evaluator, params, self._encoder.revision, [m.revision for m in self._models.values()]
+        )
         self._calls = 0
 
         @functools.wraps(evaluator.score)
@@ -106,7 +108,9 @@ class _Check:
             self._calls += 1
             return evaluator.score(*given)
 
-        self._prepared = PreparedEvaluator(dataclasses.replace(evaluator, score=counted), params, mark, tasks=())
+        self._prepared = PreparedEvaluator(
+            dataclasses.replace(evaluator, score=counted), params, version_hash, tasks=()
+        )
 
     def faults(self) -> list[str]:
         before = copy.deepcopy(self._traces)
@@ -151,7 +155,7 @@ class _Check:
 
 
 def same(one: Outcome | None, other: Outcome | None, tolerance: float = TOLERANCE) -> bool:
-    """Whether two outcomes say the same, numbers within the tolerance."""
+    """Whether two outcomes are equal, with numbers within the tolerance."""
     if not isinstance(one, Scored) or not isinstance(other, Scored):
         return one == other
     return (

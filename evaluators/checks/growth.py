@@ -1,7 +1,7 @@
-"""What `check_evaluator` asks of an evaluator's time: no record that its budget admits keeps a worker for long.
+"""Checks of time: no record within the budget may keep a worker busy for long.
 
-Time is that of the processor, and the unit is a fixed piece of work that is timed in the same process: what slows the
-machine slows both. Encoders and models answer at once, so that the evaluator alone is timed.
+Times are CPU times, in units of a fixed piece of work that is timed in the same process, so that a slow machine slows
+both. Encoders and models are instant, so that only the evaluator is timed.
 """
 
 import time
@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from pydantic import BaseModel
 
-from ragtide.evaluators.dense import dense
+from ragtide.evaluators.checks.dense_traces import dense_traces
 from ragtide.evaluators.outcome import NotApplicable
 from ragtide.evaluators.plan import PreparedEvaluator, models_of
 from ragtide.evaluators.resources import Resources
@@ -21,18 +21,18 @@ from ragtide.evaluators.run import lengths_in, regions_in, run_all, texts_of
 from ragtide.evaluators.spec import Ask, Evaluator, ModelRef, Vectors
 from ragtide.evaluators.trace import Trace
 
-LIMIT = 40.0  # units for one record: about 2 s where the unit takes 50 ms
-SMALL = LIMIT / 2  # below, time may grow in any way: a limit of its own may bound what an evaluator compares
-GROWTH = 3.0  # of time where a text doubles, at most: 2 is linear, 4 quadratic
-SLACK = 2.2  # what linear time grows by at most, caches and the garbage collector included
-TINY = LIMIT / 1_000  # below, a growth tells of the machine
+LIMIT = 40.0  # units for one record: about 2 s if the unit takes 50 ms
+SMALL = LIMIT / 2  # below, any growth is fine: the evaluator may have limits of its own
+GROWTH = 3.0  # maximum growth of time when a text doubles: 2 is linear, 4 quadratic
+SLACK = 2.2  # maximum growth of linear time, with caches and the garbage collector
+TINY = LIMIT / 1_000  # below, growth is noise of the machine
 FIRST = 8_000  # characters
-LARGEST = 8_000_000  # bytes of JSON: what is let in unless settings say otherwise
-TRIES = 8  # what else runs on the machine only ever adds: the best of several counts
+LARGEST = 8_000_000  # bytes of JSON: the default limit of ingest
+TRIES = 8  # the best counts: other processes only add time
 
 
 class ConstantEncoder:
-    """An `Encoder` that takes no time: every text has the same vector."""
+    """An instant `Encoder`: every text has the same vector."""
 
     revision = "constant@1"
     dimension = 2
@@ -47,7 +47,7 @@ class ConstantEncoder:
 
 
 class ConstantModel:
-    """A `Model` that takes no time: all its numbers are a half."""
+    """An instant `Model`: every answer is 0.5."""
 
     revision = "constant@1"
 
@@ -60,8 +60,8 @@ class ConstantModel:
 
 
 def growth_faults(evaluator: Evaluator, params: BaseModel) -> list[str]:
-    """Find the first trace of `ragtide.evaluators.dense` that takes too long, or far longer once it doubles."""
-    prepared = PreparedEvaluator(evaluator, params, "", tasks=())
+    """Find the first of the dense traces that takes too long, or far longer after it doubles."""
+    prepared = PreparedEvaluator(evaluator, params, fingerprint="", tasks=())
     models = {ref: ConstantModel(ref) for ref in models_of(evaluator, params)}
 
     def units(trace: Trace) -> float:
@@ -71,12 +71,12 @@ def growth_faults(evaluator: Evaluator, params: BaseModel) -> list[str]:
         took = time.process_time() - start
         return took / (_unit_s() if took < LIMIT * _unit_s() else max(_unit_s(), _work_s()))  # as slow as it is now
 
-    found = ((name, _fault(evaluator, make, units)) for name, make in dense())
+    found = ((name, _fault(evaluator, make, units)) for name, make in dense_traces())
     return next(([f"a trace full of {name} {fault}"] for name, fault in found if fault), [])
 
 
 def _fault(evaluator: Evaluator, make: Callable[[int], Trace], units: Callable[[Trace], float]) -> str | None:
-    """Doubles the trace until its time at the largest size is sure to be below the limit."""
+    """Double the trace until its time at the largest size is certain to be below the limit."""
     largest = _largest(evaluator, make(FIRST))
     size, before = min(FIRST, largest), 0.0
     while size:
@@ -97,7 +97,7 @@ def _fault(evaluator: Evaluator, make: Callable[[int], Trace], units: Callable[[
 
 
 def _largest(evaluator: Evaluator, trace: Trace) -> int:
-    """The size of the largest trace of this shape that the budget and `LARGEST` admit; 0 where it lacks an input."""
+    """Return the size of the largest trace of this shape within the budget and `LARGEST`; 0 if it lacks an input."""
     view = evaluator.project(trace)
     if isinstance(view, NotApplicable):
         return 0
@@ -113,7 +113,7 @@ def _largest(evaluator: Evaluator, trace: Trace) -> int:
 
 @lru_cache(maxsize=1)
 def _unit_s() -> float:
-    """Seconds that a fixed piece of work takes, of the kind that evaluators do: words cut, counted and joined."""
+    """Time a fixed piece of work like that of evaluators: words split, counted and joined."""
     return min(_work_s() for _ in range(6))
 
 
