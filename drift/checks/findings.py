@@ -28,7 +28,7 @@ from ragtide.sinks.clickhouse.database import Database
 
 _LOOKBACK = timedelta(hours=1)
 _LOOKBACK_S = int(_LOOKBACK.total_seconds())
-_READ_S = 6 * 3600  # of a long time that are read by one statement
+_READ_S = 6 * calendar.HOUR_S  # of a long time that are read by one statement
 _EXAMPLES = 10
 _CLEAR_FRACTION = 0.5
 _EVALUATOR_COLUMNS = "app, environment, evaluator"

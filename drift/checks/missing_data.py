@@ -21,8 +21,6 @@ from ragtide.drift.windows.traffic import apps_condition, live_windows, select_t
 from ragtide.drift.windows.watermark import FAST
 from ragtide.sinks.clickhouse.database import Database
 
-_THURSDAY = 3  # 1 January 1970, days of the week from 0
-_WEEKEND = (5, 6)
 _MIN_DAY_SHARE = 0.75  # of the days in which it was known
 _MIN_HOUR_SHARE = 0.5  # of the hours in which it sent
 _WIDTHS = (1, 4, 24)  # hours that are looked at together, more where it sends seldom
@@ -110,8 +108,7 @@ def typical_pause(hours: ActiveHours, pauses: Iterable[tuple[float, float]]) -> 
 
 
 def _slot(hour: int, width: int) -> _Slot:
-    day, of_day = divmod(hour, 24)
-    return _Slot((day + _THURSDAY) % 7 in _WEEKEND, of_day // width)
+    return _Slot(calendar.is_weekend(hour * calendar.HOUR_S), hour % calendar.HOURS // width)
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from ragtide.drift.detectors.arrays import Flags, Integers
 from ragtide.drift.problems.report import Detection, ProblemKey, build_details
 from ragtide.drift.robustness.flip_pairs import PAIRS_PER_BATCH, FlipRow, flip_rows, store_pairs
 from ragtide.drift.robustness.perturbation_links import NEWEST, STREAM, PerturbationLink, id_batches, perturbation_links
+from ragtide.drift.robustness.repeated_questions import lookback_start
 from ragtide.drift.robustness.share_limit import above_limit, describe_share, share_attributes
 from ragtide.drift.settings import JobSettings
 from ragtide.drift.stats import calendar
@@ -80,7 +81,7 @@ class FlipRate(Check):
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
         """The perturbed traces of the last day or so; a live run brings table `flips` up to date first."""
-        since = _lookback_start(ctx, now)
+        since = lookback_start(ctx, now)
         links = perturbation_links(ctx.database, since, timedelta(seconds=ctx.rules.asked_within_s))
         if ctx.term is not None:
             store_pairs(ctx.database, links, ctx.metrics, ctx.rules, since, ctx.term, now)
@@ -112,10 +113,6 @@ def _observation(
     own = ctx.rules.of(key.app)
     state = above_limit(flipped, own.flip_limit) if flipped.n >= own.flip_pairs else "unclear"
     return Observation(key, state, detection if state == "bad" else None, read)
-
-
-def _lookback_start(ctx: CheckContext, now: datetime) -> datetime:
-    return (now - timedelta(seconds=ctx.rules.asked_within_s)).replace(second=0, microsecond=0)
 
 
 def _key(app: str, environment: str, model: str, metric: str, techniques: str) -> ProblemKey:
@@ -202,7 +199,7 @@ def _count_within(pairs: Sequence[_TimedRow], those: Flags, moments: Integers, s
 def _timed_pairs(ctx: CheckContext, first: int, until: int) -> dict[ProblemKey, list[_TimedRow]]:
     """Pairs of the traces up to then, as they and their scores are stored now."""
     database, within_s = ctx.database, ctx.rules.asked_within_s
-    since = _lookback_start(ctx, calendar.utc(first))
+    since = lookback_start(ctx, calendar.utc(first))
     links = perturbation_links(database, since, timedelta(seconds=within_s))
     found = [one for one in links if one.time.timestamp() < until]
     made: dict[ProblemKey, list[_TimedRow]] = {}

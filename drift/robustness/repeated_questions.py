@@ -67,7 +67,7 @@ class RepeatedQuestions(Check):
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
         """The questions of the last day or so; a live run stores what it found in table `asked_again`."""
-        since = _lookback_start(ctx, now)
+        since = lookback_start(ctx, now)
         found = list(self.compare(ctx, _apps_with_repeats(ctx.database, since, now), since, now))
         if ctx.term is not None:
             at, version = now.replace(second=0, microsecond=0), ctx.term.next_version
@@ -77,12 +77,12 @@ class RepeatedQuestions(Check):
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
         """What `observe` finds, if any application repeats a question often enough."""
         min_repeats = min(ctx.rules.of(app).inconsistency_askings for app in (*ctx.rules.apps, ""))
-        since = _lookback_start(ctx, calendar.utc(first))
+        since = lookback_start(ctx, calendar.utc(first))
         if _apps_with_repeats(ctx.database, since, calendar.utc(until), min_repeats):
             yield from super().history(ctx, first, until)
 
 
-def _lookback_start(ctx: CheckContext, now: datetime) -> datetime:
+def lookback_start(ctx: CheckContext, now: datetime) -> datetime:
     """From when on questions count; a whole minute."""
     return (now - timedelta(seconds=ctx.rules.asked_within_s)).replace(second=0, microsecond=0)
 
