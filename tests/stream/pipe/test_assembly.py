@@ -104,7 +104,7 @@ def test_jobs_say_so_where_they_can_only_guess_the_workers_encoder(
     warn_if_encoder_assumed(EncoderSettings(model="all-MiniLM-L6-v2"))
     assert not caplog.records
     warn_if_encoder_assumed(EncoderSettings())
-    assert ["name the encoder that the workers use" in record.getMessage() for record in caplog.records] == [True]
+    assert ["set it to the encoder of the workers" in record.getMessage() for record in caplog.records] == [True]
 
 
 @pytest.mark.onnx
