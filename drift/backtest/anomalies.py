@@ -28,7 +28,7 @@ from ragtide.sinks.clickhouse.database import Database
 
 @dataclass(slots=True)
 class ChangePointSimulation:
-    """Hears of ticks in order of time."""
+    """Takes ticks in order of time."""
 
     reporter: ChangePointReporter
     _simulations: dict[ProblemKey, ProblemSimulation] = field(default_factory=dict)
@@ -46,20 +46,20 @@ class ChangePointSimulation:
             self._simulations[key].clear(at)
 
     def simulated_problems(self) -> Iterator[SimulatedProblem]:
-        """All that would have been told."""
+        """All that would have been raised."""
         for one in self._simulations.values():
             yield from one.simulated_problems()
 
 
 @dataclass(slots=True)
 class DailyDriftSimulation:
-    """Hears of looks in order of time; days that were over before the first one are not told."""
+    """Takes scans in order of time; days that were complete before the first scan raise nothing."""
 
     _simulations: dict[ProblemKey, ProblemSimulation] = field(default_factory=dict)
     _last_day: int | None = None
 
     def observe(self, reporter: DailyDriftReporter, result: ScanResult, at: int) -> None:
-        """Of a look that was at that time."""
+        """Take the scan of that time."""
         day = reporter.last_complete_day(result)
         if self._last_day is None or day <= self._last_day:
             for one in self._simulations.values():
@@ -87,7 +87,7 @@ class DailyDriftSimulation:
             yield from one.simulated_problems()
 
 
-NO_TERM = Term(0, calendar.utc(0))  # nothing that is told here is stored
+NO_TERM = Term(0, calendar.utc(0))  # a backtest stores nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def simulate_anomalies(
 ) -> Iterator[SimulatedProblem]:
     """What would have been raised in (first, until], seconds since 1970; `progress` is told how many hours are done.
 
-    Of problems by which a history is no example those that were raised count, of people's words what was said by then.
+    Problems that were raised exclude their intervals from history; operator actions count from when they were made.
     """
     lanes = frozenset(one.lane for one in evaluators.values())
     recorder = TickRecorder(settings.fleet_run_days is not None)

@@ -59,7 +59,7 @@ class _SimulationState:
         """An application's questions of [first, until) are looked at: tick by tick where something is amiss at one end
         only, else all at once.
 
-        Nothing is told of the moment `first` itself.
+        The instant `first` itself raises nothing.
         """
         before = self._states.get(runner.source)
         held = deepcopy(before)

@@ -1,6 +1,6 @@
 """Backtest rules on the live windows of an interval, as they are stored now.
 
-Windows are evaluated at the moment at which they ended. Events and episodes stay in memory; nothing is written."""
+Windows are evaluated when they end. Events and episodes stay in memory; nothing is written."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,7 +94,7 @@ class VerdictHistory:
         return VerdictTotals(self._samples, self._bad_records, 0, self._baseline)
 
     def recent(self, at: datetime) -> Sequence[Verdict]:
-        """In order of time, as the jobs remember them at that moment."""
+        """In order of time, as the jobs read them at that instant."""
         recent = [*list(self._good)[-self.max_verdicts :], *self._bad]
         return sorted((one for one in recent if one.end > at - VERDICT_HORIZON), key=lambda verdict: verdict.start)
 
@@ -109,7 +109,7 @@ class RuleEvidence(NamedTuple):
 
 @dataclass(slots=True)
 class RuleSimulation:
-    """The same events as the jobs would write, at the moments at which windows end.
+    """The same events as the jobs would write, at the instants at which windows end.
 
     By episode: `evidence` is the last that was said of it, `breach_counts` how many stretches of windows breached since
     it began.
@@ -131,7 +131,7 @@ class RuleSimulation:
         return bool(self.episodes) and self.episodes[-1].state in ("pending", "open")
 
     def observe(self, at: datetime, verdicts: Sequence[Verdict]) -> None:
-        """At that moment windows ended that were judged so.
+        """Take the verdicts of windows that ended at that instant.
 
         Moments come in order; those without any verdict matter only while it `is_going`.
         """
@@ -139,7 +139,7 @@ class RuleSimulation:
             if verdict.samples >= self.rule.min_sample:
                 self._history(verdict).add(verdict)
         if not self._histories or not (self.is_open or any(verdict.breached for verdict in verdicts)):
-            return  # good windows change nothing where there is no trouble
+            return  # good windows change nothing while no problem is open
         recent = {
             VersionStart(history.first.timestamp(), name): last
             for name, history in self._histories.items()
@@ -158,7 +158,7 @@ class RuleSimulation:
 
     @property
     def reported_until(self) -> datetime:
-        """The end of what was said last of the problem that is going on."""
+        """The end of the evidence that was last reported of the open problem."""
         return reported_until(self.episodes[-1].by_kind[kind_of(self.rule)])
 
     def mark_stale(self, at: datetime) -> None:
