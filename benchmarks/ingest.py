@@ -27,6 +27,7 @@ from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.spec import Lane, Metric, NoParams, Shared, evaluator
 from ragtide.sinks.rows import Block
 from ragtide.sinks.settings import RetentionSettings
+from ragtide.stream.ingest.adjustments import Adjustments
 from ragtide.stream.ingest.decoding import Limits, decode_trace
 from ragtide.stream.ingest.records import Record
 from ragtide.stream.pipeline import Pipeline, SliceResult
@@ -127,7 +128,7 @@ class Span:
 
 async def plain(bootstrap: str, topic: str, count: int, *, decoding: bool) -> Span:
     """An aiokafka loop that commits nothing."""
-    limits = Limits.of(IngestSettings(), RetentionSettings(), timely=True)
+    limits, adjustments = Limits.of(IngestSettings(), RetentionSettings(), timely=True), Adjustments()
     consumer = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
@@ -144,7 +145,7 @@ async def plain(bootstrap: str, topic: str, count: int, *, decoding: bool) -> Sp
             seen += len(records)
             if decoding:
                 for record in records:
-                    decode_trace(record, limits)
+                    decode_trace(record, limits, adjustments=adjustments)
     span.end()
     await consumer.stop()
     return span

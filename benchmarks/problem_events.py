@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.drift_job import cpu_s
 from ragtide.drift.problems.model import EventRow, Problem
-from ragtide.drift.problems.store import fold, latest_episodes, load_problems
+from ragtide.drift.problems.store import fold_events, latest_episodes, load_problems
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from ragtide.sinks.clickhouse.migrate import migrate
@@ -64,7 +64,9 @@ def planted(database: Database, problem_id: str, event: str, ago_s: str, steps: 
 def everything(database: Database) -> list[Problem]:
     """The open ones, by the fold over all."""
     rows = database.rows(f"SELECT {', '.join(EventRow._fields)} FROM problem_events FINAL")
-    return [one for one in latest_episodes(fold(EventRow(**row) for row in rows)).values() if one.state == "open"]
+    return [
+        one for one in latest_episodes(fold_events(EventRow(**row) for row in rows)).values() if one.state == "open"
+    ]
 
 
 def measured(work: Callable[[], object]) -> tuple[float, float]:

@@ -23,14 +23,14 @@ from benchmarks.drift.backdrop import REGIMES, Backdrop, backdrop
 from benchmarks.drift.clock import DAY, HISTORY, HOUR, PER_DAY, START, WATCHED, WEEKEND, WINDOW_S, WINDOWS
 from benchmarks.drift.report import FALSE_PER_DAY
 from benchmarks.drift.series import Label, sampled
+from ragtide.drift.array_types import Floats, Integers
 from ragtide.drift.backtest.rules import RuleSimulation
 from ragtide.drift.checks.error_budget import BudgetUse, burn_windows, fastest_burn, within_noise
 from ragtide.drift.checks.hysteresis import WindowCount, k_of_m
 from ragtide.drift.checks.missing_data import ActiveHours, ActivityProfile, typical_pause
-from ragtide.drift.detectors.arrays import Floats, Integers
 from ragtide.drift.leadership import Term
 from ragtide.drift.rules.evaluate import verdict_row
-from ragtide.drift.rules.kinds import KINDS
+from ragtide.drift.rules.kinds import RULE_KINDS
 from ragtide.drift.rules.model import NO_RESULT, Rule, Series, Window
 from ragtide.drift.rules.pooling import pool_forward
 from ragtide.drift.rules.resolve import rules_for
@@ -86,7 +86,7 @@ def rate_rule(
     rng: np.random.Generator,
 ) -> int:
     """Errors against 5 % of the traces (`mean` of yes and no, and `share`), traces without a score against 20 %."""
-    rule = COVERAGE if kind == "coverage" else replace(ERRORS, kind=KINDS[kind], limit=0.05)
+    rule = COVERAGE if kind == "coverage" else replace(ERRORS, kind=RULE_KINDS[kind], limit=0.05)
     behind = backdrop(regime, rng)
     wrong = failing(near * rule.limit, behind, rng)
     return opened(rule, settings, behind.n, wrong.astype(float), wrong)

@@ -25,7 +25,7 @@ NAME = "application"
 
 
 def application(
-    registry: Mapping[str, Evaluator], tables: Tables, rule_lines: Mapping[str, RuleLine]
+    registry: Mapping[str, Evaluator], tables: Tables, rule_lines: Mapping[str, RuleLine], trace_url: str = ""
 ) -> dashboard.Dashboard:
     """Numbers, problems, traffic and quality; below, sections that query nothing until they are opened."""
     says = "One application: problems, traffic, latency and quality, with the records each figure rests on."
@@ -38,7 +38,7 @@ def application(
     view = view.with_variable(standards(tables)).with_row(section("Now"))
     for panel in numbers(tables):
         view = view.with_panel(panel)
-    view = view.with_panel(open_problems(tables)).with_row(section("Traffic and quality"))
+    view = view.with_panel(open_problems(tables, trace_url)).with_row(section("Traffic and quality"))
     latency = "operations.latency_seconds"
     queries = [tables.quantiles(latency), tables.means({latency: "mean"})]
     says = "From question to whole answer: median, 95th and 99th percentile."
@@ -47,7 +47,7 @@ def application(
         view = view.with_panel(quality_over_time(shares, tables))
     if rule_lines:
         view = view.with_panel(quality(list(rule_lines.values()), tables))
-    view = view.with_panel(insights(tables))
+    view = view.with_panel(insights(tables, trace_url))
     view = view.with_row(section(TITLE, questions(tables)))
     for evaluator in sorted(registry.values(), key=lambda each: each.id):
         shown = panels if evaluator.combine is None else window_panels

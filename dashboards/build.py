@@ -34,11 +34,12 @@ def build(
     sizes_s: Sequence[int] = (60, 3600, 86400),
     rules: RuleSettings | None = None,
     evaluators: EvaluatorSettings | None = None,
+    trace_url: str = "",
 ) -> dict[str, Json]:
-    """Every dashboard by name. Database, sizes of windows (s), rules and evaluators are those of the settings."""
+    """Every dashboard by name. Database, sizes of windows (s), rules, evaluators and `trace_url` are the settings'."""
     tables = Tables(database, tuple(sizes_s))
     lines, chosen = rule_lines(registry, rules or RuleSettings()), evaluators or EvaluatorSettings()
-    made = {APPLICATION: application(registry, tables, lines)}
+    made = {APPLICATION: application(registry, tables, lines, trace_url)}
     # Where a plug-in has taken a name, there is no such dashboard.
     if (classifier := registry.get(CLASSIFIER)) is not None:
         params = parameters(classifier, chosen)

@@ -30,9 +30,12 @@ def panels(
     for metric in evaluator.metrics:
         if metric.primary:
             full = name(evaluator, metric)
+            rule_line = rule_lines.get(full)
+            if rule_line is not None and rule_line.limit is not None:
+                yield bad_records(evaluator, rule_line, tables)
             mean = tables.means({full: "mean"})
             queries = [mean] if metric.bounded else [tables.quantiles(full), mean]
-            yield primary(evaluator, metric, queries, rule_lines.get(full))
+            yield primary(evaluator, metric, queries, rule_line)
     for grafana_unit in sorted({unit(metric) for metric in evaluator.metrics if not metric.primary}):
         others = [metric for metric in evaluator.metrics if not metric.primary and unit(metric) == grafana_unit]
         says = "; ".join(
@@ -55,6 +58,15 @@ def coverage(evaluator: Evaluator, tables: Tables) -> Iterator[timeseries.Panel 
     yield rows(f"{evaluator.id}: not scored, why", "Reasons of the records without a score.", tables.reasons(first), 8)
 
 
+def bad_records(evaluator: Evaluator, rule_line: RuleLine, tables: Tables) -> timeseries.Panel:
+    """The share of records on the wrong side of a metric's threshold, with the rule's limit."""
+    says = f"{evaluator.description} Bad is {'below' if rule_line.is_min else 'above'} {rule_line.line:g}; "
+    says += f"at most {rule_line.limit:.3g} of the records may be." if rule_line.limit else "no record may be."
+    title = f"{rule_line.metric}: share of bad records"
+    panel = lines(title, says, [tables.bad_records(rule_line)], "percentunit", 8).min(0)
+    return with_line(panel, rule_line)
+
+
 def primary(
     evaluator: Evaluator, metric: Metric, queries: Sequence[str], rule_line: RuleLine | None, more: str = ""
 ) -> timeseries.Panel:
@@ -64,7 +76,7 @@ def primary(
     panel = lines(name(evaluator, metric), says, queries, unit(metric), 8)
     if metric.bounded:
         panel = panel.min(metric.low).max(metric.high)
-    return panel if rule_line is None else with_line(panel, rule_line)
+    return panel if rule_line is None or rule_line.limit is not None else with_line(panel, rule_line)
 
 
 def good_side(metric: Metric, rule_line: RuleLine | None) -> str:

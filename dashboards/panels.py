@@ -68,10 +68,11 @@ def lines(title: str, description: str, queries: Iterable[str], unit: str, width
 
 
 def with_line(panel: timeseries.Panel, rule_line: RuleLine) -> timeseries.Panel:
-    """Add the threshold as a dashed line, and colour the bad side red."""
-    below, above = ("red", "green") if rule_line.is_min else ("green", "red")
+    """Add the limit as a dashed line, and colour the bad side red."""
+    below, above = ("red", "green") if rule_line.is_min and rule_line.limit is None else ("green", "red")
+    limit = rule_line.line if rule_line.limit is None else rule_line.limit
     style = options.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED_AND_AREA)
-    return panel.thresholds(steps((None, below), (rule_line.line, above))).thresholds_style(style)
+    return panel.thresholds(steps((None, below), (limit, above))).thresholds_style(style)
 
 
 def stacked_bars(title: str, description: str, sql: str, unit: str, width: int = 8) -> timeseries.Panel:
@@ -85,7 +86,7 @@ def stacked_bars(title: str, description: str, sql: str, unit: str, width: int =
 
 
 def rows(
-    title: str, description: str, sql: str, width: int = 24, units: Mapping[str, str] | None = None
+    title: str, description: str, sql: str, width: int = 24, units: Mapping[str, str] | None = None, height: int = 8
 ) -> table.Panel:
     """A table; `units` by column."""
     panel = (
@@ -94,7 +95,7 @@ def rows(
         .description(description)
         .datasource(DATA_SOURCE)
         .span(width)
-        .height(8)
+        .height(height)
         .filterable(True)
         .with_target(Query(sql, "table"))
     )
@@ -141,6 +142,30 @@ def color_cells(panel: table.Panel, column: str, colours: Mapping[str, str]) -> 
             dashboard.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
         ],
     )
+
+
+def link_cells(panel: table.Panel, column: str, title: str, url: str) -> table.Panel:
+    """Make the cells of a column links."""
+    link = {"title": title, "url": url, "targetBlank": False}
+    return panel.override_by_name(column, [dashboard.DynamicConfigValue(id_val="links", value=[link])])
+
+
+def wrap_cells(panel: table.Panel, column: str, width: int) -> table.Panel:
+    """Show the texts of a column whole, over several lines; `width` in pixels."""
+    return panel.override_by_name(
+        column,
+        [
+            dashboard.DynamicConfigValue(id_val="custom.width", value=width),
+            dashboard.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "auto", "wrapText": True}),
+        ],
+    )
+
+
+def hide_columns(panel: table.Panel, *columns: str) -> table.Panel:
+    """Hide columns that only links read."""
+    for column in columns:
+        panel = panel.override_by_name(column, [dashboard.DynamicConfigValue(id_val="custom.hidden", value=True)])
+    return panel
 
 
 def section(title: str, collapsed: Iterable[board.Row] = ()) -> board.Row:

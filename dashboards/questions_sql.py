@@ -3,8 +3,8 @@
 from ragtide.dashboards.sql import APP, RUN, Tables
 from ragtide.dashboards.variable_sql import in_variable, value
 from ragtide.drift import sql
-from ragtide.drift.stats.proportions import CONFIDENCE, z_score
-from ragtide.drift.windows.scope import STREAMED
+from ragtide.drift.stats import CONFIDENCE, z_score
+from ragtide.drift.windows import STREAMED_RUNS
 
 OTHERS = "all others"
 _TOPICS = 20  # that a graph can show
@@ -76,7 +76,7 @@ def _flips(tables: Tables) -> str:
 
 def _streamed(tables: Tables, table: str) -> str:
     """FROM and WHERE, of a table that is of live traces and probes."""
-    streamed = f"{value('run')} IN {sql.texts(STREAMED)}"
+    streamed = f"{value('run')} IN {sql.texts(STREAMED_RUNS)}"
     return f"FROM {tables.name(table)} FINAL WHERE {streamed} AND {_HERE} AND {in_variable('model')}"
 
 

@@ -1,5 +1,6 @@
-"""Write docs/reference/ from the code: every setting, command, evaluator and table. `make docs`; a test compares."""
+"""Write docs/reference/ from the code: settings, commands, evaluators, tables, traces. `make docs`; a test compares."""
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -7,9 +8,13 @@ from pathlib import Path
 import click
 
 from ragtide.evaluators import registry
-from ragtide.evaluators.describe import describe, describe_budget
+from ragtide.evaluators.describe import describe, describe_budget, setting_names
 from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.evaluators.trace import Chunk, Model, Trace
 from ragtide.stream.cli import main
+from ragtide.stream.ingest.fields import walk
+from ragtide.stream.ingest.normalisations import NAMES, RULES
+from ragtide.stream.ingest.trace_schema import trace_schema
 from ragtide.stream.settings.environment import leaves, variable_of
 from ragtide.stream.settings.loader import Settings
 
@@ -21,6 +26,31 @@ _TABLE = re.compile(
 )
 _COLUMN = re.compile(r"^    (\w+) (.+?)(?: CODEC\(.*?\))?(?: DEFAULT [\w().]+)? COMMENT '(.*)',?$", re.MULTILINE)
 _EMPTY = re.compile(r"; ((?:empty|an empty item|NULL|\[\]|\{\}|0|1970): .*)$")  # the end of a column's comment
+
+_TRACE = """\
+# Trace
+
+A message on a topic of traces is one JSON object in UTF-8. [trace.schema.json](trace.schema.json) is its JSON Schema.
+`ragtide validate FILE` checks traces, and `ragtide validate --schema` prints the schema.
+
+- One of `question` and `answer` is required. Of a chunk, one of `id` and `text` is.
+- `null` or no value means not recorded. An empty value means recorded, and empty.
+- Unknown fields are stored in `attributes`, those of a chunk in its `metadata`. They are not measured.
+- [Limits](../kafka.md#limits-of-a-trace) has the longest names and the most values.
+
+{fields}
+## Other forms that are read
+
+These rules read what has one plausible meaning. `ragtide_normalised_total` counts each use by rule and field.
+`ragtide check` shows those of the latest records. Everything else is a dead letter: its detail names the field, the
+form wanted and the type found.
+
+{rules}
+## Names of other frameworks
+
+Rule `other_name` reads these where the field itself is absent. Of several, the first one with a fitting value wins.
+
+{names}"""
 
 
 def settings() -> str:
@@ -57,6 +87,8 @@ def evaluators() -> str:
         needed = ", ".join(info.inputs) or "none"
         kind = f"Domain {info.domain}, method {info.method}, lane {info.lane}."
         parts.append(f"{kind} Inputs: {needed}; {describe_budget(info.budget)}.\n")
+        if info.off_until_set:
+            parts.append(f"Off by default. To use it, set `{setting_names(info.id, info.off_until_set)}`.\n")
         rows = [
             (
                 f"`{info.id}.{metric.key}`" + (f" per {', '.join(metric.per)}" if metric.per else ""),
@@ -92,11 +124,37 @@ def tables() -> str:
     return "\n".join(parts)
 
 
+def trace() -> str:
+    """Every field of a trace, the other forms that are read, and the names of other frameworks."""
+    rows = [
+        (f"`{field.path}`", field.wanted if not field.required else f"{field.wanted}; required", field.description)
+        for field in walk()
+    ]
+    names = [
+        (f"`{prefix}{field}`", ", ".join(f"`{name}`" for name in others))
+        for struct, prefix in ((Trace, ""), (Chunk, "contexts."), (Model, "model."))
+        for field, others in NAMES[struct].items()
+    ]
+    rules = [(f"`{rule}`", meaning) for rule, meaning in RULES.items()]
+    return _TRACE.format(
+        fields=_table(("field", "value", "meaning"), rows),
+        rules=_table(("rule", "what it reads"), rules),
+        names=_table(("field", "other names"), names),
+    )
+
+
+def schema() -> str:
+    """The JSON Schema of a trace."""
+    return json.dumps(trace_schema(), indent=2) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "commands.md": commands,
     "evaluators.md": evaluators,
     "tables.md": tables,
+    "trace.md": trace,
+    "trace.schema.json": schema,
 }
 
 

@@ -1,1 +1,1 @@
-"""What moved: windows, rules, problems and insights, and the jobs that keep them."""
+"""Windows, rules, problems and insights, and the jobs that compute them."""

@@ -1,4 +1,4 @@
-"""The attributes of an event that code decides by, typed; the others are for people, and no code reads them."""
+"""Typed attributes of events. Code reads only these; the others are for people."""
 
 import json
 from collections.abc import Mapping
@@ -8,18 +8,25 @@ from typing import Any, get_type_hints
 import msgspec
 
 
+class EvidenceWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest interval that was judged: a window, or several pooled ones."""
+
+    start: datetime
+    end: datetime
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What a kind's life cycle, chart, inhibition, baseline and root cause follow from; None or empty: not known.
+    """What life cycle, chart, inhibition, baseline and root cause follow from; None or empty: not known.
 
     [since, until) is the interval in event time, `revision` that of the newest verdict. `channel`, `detector`, `rule`,
-    `objective`, `level`, `min`, `max`, `threshold` and `limit` say which figure moved, and what it is compared with.
-    Operator actions have `kinds` and `why`; an explanation has the `opening` that it is about, its `attempt`, and when
-    the next one is due.
+    `objective`, `level`, `min`, `max`, `threshold` and `limit` name the figure and its limit. Operator actions have
+    `kinds` and `why`; an explanation has the number of its `opening`, its `attempt`, and when to retry.
     """
 
     since: datetime | None = None
     until: datetime | None = None
     revision: int = 0
+    window: EvidenceWindow | None = None
     value: float | None = None
     baseline: float | None = None
     channel: str = ""
@@ -44,13 +51,13 @@ _TYPES = get_type_hints(Evidence)
 
 
 def read_attributes(text: str) -> Mapping[str, Any]:
-    """The attributes column of an event."""
+    """Decode the attributes column of an event."""
     read: Mapping[str, Any] = json.loads(text or "{}")
     return read
 
 
 def evidence_of(attributes: Mapping[str, Any] | str) -> Evidence:
-    """Of attributes, or of the column; one of another type, as another release may have written it, is left out."""
+    """Read the evidence from attributes or from the column; values of another type are left out."""
     known = read_attributes(attributes) if isinstance(attributes, str) else attributes
     try:
         return msgspec.convert({name: known[name] for name in _TYPES if known.get(name) is not None}, Evidence)

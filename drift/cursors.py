@@ -1,11 +1,11 @@
-"""How far a job looked at what is new, kept for its next look and for the next leader."""
+"""Store how far a job has read, for its next run and for the next leader."""
 
 from datetime import timedelta
 from typing import NamedTuple
 
 from ragtide.sinks.clickhouse.database import Database
 
-# Of ingest times, for whoever goes by them: an insert shows up a little after its rows' time.
+# For readers by ingest time: an insert is visible a little after its rows' time.
 INGEST_OVERLAP = timedelta(seconds=60)
 
 
@@ -17,11 +17,11 @@ class CursorRow(NamedTuple):
 
 
 def load(database: Database, name: str) -> int:
-    """The furthest that was kept under this name; 0 where nothing was."""
+    """Load the largest position under this name; 0 if there is none."""
     rows = database.rows("SELECT max(position) AS position FROM cursors WHERE name = {name:String}", {"name": name})
     return int(rows[0]["position"])
 
 
 def save(database: Database, name: str, position: int) -> None:
-    """The next look under this name, whoever takes it, begins at this position."""
+    """Store the position at which the next run continues."""
     database.insert("cursors", [CursorRow(name, position)])

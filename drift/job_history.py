@@ -1,4 +1,4 @@
-"""Every run of a job is recorded; the last success of each is the sign of life that an alert in Grafana reads."""
+"""Record every run of a job; an alert in Grafana reads the last success of each."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -10,18 +10,18 @@ _LONGEST_WHY = 500  # characters
 
 
 class StopRequested(Exception):
-    """The process was asked to end and the job left off: neither done nor failed. Its next run goes on from there."""
+    """The process ends and the job stopped early: no success and no failure. The next run continues."""
 
 
 class RunResult(NamedTuple):
-    """How much a run read (windows, series, records, runs, disks …) and raised (events, insights, messages)."""
+    """Number of items that a run read (windows, series, records, …) and raised (events, insights, messages)."""
 
     read: int
     raised: int
 
 
 class JobRun(NamedTuple):
-    """Table `job_history`. `started_at` by the server's clock; `failed` says why it did, empty where it did not.
+    """Table `job_history`. `started_at` by the server's clock; `failed` is the reason of a failure, else empty.
 
     `read` and `raised` are of runs that did not fail.
     """
@@ -36,7 +36,7 @@ class JobRun(NamedTuple):
 
     @property
     def finished_at(self) -> datetime:
-        """When it was done, or raised."""
+        """When it ended."""
         return self.started_at + timedelta(seconds=self.took_s)
 
 
@@ -48,18 +48,18 @@ class _Success(NamedTuple):
 
 
 def record_run(database: Database, job: str, term: Term, started: datetime, took_s: float, result: RunResult) -> None:
-    """Say that the job was done; raises `Transient` where the database is away."""
+    """Record a success; raises `Transient` if the database is down."""
     database.insert("job_history", [JobRun(job, term.epoch, started, took_s, "", result.read, result.raised)])
     database.insert("job_runs", [_Success(job, term.epoch)])
 
 
 def record_failure(database: Database, job: str, term: Term, started: datetime, took_s: float, why: str) -> None:
-    """Say that the job failed; `why` quotes no trace and is not empty. Raises `Transient` as `record_run` does."""
+    """Record a failure; `why` quotes no trace and is not empty. Raises `Transient` as `record_run` does."""
     database.insert("job_history", [JobRun(job, term.epoch, started, took_s, why[:_LONGEST_WHY])])
 
 
 def load_runs(database: Database, since: datetime, job: str = "", *, failed: bool = False, most: int) -> list[JobRun]:
-    """The newest `most` runs of each job, or of this one, or those that failed; newest first."""
+    """Load the newest `most` runs of each job, of one job, or of failed ones; newest first."""
     rows = database.rows(
         f"SELECT {', '.join(JobRun._fields)} FROM job_history FINAL "
         "WHERE started_at >= {since:DateTime64(3, 'UTC')} AND ({job:String} = '' OR job = {job:String}) "

@@ -1,33 +1,44 @@
-"""The scheduled jobs of one leader's term. Each may stop anywhere and run again, also under another leader."""
+"""Run the scheduled jobs of one leader's term. Each may stop anywhere and run again, also under another leader."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from importlib import import_module
+from inspect import isabstract
 from typing import NamedTuple
 
-from ragtide.drift.anomalies.change_points import ChangePointReporter
-from ragtide.drift.anomalies.daily_drift import DailyDriftReporter, DailyDriftTest
-from ragtide.drift.anomalies.references import load_overrides, problem_intervals
-from ragtide.drift.anomalies.scanner import Scanner, ScanResult, live_context
-from ragtide.drift.checks.engine import Check, CheckContext, run_check
-from ragtide.drift.checks.missing_data import MissingData
-from ragtide.drift.input_drift.check import InputDriftCheck
-from ragtide.drift.insights.job import run_insights
+from ragtide.drift import checks, robustness
+from ragtide.drift.anomalies import (
+    ChangePointReporter,
+    DailyDriftReporter,
+    DailyDriftTest,
+    Scanner,
+    ScanResult,
+    live_context,
+    load_overrides,
+    problem_intervals,
+)
+from ragtide.drift.checks import Check, CheckContext, MissingData, run_check
+from ragtide.drift.input_drift import InputDriftCheck
+from ragtide.drift.insights import run_insights
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.raise_from_rules import Raiser
-from ragtide.drift.rules import queries
-from ragtide.drift.rules.early_any import OpenWindows
-from ragtide.drift.rules.evaluate import evaluate_rules
-from ragtide.drift.rules.stalled_lanes import StalledLanes
+from ragtide.drift.problems import Raiser
+from ragtide.drift.rules import OpenWindows, StalledLanes, commit_rule_cursor, evaluate_rules
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, WindowSettings
-from ragtide.drift.windows.backoff import RollupBackoff
-from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
-from ragtide.drift.windows.moved_traces import tombstone_moved_traces
-from ragtide.drift.windows.rollup import Rollup, RollupResult
-from ragtide.drift.windows.segments import update_segment_values
-from ragtide.drift.windows.watermark import Idleness
+from ragtide.drift.windows import (
+    Idleness,
+    MetricRef,
+    Rollup,
+    RollupBackoff,
+    RollupResult,
+    metrics_by_name,
+    tombstone_moved_traces,
+    update_segment_values,
+)
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.settings import RetentionSettings
@@ -35,9 +46,12 @@ from ragtide.sinks.settings import RetentionSettings
 logger = logging.getLogger(__name__)
 
 
+_ROOMS = (checks, robustness)
+
+
 @dataclass(frozen=True, slots=True)
 class CycleResult:
-    """What one round of watching did."""
+    """Result of one cycle: moved traces, roll-up, verdicts and events."""
 
     moved: int
     rollup: RollupResult
@@ -46,7 +60,7 @@ class CycleResult:
 
 
 class AnomalyResult(NamedTuple):
-    """What one look for changes did."""
+    """Result of one scan for changes."""
 
     scan: ScanResult
     events: int
@@ -54,7 +68,7 @@ class AnomalyResult(NamedTuple):
 
 @dataclass(slots=True)
 class JobContext:
-    """Holds what one term remembers from round to round."""
+    """State of one leader's term between runs."""
 
     database: Database
     evaluators: Mapping[str, Evaluator]
@@ -79,7 +93,7 @@ class JobContext:
         self._stalled_lanes = StalledLanes(self.metrics, self.rules, self.windows, self.term)
 
     def run_cycle(self, now: datetime) -> CycleResult:
-        """Closed windows are stored and judged, and what follows for problems is recorded, when this returns.
+        """Roll up closed windows, evaluate rules and raise problems; everything is stored on return.
 
         One thread at a time. `now` is the server's time (see `server_time`).
         """
@@ -98,23 +112,23 @@ class JobContext:
         if due:
             for series, more in self._stalled_lanes.evaluate(self.database, now, rolled.lane_watermarks).items():
                 rules[series] = (*rules.get(series, ()), *more)
-        raiser = Raiser(self.database, self.metrics, self.rules, rolled.segments, self.term)
+        raiser = Raiser(self.database, self.metrics, self.rules, rolled.segments, self.term, self.windows.base_s)
         watermarks = {lane: watermark.at for lane, watermark in rolled.lane_watermarks.items()}
-        events = [*raiser.run(rules, now, watermarks)]
+        events = raiser.run(rules, now, watermarks, rolled.stored_until)
         if due:
-            events += run_check(self._missing_data, self.check_context(watermarks), now).events
-        queries.commit_cursor(self.database, found.cursor)
+            events += run_check(self._missing_data, self.check_context(rolled.stored_until), now).events
+        commit_rule_cursor(self.database, found.cursor)
         for event in events:
             logger.info("problem %s %s: %s", event.problem_id, event.event, event.description)
         return CycleResult(moved, rolled, found.verdicts, len(events))
 
     def run_checks(self, checks: Iterable[Check], now: datetime) -> RunResult:
-        """One after the other; what follows from each is stored before the next one runs."""
+        """Run checks one after the other; events of each are stored before the next one runs."""
         found = [run_check(check, self.check_context(), now) for check in checks]
         return RunResult(read=sum(one.read for one in found), raised=sum(len(one.events) for one in found))
 
     def check_context(self, watermarks: Mapping[str, datetime] | None = None) -> CheckContext:
-        """What a run of checks looks at; `watermarks` of lanes, None: as roll-ups stored them."""
+        """Make the context of a check's run; `watermarks` of lanes, None: those that roll-ups stored."""
         return CheckContext(
             self.database, self.evaluators, self.rules, self.windows, self.settings, self.term, watermarks
         )
@@ -129,9 +143,9 @@ class JobContext:
         return result
 
     def scan_for_changes(self, now: datetime, stopped: Callable[[], bool] = lambda: False) -> AnomalyResult:
-        """Every series was looked at up to its lane's watermark, and what follows is recorded, when this returns.
+        """Scan every series up to its lane's watermark, and report changes; events are stored on return.
 
-        Raises `Stopped` soon after `stopped` says so; nothing is told then, and the next look goes on.
+        Raises `Stopped` soon after `stopped` returns true; then nothing is reported, and the next scan continues.
         """
         context = live_context(self.database, self.windows, self.term.next_version)
         scanner = Scanner(self.database, self.evaluators, self.windows, self.drift, context)
@@ -147,12 +161,12 @@ class JobContext:
         return AnomalyResult(scan, len(events))
 
     def check_input_drift(self, now: datetime, stopped: Callable[[], bool]) -> RunResult:
-        """What users ask was looked at, and what follows is recorded, when this returns; `Stopped` as above."""
+        """Check questions for drift; events are stored on return. Raises `Stopped` as `scan_for_changes` does."""
         found = InputDriftCheck(self.database, self.drift, self.rules, self.windows, self.term).run(now, stopped)
         return RunResult(read=found.applications, raised=len(found.events))
 
     def _slow_due(self, now: datetime) -> bool:
-        """Whether it is time again for what looks at more than the newest windows."""
+        """Whether steps that read more than the newest windows are due."""
         last = self._slow_at
         due = last is None or (now - last).total_seconds() >= self.settings.reconcile_every_s
         if due:
@@ -161,6 +175,21 @@ class JobContext:
 
 
 def server_time(database: Database) -> datetime:
-    """The clock that all leaders share: rows get their times from it too."""
+    """Return the server's time, which all leaders share; rows have it too."""
     found: datetime = database.rows("SELECT now64(3, 'UTC') AS now")[0]["now"]
     return found
+
+
+@cache
+def every_check() -> tuple[type[Check], ...]:
+    """Find every check in the modules of the rooms of checks, by module and name. Each needs no arguments."""
+    return tuple(_find_checks())
+
+
+def _find_checks() -> Iterator[type[Check]]:
+    for room in _ROOMS:
+        for module in sorted(one.name for one in pkgutil.iter_modules(room.__path__, f"{room.__name__}.")):
+            for found in vars(import_module(module)).values():
+                is_check = isinstance(found, type) and issubclass(found, Check) and not isabstract(found)
+                if is_check and found.__module__ == module:
+                    yield found

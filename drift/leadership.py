@@ -1,4 +1,4 @@
-"""One leader at a time writes what jobs find; whoever is not the newest leader never overwrites the newest one's."""
+"""Elect one leader, which writes the results of jobs; rows of an older leader never overwrite its rows."""
 
 import logging
 import random
@@ -19,10 +19,10 @@ _ATTEMPTS = 10
 
 @dataclass(slots=True)
 class Term:
-    """One leader's time in office: what it writes carries `epoch`, and numbers within it that only grow.
+    """The term of one leader: its rows carry `epoch`, and versions within it only grow.
 
-    A job holds `deciding` from when it reads problems until what follows for them is stored: of two that open or end
-    one at the same moment, the second has to know of the first.
+    A job holds `problem_lock` from reading problems until their events are stored: of two that open or resolve one at
+    the same time, the second must know of the first.
     """
 
     epoch: int
@@ -31,32 +31,32 @@ class Term:
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def next_version(self) -> int:
-        """Greater than every version of this term and of all terms before it."""
+        """Return a version greater than all of this term and of terms before it."""
         return min_version(self.epoch) | next(self._numbers)
 
 
 def min_version(epoch: int) -> int:
-    """Greater than every version of the terms before that epoch, and less than those of its leader."""
+    """Return a version greater than all of terms before that epoch, and less than those of its leader."""
     return epoch << 32
 
 
 class Leadership(Protocol):
-    """Says whether this process leads; the implementation knows how the processes agree."""
+    """Tells whether this process leads."""
 
     def start(self) -> None:
-        """Begin to stand for election; returns at once."""
+        """Start to stand for election; returns at once."""
         ...
 
     def term(self) -> Term | None:
-        """The term this process leads in, or None where another one leads. Ask before every job."""
+        """Return the term this process leads in; None if another one leads. Call before every job."""
         ...
 
     def trouble(self) -> str:
-        """Why nobody can be elected, as far as this process sees; empty: nothing stands in the way."""
+        """Return why no leader can be elected, as far as this process knows; empty if one can."""
         ...
 
     def stop(self) -> None:
-        """Give leadership up, so that another process takes over at once."""
+        """Give up leadership, so that another process takes over at once."""
         ...
 
 
@@ -68,9 +68,9 @@ class LeaderRow(NamedTuple):
 
 
 def elect(database: Database, holder: str, sleep: Callable[[float], None] = time.sleep) -> Term:
-    """A term with a higher epoch than any before, written and read back; `holder` names this process uniquely.
+    """Start a term with a higher epoch than any before; `holder` names this process uniquely.
 
-    Two candidates that took the same epoch both see it and try again. Raises Transient where that does not end.
+    Two candidates that took the same epoch both see it and try again. Raises `Transient` if that does not end.
     """
     for _ in range(_ATTEMPTS):
         epoch = int(database.rows("SELECT max(epoch) AS epoch FROM leaders")[0]["epoch"]) + 1
@@ -82,4 +82,4 @@ def elect(database: Database, holder: str, sleep: Callable[[float], None] = time
             logger.info("leading the jobs as %s in epoch %d", holder, epoch)
             return Term(epoch, found[0]["elected_at"])
         sleep(random.uniform(0.05, 0.5))
-    raise Transient(f"leaders: another process took every one of {_ATTEMPTS} epochs at the same moment")
+    raise Transient(f"leader election: other processes took all {_ATTEMPTS} epochs at the same time")

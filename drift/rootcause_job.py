@@ -1,4 +1,4 @@
-"""Find the root cause of each open problem of a metric, once per opening, in a job of its own: raising never waits.
+"""Find the root cause of each open problem of a metric, once per opening, apart from the job that raises problems.
 
 If too few windows have traffic, the explanation says so, and the job tries again once there may be enough.
 """
@@ -14,19 +14,11 @@ from typing import NamedTuple
 
 from ragtide.drift.attributes import evidence_of
 from ragtide.drift.jobs import JobContext
-from ragtide.drift.problems.chart import onset_of
-from ragtide.drift.problems.model import EventRow, Problem, event_id
-from ragtide.drift.problems.report import key_of
-from ragtide.drift.problems.store import load_problems
-from ragtide.drift.rootcause.attribution import MIN_TIMES
-from ragtide.drift.rootcause.explain import RootCause, explain
-from ragtide.drift.rootcause.messages import root_cause_message
-from ragtide.drift.rootcause.query import RcaQuery, rca_query
-from ragtide.drift.rules.model import Series
-from ragtide.drift.rules.resolve import coverage_rule_for, rule_for
+from ragtide.drift.problems import EventRow, Problem, ProblemKey, event_id, load_problems
+from ragtide.drift.rootcause import MIN_TIMES, RcaQuery, RootCause, explain_shift, rca_query, root_cause_message
+from ragtide.drift.rules import Series, coverage_rule_for, rule_for
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.segments import update_segment_values
+from ragtide.drift.windows import MetricRef, update_segment_values
 from ragtide.evaluators.errors import Transient
 
 logger = logging.getLogger(__name__)
@@ -46,7 +38,7 @@ class RootCauseResult(NamedTuple):
 
 @dataclass(slots=True)
 class RootCauseJob:
-    """Holds the failed tries of one process, by the id of the event that would have been stored."""
+    """Explains problems; counts the failures of this process by the id of the event."""
 
     failures: Counter[str] = field(default_factory=Counter)
 
@@ -71,7 +63,7 @@ class RootCauseJob:
             except Exception:  # of a scheduled job: what one problem meets keeps no other from its cause
                 self.failures[one.event_id] += 1
                 failed += 1
-                logger.exception("problem %s is not explained", one.problem.problem_id)
+                logger.exception("root cause of problem %s failed", one.problem.problem_id)
                 continue
             context.database.insert("problem_events", [event])
             logger.info("problem %s explained: %s", event.problem_id, event.description)
@@ -100,7 +92,7 @@ def _pending(context: JobContext, now: datetime) -> Iterator[_Pending]:
 
 
 def _attempt(problem: Problem, now: datetime) -> int | None:
-    """The number of the next attempt; None if the cause is known, or the retry is not due."""
+    """Return the number of the next attempt; None if the cause is known, or the retry is not due."""
     if not problem.explanation:
         return 1
     last = evidence_of(problem.cause)
@@ -108,14 +100,14 @@ def _attempt(problem: Problem, now: datetime) -> int | None:
 
 
 def _retry_at(cause: RootCause, attempt: int, base_s: int, now: datetime) -> datetime | None:
-    """When enough windows may have closed, twice as late at each attempt: not every window has traffic."""
+    """Return when enough windows may have closed, twice as late at each attempt: not every window has traffic."""
     if not cause.too_few or attempt >= MAX_ATTEMPTS:
         return None
     return now + timedelta(seconds=base_s * (MIN_TIMES - cause.times) * 2 ** (attempt - 1))
 
 
 def query_for(problem: Problem, metrics: Mapping[str, MetricRef], rules: RuleSettings) -> RcaQuery | None:
-    """The query for a problem; None if no evaluator has the metric, or only the spread of its values shifted.
+    """Return the query for a problem; None if no evaluator has the metric, or only the spread of its values shifted.
 
     A rule's bounds apply if the rule found the problem or the metric is bounded: detectors see every shift of an
     unbounded metric, also of values that no bound divides.
@@ -132,17 +124,17 @@ def query_for(problem: Problem, metrics: Mapping[str, MetricRef], rules: RuleSet
         return None
     if kind != "coverage" and own is None and not metric.scale.bounded:
         rule = None
-    since, until = evidence.since or onset_of(problem), evidence.until or problem.last_seen_at
+    since, until = evidence.since or problem.onset, evidence.until or problem.last_seen_at
     query = rca_query(series, metric, rule, since, until, problem.problem_id)
     is_rollout = any(one.evidence.model_before for one in problem.by_kind.values())
     return replace(query, model=None) if is_rollout else query  # of the model alone nothing is known before
 
 
 def _explanation_event(context: JobContext, pending: _Pending, now: datetime) -> EventRow:
-    """The event to store; it changes no kind's message."""
+    """Return the event to store; it changes no kind's message."""
     problem = pending.problem
     segments = update_segment_values(context.database, context.windows, context.term, now)
-    cause = explain(context.database, context.metrics, pending.query, segments, context.windows.base_s)
+    cause = explain_shift(context.database, context.metrics, pending.query, segments, context.windows.base_s)
     again_at = _retry_at(cause, pending.attempt, context.windows.base_s, now)
     attributes = {
         "opening": problem.openings,
@@ -155,7 +147,7 @@ def _explanation_event(context: JobContext, pending: _Pending, now: datetime) ->
         event="explained",
         episode=problem.episode,
         at=max(now, problem.last_event_at),
-        **key_of(problem)._asdict(),
+        **ProblemKey.of(problem)._asdict(),
         description=root_cause_message(cause),
         attributes=json.dumps({**cause.attributes, **attributes}, sort_keys=True, allow_nan=False),
         epoch=context.term.epoch,

@@ -1,4 +1,4 @@
-"""What of the rules may differ by application: the defaults of all, and what is said of one."""
+"""Settings of rules that may differ by application."""
 
 from typing import Annotated
 
@@ -18,9 +18,9 @@ class AppRules(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     min_sample: Count = Field(
         default=30, ge=1, description="Windows are pooled until they have at least this many scored records."
     )
-    k: Count = Field(default=3, ge=1, description="A problem opens if k of the last m windows are bad.")
+    k: Count = Field(default=2, ge=1, description="A problem opens if k of the last m windows are bad.")
     m: Count = Field(
-        default=5, ge=1, description="Number of last windows of which k must be bad for a problem to open."
+        default=3, ge=1, description="Number of last windows of which k must be bad for a problem to open."
     )
     chance: float = Field(
         default=0.001,
@@ -76,6 +76,13 @@ class AppRules(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
         default=0.05,
         description="A remark opens a problem only if more than this share of the hour's traces have it. Leaks need "
         "finding_traces alone.",
+    )
+    early_ratio: float | None = Field(
+        default=2.0,
+        gt=1,
+        le=1000,
+        description="For two days, until baselines exist: a problem opens if the 95th percentile of latency, tokens or "
+        "cost is this many times that of the first ten minutes, and of the hour before. If unset, none does.",
     )
     flip_pairs: Count = Field(
         default=30,

@@ -48,7 +48,7 @@ Of = TypeVar("Of", bound=BaseModel)
 
 
 def overlay(settings: Of, override: BaseModel | None) -> Of:
-    """The settings with those in their place that are said of one application."""
+    """Return the settings with those of one application in their place."""
     if override is None:
         return settings
     return settings.model_copy(update={name: getattr(override, name) for name in override.model_fields_set})
@@ -97,7 +97,7 @@ class WindowSettings(AppWindows, extra="forbid", frozen=True, allow_inf_nan=Fals
     )
 
     def of(self, app: str) -> "WindowSettings":
-        """The same, with what is said of this app in place of the defaults."""
+        """Return the settings of this application."""
         return overlay(self, self.apps.get(app))
 
     @model_validator(mode="after")
@@ -189,7 +189,7 @@ class Objective(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     )
 
     def bounds(self, metric: Metric) -> tuple[float | None, float | None]:
-        """Least and greatest good value of a record of this metric."""
+        """Return the smallest and the largest good value of a record of this metric."""
         if self.min is not None or self.max is not None:
             return self.min, self.max
         return (metric.threshold, None) if metric.better == "higher" else (None, metric.threshold)
@@ -227,11 +227,11 @@ class RuleSettings(AppRules, extra="forbid", frozen=True, allow_inf_nan=False):
     )
 
     def of(self, app: str) -> "RuleSettings":
-        """The same, with what is said of this app in place of the defaults."""
+        """Return the settings of this application."""
         return overlay(self, self.apps.get(app))
 
     def objective(self, name: str, app: str) -> Objective | None:
-        """The one of that name that holds for this app: its own, or that of all; None where it has none."""
+        """Return the objective of that name for this application: its own or that of all; None if there is none."""
         own = [one for one in self.objectives if one.name == name and one.app in (None, app)]
         override = max(own, key=lambda one: one.app is not None, default=None)
         return override if override is not None and override.enabled else None
@@ -379,20 +379,20 @@ class DriftSettings(AppDrift, extra="forbid", frozen=True, allow_inf_nan=False):
     )
 
     def of(self, app: str) -> "DriftSettings":
-        """The same, with what is said of this app in place of the defaults."""
+        """Return the settings of this application."""
         return overlay(self, self.apps.get(app))
 
     def monitors(self, app: str, metric: str) -> bool:
-        """Whether an application's metric is watched."""
+        """Tell whether an application's metric is monitored."""
         own = self.of(app)
         return own.enabled and metric not in own.ignore
 
     @property
     def monitors_any_app(self) -> bool:
-        """Whether any application may be watched."""
+        """Whether any application is monitored."""
         return self.enabled or any(self.of(app).enabled for app in self.apps)
 
     @property
     def ignored_everywhere(self) -> frozenset[str]:
-        """Metrics that are watched for no application."""
+        """Metrics that no application monitors."""
         return frozenset(self.ignore).intersection(*(self.of(app).ignore for app in self.apps))

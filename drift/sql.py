@@ -5,23 +5,23 @@ from collections.abc import Iterable
 
 
 def text(value: str) -> str:
-    """A string literal that reads back as `value`, whatever it holds."""
+    """Make a string literal that reads back as `value`."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\0")
     return f"'{escaped}'"
 
 
 def array(items: Iterable[str], type_: str) -> str:
-    """An array literal of SQL expressions, typed also where empty."""
+    """Make an array literal of SQL expressions, typed also if empty."""
     return f"CAST([{', '.join(items)}], 'Array({type_})')"
 
 
 def texts(values: Iterable[str]) -> str:
-    """A parenthesised list of string literals for IN; never empty."""
+    """Make a parenthesised list of string literals for IN; never empty."""
     return f"({', '.join(text(value) for value in values) or text('')})"
 
 
 def digest(value: str) -> str:
-    """Digest of a name, in place of one that is too long to write down; the server's is `digest_of`."""
+    """Return the digest of a name that is too long for a statement; the server's is `digest_of`."""
     return hashlib.md5(value.encode(), usedforsecurity=False).hexdigest().upper()
 
 

@@ -1,18 +1,18 @@
-"""The phrases that sentences about problems and insights share: where, how much, how large a share, when. Pure."""
+"""Phrases that sentences about problems and insights share: scope, number, share and time. Pure."""
 
 import math
 from datetime import datetime
 
 
 def scope_label(app: str, environment: str, model: str = "", segment: str = "", segment_value: str = "") -> str:
-    """How a sentence begins: the application and, in brackets, what is known besides."""
+    """Name the application with, in brackets, environment, model and segment."""
     known = [environment, f"model {model}" if model else "", f"{segment} {segment_value}" if segment else ""]
     inside = ", ".join(filter(None, known))
     return f"{app} ({inside})" if inside else app
 
 
 def number(value: float, unit: str = "") -> str:
-    """To three digits, or to the whole one from 1,000 on: nobody reads powers of ten."""
+    """Format to three digits, from 1,000 on to whole numbers, never with an exponent."""
     size = abs(value)
     if not math.isfinite(value) or size == 0 or 1e-4 <= size < 999.5:
         text = f"{value:.3g}"
@@ -24,10 +24,10 @@ def number(value: float, unit: str = "") -> str:
 
 
 def percent(share: float) -> str:
-    """To three digits."""
+    """Format a share to three digits."""
     return f"{share * 100:.3g} %"
 
 
 def timestamp(at: datetime) -> str:
-    """A time in UTC, to the second."""
+    """Format a time in UTC, to the second."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"

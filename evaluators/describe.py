@@ -1,7 +1,7 @@
 """Describes evaluators without running them: the table and the JSON of `ragtide evaluators`."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -11,7 +11,16 @@ from pydantic import BaseModel
 from ragtide.evaluators import models
 from ragtide.evaluators.encoder import Encoder, revision_of, settings_of_other, what_is_missing
 from ragtide.evaluators.fingerprint import fingerprint
-from ragtide.evaluators.plan import check_names, encoder_of, is_on, models_of, parameters, tasks_of, why_unavailable
+from ragtide.evaluators.plan import (
+    check_names,
+    encoder_of,
+    is_configured,
+    is_on,
+    models_of,
+    parameters,
+    tasks_of,
+    why_unavailable,
+)
 from ragtide.evaluators.settings import EncoderSettings, EvaluatorSettings
 from ragtide.evaluators.spec import SHARED, Better, Budget, Domain, Evaluator, Lane, Method, Metric, RuleKind
 
@@ -53,7 +62,8 @@ class EvaluatorInfo:
     applicable; a limit of None is no limit.
 
     `available` is whether its resources are installed (`reason` says what to install), `enabled` whether settings let
-    it run. `fingerprint` is None if a model that it depends on is missing.
+    it run. `configured` is whether settings give a parameter of `off_until_set`, if it has any. `fingerprint` is None
+    if a model that it depends on is missing.
     """
 
     id: str
@@ -71,6 +81,8 @@ class EvaluatorInfo:
     available: bool
     reason: str
     enabled: bool
+    configured: bool
+    off_until_set: tuple[str, ...]
     version: int
     fingerprint: str | None
     metrics: tuple[MetricInfo, ...]
@@ -130,6 +142,11 @@ def _reason(evaluator: Evaluator, params: BaseModel, settings: EvaluatorSettings
     return why_unavailable(evaluator, no_encoder) or next(filter(None, absent), None)
 
 
+def setting_names(evaluator: str, params: Iterable[str]) -> str:
+    """Name settings of its parameters: "evaluators.params.json_schema.json_schema"."""
+    return " or ".join(f"evaluators.params.{evaluator}.{name}" for name in params)
+
+
 def describe_budget(budget: Budget) -> str:
     """Render the limits: "at most 500,000 characters, 2,000 sentences", or "any length"."""
     limits = {
@@ -168,6 +185,8 @@ def _describe(
         available=reason is None,
         reason=reason or "",
         enabled=is_on(evaluator, settings),
+        configured=is_configured(evaluator, settings),
+        off_until_set=evaluator.off_until_set,
         version=evaluator.version,
         fingerprint=fingerprint(evaluator, params, revision, revisions) if is_known else None,
         metrics=tuple(_metric(evaluator, metric) for metric in evaluator.metrics),

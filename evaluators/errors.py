@@ -39,13 +39,17 @@ LONGEST_DETAIL = 500  # characters: it goes into a header, a table and the log
 
 
 class BadRecord(RagtideError):
-    """One record cannot be used. `reason` is a slug (a counter label). The message never quotes the record."""
+    """One record cannot be used. `reason` is a slug (a counter label). The message never quotes the record.
 
-    def __init__(self, reason: str, detail: str = "") -> None:
+    `key` is the path of the field at fault, "" for the record as a whole.
+    """
+
+    def __init__(self, reason: str, detail: str = "", key: str = "") -> None:
         detail = detail[:LONGEST_DETAIL]
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
+        self.key = key
 
 
 class Refused(RagtideError):

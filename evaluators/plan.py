@@ -162,9 +162,16 @@ def missing_extra(evaluator: Evaluator) -> str | None:
 
 
 def is_on(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:
-    """Whether settings let it run: enabled (by default all are) and not disabled."""
-    named = settings.enabled is None or evaluator.id in settings.enabled
-    return named and evaluator.id not in settings.disabled
+    """Whether settings let it run: not disabled, and enabled. By default all are that are configured."""
+    if evaluator.id in settings.disabled:
+        return False
+    return is_configured(evaluator, settings) if settings.enabled is None else evaluator.id in settings.enabled
+
+
+def is_configured(evaluator: Evaluator, settings: EvaluatorSettings) -> bool:
+    """Whether settings give one of the parameters without which it is off by default."""
+    given = settings.params.get(evaluator.id, {})
+    return not evaluator.off_until_set or any(name in given for name in evaluator.off_until_set)
 
 
 def tasks_of(evaluator: Evaluator, settings: EvaluatorSettings) -> tuple[str, ...]:

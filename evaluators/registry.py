@@ -65,6 +65,11 @@ def spec_faults(evaluator: Evaluator) -> list[str]:
             faults.append(f"metric {metric.key!r} has the range [{metric.low}, {metric.high}]")
         elif metric.threshold is not None and not metric.low <= metric.threshold <= metric.high:
             faults.append(f"metric {metric.key!r} has its threshold {metric.threshold} outside its range")
+    faults += [
+        f"off_until_set names {name!r}, which is no parameter"
+        for name in evaluator.off_until_set
+        if name not in evaluator.params.model_fields
+    ]
     faults += _window_faults(evaluator)
     try:
         evaluator.params()

@@ -82,7 +82,7 @@ class EvaluatorSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
     enabled: tuple[str, ...] | None = Field(
         default=None,
         description="Ids of evaluators to run. Each must have what it needs. If unset, all evaluators with their "
-        "requirements installed run.",
+        "requirements installed run, except those that are off by default (`ragtide evaluators` lists them).",
     )
     disabled: tuple[str, ...] = Field(default=(), description="Ids of evaluators not to run. Overrides `enabled`.")
     params: dict[str, dict[str, Any]] = Field(

@@ -202,6 +202,7 @@ class Evaluator:
     own_lane: Lane | None  # if None, the lane of the method
     combine: Combine | None  # of method `window`: metrics from summed parts, see `ragtide.evaluators.parts`
     extra: Extra | None  # packages beyond the base install
+    off_until_set: tuple[str, ...]  # parameters: until settings give one, it is off by default
 
     @property
     def lane(self) -> Lane:
@@ -261,6 +262,7 @@ def evaluator(
     lane: Lane | None = ...,
     combine: Combine | None = ...,
     extra: Extra | None = ...,
+    off_until_set: Iterable[str] = ...,
 ) -> Callable[[ScoreRecord[Row, Params]], Evaluator]: ...
 
 
@@ -286,6 +288,7 @@ def evaluator(
     lane: Lane | None = ...,
     combine: Combine | None = ...,
     extra: Extra | None = ...,
+    off_until_set: Iterable[str] = ...,
 ) -> Callable[[Score[Row, Params]], Evaluator]: ...
 
 
@@ -310,6 +313,7 @@ def evaluator(
     lane: Lane | None = None,
     combine: Combine | None = None,
     extra: Extra | None = None,
+    off_until_set: Iterable[str] = (),
 ) -> Callable[[Any], Evaluator]:
     """Turn a pure function into an `Evaluator`; its docstring is the evaluator's description. Touches no global state.
 
@@ -323,7 +327,8 @@ def evaluator(
     embedded. `encoder` returns the encoder for these parameters: `SHARED` (the default), a model of its own as
     `evaluators.encoder.model` takes it, or None to embed nothing. `lane` overrides the lane of the method. `combine`
     belongs to method `window`, see `ragtide.evaluators.parts`. An evaluator with an `extra` is unavailable if the
-    modules of the extra are not installed; it imports them only when it scores.
+    modules of the extra are not installed; it imports them only when it scores. `off_until_set` names parameters whose
+    defaults suit no application: until settings give one of them, the evaluator runs only where `enabled` names it.
     """
     hints = typing.get_type_hints(inputs)
     unknown = sorted(set(hints) - set(Trace.__struct_fields__))
@@ -356,6 +361,7 @@ def evaluator(
             own_lane=lane,
             combine=combine,
             extra=extra,
+            off_until_set=tuple(off_until_set),
         )
 
     return decorate

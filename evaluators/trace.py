@@ -28,87 +28,95 @@ Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One retrieved chunk. `score` is the raw similarity or distance of the retriever."""
 
-    id: Name
-    text: str | None = None
-    score: float | None = None
-    rank: int | None = None
-    source: str | None = None
-    metadata: Mapping[str, Any] = {}
+    id: Annotated[
+        Name, Meta(description="Id of the chunk, equal wherever it is retrieved. Missing: a hash of the text.")
+    ]
+    text: Annotated[str | None, Meta(description="Text of the chunk.")] = None
+    score: Annotated[float | None, Meta(description="Raw similarity or distance of the retriever.")] = None
+    rank: Annotated[int | None, Meta(description="Rank, from 1; missing: the order of the list.")] = None
+    source: Annotated[str | None, Meta(description="Where the chunk is from: a document, a file, a URL.")] = None
+    metadata: Annotated[Mapping[str, Any], Meta(description="Anything else about the chunk.")] = {}
 
 
 class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Classification: expected and predicted labels, and the score of each label."""
 
-    expected: str | tuple[str, ...] | None = None
-    predicted: str | tuple[str, ...] | None = None
-    scores: Mapping[str, float] | None = None
+    expected: Annotated[str | tuple[str, ...] | None, Meta(description="Expected label, or several.")] = None
+    predicted: Annotated[str | tuple[str, ...] | None, Meta(description="Predicted label, or several.")] = None
+    scores: Annotated[Mapping[str, float] | None, Meta(description="Score of each label.")] = None
 
 
 class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An artifact of an agent. `size` is in bytes, for artifacts without recorded text."""
 
-    name: str
-    media_type: str | None = None
-    text: str | None = None
-    size: int | None = None
+    name: Annotated[str, Meta(description="Name of the artifact.")]
+    media_type: Annotated[str | None, Meta(description="Media type, such as text/csv.")] = None
+    text: Annotated[str | None, Meta(description="Content of the artifact.")] = None
+    size: Annotated[int | None, Meta(description="Size in bytes, without a recorded text.")] = None
 
 
 class Boxes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Expected and predicted boxes, polygons or masks of an image: see `ragtide.evaluators.vision.regions`."""
 
-    expected: tuple[Mapping[str, Any], ...] | None = None
-    predicted: tuple[Mapping[str, Any], ...] | None = None
+    expected: Annotated[
+        tuple[Mapping[str, Any], ...] | None, Meta(description="Expected boxes, polygons or masks.")
+    ] = None
+    predicted: Annotated[
+        tuple[Mapping[str, Any], ...] | None, Meta(description="Predicted boxes, polygons or masks.")
+    ] = None
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The model that was requested, and the one that answered."""
 
-    requested: Name | None = None
-    served: Name | None = None
-    provider: Name | None = None
-    host: Name | None = None
-    prompt_version: Name | None = None
-    collection: Name | None = None
+    requested: Annotated[Name | None, Meta(description="Model that the application asked for.")] = None
+    served: Annotated[Name | None, Meta(description="Model that answered.")] = None
+    provider: Annotated[Name | None, Meta(description="Provider, such as openai.")] = None
+    host: Annotated[Name | None, Meta(description="Host that served the model.")] = None
+    prompt_version: Annotated[Name | None, Meta(description="Version of the prompt.")] = None
+    collection: Annotated[Name | None, Meta(description="Collection or index that was searched.")] = None
 
 
 class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Durations in seconds."""
 
-    total_s: Seconds | None = None
-    retrieval_s: Seconds | None = None
-    generation_s: Seconds | None = None
-    first_token_s: Seconds | None = None
+    total_s: Annotated[Seconds | None, Meta(description="Seconds from question to answer.")] = None
+    retrieval_s: Annotated[Seconds | None, Meta(description="Seconds of the retrieval.")] = None
+    generation_s: Annotated[Seconds | None, Meta(description="Seconds of the generation.")] = None
+    first_token_s: Annotated[Seconds | None, Meta(description="Seconds to the first token.")] = None
 
 
 class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Tokens, summed over leaf LLM calls only."""
 
-    input: Count | None = None
-    output: Count | None = None
-    cached: Count | None = None
+    input: Annotated[Count | None, Meta(description="Input tokens, cached ones included.")] = None
+    output: Annotated[Count | None, Meta(description="Output tokens.")] = None
+    cached: Annotated[Count | None, Meta(description="Input tokens from the cache of the provider.")] = None
 
 
 class AppError(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An error of the application."""
 
-    type: Name
-    message: str | None = None
+    type: Annotated[Name, Meta(description="Kind of error, such as Timeout.")]
+    message: Annotated[str | None, Meta(description="Message of the error.")] = None
 
 
 class Technique(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One perturbation and its strength."""
 
-    technique: Name
-    intensity: Name | float | None = None
+    technique: Annotated[Name, Meta(description="Name of the perturbation.")]
+    intensity: Annotated[Name | float | None, Meta(description="Strength of the perturbation.")] = None
 
 
 class Relationship(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Links this trace to another trace or test case. Techniques are in the order applied."""
 
-    type: Name
-    trace_id: TraceId | None = None
-    test_case: Name | None = None
-    techniques: Annotated[tuple[Technique, ...], Meta(max_length=MOST_NAMES)] = ()
+    type: Annotated[Name, Meta(description="Kind of link, such as perturbation_of.")]
+    trace_id: Annotated[TraceId | None, Meta(description="Id of the other trace.")] = None
+    test_case: Annotated[Name | None, Meta(description="Key of the test case.")] = None
+    techniques: Annotated[
+        tuple[Technique, ...], Meta(max_length=MOST_NAMES, description="Perturbations, in the order applied.")
+    ] = ()
 
 
 class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -116,49 +124,66 @@ class TestCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     __test__ = False  # not a pytest class
 
-    suite: Name | None = None
-    test: Name | None = None
-    key: Name | None = None
+    suite: Annotated[Name | None, Meta(description="Name of the test suite.")] = None
+    test: Annotated[Name | None, Meta(description="Name of the test.")] = None
+    key: Annotated[Name | None, Meta(description="Key of the test case.")] = None
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Position of the record in Kafka, set on ingest."""
 
-    topic: str
-    partition: int
-    offset: int
+    topic: Annotated[str, Meta(description="Topic.")]
+    partition: Annotated[int, Meta(description="Partition.")]
+    offset: Annotated[int, Meta(description="Offset.")]
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One RAG request. It always has `trace_id`, `time`, `app` and one of `question`, `answer`."""
 
-    trace_id: TraceId
-    time: datetime  # aware, UTC: when the answer was given
-    app: str
-    environment: str = ""
-    schema_version: int = 1
-    session_id: Name | None = None
-    user_id: Name | None = None
-    question: str | None = None
-    answer: str | None = None
-    contexts: tuple[Chunk, ...] | None = None
-    expected: tuple[str, ...] | None = None
-    condition: str | None = None
-    constraints: tuple[Any, ...] | None = None
-    relevance: Mapping[Name, float] | None = None
-    labels: Labels | None = None
-    artifacts: tuple[Artifact, ...] | None = None
-    boxes: Boxes | None = None
-    model: Model | None = None
-    latency: Latency | None = None
-    tokens: Tokens | None = None
-    cost_usd: Annotated[float, Meta(ge=0)] | None = None
-    error: AppError | None = None
-    categories: Annotated[tuple[Name, ...], Meta(max_length=MOST_NAMES)] = ()
-    segments: Annotated[Mapping[Name, Name], Meta(max_length=MOST_NAMES)] = {}
-    task: str | None = None
-    probe: Name | None = None
-    relationships: Annotated[tuple[Relationship, ...], Meta(max_length=MOST_NAMES)] = ()
-    test_case: TestCase | None = None
-    source: Source | None = None
-    attributes: Mapping[str, Any] = {}
+    trace_id: Annotated[TraceId, Meta(description="Identity: a second message with the same id replaces the first.")]
+    time: Annotated[
+        datetime, Meta(description="When the answer was given: RFC 3339 with an offset, or milliseconds since 1970.")
+    ]
+    app: Annotated[str, Meta(description="Application.")]
+    environment: Annotated[str, Meta(description="Deployment, such as prod.")] = ""
+    schema_version: Annotated[int, Meta(description="Form of the message.")] = 1
+    session_id: Annotated[Name | None, Meta(description="Conversation.")] = None
+    user_id: Annotated[Name | None, Meta(description="User; hashed on ingest if privacy.hash_users is set.")] = None
+    question: Annotated[str | None, Meta(description="Input of the user.")] = None
+    answer: Annotated[str | None, Meta(description="Answer of the application.")] = None
+    contexts: Annotated[tuple[Chunk, ...] | None, Meta(description="Retrieved chunks, in rank order.")] = None
+    expected: Annotated[tuple[str, ...] | None, Meta(description="Reference answers.")] = None
+    condition: Annotated[str | None, Meta(description="Expression of evaluator text_matching.")] = None
+    constraints: Annotated[tuple[Any, ...] | None, Meta(description="Older form of condition.")] = None
+    relevance: Annotated[Mapping[Name, float] | None, Meta(description="Relevance grade by chunk id.")] = None
+    labels: Annotated[Labels | None, Meta(description="Labels of a classification.")] = None
+    artifacts: Annotated[tuple[Artifact, ...] | None, Meta(description="Files and other results of an agent.")] = None
+    boxes: Annotated[Boxes | None, Meta(description="Boxes, polygons or masks of an image.")] = None
+    model: Annotated[Model | None, Meta(description="Model, its provider and the version of the prompt.")] = None
+    latency: Annotated[Latency | None, Meta(description="Durations in seconds.")] = None
+    tokens: Annotated[Tokens | None, Meta(description="Tokens, summed over leaf LLM calls only.")] = None
+    cost_usd: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Cost in US dollars. Missing: by the table ingest.prices."),
+    ] = None
+    error: Annotated[AppError | None, Meta(description="Error of the application.")] = None
+    categories: Annotated[
+        tuple[Name, ...], Meta(max_length=MOST_NAMES, description="Kinds of case, such as privacy.")
+    ] = ()
+    segments: Annotated[
+        Mapping[Name, Name],
+        Meta(max_length=MOST_NAMES, description="Tenant, language, channel: what problems can be cut by."),
+    ] = {}
+    task: Annotated[
+        str | None,
+        Meta(description="Task, such as question_answering; it selects the evaluators. Missing: ingest.tasks."),
+    ] = None
+    probe: Annotated[
+        Name | None, Meta(description="Name of the probe that asked; its traces enter no live window.")
+    ] = None
+    relationships: Annotated[
+        tuple[Relationship, ...], Meta(max_length=MOST_NAMES, description="Links to other traces and test cases.")
+    ] = ()
+    test_case: Annotated[TestCase | None, Meta(description="Test case that the trace comes from.")] = None
+    source: Annotated[Source | None, Meta(description="Position in Kafka, set on ingest.")] = None
+    attributes: Annotated[Mapping[str, Any], Meta(description="Anything else; unknown fields are kept here.")] = {}

@@ -120,8 +120,8 @@ class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
     folder_uid: str = Field(default="ragtide", description="UID of the folder for ragtide's dashboards.")
     trace_url: str = Field(
         default="",
-        description="URL of a trace, e.g. https://traces.example.org/{app}/{trace_id}. Example traces of problems "
-        "link to it. If empty, they link to their texts in Grafana Explore.",
+        description="URL of a trace, e.g. https://traces.example.org/{app}/{trace_id}. Example traces in "
+        "annotations and tables link to it. If empty, they link to their texts in Grafana Explore.",
     )
     data_source_user: str = Field(
         default="",

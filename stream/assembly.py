@@ -17,6 +17,7 @@ from ragtide.evaluators.runtime.cards import take_card
 from ragtide.evaluators.spec import SHARED, Evaluator, Lane
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
+from ragtide.stream.ingest.timeliness import EventBounds
 from ragtide.stream.pipeline import Interval, Pipeline
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.topic_model_cache import TopicModelCache
@@ -41,6 +42,7 @@ def assemble(
     run_id: str = LIVE,
     timely: bool = True,
     interval: Interval | None = None,
+    event_bounds: EventBounds | None = None,
     evaluators: Mapping[str, Evaluator] | None = None,
     database: Database | None = None,
     clock: Callable[[], float] = time.time,
@@ -90,6 +92,7 @@ def assemble(
         run_id=run_id,
         timely=timely,
         interval=interval,
+        event_bounds=event_bounds,
         topics=topics.current if topics else dict,
         clock=clock,
     )

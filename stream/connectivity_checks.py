@@ -98,6 +98,22 @@ def _kafka_checks(settings: Settings) -> Iterator[ConnectivityCheck]:
         return
     for name, attempt in {"kafka": _kafka, **topics}.items():
         yield _run_check(name, functools.partial(attempt, known), settings)
+    yield from _latest_traces(known, settings)
+
+
+def _latest_traces(known: Mapping[str, int], settings: Settings) -> Iterator[ConnectivityCheck]:
+    """Check whether the worker can read what producers send."""
+    from ragtide.stream.latest_traces import latest_records, report
+
+    counts = {topic: known[topic] for topic in topics_read(settings.kafka, known) if topic in known}
+    if not counts:
+        return
+    try:
+        latest = _run_with_timeout(latest_records(settings, counts))
+        for topic, ok, message in report(settings, latest):
+            yield ConnectivityCheck(f"traces on {topic}", ok, message)
+    except RagtideError as error:
+        yield _failed("traces", error)
 
 
 def _decoders(settings: Settings) -> str:

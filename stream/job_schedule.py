@@ -7,17 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from ragtide.drift.check_registry import every_check
-from ragtide.drift.checks.consumer_lag import ConsumerLag
-from ragtide.drift.checks.engine import Check
-from ragtide.drift.checks.job_health import JobFailures, JobsBehind, RollupFailures
+from ragtide.drift.checks import Check, ConsumerLag, JobFailures, JobsBehind, RollupFailures
 from ragtide.drift.job_history import RunResult
-from ragtide.drift.jobs import JobContext
-from ragtide.drift.notify.outbox import Backlog
+from ragtide.drift.jobs import JobContext, every_check
+from ragtide.drift.notify import Backlog
 from ragtide.drift.rootcause_job import RootCauseJob
-from ragtide.drift.topics.clusters import missing_package as what_is_missing_for_topics
-from ragtide.drift.topics.fit import fit_topics
-from ragtide.drift.topics.store import fitted_at
+from ragtide.drift.topics import fit_topics, fitted_at, missing_package
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.kafka.lag_age import group_lags
 from ragtide.stream.labels.job import LabelJob
@@ -125,7 +120,7 @@ def _label_job(settings: Settings, database: Database, telemetry: Telemetry) -> 
 
 def _topics_unavailable() -> bool:
     """Whether topics are unavailable here; logs what to install."""
-    missing = what_is_missing_for_topics()
+    missing = missing_package()
     if missing:
         log.warning("topics are off: %s", missing)
     return missing is not None
@@ -172,7 +167,7 @@ def export_backlog(telemetry: Telemetry, backlog: Backlog) -> None:
 
 
 def _delivery_job(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
-    from ragtide.drift.notify.delivery import DeliveryJob
+    from ragtide.drift.notify import DeliveryJob
     from ragtide.sinks.grafana import GrafanaGateway
 
     waits = partial(delays, random.Random(), first_s=settings.jobs.every_s, cap_s=_LONGEST_PAUSE_S)

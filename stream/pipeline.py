@@ -16,13 +16,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ragtide.drift.topics.model import TopicModel
+from ragtide.drift.topics import TopicModel
 from ragtide.evaluators.errors import BadRecord
 from ragtide.evaluators.plan import PreparedEvaluator
 from ragtide.evaluators.resources import Batch, Resources
 from ragtide.evaluators.run import run_all
 from ragtide.evaluators.spec import Lane
 from ragtide.sinks.rows import LIVE, PROBE, Block, DirtyRow
+from ragtide.stream.ingest.adjustments import Adjustments
 from ragtide.stream.ingest.answer_features import AnswerColumns
 from ragtide.stream.ingest.canonical_json import decode_canonical
 from ragtide.stream.ingest.decoders import Decoders
@@ -43,7 +44,7 @@ from ragtide.stream.ingest.rows import (
     with_context,
 )
 from ragtide.stream.ingest.sampling import is_sampled, rate_of, without_traces
-from ragtide.stream.ingest.timeliness import refuse_sent
+from ragtide.stream.ingest.timeliness import EventBounds, refuse_sent
 from ragtide.stream.settings.loader import Settings
 
 _STATUS = attrgetter("status")
@@ -68,7 +69,7 @@ class SliceResult:
     dead: list[DeadLetter] = field(default_factory=list)
     decoded: int = 0
     skipped: Counter[str] = field(default_factory=Counter)  # by reason: left to `fast`, expired, or out of the period
-    cut_names: Counter[str] = field(default_factory=Counter)  # by field of the trace
+    adjustments: Adjustments = field(default_factory=Adjustments)  # of what was decoded
     evidence_cut: Counter[str] = field(default_factory=Counter)  # by evaluator
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # by evaluator and status
     without_vector: Counter[str] = field(default_factory=Counter)  # questions, by reason
@@ -80,6 +81,7 @@ class Pipeline:
 
     `lane` None (replays) does the work of every lane at once. `timely` limits event times against the broker's. Of
     `period`, where given, are traces by event time and what cannot be read by the broker's; the rest is skipped.
+    Beyond `event_bounds`, where given, records are dead letters.
     `topics` gives the topic models that hold now, by application; `clock` is the worker's, in seconds since 1970.
     """
 
@@ -93,6 +95,7 @@ class Pipeline:
         run_id: str = LIVE,
         timely: bool = True,
         interval: Interval | None = None,
+        event_bounds: EventBounds | None = None,
         topics: Callable[[], Mapping[str, TopicModel]] = dict,
         clock: Callable[[], float] = time.time,
         new_mark: Callable[[], str] = lambda: uuid.uuid4().hex,
@@ -118,6 +121,7 @@ class Pipeline:
         self._hash_question = question_hash_of(settings.privacy)
         self._answers = AnswerColumns.of(settings.rules, zip(self.plan, self._rates, strict=True), self._hash_question)
         self._interval = interval
+        self._event_bounds = event_bounds
         self._topics = topics
         self._clock = clock
         self._new_mark = new_mark
@@ -151,7 +155,9 @@ class Pipeline:
                     refuse_sent(record, now_s)
                 known = resolve_enrichment(record) if record.headers else record
                 decoder = decoders[record.topic] if known is record else decode_canonical  # who enriches writes that
-                trace, seconds = decode_trace(known, limits, decoder, result.cut_names)
+                trace, seconds = decode_trace(known, limits, decoder, result.adjustments)
+                if self._event_bounds is not None:
+                    self._event_bounds.check(seconds)
             except BadRecord as bad:
                 self._dead_letter(record, bad, result)
                 continue

@@ -2,15 +2,20 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
-from ragtide.drift.rules.resolve import check_settings
-from ragtide.drift.settings import DriftSettings, RuleSettings
+from ragtide.drift.rules import check_settings
+from ragtide.drift.settings import RuleSettings
+from ragtide.evaluators import registry
+from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 from ragtide.evaluators.errors import ConfigError
+from ragtide.evaluators.plan import is_on
 from ragtide.evaluators.spec import Evaluator
-from ragtide.stream.settings.loader import DEFAULT, Loaded, load
+from ragtide.stream.settings.environment import leaves
+from ragtide.stream.settings.loader import DEFAULT, Loaded, Settings, load
 from ragtide.stream.settings.toml_lines import lines_of
 
 log = logging.getLogger(__name__)
@@ -49,23 +54,32 @@ class RulesFile:
 
 
 class CandidateSettings(NamedTuple):
-    """Rules of a settings file, settings of detectors if it has any, and the names of its settings."""
+    """Settings for a backtest, the evaluators that they leave on, and the names of settings that differ.
 
-    rules: RuleSettings
-    drift: DriftSettings | None
+    `tries_detectors`: whether the file has settings of detectors.
+    """
+
+    settings: Settings
+    evaluators: Mapping[str, Evaluator]
+    tries_detectors: bool
     names: frozenset[str]
 
 
-def load_candidate(file: Path, evaluators: Mapping[str, Evaluator], environ: Mapping[str, str]) -> CandidateSettings:
-    """Load a settings file with variables over it, for a backtest.
+def candidate_of(loaded: Loaded, running: Settings) -> CandidateSettings:
+    """Take the rules of the settings to try, each other section that they set, and the rest as it runs.
 
-    Raises `ConfigError` with file and line if a setting is invalid or a rule fits no metric.
+    Raises `ConfigError` with file and line if a rule fits no metric.
     """
-    loaded = load(file, environ)
+    given = {name for name, origin in loaded.origins.items() if origin != DEFAULT}
+    sections = {"rules"} | {name.partition(".")[0] for name in given}
+    settings = running.model_copy(update={name: getattr(loaded.settings, name) for name in sections})
+    evaluators = with_encoder_thresholds(registry.load(), settings.evaluators)
     check_rules(loaded, evaluators)
-    names = frozenset(name for name, origin in loaded.origins.items() if origin != DEFAULT)
-    changes = any(name.startswith("drift.") for name in names)
-    return CandidateSettings(loaded.settings.rules, loaded.settings.drift if changes else None, names)
+    if "evaluators" in sections:
+        evaluators = {id: one for id, one in evaluators.items() if is_on(one, settings.evaluators)}
+    paths = {".".join(path): path for path, _ in leaves(Settings)}
+    differing = {name for name in given if _value(loaded.settings, paths[name]) != _value(running, paths[name])}
+    return CandidateSettings(settings, evaluators, "drift" in sections, frozenset(differing))
 
 
 def check_rules(loaded: Loaded, evaluators: Mapping[str, Evaluator]) -> None:
@@ -82,6 +96,10 @@ def check_rules(loaded: Loaded, evaluators: Mapping[str, Evaluator]) -> None:
                 check_settings(rules.model_copy(update={**dict.fromkeys(own, ()), name: (item,)}), evaluators)
             except ConfigError as error:
                 raise ConfigError(f"{where}: {error}") from None
+
+
+def _value(settings: Settings, path: Sequence[str]) -> object:
+    return reduce(getattr, path, settings)
 
 
 def _state(file: Path | None) -> tuple[int, int, int] | None:

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 from prometheus_client import Counter
 
-from ragtide.drift.topics import store
-from ragtide.drift.topics.model import TopicModel
+from ragtide.drift.topics import TopicModel, load_newest_models, newest_model_version
 from ragtide.evaluators.errors import RagtideError
 from ragtide.sinks.clickhouse.database import Database
 
@@ -38,10 +37,10 @@ class TopicModelCache:
     def refresh(self) -> None:
         """Read new models. Never raises: a failure is logged and counted, and the next call retries."""
         try:
-            version = store.newest_version(self._database, self._encoder)
+            version = newest_model_version(self._database, self._encoder)
             if version == self._version:
                 return
-            self._models = store.load_newest(self._database, self._encoder)
+            self._models = load_newest_models(self._database, self._encoder)
             self._version = version
         except RagtideError as error:
             log.warning("could not read topic models: %s; using the last ones", error)

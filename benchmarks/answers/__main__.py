@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.answers.cost import EVALUATORS, of_a_look, on_arrival_us
 from ragtide.drift.robustness.answer_agreement import AnswerFeatures, answer_features, find_conflict
-from ragtide.drift.robustness.share_limit import above_limit
+from ragtide.drift.robustness.repeated_questions import above_limit
 from ragtide.drift.stats.proportions import Share
 from ragtide.evaluators import registry
 from ragtide.evaluators.encoder import load_encoder

@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 
 from benchmarks.prose_traces import prose_traces
-from ragtide.drift.checks.engine import CheckContext, run_check
+from ragtide.drift.checks.engine import CheckContext
+from ragtide.drift.checks.run import run_check
 from ragtide.drift.leadership import elect
 from ragtide.drift.robustness.answer_agreement import MAX_ANSWERS, MAX_TRACES, AnswerAgreement
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings

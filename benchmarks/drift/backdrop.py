@@ -6,7 +6,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from benchmarks.drift.clock import HOUR, WEEKEND, WINDOWS
-from ragtide.drift.detectors.arrays import Floats, Integers, Numbers
+from ragtide.drift.array_types import Floats, Integers, Numbers
 
 REGIMES = {"clean": 0.4, "messy": 0.4, "sparse": 0.2}  # shares of all series
 DENSE = (50, 500)  # records of a window

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.drift.plans import ScorePlan
-from ragtide.drift.detectors.arrays import Floats
+from ragtide.drift.array_types import Floats
 
 _SHIFTS = np.linspace(-0.5, 1.5, 401)
 

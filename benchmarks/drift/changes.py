@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.drift.calibration import scale_for, spread_of
 from benchmarks.drift.clock import PER_DAY, WINDOWS
 from benchmarks.drift.plans import CategoryPlan, LatencyPlan, Plan, RatePlan, ScorePlan, by_odds
-from ragtide.drift.detectors.arrays import Floats
+from ragtide.drift.array_types import Floats
 
 Kind = Literal["score", "rate", "latency", "category"]
 BAD_MEAN = 0.15  # of answers gone bad, uniform in 0..0.3

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Floats, Integers
+from ragtide.drift.array_types import Floats, Integers
 
 WINDOW_S = 300
 PER_DAY = 288

@@ -9,9 +9,12 @@ import numpy.typing as npt
 from benchmarks.drift.clock import HISTORY, START, WINDOW_S
 from benchmarks.drift.scoring import Judged, judged
 from benchmarks.drift.series import Aggregates, Label
-from ragtide.drift.detectors import categories, multiple_testing, proportions, run_state, scores
-from ragtide.drift.detectors.arrays import Categories, Flags, HeavyTailed, Integers, Rates, RunResult, Scores, cut
+from ragtide.drift.array_types import Flags, Integers
+from ragtide.drift.detectors import categories, proportions, run_state, scores
+from ragtide.drift.detectors.arrays import Categories, HeavyTailed, Rates, RunResult, Scores, cut
+from ragtide.drift.detectors.baseline import log_threshold
 from ragtide.drift.detectors.e_detector import NO_EVIDENCE
+from ragtide.drift.stats.multiple_testing import e_bh
 
 Singles = npt.NDArray[np.float32]
 OURS = "ours"
@@ -49,14 +52,15 @@ def together(found: Sequence[Said], run_days: float = FLEET_DAYS) -> list[Judged
     """
     alarm, evidence = (np.stack([getattr(one, name) for one in found], axis=1) for name in ("alarm", "evidence"))
     changed_at = np.array([one.label.at for one in found])
+    threshold = log_threshold(WINDOW_S, 1 / run_days)
     told, standing = np.zeros(alarm.shape, bool), np.zeros(len(found), bool)
     for window, log_e in enumerate(evidence):
         well = changed_at > HISTORY + window
         calm = np.where(well, log_e, NO_EVIDENCE)
-        believed = multiple_testing.e_bh(calm, WINDOW_S, run_days)
+        believed = e_bh(calm, threshold)
         for place in np.flatnonzero(alarm[window] & ~standing & ~well):
             calm[place] = log_e[place]
-            believed[place] = multiple_testing.e_bh(calm, WINDOW_S, run_days)[place]
+            believed[place] = e_bh(calm, threshold)[place]
             calm[place] = NO_EVIDENCE
         told[window] = standing = alarm[window] & (standing | believed)
     return [judged(one.label, of_series) for one, of_series in zip(found, told.T, strict=True)]
@@ -70,19 +74,19 @@ def sequential(some: Sequence[Aggregates]) -> RunResult:
         case "score":
             batch = Scores(START, n, total, squares)
             baseline = scores.fit(cut(batch, known))
-            return scores.run(baseline, run_state.start(baseline), cut(batch, watched))
+            return scores.run(baseline, run_state.start_state(baseline), cut(batch, watched))
         case "rate":
             yes = Rates(START, n, total)
             baseline = proportions.fit_rates(cut(yes, known))
-            return proportions.run_rates(baseline, run_state.start(baseline), cut(yes, watched))
+            return proportions.run_rates(baseline, run_state.start_state(baseline), cut(yes, watched))
         case "latency":
             above = HeavyTailed(START, n, np.stack([one.counts for one in some]))
             baseline = proportions.fit_heavy_tailed(cut(above, known))
-            return proportions.run_heavy_tailed(baseline, run_state.start(baseline), cut(above, watched))
+            return proportions.run_heavy_tailed(baseline, run_state.start_state(baseline), cut(above, watched))
         case "category":
             labels = Categories(START, _as_wide([one.counts for one in some]))
             baseline = categories.fit(cut(labels, known))
-            return categories.run(baseline, run_state.start(baseline), cut(labels, watched))
+            return categories.run(baseline, run_state.start_state(baseline), cut(labels, watched))
 
 
 def _as_wide(counts: Sequence[Integers]) -> Integers:

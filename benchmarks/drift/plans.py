@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from benchmarks.drift.backdrop import Backdrop, log_uniform
-from ragtide.drift.detectors.arrays import Floats, Integers
+from ragtide.drift.array_types import Floats, Integers
 
 QUANTILES = 65_536
 MIDDLES: Floats = (np.arange(QUANTILES) + 0.5) / QUANTILES

@@ -16,7 +16,7 @@ from scipy.stats import chi2, norm
 
 from benchmarks.drift.clock import HISTORY, PER_DAY
 from benchmarks.drift.series import Series
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers
+from ragtide.drift.array_types import Flags, Floats, Integers, Numbers
 
 Rival = Callable[[Series], Flags | None]
 LEVEL = 0.05  # of the tests

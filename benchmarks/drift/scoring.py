@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.drift.clock import HISTORY, PER_DAY, WINDOW_S
 from benchmarks.drift.series import Label
-from ragtide.drift.detectors.arrays import Flags
+from ragtide.drift.array_types import Flags
 
 QUIET = 12  # windows without alarm that end an episode
 

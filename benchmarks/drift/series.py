@@ -13,7 +13,8 @@ from benchmarks.drift.calibration import shifts
 from benchmarks.drift.changes import Kind
 from benchmarks.drift.clock import HISTORY
 from benchmarks.drift.plans import CategoryPlan, LatencyPlan, Plan, RatePlan, Records, ScorePlan
-from ragtide.drift.detectors.arrays import Floats, Integers, Numbers, quantile_bins
+from ragtide.drift.array_types import Floats, Integers, Numbers
+from ragtide.drift.detectors.arrays import quantile_bins
 from ragtide.drift.windows.histogram import LOG_ORIGIN, LOG_STEP
 
 MISSING: Records = np.empty(0, np.float32)

@@ -9,7 +9,7 @@ from benchmarks.drift import plans
 from benchmarks.drift.backdrop import backdrop, wander
 from benchmarks.drift.clock import DAY, HISTORY, HOUR, PER_DAY, WEEKEND, WINDOWS
 from benchmarks.drift.plans import CategoryPlan, LatencyPlan, Plan, RatePlan
-from ragtide.drift.detectors.arrays import Flags
+from ragtide.drift.array_types import Flags
 
 
 def rate(usual: float, rng: np.random.Generator) -> Plan:

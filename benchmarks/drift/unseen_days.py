@@ -9,7 +9,7 @@ from benchmarks.drift.backdrop import backdrop, wander
 from benchmarks.drift.clock import DAY, PER_DAY, WINDOWS
 from benchmarks.drift.plans import Plan, RatePlan
 from benchmarks.drift.unseen_counts import bursts
-from ragtide.drift.detectors.arrays import Floats
+from ragtide.drift.array_types import Floats
 
 
 def stormy_days(rng: np.random.Generator) -> Plan:

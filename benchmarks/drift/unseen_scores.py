@@ -9,7 +9,7 @@ from benchmarks.drift import plans
 from benchmarks.drift.backdrop import Backdrop, arrivals, backdrop, daily, log_uniform, wander
 from benchmarks.drift.clock import DAY, HISTORY, HOUR, PER_DAY, WEEKEND, WINDOWS
 from benchmarks.drift.plans import Plan, ScorePlan
-from ragtide.drift.detectors.arrays import Flags, Floats, Numbers
+from ragtide.drift.array_types import Flags, Floats, Numbers
 
 ANY = (0, 5_000)  # records of a window
 

@@ -57,10 +57,10 @@ SCENARIOS: Mapping[str, Scenario] = {
 def ours(world: World) -> list[int]:
     """The hours after START after which something was amiss."""
     runner = SourceProcessor(ReferenceLearner(world, HISTORY), APP, None, 0)
-    memory, found = runner.advance(None, START), []
+    drift_state, found = runner.advance(None, START), []
     for hour in range(1, DAYS * 24 + 1):
-        memory = runner.advance(memory, START + hour * HOUR_S)
-        if memory is not None and (memory.groups_in_alarm or memory.unlike):
+        drift_state = runner.advance(drift_state, START + hour * HOUR_S)
+        if drift_state is not None and (drift_state.groups_in_alarm or drift_state.day_drifted):
             found.append(hour)
     return found
 

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Floats, Integers, Numbers
+from ragtide.drift.array_types import Floats, Integers, Numbers
 from ragtide.drift.input_drift.source import EMPTY, QuestionSample, QuestionSource, concatenate
 from ragtide.evaluators.spec import Vectors
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ragtide.drift.anomalies import dispatch
 from ragtide.drift.anomalies.batch import Batch
 from ragtide.drift.anomalies.learner import FULL_WEEK_S, load_windows
 from ragtide.drift.anomalies.metrics import MonitoredMetric
@@ -15,14 +14,24 @@ from ragtide.drift.anomalies.queries import TickRange
 from ragtide.drift.anomalies.references import FROM_HISTORY
 from ragtide.drift.anomalies.rollouts import COMPARED_S
 from ragtide.drift.anomalies.state_store import ClickHouseStateStore
-from ragtide.drift.detectors import proportions, scores, serialization
-from ragtide.drift.detectors.arrays import Floats, level_values
-from ragtide.drift.detectors.baseline import Baseline, WarmUp
-from ragtide.drift.detectors.season import HOURS, WEEKDAYS
-from ragtide.drift.detectors.time_of_day import TICK_S, TICKS_PER_DAY, RecurringTicks
-from ragtide.drift.rules.model import Series
+from ragtide.drift.array_types import Floats
+from ragtide.drift.detectors import (
+    HEAVY_TAILED_CHANNELS,
+    SCORE_CHANNELS,
+    TICK_S,
+    TICKS_PER_DAY,
+    Baseline,
+    RecurringTicks,
+    WarmUp,
+    Windows,
+    channel_sums,
+    level_values,
+    record_counts,
+    serialization,
+)
+from ragtide.drift.rules import Series
 from ragtide.drift.settings import DriftSettings, WindowSettings
-from ragtide.drift.stats import calendar
+from ragtide.drift.stats import HOURS, WEEKDAYS, calendar
 from ragtide.drift.text import number
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.clickhouse.database import Database
@@ -100,10 +109,10 @@ def baseline_views(
         if all(getattr(series, name) == value for name, value in wanted.items())
     ]
     if not found:
-        asked = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value)
+        fields = ", ".join(f"{name} {value!r}" for name, value in wanted.items() if value)
         raise ConfigError(
-            f"no series of {asked} is watched: `ragtide jobs` learns baselines of primary metrics, latency, cost and "
-            "inputs once a day's windows are closed; `ragtide baseline learn` does it now"
+            f"no series of {fields} is monitored: `ragtide jobs` learns baselines of primary metrics, latency, cost "
+            "and inputs after a day of windows; `ragtide baseline learn` learns them now"
         )
     return found
 
@@ -116,7 +125,7 @@ def _view(
     batch: Batch,
     place: int,
 ) -> BaselineView:
-    series, basis = batch.series[place], int(batch.rows.basis[place])
+    series, basis = batch.series[place], int(batch.rows.baseline_source[place])
     in_alarm = bool(batch.rows.state.alarms.on[place])
     versions = store.load_baselines(batch.key, batch.processed_until)
     if not versions:
@@ -127,28 +136,28 @@ def _view(
     baseline = serialization.take(found.baseline, np.array([place]))
     metric, tick_s = monitored[series.metric], calendar.tick_size(windows.base_s)
 
-    def last_days(days: int) -> dispatch.Windows:
+    def last_days(days: int) -> Windows:
         end = batch.processed_until
         ticks = TickRange(windows.base_s, tick_s, end - days * calendar.DAY_S, end)
-        return load_windows(store.database, monitored, batch, np.array([place]), ticks, baseline.bins)
+        return load_windows(store.database, monitored, batch, np.array([place]), ticks, baseline.level_bins)
 
     rollout = batch.rollout_of(int(batch.rows.ids[place]))
     if rollout is None:
-        source = describe_source(basis, is_used=int(found.basis[place]) == basis)
+        source = describe_source(basis, is_used=int(found.baseline_source[place]) == basis)
     else:
         until = calendar.utc(rollout.since + COMPARED_S)
-        source = f"what model {rollout.model or 'without a name'} did, with which it is compared until {until:%Y-%m-%d}"
+        source = f"model {rollout.model or 'without a name'}, compared with it until {until:%Y-%m-%d}"
     reason, ready_at = WarmUp(int(baseline.warming[0])), None
     warming = reason.reason
     if basis > FROM_HISTORY or reason == WarmUp.LESS_THAN_A_DAY:
         history = last_days(settings.history_days)
-        starts = history.start[dispatch.record_counts(history)[0] > 0]
+        starts = history.start[record_counts(history)[0] > 0]
         first = int(starts.min(initial=basis))
         if basis > FROM_HISTORY and first + calendar.DAY_S <= basis and effective_from < basis + FULL_WEEK_S:
-            source += "; its hours and its noise are those of the days before"
+            source += "; hours of the day and noise are those of the days before"
             if warming:
                 since = int((starts >= basis).sum())
-                warming = f"{since} windows with records since the accepted change are too few to know its level"
+                warming = f"only {since} windows with records since the accepted change, too few for its level"
                 ready_at = calendar.ceil(batch.processed_until + 1, calendar.HOUR_S)
         elif reason == WarmUp.LESS_THAN_A_DAY and len(starts):
             complete = int(starts[0]) + calendar.DAY_S + calendar.checkpoint_interval(windows.allowed_lateness_s)
@@ -169,22 +178,25 @@ def _view(
 def describe_source(basis: int, *, is_used: bool) -> str:
     """Describe the source of a baseline; not `is_used`: the pinned reference is too small."""
     if basis < FROM_HISTORY:
-        return "what was pinned" if is_used else "history, since what was pinned has too little of it"
-    return f"history since {calendar.utc(basis):%Y-%m-%d %H:%M} UTC, which was accepted" if basis else "history"
+        return "the pinned reference" if is_used else "history, because the pinned reference has too few records of it"
+    return f"history since the change accepted at {calendar.utc(basis):%Y-%m-%d %H:%M} UTC" if basis else "history"
 
 
 def channel_views(
-    names: Sequence[str], baseline: Baseline, last_day: dispatch.Windows, metric: MonitoredMetric | None = None
+    names: Sequence[str], baseline: Baseline, last_day: Windows, metric: MonitoredMetric | None = None
 ) -> list[ChannelView]:
     """Show the first channels of one series, by their names; shares unless `metric` is a score."""
     low, width = (0.0, 1.0) if metric is None else (metric.low, metric.width)
     hour = last_day.start // calendar.HOUR_S % HOURS
-    records = np.bincount(hour, dispatch.record_counts(last_day)[0], HOURS)
+    records = np.bincount(hour, record_counts(last_day)[0], HOURS)
     found = []
-    for channel, (name, sums) in enumerate(zip(names, dispatch.channel_sums(last_day)[0], strict=False)):
+    for channel, (name, sums) in enumerate(zip(names, channel_sums(last_day)[0], strict=False)):
         usual = float(baseline.level[0, channel].mean())
         unit = width if metric is not None and metric.kind == "score" else np.sqrt(usual * (1 - usual))
-        variance = baseline.a[0, channel] / max(baseline.records[0, channel], 1.0) + baseline.b[0, channel]
+        variance = (
+            baseline.noise_per_record[0, channel] / max(baseline.records[0, channel], 1.0)
+            + baseline.noise_floor[0, channel]
+        )
         by_hour = zip(np.bincount(hour, sums, HOURS), records, strict=True)
         found.append(
             ChannelView(
@@ -234,11 +246,11 @@ def _names(metric: MonitoredMetric, labels: Sequence[str], baseline: Baseline) -
     """Name the channels of a series."""
     match metric.kind:
         case "score":
-            return scores.CHANNELS[:1]
+            return SCORE_CHANNELS[:1]
         case "rate":
-            return ("share that did not pass",)
+            return ("share that failed",)
         case "positive":
-            names = zip(proportions.HEAVY_TAILED_CHANNELS, level_values(baseline.bins[0]), strict=True)
+            names = zip(HEAVY_TAILED_CHANNELS, level_values(baseline.level_bins[0]), strict=True)
             return [f"share above the usual {name}, {number(value, metric.unit)}" for name, value in names]
         case _:
             return [f"share of {label}" for label in labels]

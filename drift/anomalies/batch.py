@@ -9,24 +9,28 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ragtide.drift.anomalies import dispatch
-from ragtide.drift.anomalies.dispatch import MAX_LABELS
+from ragtide.drift.anomalies.cells import MAX_LABELS, blank_baseline, reset_rows
 from ragtide.drift.anomalies.metrics import SignalKind
 from ragtide.drift.anomalies.queries import Ids, NewSeries, WindowCells
 from ragtide.drift.anomalies.references import FROM_HISTORY
-from ragtide.drift.detectors import baseline as fits
-from ragtide.drift.detectors import run_state, serialization
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers
-from ragtide.drift.detectors.baseline import Baseline
-from ragtide.drift.detectors.run_state import State
-from ragtide.drift.rules.model import Series
+from ragtide.drift.array_types import Flags, Floats, Integers
+from ragtide.drift.detectors import (
+    BASELINE_VERSION,
+    STATE_VERSION,
+    Baseline,
+    State,
+    detector_status,
+    serialization,
+    start_state,
+)
+from ragtide.drift.rules import Series
 from ragtide.evaluators.spec import Lane
 
 MAX_SERIES = 250
 _FIRST_ROLLOUT_NUMBER = 1 << 20
-_OWN_VERSION = 1
-_ROWS = 100 * _OWN_VERSION + run_state.VERSION
-_FITTED = 100 * _OWN_VERSION + fits.VERSION
+_OWN_VERSION = 2
+_ROWS = 100 * _OWN_VERSION + STATE_VERSION
+_BASELINES = 100 * _OWN_VERSION + BASELINE_VERSION
 _SWITCH_TICKS = 3
 Hashes = npt.NDArray[np.uint64]
 
@@ -67,14 +71,14 @@ class RolloutPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Of each series [S]: id, hash of its evaluator version (0: none yet), ticks in a row with other versions alone
-    (`away`), source of its baseline (`basis`, see `references`), hashes of its labels [S, LABELS], detector state.
+    """Of each series [S]: id, hash of its evaluator version (0: none yet), ticks in a row with other versions alone,
+    source of its baseline (see `references`), hashes of its labels [S, LABELS], and detector state.
     """
 
     ids: Ids
     fingerprint: Hashes
-    away: npt.NDArray[np.int64]
-    basis: npt.NDArray[np.int64]
+    ticks_on_other_version: npt.NDArray[np.int64]
+    baseline_source: npt.NDArray[np.int64]
     labels: Hashes
     state: State
 
@@ -86,50 +90,52 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """Baselines of series by id, and what each was fitted for: evaluator version and source (`basis`)."""
+class BaselineSet:
+    """Baselines of series by id, and what each was fitted for: evaluator version and source (`baseline_source`)."""
 
     ids: Ids
     fingerprint: Hashes
-    basis: npt.NDArray[np.int64]
+    baseline_source: npt.NDArray[np.int64]
     baseline: Baseline
 
     @classmethod
-    def of(cls, rows: Rows, basis: Integers, baseline: Baseline) -> "Fitted":
+    def of(cls, rows: Rows, basis: Integers, baseline: Baseline) -> "BaselineSet":
         """Baselines of these rows as they are now."""
         return cls(rows.ids.copy(), rows.fingerprint.copy(), basis, baseline)
 
-    def aligned_to(self, batch: "Batch") -> "Fitted":
+    def aligned_to(self, batch: "Batch") -> "BaselineSet":
         """Return the baselines of the batch, row by row; blank ones if none fits a series' version and source now.
 
         A pinned series may have a baseline from history, if its reference is too small.
         """
-        rows, blank = batch.rows, dispatch.blank_baseline(batch.key.kind, self.baseline.size_s, 1)
+        rows, blank = batch.rows, blank_baseline(batch.key.kind, self.baseline.size_s, 1)
         if not len(self.ids):
-            return Fitted.of(rows, rows.basis.copy(), serialization.take(blank, np.zeros(len(rows.ids), np.int64)))
+            return BaselineSet.of(
+                rows, rows.baseline_source.copy(), serialization.take(blank, np.zeros(len(rows.ids), np.int64))
+            )
         at = _find(self.ids, rows.ids)
-        basis = self.basis[at]
-        same_source = (basis == rows.basis) | (basis == FROM_HISTORY) & (rows.basis < FROM_HISTORY)
+        basis = self.baseline_source[at]
+        same_source = (basis == rows.baseline_source) | (basis == FROM_HISTORY) & (rows.baseline_source < FROM_HISTORY)
         fits = (self.ids[at] == rows.ids) & (self.fingerprint[at] == rows.fingerprint) & same_source
         places = np.where(fits, at, len(self.ids))
         baseline = serialization.take(serialization.join([self.baseline, blank]), places)
-        return Fitted.of(rows, np.where(fits, basis, rows.basis), baseline)
+        return BaselineSet.of(rows, np.where(fits, basis, rows.baseline_source), baseline)
 
     def encode(self) -> str:
         """Return the text for the database."""
-        return _encode(self, _FITTED)
+        return _encode(self, _BASELINES)
 
     @classmethod
-    def decode(cls, text: str) -> "Fitted":
+    def decode(cls, text: str) -> "BaselineSet":
         """Restore what `encode` returned. Raises `ValueError` for another version."""
-        return serialization.from_bytes(cls, base64.b64decode(text), _FITTED)
+        return serialization.from_bytes(cls, base64.b64decode(text), _BASELINES)
 
 
 class _BatchNames(msgspec.Struct):
     series: list[Series]
     labels: list[list[str]]
-    episodes: list[AlarmInterval]
-    successions: list[RolloutPair] = []
+    alarm_intervals: list[AlarmInterval]
+    rollouts: list[RolloutPair] = []
 
 
 @dataclass(slots=True, eq=False)
@@ -150,7 +156,7 @@ class Batch:
         """Make a batch without series."""
         nothing = np.empty(0, np.int64)
         marks = nothing.astype(np.uint64)
-        state = run_state.start(dispatch.blank_baseline(key.kind, tick_s, 0))
+        state = start_state(blank_baseline(key.kind, tick_s, 0))
         rows = Rows(marks, marks, nothing, nothing, np.empty((0, MAX_LABELS), np.uint64), state)
         return cls(key, [], [], [], rows, until, 0)
 
@@ -171,12 +177,12 @@ class Batch:
         """Restore a batch. Raises `ValueError` for another version."""
         named = msgspec.json.decode(names, type=_BatchNames)
         rows = serialization.from_bytes(Rows, base64.b64decode(text), _ROWS)
-        return cls(key, named.series, named.labels, named.episodes, rows, until, position, named.successions)
+        return cls(key, named.series, named.labels, named.alarm_intervals, rows, until, position, named.rollouts)
 
     def add(self, new: Mapping[int, NewSeries], tick_s: int, *, known_before: bool) -> None:
         """Add new series. With `known_before` they start with their last evaluator version, else with none."""
         count = len(new)
-        state = run_state.start(dispatch.blank_baseline(self.key.kind, tick_s, count))
+        state = start_state(blank_baseline(self.key.kind, tick_s, count))
         state.until[:] = self.processed_until
         none = np.zeros(count, np.int64)
         ids = np.array(list(new), np.uint64)
@@ -205,19 +211,21 @@ class Batch:
         present, on_own_version = (np.zeros(len(rows.ids), bool) for _ in range(2))
         present[place] = True
         on_own_version[place[cells["fingerprint"] == rows.fingerprint[place]]] = True
-        rows.away[on_own_version] = 0
-        rows.away[present & ~on_own_version] += 1
-        switched = present & ~on_own_version & ((rows.fingerprint == 0) | (rows.away >= _SWITCH_TICKS))
+        rows.ticks_on_other_version[on_own_version] = 0
+        rows.ticks_on_other_version[present & ~on_own_version] += 1
+        switched = (
+            present & ~on_own_version & ((rows.fingerprint == 0) | (rows.ticks_on_other_version >= _SWITCH_TICKS))
+        )
         if switched.any():
             order = np.lexsort((cells["fingerprint"], cells["n"]))
             moving = order[switched[place[order]]]
             rows.fingerprint[place[moving]] = cells["fingerprint"][moving]  # the last one wins: that with most records
-            rows.away[switched] = 0
+            rows.ticks_on_other_version[switched] = 0
         return *rows.matching_version(cells), np.flatnonzero(switched)
 
     def reset(self, places: Integers, baseline: Baseline) -> None:
         """Start these series anew."""
-        self.rows = replace(self.rows, state=dispatch.reset_rows(self.rows.state, places, baseline))
+        self.rows = replace(self.rows, state=reset_rows(self.rows.state, places, baseline))
 
     def record_alarms(self, before: Flags, tick: int, tick_s: int, oldest: int) -> None:
         """Record the alarms that a tick opened and closed; drop those that ended before `oldest`."""
@@ -283,12 +291,12 @@ class BatchSnapshot:
     @property
     def log_e(self) -> Floats:
         """Log e-value of each series [S]."""
-        return run_state.status(self.baseline, self.batch.rows.state).evidence
+        return detector_status(self.baseline, self.batch.rows.state).evidence
 
     def alarms(self) -> Iterator[SeriesAlarm]:
         """Return the alarms that are on."""
         state = self.batch.rows.state
-        status = run_state.status(self.baseline, state)
+        status = detector_status(self.baseline, state)
         for place in np.flatnonzero(status.alarm).tolist():
             yield SeriesAlarm(
                 place=place,

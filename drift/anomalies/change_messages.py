@@ -6,9 +6,8 @@ from typing import Literal
 
 from ragtide.drift.anomalies.batch import BatchSnapshot, RolloutPair, SeriesAlarm
 from ragtide.drift.anomalies.metrics import MonitoredMetric
-from ragtide.drift.detectors import proportions, scores
-from ragtide.drift.detectors.arrays import LEVELS, level_values
-from ragtide.drift.rules.model import Series
+from ragtide.drift.detectors import HEAVY_TAILED_CHANNELS, LEVELS, SCORE_CHANNELS, SPREAD_MARGIN, level_values
+from ragtide.drift.rules import Series
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import number, percent
 
@@ -40,7 +39,7 @@ class Change:
 def change_of(metric: MonitoredMetric, snapshot: BatchSnapshot, alarm: SeriesAlarm) -> Change:
     """Describe the alarm of one series."""
     if metric.kind == "score":
-        if scores.CHANNELS[alarm.channel] == "mean":
+        if SCORE_CHANNELS[alarm.channel] == "mean":
             return _mean_change(metric, snapshot, alarm)
         return _spread_change(metric, snapshot, alarm)
     return _share_change(metric, snapshot, alarm)
@@ -99,7 +98,7 @@ def _mean_change(metric: MonitoredMetric, snapshot: BatchSnapshot, alarm: Series
         examples_order="low" if down else "high",
         line=0.0,
         is_regression=metric.better is None or (metric.better == "higher") == down,
-        margin=metric.width * float(baseline.near[place, 0]),
+        margin=metric.width * float(baseline.tolerance[place, 0]),
     )
 
 
@@ -116,7 +115,7 @@ def _spread_change(metric: MonitoredMetric, snapshot: BatchSnapshot, alarm: Seri
         examples_order="far",
         line=metric.low + metric.width * float(baseline.level[place, 0].mean()),
         is_regression=alarm.direction > 0,
-        margin=float(baseline.near[place, 1]) / alarm.expected if alarm.expected else scores.SPREAD_MARGIN,
+        margin=float(baseline.tolerance[place, 1]) / alarm.expected if alarm.expected else SPREAD_MARGIN,
     )
 
 
@@ -128,8 +127,8 @@ def _share_change(metric: MonitoredMetric, snapshot: BatchSnapshot, alarm: Serie
         what, channel = f"the share of traces that failed {metric.name}", "rate"
         order, is_regression = "low" if (metric.better == "higher") == up else "high", up
     elif metric.kind == "positive":
-        line = float(level_values(snapshot.baseline.bins[alarm.place, alarm.channel]))
-        channel = proportions.HEAVY_TAILED_CHANNELS[alarm.channel]
+        line = float(level_values(snapshot.baseline.level_bins[alarm.place, alarm.channel]))
+        channel = HEAVY_TAILED_CHANNELS[alarm.channel]
         what = f"the share of traces with {metric.name} above {number(line, metric.unit)}"
         order = "high" if up else "low"
         is_regression = metric.aspect != "level" or (metric.better == "lower") == up
@@ -148,7 +147,7 @@ def _share_change(metric: MonitoredMetric, snapshot: BatchSnapshot, alarm: Serie
         examples_order=order,
         line=line,
         is_regression=is_regression,
-        margin=float(snapshot.baseline.near[alarm.place, alarm.channel]),
+        margin=float(snapshot.baseline.tolerance[alarm.place, alarm.channel]),
     )
 
 

@@ -11,16 +11,21 @@ from ragtide.drift.anomalies.batch import BatchSnapshot, SeriesAlarm
 from ragtide.drift.anomalies.change_messages import change_of, describe
 from ragtide.drift.anomalies.reporter import AnomalyReporter
 from ragtide.drift.anomalies.scanner import ScanResult
-from ragtide.drift.detectors import multiple_testing
-from ragtide.drift.detectors.baseline import FALSE_ALARMS_A_DAY
-from ragtide.drift.problems.kinds import Kind
-from ragtide.drift.problems.model import EventRow, Problem
-from ragtide.drift.problems.report import Clear, Detection, ProblemKey, open_detections, report
-from ragtide.drift.problems.rule_lifecycle import VERDICT_HORIZON
-from ragtide.drift.rules.model import Series
-from ragtide.drift.rules.queries import last_seen, stale_series
+from ragtide.drift.detectors import FALSE_ALARMS_A_DAY, log_threshold
+from ragtide.drift.problems import (
+    Clear,
+    Detection,
+    EventRow,
+    Kind,
+    Problem,
+    ProblemKey,
+    open_detections,
+    report_detections,
+    rule_lifecycle,
+)
+from ragtide.drift.rules import Series, last_seen, stale_series
 from ragtide.drift.settings import DriftSettings
-from ragtide.drift.stats import calendar
+from ragtide.drift.stats import calendar, e_bh
 
 _KINDS: tuple[Kind, ...] = ("change_point", "input_drift")
 _RULE = "detector"
@@ -49,8 +54,8 @@ class ChangePointReporter(AnomalyReporter):
         for key in known if ends else ():
             lane = self.monitored[key.metric].lane if key.metric in self.monitored else None
             if key not in found and (lane is None or lane in ends):
-                reports.append(Clear(key, kind_of(key), max(ends.values()) if lane is None else ends[lane]))
-        return report(self.database, reports, self.rules, self.term, now)
+                reports.append(Clear(key, change_kind(key), max(ends.values()) if lane is None else ends[lane]))
+        return report_detections(self.database, reports, self.rules, self.term, now)
 
     def alarms(
         self, scan: ScanResult, known: Container[ProblemKey]
@@ -82,7 +87,7 @@ class ChangePointReporter(AnomalyReporter):
             lately = calendar.utc(max(rollout.since, batch.processed_until - calendar.HOUR_S))
             took_over = other not in last_seen(self.database, [other], lately, until)
         return self.build(
-            kind_of(self.key_of(series)),
+            change_kind(self.key_of(series)),
             series,
             change,
             alarm.records,
@@ -119,7 +124,7 @@ class ChangePointReporter(AnomalyReporter):
         if not onsets:
             return set()
         closed = calendar.utc(max(snapshot.batch.processed_until for snapshot in rollouts))
-        return stale_series(self.database, onsets, closed, self._stale_after, VERDICT_HORIZON, closed)
+        return stale_series(self.database, onsets, closed, self._stale_after, rule_lifecycle.VERDICT_HORIZON, closed)
 
     def _stale_after(self, app: str) -> timedelta:
         return timedelta(seconds=self.rules.of(app).gone_after_s)
@@ -131,7 +136,7 @@ class ChangePointReporter(AnomalyReporter):
         if not some:
             return
         log_e = np.concatenate([snapshot.log_e for snapshot in some])
-        significant = multiple_testing.e_bh(log_e, some[0].baseline.size_s, run_days)
+        significant = e_bh(log_e, log_threshold(some[0].baseline.size_s, 1 / run_days))
         first = 0
         for snapshot in some:
             for alarm in snapshot.alarms():
@@ -140,6 +145,6 @@ class ChangePointReporter(AnomalyReporter):
             first += len(snapshot.batch.series)
 
 
-def kind_of(key: ProblemKey) -> Kind:
+def change_kind(key: ProblemKey) -> Kind:
     """Return the kind that an alarm is reported as."""
     return "input_drift" if key.aspect == "inputs" else "change_point"

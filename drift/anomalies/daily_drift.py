@@ -26,15 +26,12 @@ from ragtide.drift.anomalies.queries import BIN_OFFSET, TickRange, WindowCells
 from ragtide.drift.anomalies.references import BaselinePin, ReferenceOverrides, series_of
 from ragtide.drift.anomalies.reporter import AnomalyReporter
 from ragtide.drift.anomalies.scanner import ScanResult
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, level_values
-from ragtide.drift.detectors.season import SATURDAY, SEASONAL_DAYS, weekday_of
-from ragtide.drift.problems.kinds import Kind
-from ragtide.drift.problems.model import EventRow
-from ragtide.drift.problems.report import Clear, Detection, ProblemKey, open_detections, report
-from ragtide.drift.rules.model import Series
+from ragtide.drift.array_types import Flags, Floats, Integers
+from ragtide.drift.detectors import SEASONAL_DAYS, level_values
+from ragtide.drift.problems import Clear, Detection, EventRow, Kind, ProblemKey, open_detections, report_detections
+from ragtide.drift.rules import Series
 from ragtide.drift.settings import DriftSettings, WindowSettings
-from ragtide.drift.stats import calendar
-from ragtide.drift.stats.means import benjamini_hochberg
+from ragtide.drift.stats import benjamini_hochberg, calendar
 from ragtide.drift.text import number, percent
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
@@ -95,8 +92,7 @@ class _DayCounts(NamedTuple):
 
     def same_kind(self, day: int) -> "_DayCounts":
         """Select weekdays or weekend days, whichever that day is."""
-        at, weekday = weekday_of(self.at // calendar.DAY_S), weekday_of(day // calendar.DAY_S)
-        return self.select((at >= SATURDAY) == (weekday >= SATURDAY))
+        return self.select(calendar.is_weekend(self.at) == calendar.is_weekend(day))
 
     def above(self, levels: Integers) -> Floats:
         """Return each day's share of records above these bins."""
@@ -141,7 +137,7 @@ class DailyDriftTest:
             before, id_ = days.select(days.at < day).same_kind(day), int(batch.rows.ids[place])
             anomalies = [(one.since, one.until or day) for one in batch.alarm_intervals if one.series == id_]
             anomalies += self.excluded_intervals.get(series, ())
-            before = before.select(_included(before.at, anomalies, int(batch.rows.basis[place])))
+            before = before.select(_included(before.at, anomalies, int(batch.rows.baseline_source[place])))
             reference = reference.same_kind(day) if seasonal else reference
             yield from _compare_day(series, bins, days.select(days.at == day), before, reference)
 
@@ -218,7 +214,7 @@ def _p_values(share: Floats, expected: Floats, varied: Floats) -> Floats:
     return found
 
 
-KIND: Kind = "drift"
+DAILY_DRIFT: Kind = "drift"
 _CURSOR = "drift_daily"
 _RULE = "daily"
 
@@ -237,12 +233,12 @@ class DailyDriftReporter(AnomalyReporter):
         found = self.test.compare(scan.snapshots, day)
         drifted = self.drifted_by_key(found)
         clears = [
-            Clear(key, KIND, calendar.utc(day + calendar.DAY_S))
-            for key in open_detections(self.database, KIND)
+            Clear(key, DAILY_DRIFT, calendar.utc(day + calendar.DAY_S))
+            for key in open_detections(self.database, DAILY_DRIFT)
             if key not in drifted and self.is_clear(key, scan, found)
         ]
         detections = [self.detection(one, day) for one in drifted.values()]
-        events = report(self.database, [*detections, *clears], self.rules, self.term, now)
+        events = report_detections(self.database, [*detections, *clears], self.rules, self.term, now)
         cursors.save(self.database, _CURSOR, day)
         return events
 
@@ -279,7 +275,7 @@ class DailyDriftReporter(AnomalyReporter):
             "p_adjusted": one.p_adjusted,
         }
         message = _describe(metric, one, change, interval[0])
-        return self.build(KIND, one.series, change, one.records, interval, message, attributes, _RULE)
+        return self.build(DAILY_DRIFT, one.series, change, one.records, interval, message, attributes, _RULE)
 
 
 def _change(metric: MonitoredMetric, one: DriftResult) -> Change:
@@ -303,7 +299,7 @@ def _describe(metric: MonitoredMetric, one: DriftResult, change: Change, day: da
     if one.pinned:
         usual = f"{percent(one.usual)} in the pinned reference"
     else:
-        kind = "weekend days" if day.weekday() >= SATURDAY else "weekdays"
+        kind = "weekend days" if calendar.is_weekend(int(day.timestamp())) else "weekdays"
         usual = f"{percent(one.usual)} ({percent(one.low)} to {percent(one.high)}) on the {one.days} {kind} before"
     return (
         f"{one.series.label}: {change.what} changed on {day:%Y-%m-%d}. {percent(one.share)} of {one.records:,} traces "

@@ -6,8 +6,8 @@ import numpy as np
 
 from ragtide.drift.anomalies.batch import AlarmInterval
 from ragtide.drift.anomalies.queries import TickRange
-from ragtide.drift.detectors.arrays import Flags, Integers
-from ragtide.drift.detectors.outlier_hours import MAX_OUTLIERS
+from ragtide.drift.array_types import Flags, Integers
+from ragtide.drift.detectors import MAX_OUTLIERS
 from ragtide.drift.stats import calendar
 
 MAX_EXCLUDED = 1 - MAX_OUTLIERS  # of a history: then the anomaly is how the series is

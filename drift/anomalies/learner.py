@@ -6,19 +6,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragtide.drift.anomalies import dispatch, queries
-from ragtide.drift.anomalies.batch import Batch, Fitted
-from ragtide.drift.anomalies.dispatch import MAX_LABELS, Scale
+from ragtide.drift.anomalies import queries
+from ragtide.drift.anomalies.batch import BaselineSet, Batch
+from ragtide.drift.anomalies.cells import MAX_LABELS, Scale, replace_rows, to_windows
 from ragtide.drift.anomalies.exclusions import before_accepted, excluded_ticks, without_recurring
 from ragtide.drift.anomalies.metrics import MonitoredMetric
 from ragtide.drift.anomalies.queries import BIN_OFFSET, TickRange, WindowCells
 from ragtide.drift.anomalies.references import FROM_HISTORY, BaselinePin, ReferenceOverrides
 from ragtide.drift.anomalies.state_store import BaselineVersion
-from ragtide.drift.detectors import serialization
-from ragtide.drift.detectors.arrays import Integers, Numbers, quantile_bins
-from ragtide.drift.detectors.baseline import Baseline, WarmUp
-from ragtide.drift.detectors.season import SEASONAL_DAYS
-from ragtide.drift.rules.model import Series
+from ragtide.drift.array_types import Integers, Numbers
+from ragtide.drift.detectors import (
+    SEASONAL_DAYS,
+    Baseline,
+    WarmUp,
+    Windows,
+    exclude_windows,
+    fit_baseline,
+    quantile_bins,
+    record_counts,
+    relevel_baseline,
+    select_series,
+    serialization,
+)
+from ragtide.drift.rules import Series
 from ragtide.drift.settings import DriftSettings, WindowSettings
 from ragtide.drift.stats import calendar
 from ragtide.sinks.clickhouse.database import Database
@@ -60,9 +70,9 @@ class BaselineLearner:
         """Ticks of live base windows."""
         return TickRange(self.windows.base_s, self.tick_s, first, end)
 
-    def learn(self, batch: Batch, at: int, before: BaselineVersion | None) -> Fitted:
+    def learn(self, batch: Batch, at: int, before: BaselineVersion | None) -> BaselineSet:
         """Learn the baselines of all series of the batch, as `learn_series` does."""
-        return Fitted.of(batch.rows, *self.learn_series(batch, np.arange(len(batch.series)), at, before))
+        return BaselineSet.of(batch.rows, *self.learn_series(batch, np.arange(len(batch.series)), at, before))
 
     def learn_series(
         self, batch: Batch, places: Integers, at: int, before: BaselineVersion | None
@@ -71,18 +81,18 @@ class BaselineLearner:
 
         A pinned series whose reference is too small has history. A complete reference stays as it is in `before`.
         """
-        basis = np.maximum(batch.rows.basis[places], FROM_HISTORY)
+        basis = np.maximum(batch.rows.baseline_source[places], FROM_HISTORY)
         found = self._learn_from_history(batch, places, at).baseline
         for pin, pinned in self.overrides.places_by_pin(batch.series).items():
             rows = np.flatnonzero(np.isin(places, pinned))
             if len(rows):
                 reference = self._learn_reference(batch, places[rows], pin, at, before)
                 ready = np.flatnonzero(reference.warming == WarmUp.READY)
-                found = dispatch.replace_rows(found, rows[ready], serialization.take(reference, ready))
+                found = replace_rows(found, rows[ready], serialization.take(reference, ready))
                 basis[rows[ready]] = pin.baseline_source
         return basis, found
 
-    def effective(self, fitted: Fitted, batch: Batch) -> Baseline:
+    def effective(self, fitted: BaselineSet, batch: Batch) -> Baseline:
         """Return the baselines of the batch with the tolerances of its applications' settings.
 
         Those of rollouts had them when they were copied.
@@ -91,7 +101,7 @@ class BaselineLearner:
         factor = np.array([self.settings.of(series.app).margin for series in batch.series])
         if (factor == 1).all() or batch.key.is_rollout:
             return found
-        return replace(found, margin=found.margin * factor[:, None, None], near=found.near * factor[:, None])
+        return replace(found, margin=found.margin * factor[:, None, None], tolerance=found.tolerance * factor[:, None])
 
     def learn_from_pin(self, batch: Batch, places: Integers, pin: BaselinePin, at: int) -> Baseline:
         """Learn baselines of these series from a pinned reference.
@@ -101,13 +111,13 @@ class BaselineLearner:
         ticks = self.tick_range(pin)
         some, levels = self._load(batch, places, ticks)
         seasonal = pin.run_id == LIVE and ticks.end - ticks.first >= _SEASONAL_S
-        found = dispatch.fit(some, levels, seasonal)
+        found = fit_baseline(some, levels, seasonal=seasonal)
         short = np.flatnonzero((found.warming == WarmUp.READY) & (self._durations_s(some) < calendar.DAY_S))
         if not len(short):
             return found
         history = self._learn_from_history(batch, places[short], at)
-        now = load_windows(self.database, self.monitored, batch, places[short], ticks, history.baseline.bins)
-        return dispatch.replace_rows(found, short, _releveled(history, now, WarmUp.LESS_THAN_A_DAY))
+        now = load_windows(self.database, self.monitored, batch, places[short], ticks, history.baseline.level_bins)
+        return replace_rows(found, short, _releveled(history, now, WarmUp.LESS_THAN_A_DAY))
 
     def tick_range(self, pin: BaselinePin) -> TickRange:
         """Return the ticks of a pinned reference."""
@@ -122,33 +132,33 @@ class BaselineLearner:
             return self.learn_from_pin(batch, places, pin, at)
         last = before.baselines.aligned_to(batch)
         found = serialization.take(last.baseline, places)
-        known = (found.warming == WarmUp.READY) & (last.basis[places] == pin.baseline_source)
+        known = (found.warming == WarmUp.READY) & (last.baseline_source[places] == pin.baseline_source)
         if before.effective_from < pin.complete_at.timestamp():
             fresh = self.learn_from_pin(batch, places, pin, at)
             rest = np.flatnonzero(~known | (fresh.warming == WarmUp.READY))
-            return dispatch.replace_rows(found, rest, serialization.take(fresh, rest))
+            return replace_rows(found, rest, serialization.take(fresh, rest))
         rest = np.flatnonzero(~known)
         if not len(rest):
             return found
-        return dispatch.replace_rows(found, rest, self.learn_from_pin(batch, places[rest], pin, at))
+        return replace_rows(found, rest, self.learn_from_pin(batch, places[rest], pin, at))
 
     def _learn_from_history(self, batch: Batch, places: Integers, at: int) -> "_TrainingResult":
         """Learn from the days before tick `at`; after an accepted change from the days since, once these are a week."""
         end = calendar.floor(at - self.lateness_s, self.tick_s)
         ticks = self.ticks(calendar.ceil(end - self.history_s, self.tick_s), end)
         some, levels = self._load(batch, places, ticks)
-        basis, present = batch.rows.basis[places], dispatch.record_counts(some) > 0
+        basis, present = batch.rows.baseline_source[places], record_counts(some) > 0
         before = before_accepted(basis, ticks)
         excluded = excluded_ticks(self._anomalies(batch, places, end), basis, ticks, before, present)
         young = np.flatnonzero((basis > 0) & (basis > end - FULL_WEEK_S) & before.any(axis=1))
-        past = dispatch.exclude(dispatch.select_series(some, young), ~before[young] | excluded[young])
-        some = dispatch.exclude(some, before | excluded)
-        found = dispatch.fit(some, levels, seasonal=True)
+        past = exclude_windows(select_series(some, young), ~before[young] | excluded[young])
+        some = exclude_windows(some, before | excluded)
+        found = fit_baseline(some, levels)
         if len(young):
-            old = _TrainingResult(dispatch.fit(past, levels[young], seasonal=True), past)
-            moved = _releveled(old, dispatch.select_series(some, young))
+            old = _TrainingResult(fit_baseline(past, levels[young]), past)
+            moved = _releveled(old, select_series(some, young))
             ready = np.flatnonzero(moved.warming == WarmUp.READY)
-            found = dispatch.replace_rows(found, young[ready], serialization.take(moved, ready))
+            found = replace_rows(found, young[ready], serialization.take(moved, ready))
         return _TrainingResult(found, some)
 
     def _anomalies(self, batch: Batch, places: Integers, end: int) -> list[tuple[int, int, int]]:
@@ -163,7 +173,7 @@ class BaselineLearner:
             found += [(nth, *interval) for interval in self.excluded_intervals.get(batch.series[place], ())]
         return found
 
-    def _load(self, batch: Batch, places: Integers, ticks: TickRange) -> tuple[dispatch.Windows, Integers]:
+    def _load(self, batch: Batch, places: Integers, ticks: TickRange) -> tuple[Windows, Integers]:
         """Load windows to learn from, and choose what they count: channels of labels, and the bins [S, 2] returned."""
         levels = np.zeros((len(places), 2), np.int64)
         if batch.key.kind == "category":
@@ -175,9 +185,9 @@ class BaselineLearner:
                 levels[one] = _quantile_levels(bins[place == one])
         return load_windows(self.database, self.monitored, batch, places, ticks, levels), levels
 
-    def _durations_s(self, some: dispatch.Windows) -> Integers:
+    def _durations_s(self, some: Windows) -> Integers:
         """Seconds from the first record to the last of each series [S]."""
-        present = dispatch.record_counts(some) > 0
+        present = record_counts(some) > 0
         first, last = np.argmax(present, axis=1), present.shape[1] - np.argmax(present[:, ::-1], axis=1)
         found: Integers = (last - first) * self.tick_s
         return found
@@ -199,7 +209,7 @@ class _TrainingResult(NamedTuple):
     """Baselines and the windows that they were learned from."""
 
     baseline: Baseline
-    windows: dispatch.Windows
+    windows: Windows
 
 
 def load_windows(
@@ -209,15 +219,13 @@ def load_windows(
     places: Integers,
     ticks: TickRange,
     bins: Numbers,
-) -> dispatch.Windows:
+) -> Windows:
     """Load windows of these series' own evaluator versions; positives are counted above `bins` [S, 2]."""
     kind, series = batch.key.kind, [batch.series[place] for place in places]
     rows = serialization.take(batch.rows, places)
     levels = rows.labels if kind == "category" else bins
     cells = queries.window_cells(database, kind, monitored, series, rows.ids, levels, ticks)
-    return dispatch.to_windows(
-        kind, *rows.matching_version(cells), ticks.ticks, rows.labels, scale_of(monitored, series)
-    )
+    return to_windows(kind, *rows.matching_version(cells), ticks.ticks, rows.labels, scale_of(monitored, series))
 
 
 def scale_of(monitored: Mapping[str, MonitoredMetric], series: Sequence[Series]) -> Scale:
@@ -226,10 +234,10 @@ def scale_of(monitored: Mapping[str, MonitoredMetric], series: Sequence[Series])
     return Scale(np.array([one.low for one in metrics]), np.array([one.width for one in metrics]))
 
 
-def _releveled(old: _TrainingResult, now: dispatch.Windows, too_short: WarmUp | None = None) -> Baseline:
+def _releveled(old: _TrainingResult, now: Windows, too_short: WarmUp | None = None) -> Baseline:
     """Return old baselines at the level of `now`; warming up if that has too few records or the old one was."""
-    known = dispatch.record_counts(old.windows).sum(axis=1)
-    found, enough = dispatch.relevel(old.baseline, now, known)
+    known = record_counts(old.windows).sum(axis=1)
+    found, enough = relevel_baseline(old.baseline, now, known)
     was_ready = old.baseline.warming == WarmUp.READY
     why = old.baseline.warming if too_short is None else np.full_like(old.baseline.warming, too_short)
     warming = np.where(was_ready, np.where(enough, old.baseline.warming, WarmUp.TOO_FEW_RECORDS), why)

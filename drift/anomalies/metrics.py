@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ragtide.drift.problems.kinds import Aspect
-from ragtide.drift.rules.kinds import KINDS
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.problems import Aspect
+from ragtide.drift.rules import RULE_KINDS
+from ragtide.drift.windows import MetricRef
 from ragtide.evaluators.spec import Evaluator, Lane
 
 SignalKind = Literal["score", "rate", "positive", "category"]
@@ -83,5 +83,5 @@ def _signal_kind(ref: MetricRef) -> SignalKind:
     """`rate` if the metric's rule judges the share of records beyond a threshold, else by the metric's range."""
     if not ref.metric.bounded:
         return "positive"
-    shares = KINDS[ref.evaluator.rule_of(ref.metric)].value_type != "number" or ref.name in _BOOLEAN_METRICS
+    shares = RULE_KINDS[ref.evaluator.rule_of(ref.metric)].value_type != "number" or ref.name in _BOOLEAN_METRICS
     return "rate" if shares and ref.metric.threshold is not None else "score"

@@ -13,22 +13,23 @@ from ragtide.drift.anomalies.learner import BaselineLearner
 from ragtide.drift.anomalies.metrics import MonitoredMetric
 from ragtide.drift.anomalies.references import BaselinePin, ReferenceOverrides, load_pins
 from ragtide.drift.anomalies.state_store import ClickHouseStateStore
-from ragtide.drift.detectors.baseline import WarmUp
+from ragtide.drift.detectors import WarmUp
 from ragtide.drift.settings import DriftSettings, WindowSettings
+from ragtide.drift.stats import DAY_S
 from ragtide.evaluators.errors import ConfigError
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
-_OTHER_VERSION = "records of another fingerprint alone"
+_OTHER_VERSION = "records of another fingerprint only"
 SHORTFALLS = {
     WarmUp.NO_RECORDS: "no records",
-    WarmUp.LESS_THAN_A_DAY: "less than a day from the first record to the last, as of history",
+    WarmUp.LESS_THAN_A_DAY: "less than a day from the first record to the last",
     WarmUp.TOO_FEW_RECORDS: "too few records",
 }
 
 
 class _Row(NamedTuple):
-    """A row of `baseline_pins`; `said_at` repeats `at` in the table's key."""
+    """A row of `baseline_pins`; `at_key` repeats `at` in the table's key."""
 
     app: str
     metric: str
@@ -39,7 +40,7 @@ class _Row(NamedTuple):
     actor: str
     removed: int
     at: datetime
-    said_at: datetime
+    at_key: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class PinCoverage:
 
     @classmethod
     def of(cls, shortfalls: Counter[str]) -> "PinCoverage":
-        """From the number of series by shortfall; '' is none."""
+        """Count by shortfall; '' is none."""
         others = {what: count for what, count in shortfalls.most_common() if what}
         return cls(shortfalls[""], others)
 
@@ -62,8 +63,15 @@ class PinCoverage:
 
     @property
     def shortfall(self) -> str:
-        """Shortfalls in words."""
-        return ", ".join(f"{what} of {count}" for what, count in self.others.items())
+        """Number of series by shortfall, as text."""
+        return ", ".join(f"{count} with {what}" for what, count in self.others.items())
+
+    def check(self, pin: BaselinePin) -> None:
+        """Raise `ConfigError` if the pin covers none of its monitored series."""
+        if self.series and not self.used_by:
+            raise ConfigError(
+                f"{describe_pin(pin)} covers none of the {self.series} monitored series of {pin.app}: {self.shortfall}"
+            )
 
 
 def pin(
@@ -81,12 +89,8 @@ def pin(
         _validate(database, monitored, one)
     overrides = ReferenceOverrides({**load_pins(database), **{(one.app, one.metric): one for one in new}}, {})
     found = _coverages(BaselineLearner(database, monitored, overrides, {}, windows, settings), new)
-    for one, reach in zip(new, found, strict=True):
-        if reach.series and not reach.used_by:
-            raise ConfigError(
-                f"{describe_pin(one)} is enough for none of the {reach.series} series that are watched: "
-                f"{reach.shortfall}"
-            )
+    for one, coverage in zip(new, found, strict=True):
+        coverage.check(one)
     save_pins(database, new)
     return found
 
@@ -117,7 +121,7 @@ def pin_history(database: Database, app: str) -> list[BaselinePin]:
 def replay_interval(database: Database, run_id: str, app: str) -> tuple[datetime, datetime]:
     """Return since and until when a replay has windows of an app. Raises `ConfigError` if it has none."""
     rows = database.rows(
-        "SELECT min(start) AS since, max(start) + 86400 AS until, count() AS n FROM windows "
+        f"SELECT min(start) AS since, max(start) + {DAY_S} AS until, count() AS n FROM windows "
         "WHERE run_id = {run:String} AND app = {app:String}",
         {"run": run_id, "app": app},
     )
@@ -128,7 +132,9 @@ def replay_interval(database: Database, run_id: str, app: str) -> tuple[datetime
 
 def _validate(database: Database, monitored: Mapping[str, MonitoredMetric], one: BaselinePin) -> None:
     if one.metric and one.metric not in monitored:
-        raise ConfigError(f"{one.metric} is not watched for changes; watched are {', '.join(sorted(monitored))}")
+        raise ConfigError(
+            f"{one.metric} is not monitored for changes; monitored metrics: {', '.join(sorted(monitored))}"
+        )
     rows = database.rows(
         "SELECT count() AS n FROM windows WHERE run_id = {run:String} AND app = {app:String} "
         "AND ({metric:String} = '' OR metric = {metric:String}) AND scored > 0 "

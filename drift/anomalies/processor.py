@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ragtide.drift.anomalies import dispatch, queries
-from ragtide.drift.anomalies.batch import Batch, BatchSnapshot, Fitted
+from ragtide.drift.anomalies import queries
+from ragtide.drift.anomalies.batch import BaselineSet, Batch, BatchSnapshot
+from ragtide.drift.anomalies.cells import replace_rows, to_windows
 from ragtide.drift.anomalies.learner import BaselineLearner, scale_of
 from ragtide.drift.anomalies.queries import WindowCells
 from ragtide.drift.anomalies.state_store import BaselineVersion, StateStore, checkpoint_slot
-from ragtide.drift.detectors.arrays import Integers
-from ragtide.drift.detectors.baseline import Baseline, WarmUp
+from ragtide.drift.array_types import Integers
+from ragtide.drift.detectors import Baseline, WarmUp, run_detector
 from ragtide.drift.stats import calendar
 
 _AWAITING_S = 2 * calendar.DAY_S  # a baseline is learned anew each day anyway
@@ -30,7 +31,7 @@ class BatchProcessor:
     on_tick: Callable[[BatchSnapshot], None]
     stopped: Callable[[], bool]
 
-    def advance(self, batch: Batch, end: int) -> Fitted:
+    def advance(self, batch: Batch, end: int) -> BaselineSet:
         """Process all ticks before `end`, and return the baselines at the end. The batch is not stored yet.
 
         Once `stopped`, at least its baselines are there, and `batch.processed_until` says how far it is.
@@ -50,14 +51,14 @@ class BatchProcessor:
         last = versions[-1]
         basis, fresh = self.learner.learn_series(batch, places, batch.processed_until, last)
         before = last.baselines.aligned_to(batch)
-        before.basis[places] = basis
-        rebased = replace(before, baseline=dispatch.replace_rows(before.baseline, places, fresh))
+        before.baseline_source[places] = basis
+        rebased = replace(before, baseline=replace_rows(before.baseline, places, fresh))
         batch.reset(places, rebased.baseline)
         self.store.save_baseline(batch.key, last._replace(baselines=rebased))
 
     def awaiting_baseline(self, batch: Batch) -> Integers:
         """Find series without a baseline of a change that was accepted in the last days; at whole hours only."""
-        basis = batch.rows.basis
+        basis = batch.rows.baseline_source
         young = (basis > 0) & (basis > batch.processed_until - _AWAITING_S)
         due = young.any() and batch.processed_until % calendar.HOUR_S < self.learner.tick_s
         versions = self._versions(batch) if due else []
@@ -92,7 +93,7 @@ class BatchProcessor:
     def _learn(self, batch: Batch, before: BaselineVersion | None) -> BaselineVersion:
         learned = BaselineVersion(batch.processed_until, self.learner.learn(batch, batch.processed_until, before))
         kind, lane, number = batch.key
-        logger.info("baselines of %d series are learned (%s, lane %s, batch %d)", len(batch.series), kind, lane, number)
+        logger.info("learned baselines of %d series (%s, lane %s, batch %d)", len(batch.series), kind, lane, number)
         self.store.save_baseline(batch.key, learned)
         return learned
 
@@ -104,16 +105,16 @@ class BatchProcessor:
             anew |= before.baselines.aligned_to(batch).baseline.warming != WarmUp.READY
         batch.reset(np.flatnonzero(anew), after)
         if before is not None:
-            batch.retain((after.warming != WarmUp.NO_RECORDS) | (batch.rows.basis != 0))
+            batch.retain((after.warming != WarmUp.NO_RECORDS) | (batch.rows.baseline_source != 0))
 
-    def _run(self, batch: Batch, fitted: Fitted, stop: int) -> None:
+    def _run(self, batch: Batch, fitted: BaselineSet, stop: int) -> None:
         if not batch.series:
             batch.processed_until = stop
             return
         learner, kind = self.learner, batch.key.kind
         ticks, every_s = learner.ticks(batch.processed_until, stop), learner.lateness_s
         baseline = learner.effective(fitted, batch)
-        levels = batch.rows.labels if kind == "category" else baseline.bins
+        levels = batch.rows.labels if kind == "category" else baseline.level_bins
         cells = queries.window_cells(
             learner.database, kind, learner.monitored, batch.series, batch.rows.ids, levels, ticks
         )
@@ -127,7 +128,7 @@ class BatchProcessor:
             self.on_tick(BatchSnapshot(batch, baseline))
 
     def _process_tick(
-        self, batch: Batch, fitted: Fitted, baseline: Baseline, tick: int, cells: WindowCells
+        self, batch: Batch, fitted: BaselineSet, baseline: Baseline, tick: int, cells: WindowCells
     ) -> Baseline:
         learner = self.learner
         cells, place, switched = batch.match_versions(cells)
@@ -135,8 +136,8 @@ class BatchProcessor:
             baseline = learner.effective(fitted, batch)
             batch.reset(switched, baseline)
         scale, start = scale_of(learner.monitored, batch.series), np.array([tick], np.int64)
-        some = dispatch.to_windows(batch.key.kind, cells, place, start, batch.rows.labels, scale)
+        some = to_windows(batch.key.kind, cells, place, start, batch.rows.labels, scale)
         before = batch.rows.state.alarms.on.copy()
-        dispatch.run(baseline, batch.rows.state, some)
+        run_detector(baseline, batch.rows.state, some)
         batch.record_alarms(before, tick, learner.tick_s, tick - learner.history_s - learner.lateness_s)
         return baseline

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ragtide.drift import sql
 from ragtide.drift.anomalies.metrics import MonitoredMetric, SignalKind
-from ragtide.drift.detectors.arrays import Integers
-from ragtide.drift.rules.model import Series
-from ragtide.drift.stats.calendar import DAY_S
-from ragtide.drift.windows.histogram import FAR, bin_bounds, count_out_of_bounds
+from ragtide.drift.array_types import Integers
+from ragtide.drift.rules import Series
+from ragtide.drift.stats import DAY_S
+from ragtide.drift.windows import FAR_BIN, bin_bounds, count_out_of_bounds
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
@@ -210,7 +210,7 @@ def _sums(
         return _bad_records(monitored, metrics), "0"
     keys = f"CAST([{', '.join(map(str, ids.tolist()))}], 'Array(UInt64)')"
     bins = (f"CAST([{', '.join(map(str, levels[:, column].tolist()))}], 'Array(Int32)')" for column in (0, 1))
-    low, high = (count_out_of_bounds(-FAR, f"transform({_ID}, {keys}, {one}, 0)") for one in bins)
+    low, high = (count_out_of_bounds(-FAR_BIN, f"transform({_ID}, {keys}, {one}, 0)") for one in bins)
     return low, high
 
 

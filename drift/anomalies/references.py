@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Integers
-from ragtide.drift.problems.operator_actions import Acceptance, acceptances
-from ragtide.drift.problems.report import ProblemKey
-from ragtide.drift.rules.model import Series
+from ragtide.drift.array_types import Integers
+from ragtide.drift.problems import Acceptance, ProblemKey, acceptances
+from ragtide.drift.rules import Series
 from ragtide.sinks.clickhouse.database import Database
 
 FROM_HISTORY = 0  # source of a baseline without operator actions

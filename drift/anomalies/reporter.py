@@ -8,13 +8,10 @@ from datetime import datetime
 from ragtide.drift.anomalies.change_messages import Change
 from ragtide.drift.anomalies.metrics import MonitoredMetric
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems import evidence
-from ragtide.drift.problems.kinds import Kind
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details
-from ragtide.drift.rules.model import Series
-from ragtide.drift.rules.queries import RecordQuery, record_query
+from ragtide.drift.problems import Detection, Kind, ProblemKey, build_details, evidence
+from ragtide.drift.rules import RecordQuery, Series, record_query
 from ragtide.drift.settings import RuleSettings, Severity
-from ragtide.drift.windows.segments import SegmentValues
+from ragtide.drift.windows import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
 _MAX_EXAMPLES = 10

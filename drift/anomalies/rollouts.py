@@ -12,15 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ragtide.drift.anomalies import queries
-from ragtide.drift.anomalies.batch import MAX_SERIES, Batch, BatchKey, BatchSnapshot, Fitted, RolloutPair
+from ragtide.drift.anomalies.batch import MAX_SERIES, BaselineSet, Batch, BatchKey, BatchSnapshot, RolloutPair
 from ragtide.drift.anomalies.learner import BaselineLearner
 from ragtide.drift.anomalies.metrics import MonitoredMetric
 from ragtide.drift.anomalies.queries import NewSeries, TickRange, WindowCells
 from ragtide.drift.anomalies.references import FROM_HISTORY
 from ragtide.drift.anomalies.state_store import BaselineVersion, StateStore
-from ragtide.drift.detectors import scores, serialization
-from ragtide.drift.detectors.baseline import Baseline, WarmUp
-from ragtide.drift.rules.model import Series
+from ragtide.drift.detectors import SCORE_CHANNELS, Baseline, WarmUp, serialization
+from ragtide.drift.rules import Series
 from ragtide.drift.stats import calendar
 
 COMPARED_S = 7 * calendar.DAY_S
@@ -185,12 +184,12 @@ def _has_direction(metric: MonitoredMetric) -> bool:
     return metric.ref is not None and metric.evaluator.id != "inputs"
 
 
-def _baselines_of(candidates: Sequence[_Candidate], monitored: Mapping[str, MonitoredMetric]) -> Fitted:
+def _baselines_of(candidates: Sequence[_Candidate], monitored: Mapping[str, MonitoredMetric]) -> BaselineSet:
     rows = [serialization.take(one.previous.snapshot.baseline, np.array([one.previous.place])) for one in candidates]
-    return Fitted(
+    return BaselineSet(
         ids=np.array([one.new.id for one in candidates], np.uint64),
         fingerprint=np.array([one.previous.fingerprint for one in candidates], np.uint64),
-        basis=np.full(len(candidates), FROM_HISTORY, np.int64),
+        baseline_source=np.full(len(candidates), FROM_HISTORY, np.int64),
         baseline=_one_sided(serialization.join(rows), [monitored[one.new.series.metric] for one in candidates]),
     )
 
@@ -202,6 +201,6 @@ def _one_sided(baseline: Baseline, metrics: Sequence[MonitoredMetric]) -> Baseli
         higher = metric.kind != "rate" and metric.better == "higher"
         margin[place, :, 0 if higher else 1] = _NEVER_EXCEEDED
         if metric.kind == "score" and higher:  # a smaller spread is better all the same
-            spread = scores.CHANNELS.index("spread")
+            spread = SCORE_CHANNELS.index("spread")
             margin[place, spread] = [baseline.margin[place, spread, 0], _NEVER_EXCEEDED]
     return replace(baseline, margin=margin)

@@ -16,11 +16,11 @@ from ragtide.drift.anomalies.queries import NewSeries, TickRange, WindowCells
 from ragtide.drift.anomalies.references import ReferenceOverrides, load_overrides, problem_intervals
 from ragtide.drift.anomalies.rollouts import RolloutMonitor, re_add_after_rewind
 from ragtide.drift.anomalies.state_store import NEWEST, ClickHouseStateStore, StateStore
-from ragtide.drift.detectors.baseline import WarmUp
+from ragtide.drift.detectors import WarmUp
 from ragtide.drift.job_history import StopRequested
 from ragtide.drift.settings import DriftSettings, WindowSettings
 from ragtide.drift.stats import calendar
-from ragtide.drift.windows import watermark
+from ragtide.drift.windows import closed_until
 from ragtide.evaluators.spec import Evaluator, Lane
 from ragtide.sinks.clickhouse.database import Database
 
@@ -46,7 +46,7 @@ def live_context(database: Database, windows: WindowSettings, version: Callable[
     """Return the context of the running system; its states are stored with `version()` (see `Term.next_version`)."""
     return ScanContext(
         store=ClickHouseStateStore(database, version),
-        closed_until=lambda now: watermark.closed_until(database, windows, now),
+        closed_until=lambda now: closed_until(database, windows, now),
         overrides=lambda now: load_overrides(database),
     )
 
@@ -127,8 +127,8 @@ class Scanner:
         batches = [batch for batch in batches if not batch.key.is_rollout]
         for batch in batches:
             basis = np.array([overrides.baseline_source(series) for series in batch.series], np.int64)
-            rebased = np.flatnonzero(basis != batch.rows.basis)
-            batch.rows.basis[:] = basis
+            rebased = np.flatnonzero(basis != batch.rows.baseline_source)
+            batch.rows.baseline_source[:] = basis
             rebased = np.union1d(rebased, processor.awaiting_baseline(batch))
             if len(rebased):
                 processor.rebase(batch, rebased)
@@ -152,7 +152,7 @@ class Scanner:
         snapshots = list(advanced(batches))
         rollouts = rollout_monitor.add_new(rollouts, snapshots, first_seen, {batch.key for batch in stored})
         if too_late:
-            logger.warning("%d ticks changed after so long that detectors do not look at them again", too_late)
+            logger.warning("%d ticks changed too late for detectors to process them again", too_late)
         return ScanResult(tuple(snapshots), reprocessed, too_late, tuple(advanced(rollouts, len(batches))))
 
     def _lane_ends(self, now: datetime) -> dict[Lane, int]:
@@ -238,7 +238,7 @@ class Scanner:
             for batch, some in _assign(BatchKey(kind, lane, number), group, new, begin, self.tick_s):
                 # A new batch has baselines at once: of all series at first, or of those that a cut scan left over.
                 batch.add(some, self.tick_s, known_before=batch not in group)
-                batch.rows.basis[:] = [overrides.baseline_source(series) for series in batch.series]
+                batch.rows.baseline_source[:] = [overrides.baseline_source(series) for series in batch.series]
                 found += [] if batch in group else [batch]
         return found
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragtide.drift.anomalies.batch import Batch, BatchKey, Fitted
+from ragtide.drift.anomalies.batch import BaselineSet, Batch, BatchKey
 from ragtide.drift.anomalies.metrics import MonitoredMetric, SignalKind
 from ragtide.drift.stats import calendar
 from ragtide.evaluators.spec import Lane
@@ -45,7 +45,7 @@ class _BaselineRow(NamedTuple):
     lane: str
     number: int
     slot: int
-    holds_from: datetime
+    effective_from: datetime
     baseline: str
     version: int
 
@@ -54,7 +54,7 @@ class BaselineVersion(NamedTuple):
     """Baselines and the first tick that they apply to."""
 
     effective_from: int
-    baselines: Fitted
+    baselines: BaselineSet
 
     @property
     def slot(self) -> int:
@@ -72,13 +72,13 @@ class StateStore(ABC):
 
     def load_batches(self, monitored: Mapping[str, MonitoredMetric]) -> list[Batch]:
         """Load the newest states, in order, with the series that are still monitored. Other releases' are left out."""
-        found = (_decode(row, monitored, "begin anew") for row in self._states(None))
+        found = (_decode(row, monitored, "restart") for row in self._states(None))
         return [batch for batch in found if batch is not None]
 
     def load_checkpoint(self, key: BatchKey, tick: int, monitored: Mapping[str, MonitoredMetric]) -> Batch | None:
         """Load the newest state that a tick is not in yet; None if no checkpoint goes so far back."""
         fits = [row for row in self._states(key) if row.until.timestamp() <= tick]
-        return _decode(max(fits, key=lambda row: row.until), monitored, "are not gone back to") if fits else None
+        return _decode(max(fits, key=lambda row: row.until), monitored, "are skipped as a checkpoint") if fits else None
 
     def save(self, batch: Batch, slot: int) -> None:
         """Store the batch as it is now."""
@@ -111,19 +111,26 @@ class ClickHouseStateStore(StateStore):
     def load_baselines(self, key: BatchKey, until: int) -> list[BaselineVersion]:
         """Leave out those of other releases."""
         rows = self.database.rows(
-            f"SELECT holds_from, baseline FROM detector_baselines FINAL WHERE {_BATCH_FILTER} ORDER BY holds_from DESC "
-            f"LIMIT 2 BY holds_from > toDateTime({until}, 'UTC')",
+            f"SELECT effective_from, baseline FROM detector_baselines FINAL WHERE {_BATCH_FILTER} "
+            f"ORDER BY effective_from DESC LIMIT 2 BY effective_from > toDateTime({until}, 'UTC')",
             key._asdict(),
         )
         found: list[BaselineVersion] = []
         unreadable: ValueError | None = None
         for row in reversed(rows):
             try:
-                found.append(BaselineVersion(int(row["holds_from"].timestamp()), Fitted.decode(row["baseline"])))
+                found.append(
+                    BaselineVersion(int(row["effective_from"].timestamp()), BaselineSet.decode(row["baseline"]))
+                )
             except ValueError as error:
                 unreadable = error
         if unreadable is not None and not found:  # logged once: from the next scan on there is one to read
-            logger.warning("baselines of %s of lane %s are learned anew: %s", key.kind, key.lane, unreadable)
+            logger.warning(
+                "stored baselines (%s, lane %s) are unreadable and will be learned again: %s",
+                key.kind,
+                key.lane,
+                unreadable,
+            )
         return found
 
     def save_baseline(self, key: BatchKey, version: BaselineVersion) -> None:
@@ -152,7 +159,7 @@ class InMemoryStateStore(StateStore):
     _baselines: dict[tuple[BatchKey, int], BaselineVersion] = field(default_factory=dict)
 
     def load_baselines(self, key: BatchKey, until: int) -> list[BaselineVersion]:
-        """As the database does."""
+        """Load as the database does."""
         own = (version for (other, _), version in self._baselines.items() if other == key)
         versions = sorted(own, key=lambda version: version.effective_from)
         past = [version for version in versions if version.effective_from <= until]
@@ -179,7 +186,7 @@ def _decode(row: _StateRow, monitored: Mapping[str, MonitoredMetric], otherwise:
     try:
         found = Batch.decode(key, row.names, row.state, int(row.until.timestamp()), row.position)
     except ValueError as error:
-        logger.warning("series %s of lane %s %s: %s", row.kind, row.lane, otherwise, error)
+        logger.warning("stored series (%s, lane %s) are unreadable and %s: %s", row.kind, row.lane, otherwise, error)
         return None
     metrics = (monitored.get(series.metric) for series in found.series)
     found.retain(np.array([metric is not None and (metric.kind, metric.lane) == key[:2] for metric in metrics], bool))

@@ -10,18 +10,27 @@ from itertools import pairwise
 
 import numpy as np
 
-from ragtide.drift.anomalies.batch import BatchSnapshot
-from ragtide.drift.anomalies.change_points import ChangePointReporter, kind_of
-from ragtide.drift.anomalies.daily_drift import KIND, DailyDriftReporter, DailyDriftTest
-from ragtide.drift.anomalies.references import load_overrides, problem_intervals
-from ragtide.drift.anomalies.scanner import Progress, ScanContext, Scanner, ScanResult
-from ragtide.drift.anomalies.state_store import InMemoryStateStore
+from ragtide.drift.anomalies import (
+    DAILY_DRIFT,
+    BatchSnapshot,
+    ChangePointReporter,
+    DailyDriftReporter,
+    DailyDriftTest,
+    InMemoryStateStore,
+    Progress,
+    ScanContext,
+    Scanner,
+    ScanResult,
+    change_kind,
+    load_overrides,
+    problem_intervals,
+)
 from ragtide.drift.backtest.simulate import ProblemSimulation, SimulatedProblem
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.report import ProblemKey
+from ragtide.drift.problems import ProblemKey
 from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
 from ragtide.drift.stats import calendar
-from ragtide.drift.windows.segments import SegmentValues
+from ragtide.drift.windows import SegmentValues
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
@@ -34,19 +43,19 @@ class ChangePointSimulation:
     _simulations: dict[ProblemKey, ProblemSimulation] = field(default_factory=dict)
 
     def observe(self, result: ScanResult, at: int) -> None:
-        """Of the series in alarm at the end of a tick, seconds since 1970, and of those that others are believed by."""
+        """Report the series in alarm at the end of a tick, seconds since 1970; the others count for significance."""
         known = {key for key, one in self._simulations.items() if one.is_active}
         found = self.reporter.alarms(result, known)
         for key, alarm in found.items():
             own = self.reporter.rules.of(key.app)
             detection = partial(self.reporter.detection, *alarm)
-            simulation = ProblemSimulation(key, kind_of(key), own)
+            simulation = ProblemSimulation(key, change_kind(key), own)
             self._simulations.setdefault(key, simulation).detect(at, detection)
         for key in self._simulations.keys() - found.keys():
             self._simulations[key].clear(at)
 
     def simulated_problems(self) -> Iterator[SimulatedProblem]:
-        """All that would have been raised."""
+        """Return the simulated problems."""
         for one in self._simulations.values():
             yield from one.simulated_problems()
 
@@ -74,7 +83,7 @@ class DailyDriftSimulation:
         for key, one in drifted.items():
             own = reporter.rules.of(key.app)
             detection = partial(reporter.detection, one, day)
-            self._simulations.setdefault(key, ProblemSimulation(key, KIND, own)).detect(at, detection)
+            self._simulations.setdefault(key, ProblemSimulation(key, DAILY_DRIFT, own)).detect(at, detection)
         for key in self._simulations.keys() - drifted.keys():
             if reporter.is_clear(key, result, found):
                 self._simulations[key].clear(at)
@@ -82,7 +91,7 @@ class DailyDriftSimulation:
                 self._simulations[key].tick(at)
 
     def simulated_problems(self) -> Iterator[SimulatedProblem]:
-        """All that would have been raised."""
+        """Return the simulated problems."""
         for one in self._simulations.values():
             yield from one.simulated_problems()
 
@@ -92,16 +101,16 @@ NO_TERM = Term(0, calendar.utc(0))  # a backtest stores nothing
 
 @dataclass(frozen=True, slots=True)
 class TickRecorder:
-    """Of each tick it keeps what matters to alarms.
+    """Records the snapshots of each tick that alarms depend on.
 
-    `keep_all_series`: where alarms are believed by all series together, of those that are in none too.
+    `keep_all_series`: whether to record series without an alarm too, as the significance over all series needs.
     """
 
     keep_all_series: bool
     ticks: dict[int, list[BatchSnapshot]] = field(default_factory=dict)
 
     def on_tick(self, seen: BatchSnapshot) -> None:
-        """Copied are series in alarm, or all of the batch where others count too."""
+        """Copy the series in alarm, or the whole batch if the other series count too."""
         on = seen.batch.rows.state.alarms.on
         if self.keep_all_series or seen.batch.key.is_rollout:
             self.ticks.setdefault(seen.batch.processed_until, []).append(seen.subset(np.arange(len(on))))
@@ -109,7 +118,7 @@ class TickRecorder:
             self.ticks.setdefault(seen.batch.processed_until, []).append(seen.subset(np.flatnonzero(on)))
 
     def pop_results(self, first: int, until: int) -> dict[int, ScanResult]:
-        """Of each tick that ended in (first, until] what was kept; nothing is from then on."""
+        """Return the results of the ticks that ended in (first, until], and forget them."""
         found = {}
         for at, some in self.ticks.items():
             if first < at <= until:
@@ -131,9 +140,9 @@ def simulate_anomalies(
     until: int,
     progress: Progress,
 ) -> Iterator[SimulatedProblem]:
-    """What would have been raised in (first, until], seconds since 1970; `progress` is told how many hours are done.
+    """Simulate the anomaly job in (first, until], seconds since 1970; `progress` gets the number of hours done.
 
-    Problems that were raised exclude their intervals from history; operator actions count from when they were made.
+    Problems that were raised exclude their intervals from history; operator actions count from their own time on.
     """
     lanes = frozenset(one.lane for one in evaluators.values())
     recorder = TickRecorder(settings.fleet_run_days is not None)
@@ -165,8 +174,9 @@ def simulate_anomalies(
 
 
 def hourly_stops(first: int, until: int, tick_s: int) -> Sequence[int]:
-    """The ends of whole hours in (first, until], seconds since 1970, and both ends, the first one twice: that look has
-    all before it.
+    """Return the ends of whole hours in (first, until], seconds since 1970, and both ends.
+
+    The first end stands twice: its scan covers everything before it.
     """
     begin, end = calendar.floor(first, tick_s), calendar.floor(until, tick_s)
     hours = range(calendar.ceil(begin + 1, calendar.HOUR_S), end, calendar.HOUR_S)

@@ -1,4 +1,4 @@
-"""Tries settings of detectors on what users asked: references are learned of the days before, as the job would have."""
+"""Backtest the detection of input drift: references are learned from the days before, as the job does."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -7,15 +7,23 @@ from datetime import datetime
 from functools import partial
 from itertools import pairwise
 
-from ragtide.drift.anomalies.references import load_overrides
-from ragtide.drift.anomalies.scanner import Progress
+from ragtide.drift.anomalies import Progress, load_overrides
 from ragtide.drift.backtest.anomalies import NO_TERM, hourly_stops
 from ragtide.drift.backtest.simulate import ProblemSimulation, SimulatedProblem
-from ragtide.drift.input_drift.check import KIND, STALE_AFTER_S, InputDriftCheck, SourceProcessor, detection_of
-from ragtide.drift.input_drift.messages import key_of, onset
-from ragtide.drift.input_drift.reference import TICK_S, Memory
-from ragtide.drift.input_drift.source import QuestionSource, active_sources
-from ragtide.drift.problems.report import ProblemKey
+from ragtide.drift.input_drift import (
+    INPUT_DRIFT,
+    STALE_AFTER_S,
+    TICK_S,
+    InputDriftCheck,
+    InputDriftState,
+    QuestionSource,
+    SourceProcessor,
+    active_sources,
+    input_drift_detection,
+    shift_onset,
+    source_key,
+)
+from ragtide.drift.problems import ProblemKey
 from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
 from ragtide.drift.stats import calendar
 from ragtide.sinks.clickhouse.database import Database
@@ -30,17 +38,17 @@ def simulate_input_drift(
     until: int,
     progress: Progress,
 ) -> Iterator[SimulatedProblem]:
-    """What would have been raised in (first, until], seconds since 1970; `progress` is told how many hours are done."""
-    watch = InputDriftCheck(database, settings, rules, windows, NO_TERM)
+    """Simulate the job in (first, until], seconds since 1970; `progress` gets the number of hours done."""
+    check = InputDriftCheck(database, settings, rules, windows, NO_TERM)
     state = _SimulationState(rules)
     stops = hourly_stops(first, until, TICK_S)
     for done, (before, stop) in enumerate(pairwise(stops)):
-        said = load_overrides(database, calendar.utc(stop))
+        overrides = load_overrides(database, calendar.utc(stop))
         found = active_sources(database, calendar.utc(stop - calendar.DAY_S), calendar.utc(stop))
-        active = [asked for asked in found if watch.is_monitored(asked)]
-        for asked in active:
-            state.advance(watch.processor(asked, said), before, stop)
-        state.clear_stale({key_of(asked) for asked in active}, stop)
+        active = [source for source in found if check.is_monitored(source)]
+        for source in active:
+            state.advance(check.processor(source, overrides), before, stop)
+        state.clear_stale({source_key(source) for source in active}, stop)
         progress(done + 1, len(stops) - 1)
     for one in state.simulations.values():
         yield from one.simulated_problems()
@@ -48,50 +56,51 @@ def simulate_input_drift(
 
 @dataclass(slots=True)
 class _SimulationState:
-    """What the job keeps in tables: memories, and problems."""
+    """What the job stores in tables: states of applications, and problems."""
 
     rules: RuleSettings
     simulations: dict[ProblemKey, ProblemSimulation] = field(default_factory=dict)
-    _states: dict[QuestionSource, Memory] = field(default_factory=dict)
+    _states: dict[QuestionSource, InputDriftState] = field(default_factory=dict)
     _since: dict[ProblemKey, datetime] = field(default_factory=dict)  # of those that are drifted
 
-    def advance(self, runner: SourceProcessor, first: int, until: int) -> None:
-        """An application's questions of [first, until) are looked at: tick by tick where something is amiss at one end
-        only, else all at once.
+    def advance(self, processor: SourceProcessor, first: int, until: int) -> None:
+        """Process an application's questions of [first, until): tick by tick if drift begins or ends there.
 
         The instant `first` itself raises nothing.
         """
-        before = self._states.get(runner.source)
-        held = deepcopy(before)
-        after = runner.advance(before, until)
-        if _is_drifted(held) != _is_drifted(after):
+        before = self._states.get(processor.source)
+        replayed = deepcopy(before)
+        after = processor.advance(before, until)
+        if _is_drifted(replayed) != _is_drifted(after):
             for at in range(first + TICK_S, until + 1, TICK_S):
-                held = runner.advance(held, at)
-                self._observe(runner, held, at)
+                replayed = processor.advance(replayed, at)
+                self._observe(processor, replayed, at)
         elif first < until:
-            self._observe(runner, after, until)
+            self._observe(processor, after, until)
         if after is not None:
-            self._states[runner.source] = after
+            self._states[processor.source] = after
 
-    def _observe(self, runner: SourceProcessor, memory: Memory | None, at: int) -> None:
-        key = key_of(runner.source)
+    def _observe(self, processor: SourceProcessor, drift_state: InputDriftState | None, at: int) -> None:
+        key = source_key(processor.source)
         own = self.simulations.get(key)
-        if memory is not None and memory.is_drifted:
-            own = own or self.simulations.setdefault(key, ProblemSimulation(key, KIND, self.rules.of(key.app)))
-            since = calendar.utc(onset(memory))
+        if drift_state is not None and drift_state.is_drifted:
+            own = own or self.simulations.setdefault(key, ProblemSimulation(key, INPUT_DRIFT, self.rules.of(key.app)))
+            since = calendar.utc(shift_onset(drift_state))
             if own.is_active:
                 since = min(since, self._since[key])
             self._since[key] = since
-            own.detect(at, partial(detection_of, runner, deepcopy(memory), since, self.rules))
+            own.detect(at, partial(input_drift_detection, processor, deepcopy(drift_state), since, self.rules))
         elif own is not None:
             own.clear(at)
 
     def clear_stale(self, active: set[ProblemKey], at: int) -> None:
-        """Problems of who asks nothing for so long that nothing is remembered are over."""
-        held = {key_of(asked) for asked, memory in self._states.items() if at - memory.until < STALE_AFTER_S}
-        for key in self.simulations.keys() - active - held:
+        """Clear problems of applications that have sent no questions for so long that their state is stale."""
+        replayed = {
+            source_key(source) for source, drift_state in self._states.items() if at - drift_state.until < STALE_AFTER_S
+        }
+        for key in self.simulations.keys() - active - replayed:
             self.simulations[key].clear(at)
 
 
-def _is_drifted(memory: Memory | None) -> bool:
-    return memory is not None and memory.is_drifted
+def _is_drifted(drift_state: InputDriftState | None) -> bool:
+    return drift_state is not None and drift_state.is_drifted

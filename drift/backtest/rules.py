@@ -12,46 +12,37 @@ from typing import NamedTuple
 import numpy as np
 
 from ragtide.drift import sql
+from ragtide.drift.array_types import Integers
 from ragtide.drift.backtest.simulate import SimulatedProblem
-from ragtide.drift.detectors.arrays import Integers
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems import evidence as facts
-from ragtide.drift.problems.evidence import BASELINE_INTERVALS, VerdictTotals
-from ragtide.drift.problems.model import EventRow, Problem
-from ragtide.drift.problems.report import Details, build_details
-from ragtide.drift.problems.rule_lifecycle import (
-    VERDICT_HORIZON,
-    RuleTransition,
-    build_rule_details,
-    end_event,
-    flap_timeout_event,
-    key_of_series,
-    kind_of,
-    next_event,
-    reported_until,
-    series_gone,
-    verdicts_needed,
+from ragtide.drift.problems import Details, EventRow, Problem, build_details, evidence, fold_events, rule_lifecycle
+from ragtide.drift.rules import (
+    ChangedSeries,
+    Rule,
+    Series,
+    Verdict,
+    VersionStart,
+    Window,
+    evaluate_window,
+    is_stale,
+    load_windows,
+    pool_forward,
+    rules_for,
+    series_in_interval,
+    verdict_row,
 )
-from ragtide.drift.problems.store import fold
-from ragtide.drift.rules import queries
-from ragtide.drift.rules.evaluate import evaluate, verdict_row
-from ragtide.drift.rules.evaluator_versions import VersionStart
-from ragtide.drift.rules.model import Rule, Series, Verdict, Window
-from ragtide.drift.rules.pooling import pool_forward
-from ragtide.drift.rules.queries import is_stale
-from ragtide.drift.rules.resolve import rules_for
 from ragtide.drift.settings import RuleSettings, WindowSettings
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.segments import SegmentValues, load_segment_values
+from ragtide.drift.stats import HOUR_S
+from ragtide.drift.windows import MetricRef, SegmentValues, load_segment_values
 from ragtide.sinks.clickhouse.database import Database
 
 
 @dataclass(slots=True)
 class VerdictHistory:
-    """Takes verdicts in order of time; `most` of the last good and of the last bad ones are remembered.
+    """Verdicts in order of time; remembers the last `max_verdicts` good and bad ones.
 
-    `first` is when the first one starts, `since` when the trouble began that verdicts are counted for (None: there is
-    none), `breached` how many did since then.
+    `first` is the start of the first one. Totals count from `since` on, the start of the current breach, if there is
+    one; `breach_count` is the number of breaches since then.
     """
 
     max_verdicts: int
@@ -65,11 +56,11 @@ class VerdictHistory:
     _baseline: float | None = None
 
     def __post_init__(self) -> None:
-        self._good = deque(maxlen=self.max_verdicts + BASELINE_INTERVALS)
+        self._good = deque(maxlen=self.max_verdicts + evidence.BASELINE_INTERVALS)
         self._bad = deque(maxlen=self.max_verdicts)
 
     def add(self, verdict: Verdict) -> None:
-        """The next one."""
+        """Add the next verdict."""
         (self._bad if verdict.breached else self._good).append(verdict)
         if self.since is not None and verdict.start >= self.since:
             self.breach_count += verdict.breached
@@ -77,7 +68,7 @@ class VerdictHistory:
             self._bad_records += verdict.wrong
 
     def count_from(self, since: datetime) -> None:
-        """Verdicts count from then on, those that are remembered among them."""
+        """Count verdicts from then on, remembered ones included."""
         if since == self.since:
             return
         self.since = since
@@ -85,34 +76,35 @@ class VerdictHistory:
         self.breach_count = sum(verdict.breached for verdict in counted)
         self._samples = sum(verdict.samples for verdict in counted)
         self._bad_records = sum(verdict.wrong for verdict in counted)
-        before = [verdict for verdict in self._good if verdict.end <= since][-BASELINE_INTERVALS:]
+        before = [verdict for verdict in self._good if verdict.end <= since][-evidence.BASELINE_INTERVALS :]
         total = sum(verdict.samples for verdict in before)
         self._baseline = sum(verdict.value * verdict.samples for verdict in before) / total if before else None
 
-    def totals(self) -> VerdictTotals:
-        """What the verdicts that count say together; closed windows have all their records."""
-        return VerdictTotals(self._samples, self._bad_records, 0, self._baseline)
+    def totals(self) -> evidence.VerdictTotals:
+        """Return the totals since then; closed windows have all their records."""
+        return evidence.VerdictTotals(self._samples, self._bad_records, 0, self._baseline)
 
     def recent(self, at: datetime) -> Sequence[Verdict]:
-        """In order of time, as the jobs read them at that instant."""
+        """Return recent verdicts in order of time, as the jobs read them at that instant."""
         recent = [*list(self._good)[-self.max_verdicts :], *self._bad]
-        return sorted((one for one in recent if one.end > at - VERDICT_HORIZON), key=lambda verdict: verdict.start)
+        return sorted(
+            (one for one in recent if one.end > at - rule_lifecycle.VERDICT_HORIZON), key=lambda verdict: verdict.start
+        )
 
 
 class RuleEvidence(NamedTuple):
-    """What an event of an episode rests on: the bad verdicts, since when they count, and what all since then say."""
+    """The evidence of an event: bad verdicts, the start of the breach, and the totals since then."""
 
     bad_verdicts: tuple[Verdict, ...]
     since: datetime
-    totals: VerdictTotals
+    totals: evidence.VerdictTotals
 
 
 @dataclass(slots=True)
 class RuleSimulation:
-    """The same events as the jobs would write, at the instants at which windows end.
+    """Simulates one rule on one series: the events that the jobs would write, at the ends of windows.
 
-    By episode: `evidence` is the last that was said of it, `breach_counts` how many stretches of windows breached since
-    it began.
+    By episode: `evidence` is the last one reported, `breach_counts` the number of intervals that breached.
     """
 
     series: Series
@@ -131,9 +123,9 @@ class RuleSimulation:
         return bool(self.episodes) and self.episodes[-1].state in ("pending", "open")
 
     def observe(self, at: datetime, verdicts: Sequence[Verdict]) -> None:
-        """Take the verdicts of windows that ended at that instant.
+        """Process the verdicts of windows that ended at that instant.
 
-        Moments come in order; those without any verdict matter only while it `is_going`.
+        Instants come in order of time; those without a verdict matter only while the problem `is_open`.
         """
         for verdict in verdicts:
             if verdict.samples >= self.rule.min_sample:
@@ -145,9 +137,11 @@ class RuleSimulation:
             for name, history in self._histories.items()
             if (last := history.recent(at))
         }
-        event = next_event(self.series, self.rule, recent, self.episodes, self.settings, at, at, self._details, epoch=0)
+        event = rule_lifecycle.next_event(
+            self.series, self.rule, recent, self.episodes, self.settings, at, at, self._details, epoch=0
+        )
         if event is None and self.is_open:
-            event = flap_timeout_event(self.episodes[-1], self.settings, at, epoch=0)
+            event = rule_lifecycle.flap_timeout_event(self.episodes[-1], self.settings, at, epoch=0)
         if event is not None:
             self._apply(event)
         if self.is_open:
@@ -159,16 +153,16 @@ class RuleSimulation:
     @property
     def reported_until(self) -> datetime:
         """The end of the evidence that was last reported of the open problem."""
-        return reported_until(self.episodes[-1].by_kind[kind_of(self.rule)])
+        return rule_lifecycle.reported_until(self.episodes[-1].by_kind[self.rule.kind.problem_kind])
 
     def mark_stale(self, at: datetime) -> None:
-        """At that moment nothing had come of the series for so long that its problem, which is going on, is over."""
-        problem, kind = self.episodes[-1], kind_of(self.rule)
-        step = series_gone(kind, problem, self.settings.of(self.series.app), at, at)
+        """End the open problem of a series that is stale at that instant."""
+        problem, kind = self.episodes[-1], self.rule.kind.problem_kind
+        step = rule_lifecycle.series_gone(kind, problem, self.settings.of(self.series.app), at, at)
         event = (
-            flap_timeout_event(problem, self.settings, at, epoch=0)
+            rule_lifecycle.flap_timeout_event(problem, self.settings, at, epoch=0)
             if step is None
-            else end_event(problem, kind, step, epoch=0)
+            else rule_lifecycle.end_event(problem, kind, step, epoch=0)
         )
         if event is not None:
             self._apply(event)
@@ -176,12 +170,12 @@ class RuleSimulation:
     def _history(self, verdict: Verdict) -> VerdictHistory:
         if verdict.fingerprint not in self._histories:
             self._histories[verdict.fingerprint] = VerdictHistory(
-                verdicts_needed([self.rule]), verdict.start, self._since
+                rule_lifecycle.verdicts_needed([self.rule]), verdict.start, self._since
             )
         return self._histories[verdict.fingerprint]
 
-    def _details(self, series: Series, rule: Rule, step: RuleTransition) -> Details:
-        """Only what the life cycle asks for; descriptions are made once, at the end."""
+    def _details(self, series: Series, rule: Rule, step: rule_lifecycle.RuleTransition) -> Details:
+        """Return details without a message; messages are written once, at the end."""
         self._since = step.since
         for history in self._histories.values():
             history.count_from(step.since)
@@ -193,17 +187,19 @@ class RuleSimulation:
             "until": step.until.isoformat(),
             "revision": step.breaching[-1].revision,
         }
-        key = key_of_series(series, rule)
-        return build_details(kind_of(rule), key, rule.metric_ref, "", span, self.settings, rule_id=rule.rule_id)
+        key = rule_lifecycle.key_of_series(series, rule)
+        return build_details(
+            rule.kind.problem_kind, key, rule.metric_ref, "", span, self.settings, rule_id=rule.rule_id
+        )
 
     def _apply(self, event: EventRow) -> None:
-        """An update takes the place of the one before: only the last one is ever asked for."""
+        """Apply an event. An update replaces the one before, since only the last one is reported."""
         if event.event == "updated" and self.events[-1].event == "updated":
             self.events.pop()
         self.events.append(event)
         if event.event == "withdrawn":
             self.events = [one for one in self.events if one.episode != event.episode]
-        self.episodes = fold(self.events)
+        self.episodes = fold_events(self.events)
 
 
 class _RecordTimes(NamedTuple):
@@ -215,7 +211,7 @@ class _RecordTimes(NamedTuple):
 
 @dataclass(slots=True)
 class LastSeenHistory:
-    """Reads base windows that start in [first, end), of an application's metric once, where something was silent."""
+    """Tells when series last had data: base windows of [first, end), read once for each metric of an application."""
 
     database: Database
     base_s: int
@@ -224,7 +220,7 @@ class LastSeenHistory:
     _known: dict[tuple[str, str], _RecordTimes] = field(default_factory=dict)
 
     def is_stale(self, series: Series, reported_until: datetime, at: datetime, after: timedelta) -> bool:
-        """Whether the jobs would have given it up at that moment, trouble of it being told until `reported_until`."""
+        """Tell whether the jobs would have found the series stale, whose problem was last reported until then."""
         if at - reported_until < after:
             return False
         key = (series.app, series.metric)
@@ -233,10 +229,10 @@ class LastSeenHistory:
         came = self._known[key]
         nothing = np.empty(0, np.int64)
         own = self._last_seen(came.series.get(series, nothing), at, reported_until)
-        return is_stale(own, self._last_seen(came.metric, at, own), at, after, VERDICT_HORIZON)
+        return is_stale(own, self._last_seen(came.metric, at, own), at, after, rule_lifecycle.VERDICT_HORIZON)
 
     def _last_seen(self, starts: Integers, at: datetime, not_before: datetime) -> datetime:
-        """The start of the last of these windows that had ended by then; `least` where that is later."""
+        """Return the start of the last of these windows that had ended, `not_before` if that is later."""
         ended = int(np.searchsorted(starts, at.timestamp() - self.base_s, side="right"))
         return max(not_before, datetime.fromtimestamp(int(starts[ended - 1]), UTC)) if ended else not_before
 
@@ -252,8 +248,8 @@ class LastSeenHistory:
         return _RecordTimes(whole, found)
 
 
-_SERIES_PER_BATCH = 200  # that are looked at together, and more only where one metric has more
-_INTERVAL_S = 6 * 3600  # of which windows are held at a time
+_SERIES_PER_BATCH = 200  # more only if one metric has more
+_INTERVAL_S = 6 * HOUR_S  # of windows in memory at a time
 
 
 def simulate_rules(
@@ -264,10 +260,10 @@ def simulate_rules(
     first: datetime,
     until: datetime,
 ) -> list[SimulatedProblem]:
-    """What these rules would have raised on windows inside [first, until), in order of opening; nothing is written.
+    """Simulate rules on windows inside [first, until), in order of opening; nothing is written.
 
-    Nothing is known of the time before, and no person's word. Of a trace that is deleted already nobody can tell that
-    it was there: severity is then by the share of the records that were judged.
+    Earlier windows and operator actions are ignored. Deleted traces cannot be counted: severity then follows from the
+    share of the records in verdicts.
     """
     base_s = windows.base_s
     start = max(-(-int(first.timestamp()) // base_s) * base_s, 0)
@@ -275,13 +271,13 @@ def simulate_rules(
     segments = load_segment_values(database, windows)
     last_seen = LastSeenHistory(database, base_s, start, end)
     found: list[SimulatedProblem] = []
-    for some in _batches(queries.series_in(database, metrics, base_s, start, end)):
+    for some in _batches(series_in_interval(database, metrics, base_s, start, end)):
         simulations = _simulations(some, metrics, rules)
         watched = [one for one in some if one.series in simulations]
         begin = min((one.changed_from for one in watched), default=end)
         for at in range(begin, end, _INTERVAL_S):
             until_s = min(at + _INTERVAL_S, end)
-            by_series = queries.load_windows(database, metrics, base_s, at, watched, 0, until_s)
+            by_series = load_windows(database, metrics, base_s, at, watched, 0, until_s)
             for simulation in (simulation for several in simulations.values() for simulation in several):
                 simulation.advance(database, segments, last_seen, by_series, range(at + base_s, until_s + 1, base_s))
         found += [
@@ -295,7 +291,7 @@ def simulate_rules(
 
 @dataclass(slots=True)
 class _SeriesSimulation:
-    """One rule's look at one series; by fingerprint the windows that wait to be pooled."""
+    """One rule on one series, and by fingerprint the windows that wait to be pooled."""
 
     simulation: RuleSimulation
     fingerprints: list[str]
@@ -308,40 +304,40 @@ class _SeriesSimulation:
         segments: SegmentValues,
         last_seen: LastSeenHistory,
         by_series: Mapping[tuple[Series, str], Sequence[Window]],
-        moments: range,
+        instants: range,
     ) -> None:
-        """Judges what pools end at these moments, and lets them take their course."""
+        """Evaluate what pools end at these instants, and apply the verdicts."""
         judged: dict[int, list[Verdict]] = {}
         series, rule = self.simulation.series, self.simulation.rule
         for fingerprint in self.fingerprints:
             for window in self._pool(fingerprint, by_series.get((series, fingerprint), ())):
-                found = evaluate(database, rule, series, segments, window)
+                found = evaluate_window(database, rule, series, segments, window)
                 verdict = verdict_row(rule, series, fingerprint, window, found, self.term)
                 judged.setdefault(window.end, []).append(verdict)
-        for moment in moments:
-            at = datetime.fromtimestamp(moment, UTC)
-            if moment not in judged and self.simulation.is_open and self._is_stale(last_seen, at):
+        for instant in instants:
+            at = datetime.fromtimestamp(instant, UTC)
+            if instant not in judged and self.simulation.is_open and self._is_stale(last_seen, at):
                 self.simulation.mark_stale(at)
-            elif moment in judged or self.simulation.is_open:
-                self.simulation.observe(at, judged.get(moment, ()))
+            elif instant in judged or self.simulation.is_open:
+                self.simulation.observe(at, judged.get(instant, ()))
 
     def _is_stale(self, last_seen: LastSeenHistory, at: datetime) -> bool:
-        course = self.simulation
-        after = timedelta(seconds=course.settings.of(course.series.app).gone_after_s)
-        return last_seen.is_stale(course.series, course.reported_until, at, after)
+        simulation = self.simulation
+        after = timedelta(seconds=simulation.settings.of(simulation.series.app).gone_after_s)
+        return last_seen.is_stale(simulation.series, simulation.reported_until, at, after)
 
     def _pool(self, fingerprint: str, windows: Sequence[Window]) -> list[Window]:
         rule = self.simulation.rule
-        waiting = [*self._unpooled.get(fingerprint, ()), *windows]
-        pooled = list(pool_forward(waiting, rule.min_sample, rule.kind.sample_size))
+        pending = [*self._unpooled.get(fingerprint, ()), *windows]
+        pooled = list(pool_forward(pending, rule.min_sample, rule.kind.sample_size))
         end = pooled[-1].end if pooled else 0
-        self._unpooled[fingerprint] = [window for window in waiting if window.start >= end]
+        self._unpooled[fingerprint] = [window for window in pending if window.start >= end]
         return pooled
 
 
-def _batches(touched: Sequence[queries.ChangedSeries]) -> Iterator[list[queries.ChangedSeries]]:
-    """Series whose windows are read at once; all those of an app's metric, which share its part of the table."""
-    some: list[queries.ChangedSeries] = []
+def _batches(touched: Sequence[ChangedSeries]) -> Iterator[list[ChangedSeries]]:
+    """Batch series whose windows are read together: all series of a metric of an application."""
+    some: list[ChangedSeries] = []
     for _, alike in groupby(touched, key=lambda one: one.series[:3]):
         some += alike
         if len(some) >= _SERIES_PER_BATCH:
@@ -352,12 +348,12 @@ def _batches(touched: Sequence[queries.ChangedSeries]) -> Iterator[list[queries.
 
 
 def _simulations(
-    touched: Sequence[queries.ChangedSeries], metrics: Mapping[str, MetricRef], settings: RuleSettings
+    touched: Sequence[ChangedSeries], metrics: Mapping[str, MetricRef], settings: RuleSettings
 ) -> dict[Series, list[_SeriesSimulation]]:
     fingerprints: dict[Series, list[str]] = {}
     for one in touched:
         fingerprints.setdefault(one.series, []).append(one.fingerprint)
-    term = Term(0, datetime.fromtimestamp(0, UTC))  # of nobody: its verdicts are stored nowhere
+    term = Term(0, datetime.fromtimestamp(0, UTC))  # its verdicts are not stored
     found = {}
     for series, own in fingerprints.items():
         rules: tuple[Rule, ...] = rules_for(series, metrics[series.metric], settings)
@@ -366,29 +362,29 @@ def _simulations(
     return found
 
 
-def _simulated_problems(database: Database, course: RuleSimulation) -> Iterator[SimulatedProblem]:
-    for episode in course.episodes:
+def _simulated_problems(database: Database, simulation: RuleSimulation) -> Iterator[SimulatedProblem]:
+    for episode in simulation.episodes:
         if episode.openings:
-            yield _simulated_problem(database, course, episode, course.evidence[episode.episode])
+            yield _simulated_problem(database, simulation, episode, simulation.evidence[episode.episode])
 
 
 def _simulated_problem(
-    database: Database, course: RuleSimulation, episode: Problem, problem: RuleEvidence
+    database: Database, simulation: RuleSimulation, episode: Problem, problem: RuleEvidence
 ) -> SimulatedProblem:
-    series, rule = course.series, course.rule
-    figures = facts.statistics(database, series, rule, problem.bad_verdicts, problem.since, problem.totals)
+    series, rule = simulation.series, simulation.rule
+    figures = evidence.statistics(database, series, rule, problem.bad_verdicts, problem.since, problem.totals)
     figures = figures if figures.traffic else replace(figures, traffic=figures.samples)
-    said = build_rule_details(series, rule, figures, problem.since, course.settings, {})
-    own = [event for event in course.events if event.episode == episode.episode]
+    details = rule_lifecycle.build_rule_details(series, rule, figures, problem.since, simulation.settings, {})
+    own = [event for event in simulation.events if event.episode == episode.episode]
     return SimulatedProblem(
         problem_id=episode.problem_id,
         episode=episode.episode,
         state=episode.state,
         aspect=episode.aspect,
         rule=rule.kind.name,
-        severity=said.severity,
-        description=said.description,
-        windows=course.breach_counts[episode.episode],
+        severity=details.severity,
+        description=details.description,
+        windows=simulation.breach_counts[episode.episode],
         since=problem.since,
         openings=[event.at for event in own if event.event in ("opened", "reopened")],
         resolved_at=episode.resolved_at,

@@ -5,21 +5,29 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ragtide.drift.checks.engine import Check, CheckContext
-from ragtide.drift.problems.kinds import Kind
-from ragtide.drift.problems.model import EventRow, Problem, State, problem_id
-from ragtide.drift.problems.report import Clear, Detection, ProblemKey, build_details, transitions_for
-from ragtide.drift.problems.rule_lifecycle import flap_timeout_event
-from ragtide.drift.problems.store import fold
+from ragtide.drift.checks import Check, CheckContext
+from ragtide.drift.problems import (
+    Clear,
+    Detection,
+    EventRow,
+    Kind,
+    Problem,
+    ProblemKey,
+    State,
+    build_details,
+    fold_events,
+    problem_id,
+    rule_lifecycle,
+    transitions_for,
+)
 from ragtide.drift.settings import RuleSettings, Severity
 
 
 class SimulatedProblem(NamedTuple):
-    """One episode of a problem as the settings would have raised it; it opened, and opened again, at `openings`.
+    """One episode of a problem as the settings would have raised it; `openings` has each time that it opened.
 
-    `rule` is the rule's kind, or the job's. `windows` is how many breached, several that were pooled as one; of what
-    jobs look for, at how many looks it was so. `since` is when the trouble began. Severity and description are those
-    of the last word.
+    `rule` is the rule's kind, or the check. `windows` counts breaching intervals of a rule, or bad observations of a
+    check. `since` is the start of the evidence. Severity and description are those of the last detection.
     """
 
     problem_id: str
@@ -43,9 +51,10 @@ class SimulatedProblem(NamedTuple):
 
 @dataclass(slots=True)
 class ProblemSimulation:
-    """The same events as the job would write, without updates: only the last detection is ever asked for.
+    """Simulates the life cycle of one problem. Updates are left out: only the last detection is reported.
 
-    `rule` names the check where the kind does not. By episode: what makes its last detection, and how many there were.
+    `rule` names the check if its kind is shared. By episode: a function that makes the last detection, and their
+    number.
     """
 
     key: ProblemKey
@@ -59,16 +68,16 @@ class ProblemSimulation:
 
     @property
     def is_open(self) -> bool:
-        """Whether a look without trouble may change something."""
+        """Whether an observation that is not bad may change something."""
         return bool(self.episodes) and self.episodes[-1].state == "open"
 
     @property
     def is_active(self) -> bool:
-        """Whether there was trouble at the last look."""
+        """Whether the last observation was bad."""
         return self.is_open and self.kind in self.episodes[-1].active_kinds
 
     def detect(self, at: int, detection: Callable[[], Detection]) -> None:
-        """Bad, at that second since 1970; instants come in order of time."""
+        """Apply a bad observation at that second since 1970; instants come in order of time."""
         now = datetime.fromtimestamp(at, UTC)
         if not self.is_active:
             details = build_details(self.kind, self.key, None, "", {}, self.settings, severity="info")
@@ -78,27 +87,29 @@ class ProblemSimulation:
         self.detection_counts[episode] = self.detection_counts.get(episode, 0) + 1
 
     def clear(self, at: int) -> None:
-        """It is over, at that second since 1970."""
+        """Apply a good observation at that second since 1970."""
         now = datetime.fromtimestamp(at, UTC)
         if self.is_active:
             self._apply(Clear(self.key, self.kind, now), now)
         self.tick(at)
 
     def tick(self, at: int) -> None:
-        """Time alone ends what flapped."""
+        """Resolve a problem that flapped, if it was quiet for long enough."""
         event = None
         if self.is_open:
-            event = flap_timeout_event(self.episodes[-1], self.settings, datetime.fromtimestamp(at, UTC), epoch=0)
+            event = rule_lifecycle.flap_timeout_event(
+                self.episodes[-1], self.settings, datetime.fromtimestamp(at, UTC), epoch=0
+            )
         if event is not None:
             self.events.append(event)
-            self.episodes = fold(self.events)
+            self.episodes = fold_events(self.events)
 
     def _apply(self, report: Detection | Clear, now: datetime) -> None:
         self.events += transitions_for([report], {problem_id(*self.key): self.events}, self.settings, 0, now)
-        self.episodes = fold(self.events)
+        self.episodes = fold_events(self.events)
 
     def simulated_problems(self) -> Iterator[SimulatedProblem]:
-        """Its episodes, each with the message of its last detection."""
+        """Return the episodes, each with the message of its last detection."""
         for one in self.episodes:
             last = self.last_detection[one.episode]()
             own = [event for event in self.events if event.episode == one.episode]
@@ -118,7 +129,7 @@ class ProblemSimulation:
 
 
 def simulate(check: Check, ctx: CheckContext, first: int, until: int) -> Iterator[SimulatedProblem]:
-    """What the check would have raised in (first, until], seconds since 1970."""
+    """Simulate a check in (first, until], seconds since 1970."""
     simulations: dict[ProblemKey, ProblemSimulation] = {}
     for at, one in check.history(ctx, first, until):
         if one.detection is not None and one.key not in simulations:

@@ -1,1 +1,26 @@
-"""Kinds of problems that jobs tell besides what rules and detectors do: one a file."""
+"""Observe a part of the system from a scheduled job; each subclass of `Check` raises one kind of problem.
+
+`run_check` opens, updates and clears problems from what `Check.observe` yields. `ragtide.drift.jobs` finds
+the subclasses.
+"""
+
+from ragtide.drift.checks.consumer_lag import ConsumerLag, GroupLag
+from ragtide.drift.checks.engine import Check, CheckContext, Observation
+from ragtide.drift.checks.hysteresis import CheckState
+from ragtide.drift.checks.job_health import JobFailures, JobsBehind, RollupFailures
+from ragtide.drift.checks.missing_data import MissingData
+from ragtide.drift.checks.run import run_check
+
+__all__ = [
+    "Check",
+    "CheckContext",
+    "CheckState",
+    "ConsumerLag",
+    "GroupLag",
+    "JobFailures",
+    "JobsBehind",
+    "MissingData",
+    "Observation",
+    "RollupFailures",
+    "run_check",
+]

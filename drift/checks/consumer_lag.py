@@ -11,8 +11,9 @@ from functools import partial
 from typing import NamedTuple
 
 from ragtide.drift.checks.engine import Check, CheckContext, Observation
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details, is_of_system, key_of_system
+from ragtide.drift.problems import Detection, ProblemKey, build_details
 from ragtide.drift.settings import RuleSettings, Severity
+from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent
 
 _CLEAR_FRACTION = 0.8  # of the limit: so far must the age fall before a problem clears
@@ -20,9 +21,9 @@ _CRITICAL_SHARE = 0.9  # of the retention: critical
 
 
 class GroupLag(NamedTuple):
-    """How long the oldest record of a topic waits for a group, and how long the brokers keep one, both in seconds.
+    """Age of the oldest record that a group has not read on a topic, and the topic's retention, in seconds.
 
-    `oldest_s` is 0 where none waits, None where nobody can tell.
+    `oldest_s` is 0 if none waits, None if it is unknown.
     """
 
     group: str
@@ -33,7 +34,7 @@ class GroupLag(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerLag(Check):
-    """Records wait too long for a group; remembers from run to run how old the oldest one was."""
+    """Records wait too long for a group. Remembers the age of the oldest one from run to run."""
 
     read_lags: Callable[[], Sequence[GroupLag]] = tuple
     _before: dict[ProblemKey, float] = field(default_factory=dict)
@@ -43,13 +44,13 @@ class ConsumerLag(Check):
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """Rules have the same kind."""
-        return is_of_system(key, "storage", "retention")
+        """Exclude rules, which have the same kind."""
+        return key.is_of_system("storage", "retention")
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Every group on every topic; one that is gone clears."""
+        """Observe every group on every topic; a group that is gone clears."""
         for one in self.read_lags():
-            key = key_of_system("storage", "retention", f"{one.group} {one.topic}")
+            key = ProblemKey.of_system("storage", "retention", f"{one.group} {one.topic}")
             if one.oldest_s is None:
                 yield Observation(key, "unclear", read=1)
                 continue
@@ -67,9 +68,8 @@ class ConsumerLag(Check):
 def _detection(key: ProblemKey, one: GroupLag, oldest_s: float, rules: RuleSettings, now: datetime) -> Detection:
     share = oldest_s / one.retention_s
     message = (
-        f"Records of topic {one.topic} wait for group {one.group} up to {_hours(oldest_s)}, {percent(share)} of the "
-        f"{_hours(one.retention_s)} that the brokers keep them, and the wait does not shrink: unless it does, "
-        "they will be deleted unread."
+        f"Group {one.group} is {_hours(oldest_s)} behind on {one.topic}, {percent(share)} of its "
+        f"{_hours(one.retention_s)} retention, and not catching up. Unread records will be deleted."
     )
     attributes = {
         "group": one.group,
@@ -85,4 +85,4 @@ def _detection(key: ProblemKey, one: GroupLag, oldest_s: float, rules: RuleSetti
 
 
 def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:.3g} h"
+    return f"{seconds / calendar.HOUR_S:.3g} h"

@@ -1,6 +1,6 @@
-"""Check dead letters: a topic with many in an hour, and several times the usual, is a problem of no application.
+"""Check dead letters: a problem opens if a topic has many in an hour, and several times the usual number.
 
-The usual number is the mean of the hours of the week before.
+The usual number is the hourly mean of the week before. The problem belongs to no application.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ragtide.drift.checks.engine import Check, CheckContext, CumulativeCounts, Observation
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details, is_of_system, key_of_system
+from ragtide.drift.problems import Detection, ProblemKey, build_details
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import number, timestamp
@@ -26,7 +26,7 @@ _REASONS = 5
 
 
 class _DeadLetterCount(NamedTuple):
-    """Dead letters of a topic: of the last hour, an hour's mean of the week before, the first of the last hour."""
+    """Dead letters of a topic: in the last hour, usually in an hour, the first of the last hour, and their reasons."""
 
     topic: str
     recent: int
@@ -44,16 +44,16 @@ class DeadLetters(Check):
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """Rules have the same kind."""
-        return is_of_system(key, "storage", "dead_letters")
+        """Exclude rules, which have the same kind."""
+        return key.is_of_system("storage", "dead_letters")
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Every topic that had any in the hour before."""
+        """Observe every topic that had dead letters in the last hour."""
         for one in _load_counts(ctx.database, now):
             yield _observation(ctx, one.topic, one.recent, one.usual, partial(_detection, one, ctx.rules, now))
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
-        """At each end of a base window; dead letters of the week before `first` count."""
+        """Observe at each end of a base window; dead letters of the week before `first` count."""
         instants = np.arange(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
         end = instants * 1000 + 1  # one of that very instant counts
         start, baseline_start = end - _RECENT_MS, end - _RECENT_MS - _BASELINE_MS
@@ -69,7 +69,7 @@ def _observation(
 ) -> Observation:
     limit = max(ctx.rules.dead_letters, _USUAL_FACTOR * usual)
     return Observation.of(
-        key_of_system("storage", "dead_letters", topic),
+        ProblemKey.of_system("storage", "dead_letters", topic),
         bad=recent > 0 and recent >= limit,
         cleared=recent == 0 or recent < _CLEAR_FRACTION * limit,
         detection=detection,
@@ -78,17 +78,17 @@ def _observation(
 
 
 def _past_detection(ctx: CheckContext, topic: str, at: int) -> Detection:
-    """Reads that hour again, as its run did."""
+    """Read that hour again, as its run did."""
     now = calendar.utc(at)
     return _detection(next(one for one in _load_counts(ctx.database, now) if one.topic == topic), ctx.rules, now)
 
 
 def _detection(one: _DeadLetterCount, rules: RuleSettings, now: datetime) -> Detection:
-    key = key_of_system("storage", "dead_letters", one.topic)
-    usual = f"{number(one.usual)} are usual" if one.usual >= 1 else "hardly any are usual"
+    key = ProblemKey.of_system("storage", "dead_letters", one.topic)
+    usual = number(one.usual) if one.usual >= 1 else "fewer than 1"
     message = (
-        f"{one.recent} records of topic {one.topic} became dead letters within an hour, {usual}: "
-        f"{', '.join(one.reasons)}; since {timestamp(one.first)}."
+        f"{one.recent} records of topic {one.topic} became dead letters in the last hour (usually {usual}), "
+        f"since {timestamp(one.first)}. Reasons: {', '.join(one.reasons)}."
     )
     attributes = {"value": one.recent, "baseline": one.usual, "wrong": one.recent, "reasons": list(one.reasons)}
     details = build_details(DeadLetters.kind, key, None, message, attributes, rules, severity="warning")
@@ -96,7 +96,7 @@ def _detection(one: _DeadLetterCount, rules: RuleSettings, now: datetime) -> Det
 
 
 def _letters(database: Database, first_ms: int, until_ms: int) -> dict[str, CumulativeCounts]:
-    """By topic those of [first, until], milliseconds since 1970."""
+    """Load counts by topic in [first, until], milliseconds since 1970."""
     rows = database.rows(
         "SELECT topic, arraySort(groupArray((at, n))) AS letters FROM ("
         "SELECT topic, toUnixTimestamp64Milli(ingested_at) AS at, count() AS n FROM dead_letters FINAL "
@@ -107,7 +107,7 @@ def _letters(database: Database, first_ms: int, until_ms: int) -> dict[str, Cumu
 
 
 def _load_counts(database: Database, now: datetime) -> list[_DeadLetterCount]:
-    """Of each topic that had any in the hour before."""
+    """Count the dead letters of each topic that had any in the last hour."""
     rows = database.rows(
         f"""
         SELECT topic, sum(recent) AS count, sum(older) / {_BASELINE_LOOKBACK / _LOOKBACK} AS usual, minIf(first,

@@ -5,12 +5,12 @@ from datetime import datetime
 from functools import partial
 
 from ragtide.drift.checks.engine import Check, CheckContext, Observation
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details, is_of_system, key_of_system
+from ragtide.drift.problems import Detection, ProblemKey, build_details
 from ragtide.drift.settings import RuleSettings, Severity
 from ragtide.drift.text import number, percent
 from ragtide.sinks.clickhouse.disks import Disk, disks
 
-_CLEAR_MARGIN = 0.03  # of the disk: so much less than the limit must be used before a problem clears
+_CLEAR_MARGIN = 0.03  # of the disk: a problem clears this far below the limit
 _CRITICAL_SHARE = 0.95  # of the disk used: critical
 
 
@@ -23,14 +23,14 @@ class Disks(Check):
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """Rules have the same kind."""
-        return is_of_system(key, "storage", "disk")
+        """Exclude rules, which have the same kind."""
+        return key.is_of_system("storage", "disk")
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Every disk; raises `ConfigError` where the user may not read how full they are."""
+        """Observe every disk. Raises `ConfigError` if the user may not read `system.disks`."""
         for disk in disks(ctx.database):
             yield Observation.of(
-                key_of_system("storage", "disk", disk.name),
+                ProblemKey.of_system("storage", "disk", disk.name),
                 bad=disk.used > ctx.rules.disk_limit,
                 cleared=disk.used <= ctx.rules.disk_limit - _CLEAR_MARGIN,
                 detection=partial(_detection, disk, ctx.rules, now),
@@ -39,9 +39,9 @@ class Disks(Check):
 
 
 def _detection(disk: Disk, rules: RuleSettings, now: datetime) -> Detection:
-    key = key_of_system("storage", "disk", disk.name)
+    key = ProblemKey.of_system("storage", "disk", disk.name)
     left = f"{number(disk.free_bytes / 2**30)} GiB are free"
-    message = f"Disk {disk.name} of ClickHouse is {percent(disk.used)} full: {left}."
+    message = f"Disk {disk.name} of ClickHouse is {percent(disk.used)} full; {left}."
     attributes = {"value": disk.used, "limit": rules.disk_limit, "free_bytes": disk.free_bytes}
     severity: Severity = "critical" if disk.used >= _CRITICAL_SHARE else "warning"
     return Detection(key, build_details(Disks.kind, key, None, message, attributes, rules, severity=severity), now, now)

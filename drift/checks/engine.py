@@ -1,6 +1,6 @@
-"""Run checks: a check observes and describes, the engine keeps the life cycle of its problems.
+"""Define checks: a check observes and describes; `run_check` and backtests own the life cycle of its problems.
 
-Live runs and backtests drive the same checks; a check knows nothing of the problems that are open.
+A check does not know which problems are open.
 """
 
 import math
@@ -13,27 +13,32 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ragtide.drift.array_types import Integers
 from ragtide.drift.checks.hysteresis import CheckState
-from ragtide.drift.detectors.arrays import Integers
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.kinds import Kind
-from ragtide.drift.problems.report import CheckResult, Clear, Detection, ProblemKey, open_detections, report
+from ragtide.drift.problems import Detection, Kind, ProblemKey
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
 from ragtide.drift.stats import calendar
-from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
-from ragtide.drift.windows.segments import SegmentValues, load_segment_values
-from ragtide.drift.windows.watermark import Watermark, lane_watermarks, read_stored
+from ragtide.drift.windows import (
+    MetricRef,
+    SegmentValues,
+    Watermark,
+    lane_watermarks,
+    load_segment_values,
+    metrics_by_name,
+    read_watermarks,
+)
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
-_MAX_INSTANTS = 1000  # of a backtest that observes anew at each: a week and a half, at the defaults
+_MAX_INSTANTS = 1000  # of a backtest without a history: ten days at the default interval
 
 
 @dataclass(frozen=True)
 class CheckContext:
-    """What checks look at; one per run, or one per backtest. `term` is None in a backtest, which stores nothing.
+    """What checks read; one per run, or one per backtest. `term` is None in a backtest, which stores nothing.
 
-    `lane_watermarks`: where the caller knows them; None: those that roll-ups stored.
+    `lane_watermarks`: watermarks that the caller knows; None: those that roll-ups stored.
     """
 
     database: Database
@@ -57,17 +62,17 @@ class CheckContext:
 
     @cached_property
     def watermarks(self) -> Mapping[str, datetime]:
-        """Up to when windows of each lane are closed."""
+        """The watermark of each lane: its windows are closed up to then."""
         if self.lane_watermarks is not None:
             return self.lane_watermarks
-        stored = {key: Watermark(at, False) for key, at in read_stored(self.database).items()}
+        stored = {key: Watermark(at, False) for key, at in read_watermarks(self.database).items()}
         return {lane: one.at for lane, one in lane_watermarks(stored).items()}
 
 
 class Observation(NamedTuple):
-    """The state of one key. `detection` says why where it is bad; it is called only where needed, as it may query.
+    """The state of one key. `detection` describes a bad state; it is called only if needed, as it may query.
 
-    `read` is how many windows, records or runs the state rests on.
+    `read` is the number of windows, records or runs behind the state.
     """
 
     key: ProblemKey
@@ -79,61 +84,65 @@ class Observation(NamedTuple):
     def of(
         cls, key: ProblemKey, *, bad: bool, cleared: bool, detection: Callable[[], Detection], read: int = 0
     ) -> "Observation":
-        """Bad beyond one limit, good below another, unclear between the two."""
+        """Make an observation: bad beyond one limit, good below another, unclear between the two."""
         return cls(key, "bad" if bad else "good" if cleared else "unclear", detection if bad else None, read)
 
 
 @dataclass(frozen=True, slots=True)
 class CumulativeCounts:
-    """Times in order, and up to each how many there were before it."""
+    """Times in order, and the cumulative count before each."""
 
     at: Integers
     before: Integers
 
     @classmethod
     def of(cls, some: Iterable[tuple[int, int]]) -> "CumulativeCounts":
-        """From times, in order, with how many there were at each."""
+        """Make them from times, in order, with the count at each."""
         at, counts = np.array(list(some), np.int64).reshape(-1, 2).T
         return cls(at, np.concatenate([[0], counts.cumsum()]))
 
     def within(self, first: Integers, until: Integers) -> Integers:
-        """In each [first, until)."""
+        """Count within each [first, until)."""
         found: Integers = self.before[np.searchsorted(self.at, until)] - self.before[np.searchsorted(self.at, first)]
         return found
 
 
 class Check(ABC):
-    """Something that a scheduled job looks at and that may be bad.
+    """A condition that a scheduled job checks and that raises problems.
 
-    Checks that name a `job` need no arguments: `ragtide.drift.check_registry` finds, schedules and backtests them.
+    Checks that name a `job` need no arguments: `ragtide.drift.jobs` finds them for schedule and backtest.
     """
 
     kind: ClassVar[Kind]
     job: ClassVar[str] = ""  # the job that runs it
     rule: ClassVar[str] = ""  # its name in backtests, where the kind is shared
     has_history: ClassVar[bool] = True  # whether the past can be observed
+    history_lookback_s: ClassVar[int] = 0  # `history` gives right states only so long after its first instant
 
     def interval_s(self, jobs: JobSettings) -> float:
-        """Seconds between two runs."""
+        """Return the seconds between two runs."""
         return jobs.checks_every_s
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """Whether problems of this kind with that key are this check's."""
+        """Tell whether a problem of this kind with that key is this check's."""
         return True
 
     def judged_until(self, ctx: CheckContext, key: ProblemKey, now: datetime) -> datetime | None:
-        """The end of the evidence by which an open key that is not bad any more clears; None: it cannot clear now."""
+        """Return the end of the evidence by which an open key that is not bad any more clears.
+
+        None: it cannot clear now.
+        """
         return now
 
     @abstractmethod
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """The keys that have a state at `now`; an open key that is left out clears."""
+        """Observe the keys that have a state at `now`; an open key that is left out clears."""
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
-        """Observations in (first, until], seconds since 1970, with their instants, of each key in order of time.
+        """Observe (first, until], seconds since 1970, with the instants; each key in order of time.
 
-        By default what `observe` finds at instants of `interval_s`, at most 1,000 of them.
+        By default it calls `observe` at instants of `interval_s`, at most 1,000 of them.
         """
         observed = instants(first, until, ctx.windows.base_s, self.interval_s(ctx.jobs))
         known: set[ProblemKey] = set()
@@ -147,24 +156,6 @@ class Check(ABC):
 
 
 def instants(first: int, until: int, base_s: int, every_s: float) -> range:
-    """Ends of base windows in (first, until], seconds since 1970, about so far apart, at most `_MAX_INSTANTS`."""
+    """Return ends of base windows in (first, until], about `every_s` apart, at most `_MAX_INSTANTS`."""
     step = math.ceil(max(every_s, (until - first) / _MAX_INSTANTS) / base_s) * base_s
     return range(first + step, until + 1, step)
-
-
-def run_check(check: Check, ctx: CheckContext, now: datetime) -> CheckResult:
-    """Observe at `now`, the server's time, and store the events that follow: what is bad, what cleared."""
-    assert ctx.term is not None, "a backtest simulates"
-    found = list(check.observe(ctx, now))
-    reports: dict[ProblemKey, Detection | Clear] = {}
-    for key in open_detections(ctx.database, check.kind):
-        until = check.judged_until(ctx, key, now) if check.owns(key) else None
-        if until is not None:
-            reports[key] = Clear(key, check.kind, until)
-    for one in found:
-        if one.detection is not None:
-            reports[one.key] = one.detection()
-        elif one.state == "unclear":
-            reports.pop(one.key, None)
-    events = report(ctx.database, list(reports.values()), ctx.rules, ctx.term, now)
-    return CheckResult(sum(one.read for one in found), events)

@@ -1,11 +1,11 @@
 """Check error budgets that burn too fast to last their period, long before they are spent.
 
 The burn rate is the share of bad records over the share that the objective allows: at 1 the budget lasts its period
-exactly. It must be high in a long window, so that it matters, and in a short one, so that it still goes on. Windows and
+exactly. It must be high in a long window, so that it matters, and in a short one, so that it still burns. Windows and
 rates are those of Google's Site Reliability Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts": 2 % of the
 budget within 1/720 of the period (of 30 days: an hour, at 14.4 times the rate), 5 % within 1/120 (six hours, 6 times),
-10 % within a tenth (three days), each with a short window of a twelfth. Windows go with the period: over three days of
-a period of three the third pair would open when the whole budget is spent. A problem clears once no pair of windows
+10 % within a tenth (three days), each with a short window of a twelfth. Windows scale with the period: over three days
+of a period of three the third pair would open when the whole budget is spent. A problem clears once no pair of windows
 has three quarters of its rate.
 """
 
@@ -18,26 +18,24 @@ from typing import NamedTuple
 import numpy as np
 
 from ragtide.drift import sql
+from ragtide.drift.array_types import Integers
 from ragtide.drift.checks.engine import Check, CheckContext, CumulativeCounts, Observation
-from ragtide.drift.detectors.arrays import Integers
-from ragtide.drift.problems.report import Detection, ProblemKey, bad_share_attributes, build_details
-from ragtide.drift.rules.kinds import ROUNDING
+from ragtide.drift.problems import Detection, ProblemKey, bad_share_attributes, build_details
+from ragtide.drift.rules import ROUNDING
 from ragtide.drift.settings import Objective, Severity, WindowSettings
-from ragtide.drift.stats import calendar
-from ragtide.drift.stats.significance import binomial_tail
+from ragtide.drift.stats import binomial_tail, calendar
 from ragtide.drift.text import percent, scope_label
-from ragtide.drift.windows.histogram import bin_bounds, count_out_of_bounds, is_out_of_bounds
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows import MetricRef, bin_bounds, count_out_of_bounds, is_out_of_bounds
 from ragtide.sinks.clickhouse.database import Database
 
-_FINE_S = 6 * calendar.HOUR_S  # so much is read from base windows
+_FINE_S = 6 * calendar.HOUR_S  # intervals up to this length are read from base windows
 _CLEAR_FRACTION = 0.75
 _MIN_BAD = 5  # in the long window: with fewer a single record more or less decides
 _EXAMPLES = 10
 
 
 class BurnWindow(NamedTuple):
-    """Burns where both windows burn at this rate; seconds."""
+    """A pair of windows, in seconds; the budget burns too fast if both reach this rate."""
 
     long_s: int
     short_s: int
@@ -46,7 +44,7 @@ class BurnWindow(NamedTuple):
 
 
 class _BudgetPart(NamedTuple):
-    """So great a share of the budget, spent within one of so many parts of its period."""
+    """A share of the budget, spent within one of `parts` parts of its period."""
 
     parts: int
     budget: float
@@ -58,11 +56,11 @@ _BUDGET_PARTS = (
     _BudgetPart(120, 0.05, "critical"),
     _BudgetPart(10, 0.1, "warning"),
 )
-_SHORT_WINDOW_DIVISOR = 12  # times than the long window is the short one
+_SHORT_WINDOW_DIVISOR = 12  # the long window over the short one
 
 
 def burn_windows(period_s: int, windows: WindowSettings) -> list[BurnWindow]:
-    """The pairs for a budget of that period, the fastest first: in whole base windows, beyond six hours in whole hours.
+    """Return the pairs for a budget of that period, fastest first, in base windows; beyond six hours in whole hours.
 
     A window that was rounded up has the rate at which it spends the same share of the budget, at least 1.
     """
@@ -80,12 +78,12 @@ def _rounded_up(seconds: float, windows: WindowSettings) -> int:
 
 
 def _hour_s(windows: WindowSettings) -> int:
-    """The size of the windows that long times are read from."""
+    """Return the size of the windows that long intervals are read from."""
     return calendar.HOUR_S if calendar.HOUR_S in windows.all_sizes_s else windows.base_s
 
 
 def _lookbacks(objective: Objective, pairs: Sequence[BurnWindow]) -> list[int]:
-    """Lengths of time of which the use is needed, the objective's period among them; seconds, ascending."""
+    """Return the lengths of all windows, and the objective's period; seconds, ascending."""
     return sorted({_period_s(objective), *(s for pair in pairs for s in (pair.long_s, pair.short_s))})
 
 
@@ -94,13 +92,13 @@ def _period_s(objective: Objective) -> int:
 
 
 class BudgetUse(NamedTuple):
-    """Records of a time, and those of them that were bad."""
+    """Records of an interval, and how many are bad."""
 
     records: int
     bad: int
 
     def rate(self, objective: Objective) -> float:
-        """How fast the budget burns; 0 where there are no records."""
+        """Return the burn rate; 0 without records."""
         return self.bad / self.records / (1 - objective.target) if self.records else 0.0
 
 
@@ -111,7 +109,7 @@ def fastest_burn(
     min_sample: int,
     fraction: float = 1.0,
 ) -> BurnWindow | None:
-    """The first pair that has this part of its rate in both windows; `use` by their lengths in seconds."""
+    """Return the first pair with this fraction of its rate in both windows; `use` by their lengths in seconds."""
     for burn_window in pairs:
         long, short = use[burn_window.long_s], use[burn_window.short_s]
         enough = long.records >= min_sample and long.bad >= _MIN_BAD
@@ -121,7 +119,7 @@ def fastest_burn(
 
 
 def within_noise(long: BudgetUse, objective: Objective, chance: float) -> bool:
-    """Whether an application that spends its budget in its period exactly has so many bad records now and then."""
+    """Tell whether chance alone explains so many bad records if the budget is spent exactly within its period."""
     return chance < 1 and binomial_tail(long.bad, long.records, 1 - objective.target) > chance
 
 
@@ -132,7 +130,7 @@ class ErrorBudgets(Check):
     job = "objectives"
 
     def judged_until(self, ctx: CheckContext, key: ProblemKey, now: datetime) -> datetime | None:
-        """The last base window before the watermark of the metric's lane; now, where the objective is gone."""
+        """Return the end of the last base window before the lane's watermark; now, if the objective is gone."""
         objective = ctx.rules.objective(key.segment_value, key.app)
         if objective is None or objective.metric != key.metric:
             return now
@@ -140,7 +138,7 @@ class ErrorBudgets(Check):
         return None if until is None else calendar.utc(until)
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Every objective of every application, by closed windows; a lane without a watermark has no state."""
+        """Observe every objective of every application on closed windows; a lane without a watermark has no state."""
         for objective in (one for one in ctx.rules.objectives if one.enabled):
             until = _closed_until(ctx, objective)
             if until is None:
@@ -151,7 +149,7 @@ class ErrorBudgets(Check):
                     yield _observation(ctx, _key(objective, app, environment), objective, pairs, use, until)
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
-        """At each end of a base window; what was spent before `first` counts."""
+        """Observe at each end of a base window; records before `first` count."""
         instants = np.arange(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
         for objective in (one for one in ctx.rules.objectives if one.enabled):
             pairs = burn_windows(_period_s(objective), ctx.windows)
@@ -186,14 +184,14 @@ def _observation(
 
 
 class _WindowCounts(NamedTuple):
-    """Records and bad ones: in base windows, and in those of `long_s`."""
+    """Cumulative records and bad ones: of base windows, and of windows of `long_s`."""
 
     short: tuple[CumulativeCounts, CumulativeCounts]
     long: tuple[CumulativeCounts, CumulativeCounts]
     long_s: int
 
     def use(self, length: int, until: Integers) -> list[BudgetUse]:
-        """The use of so many seconds before each time; long times as `observe` reads them."""
+        """Return the use in the `length` seconds before each time; long intervals as `observe` reads them."""
         if length <= _FINE_S:
             records, bad = (one.within(until - length, until) for one in self.short)
         else:
@@ -240,9 +238,9 @@ def _counts(windows: Sequence[tuple[int, int, int]]) -> tuple[CumulativeCounts, 
 def _budget_use(
     ctx: CheckContext, objective: Objective, pairs: Sequence[BurnWindow], until: int
 ) -> dict[tuple[str, str], dict[int, BudgetUse]]:
-    """By application and environment, for each length of window and for the objective's period.
+    """Return use by application and environment, for each window length and for the objective's period.
 
-    Base windows for what is short; for what is longer windows of an hour, and base windows for the hour that runs.
+    Short intervals from base windows; longer ones from hourly windows, and base windows for the current hour.
     """
     base_s, long_s, metric = ctx.windows.base_s, _hour_s(ctx.windows), ctx.metrics[objective.metric]
     running, recent = until // long_s * long_s, until - _FINE_S
@@ -289,12 +287,12 @@ def _detection(
     metric = ctx.metrics[objective.metric]
     least, greatest = objective.bounds(metric.metric)
     left = 1 - period.rate(objective)
-    budget = f"{percent(left)} of the budget is left" if left > 0 else "the budget is spent"
+    budget = f"{percent(left)} of the budget is left" if left > 0 else "The budget is spent"
     message = (
-        f"{scope_label(key.app, key.environment)}: objective {objective.name} ({objective.target * 100:g} % of the "
-        f"traces good by {objective.metric} over {objective.period_days} days) burns {long.rate(objective):.3g} "
-        f"times as fast as it may: {long.bad} of {long.records} traces of the last {_length(burn_window.long_s)} are "
-        f"bad; {budget}."
+        f"{scope_label(key.app, key.environment)}: objective {objective.name} burns its error budget at "
+        f"{long.rate(objective):.3g} times the allowed rate. {long.bad} of {long.records} traces of the last "
+        f"{_length(burn_window.long_s)} failed {objective.metric} (target: {objective.target * 100:g} % good over "
+        f"{objective.period_days} days). {budget}."
     )
     attributes = {
         "objective": objective.name,
@@ -333,7 +331,7 @@ def _length(seconds: int) -> str:
 def _examples(
     database: Database, key: ProblemKey, objective: Objective, metric: MetricRef, since: datetime, until: datetime
 ) -> list[str]:
-    """Bad traces of the long window, the worst first."""
+    """Return ids of bad traces of the long window, the worst first."""
     least, greatest = objective.bounds(metric.metric)
     value = f"metrics[{sql.text(metric.metric.key)}]"
     far = [f"{least!r} - {value}"] if least is not None else []

@@ -1,7 +1,7 @@
-"""Check evaluators, judges and models that keep failing: their other scores are worth little then.
+"""Check evaluators, judges and models that keep failing, which makes their other scores unreliable.
 
-Coverage asks how many traces lack a score for whatever reason, by a higher limit; an open problem of this kind inhibits
-it (see `ragtide.drift.problems.inhibition`).
+Coverage counts traces without a score for any reason, with a higher limit; an open problem of this kind inhibits it
+(see `ragtide.drift.problems.inhibition`).
 """
 
 from collections import Counter
@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 from ragtide.drift.checks.engine import Check, CheckContext, Observation
 from ragtide.drift.checks.hysteresis import HysteresisState, WindowCount, k_of_m, k_of_m_history
-from ragtide.drift.problems.report import Detection, ProblemKey, bad_share_attributes, build_details
-from ragtide.drift.rules.resolve import limits_for
+from ragtide.drift.problems import Detection, ProblemKey, bad_share_attributes, build_details
+from ragtide.drift.rules import limits_for
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, scope_label, timestamp
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.traffic import live_windows
+from ragtide.drift.windows import MetricRef, live_windows
 from ragtide.sinks.clickhouse.database import Database
 
 _LOOKBACK = timedelta(hours=6)
@@ -30,16 +29,17 @@ class EvaluatorErrors(Check):
 
     kind = "evaluator_error"
     job = "errors"
+    history_lookback_s = int(_LOOKBACK.total_seconds())
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Every evaluator that failed at all in closed windows of the last hours."""
+        """Observe every evaluator that failed at all in closed windows of the last hours."""
         until = int(now.timestamp())
         for one in _load_failures(ctx, until - int(_LOOKBACK.total_seconds()), until):
             found = k_of_m(one.windows, _limit(ctx, one), ctx.rules.of(one.app))
             yield _observation(ctx, one, found)
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
-        """At each end of a base window; windows before `first` are not known."""
+        """Observe at each end of a base window; windows before `first` are not known."""
         instants = range(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
         for one in _load_failures(ctx, first, until):
             windows, own = {"": one.windows}, ctx.rules.of(one.app)
@@ -48,7 +48,7 @@ class EvaluatorErrors(Check):
 
 
 class _Failures(NamedTuple):
-    """One evaluator on one application's traces: its windows, those without a failure too."""
+    """One evaluator on one application's traces: all its windows, also without a failure."""
 
     app: str
     environment: str
@@ -72,7 +72,7 @@ def _observation(ctx: CheckContext, one: _Failures, found: HysteresisState) -> O
 
 
 def _load_failures(ctx: CheckContext, since: int, until: int) -> list[_Failures]:
-    """Evaluators that failed at all in [since, until), seconds since 1970, by one metric each that every trace has."""
+    """Load evaluators that failed in [since, until), seconds since 1970, by one metric each that every trace has."""
     evaluators = [one for one in ctx.evaluators.values() if not all(metric.per for metric in one.metrics)]
     names = [MetricRef(one, next(metric for metric in one.metrics if not metric.per)).name for one in evaluators]
     base_s = ctx.windows.base_s
@@ -109,8 +109,8 @@ def _detection(ctx: CheckContext, one: _Failures, breach: WindowCount) -> Detect
     evaluator = ctx.evaluators[one.evaluator]
     message = (
         f"{scope_label(one.app, one.environment)}: {one.evaluator} failed on {breach.bad} of {breach.records} traces "
-        f"({percent(breach.share)}), above the limit of {percent(_limit(ctx, one))}: {', '.join(reasons)}; "
-        f"since {timestamp(since)}."
+        f"({percent(breach.share)}), above the limit of {percent(_limit(ctx, one))}, since {timestamp(since)}. "
+        f"Reasons: {', '.join(reasons)}."
     )
     details = build_details(
         EvaluatorErrors.kind,
@@ -127,7 +127,7 @@ def _detection(ctx: CheckContext, one: _Failures, breach: WindowCount) -> Detect
 
 
 def _examples(database: Database, one: _Failures, since: datetime, until: datetime) -> list[str]:
-    """Traces that it failed on, the latest first."""
+    """Return ids of traces that it failed on, the latest first."""
     rows = database.rows(
         "SELECT trace_id FROM scores FINAL WHERE run_id = 'live' AND app = {app:String} "
         "AND environment = {environment:String} AND evaluator = {evaluator:String} AND status = 'failed' "

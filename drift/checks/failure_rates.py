@@ -1,8 +1,8 @@
-"""Check metrics whose mean looks well while too great a share of the traces fails them; the mean's problem is shared.
+"""Check metrics with a good mean that too great a share of the traces fails. Shares the problem of the mean.
 
-The share beyond the threshold is exact, from the windows' bins. The detection says how many of the failing traces had
-bad contexts (see `ragtide.drift.rootcause.retrieval_or_generation`: the cause is retrieval), how many had good ones
-(generation), of how many that is unknown, and how many traces the evaluator could not read (parse).
+The share beyond the threshold is exact, from the windows' bins. The detection counts failing traces by cause: bad
+contexts (retrieval, see `ragtide.drift.rootcause.retrieval_or_generation`), good ones (generation), unknown, and traces
+that the evaluator could not read (parse).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,21 +19,17 @@ from ragtide.drift.checks.hysteresis import (
     k_of_m_history,
     windows_of_active_version,
 )
-from ragtide.drift.problems import evidence
-from ragtide.drift.problems.classification import type_of
-from ragtide.drift.problems.report import Detection, ProblemKey, bad_share_attributes, build_details
-from ragtide.drift.rootcause.retrieval_or_generation import ARE_BAD, context_metrics, select_context_results
-from ragtide.drift.rules.model import Rule, Series
-from ragtide.drift.rules.queries import bound_parameters, out_of_bounds, record_query
-from ragtide.drift.rules.resolve import rule_of_app
+from ragtide.drift.problems import Detection, ProblemKey, bad_share_attributes, build_details, evidence, type_of
+from ragtide.drift.rootcause import CONTEXTS_ARE_BAD, context_metrics, select_context_results
+from ragtide.drift.rules import Rule, Series, bound_parameters, out_of_bounds, record_query, rule_of_app
 from ragtide.drift.settings import JobSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, timestamp
-from ragtide.drift.windows.histogram import bin_bounds, count_out_of_bounds
+from ragtide.drift.windows import bin_bounds, count_out_of_bounds
 from ragtide.sinks.clickhouse.database import Database
 
 _LOOKBACK = timedelta(hours=6)
-_MAX_TRACES = 5_000  # failing traces whose contexts are looked at
+_MAX_TRACES = 5_000  # failing traces whose contexts are read
 
 
 class FailureRates(Check):
@@ -41,18 +37,19 @@ class FailureRates(Check):
 
     kind = "failure_rate"
     job = "failure_rates"
+    history_lookback_s = int(_LOOKBACK.total_seconds())
 
     def interval_s(self, jobs: JobSettings) -> float:
-        """Seconds between two runs."""
+        """Return the seconds between two runs."""
         return jobs.rates_every_s
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """Jobs that fail have the same kind."""
+        """Exclude jobs that fail, which have the same kind."""
         return key.aspect == "level"
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Every series with scores in windows of the last hours."""
+        """Observe every series with scores in windows of the last hours."""
         live = _scored_windows(ctx.windows.base_s, int((now - _LOOKBACK).timestamp()))
         for one, rule in _load_series(ctx, live):
             own = ctx.rules.of(one.series.app)
@@ -60,7 +57,7 @@ class FailureRates(Check):
             yield _observation(ctx, one, rule, found)
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
-        """At each end of a base window; windows before `first` are not known."""
+        """Observe at each end of a base window; windows before `first` are not known."""
         instants = range(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
         for one, rule in _load_series(ctx, _scored_windows(ctx.windows.base_s, first, until)):
             own = ctx.rules.of(one.series.app)
@@ -89,7 +86,7 @@ def _load_series(ctx: CheckContext, live: str) -> Iterator[tuple[_SeriesFailures
 
 
 def _scored_windows(base_s: int, since: int, until: int | None = None) -> str:
-    """Condition on live base windows with scores, uncut, that start since then and before `until`; seconds."""
+    """Return the condition on live base windows with scores, without segments, that start in [since, until)."""
     end = "" if until is None else f" AND start < toDateTime({until}, 'UTC')"
     return (
         f"run_id = 'live' AND size_s = {base_s} AND segment = '' AND scored > 0 "
@@ -98,7 +95,7 @@ def _scored_windows(base_s: int, since: int, until: int | None = None) -> str:
 
 
 def _mean_rules(ctx: CheckContext, app: str) -> dict[str, Rule]:
-    """By metric the rules whose failures are counted: others than the mean look at single records already."""
+    """Return the rules of means, by metric; other rules check single records already."""
     found = {name: rule_of_app(app, metric, ctx.rules) for name, metric in ctx.metrics.items()}
     return {name: rule for name, rule in found.items() if rule is not None and rule.kind.is_average}
 
@@ -106,7 +103,7 @@ def _mean_rules(ctx: CheckContext, app: str) -> dict[str, Rule]:
 def _load_series_of_app(
     database: Database, app: str, rules: Mapping[str, Rule], live: str, base_s: int
 ) -> list[_SeriesFailures]:
-    """Of each metric and model the records of every window, and how many fail."""
+    """Load records and failures of every window, by metric and model."""
     names = sql.array(map(sql.text, rules), "String")
     good = [bin_bounds(rule.metric_ref.scale, rule.min, rule.max) for rule in rules.values()]
     lowest, highest = ([str(one.min_bin) for one in good], [str(one.max_bin) for one in good])
@@ -145,9 +142,8 @@ def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCoun
     causes = _causes(ctx, series, rule, breach)
     known = ", ".join(f"{cause} {count}" for cause, count in causes.items() if count)
     message = (
-        f"{series.label}: {breach.bad} of {breach.records} traces ({percent(breach.share)}) fail "
-        f"{series.metric}, above "
-        f"the limit of {percent(rule.failure_limit)} (by cause: {known}); since {timestamp(since)}."
+        f"{series.label}: {breach.bad} of {breach.records} traces ({percent(breach.share)}) failed {series.metric}, "
+        f"above the limit of {percent(rule.failure_limit)}, since {timestamp(since)}. By cause: {known}."
     )
     attributes = {
         **bad_share_attributes(breach.bad, breach.records, rule.failure_limit),
@@ -171,7 +167,7 @@ def _detection(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCoun
 
 
 def _causes(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCount) -> dict[str, int]:
-    """Traces by what they failed for; `unknown` where no retrieval metric looked at them, or it is not of answers."""
+    """Count failing traces by cause; `unknown` if no retrieval metric scored them, or the metric is not of answers."""
     records = record_query(series, ctx.segments, breach.start, breach.end)
     where = (
         "run_id = 'live' AND app = {app:String} AND environment = {environment:String} "
@@ -196,7 +192,7 @@ def _causes(ctx: CheckContext, series: Series, rule: Rule, breach: WindowCount) 
         f"""
         SELECT countIf(are_bad) AS retrieval, countIf(NOT are_bad) AS generation
         FROM (
-            SELECT trace_id, {ARE_BAD} AS are_bad
+            SELECT trace_id, {CONTEXTS_ARE_BAD} AS are_bad
             FROM ({select_context_results(judging, f"{where} AND trace_id IN ({failing})")}) GROUP BY trace_id
         )""",
         parameters,

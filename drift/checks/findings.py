@@ -1,9 +1,9 @@
-"""Check what evaluators report beside their scores: one problem per remark, or per kind of what leaks.
+"""Check what evaluators report beside their scores: one problem per remark, or per kind of leak.
 
-A remark (an answer too short to embed, an unsound artifact) is a problem if an hour has many of it, in number and as a
-share; a leaked kind (an address, a key) if many answers have it. Every single leak is a problem by rule `any`, whose
-limits and allow-lists hold here too; where texts are allowed, kinds are not reported. A problem clears once an hour has
-half as many.
+A remark (an answer too short to embed, an unsound artifact) is a problem if many traces of an hour have it, in number
+and as a share; a kind of leak (an address, a key) if many answers have it. Every single leak is a problem by rule
+`any`, whose limits and allow-lists hold here too; if texts are allowed, kinds are not reported. A problem clears once
+an hour has half as many.
 """
 
 import math
@@ -16,13 +16,12 @@ import numpy as np
 
 from ragtide.drift import sql
 from ragtide.drift.checks.engine import Check, CheckContext, CumulativeCounts, Observation
-from ragtide.drift.problems.report import Detection, ProblemKey, bad_share_attributes, build_details
-from ragtide.drift.rules.resolve import limits_for, rule_of_app, rule_of_every_app
+from ragtide.drift.problems import Detection, ProblemKey, bad_share_attributes, build_details, type_of
+from ragtide.drift.rules import limits_for, rule_of_app, rule_of_every_app
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, scope_label, timestamp
-from ragtide.drift.windows.histogram import is_out_of_bounds
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows import MetricRef, is_out_of_bounds
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
@@ -43,7 +42,7 @@ _TimedCounts = list[tuple[int, int]]  # starts of intervals, in order, and how m
 
 
 class _Finding(NamedTuple):
-    """A remark of an evaluator on an application's traces, or a kind of what it `leaked`."""
+    """A remark of an evaluator on an application's traces, or a kind of what they `leaked`."""
 
     app: str
     environment: str
@@ -58,7 +57,7 @@ class _Finding(NamedTuple):
 
 
 class _FindingCount(NamedTuple):
-    """`affected` of the evaluator's `traces` in an hour have it, the earliest at `first`."""
+    """`affected` of the evaluator's `traces` in an hour have the finding, the earliest at `first`."""
 
     finding: _Finding
     affected: int
@@ -68,18 +67,18 @@ class _FindingCount(NamedTuple):
 
 
 class Findings(Check):
-    """An hour has too many traces with a remark of an evaluator, or with a kind of what leaks."""
+    """Too many traces of an hour have a remark of an evaluator, or a kind of leak."""
 
     kind = "finding"
     job = "findings"
 
     def judged_until(self, ctx: CheckContext, key: ProblemKey, now: datetime) -> datetime | None:
-        """The watermark of the evaluator's lane; now, where the evaluator is gone."""
+        """Return the watermark of the evaluator's lane; now, if the evaluator is gone."""
         evaluator = ctx.evaluators.get(key.metric)
         return now if evaluator is None else ctx.watermarks.get(evaluator.lane)
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """What the last hour's closed windows hold, by the watermark of each lane."""
+        """Observe the last hour before the watermark of each lane."""
         for lane, until in sorted(ctx.watermarks.items()):
             known = {id_: one for id_, one in ctx.evaluators.items() if one.lane == lane}
             for one in _load_findings(ctx, known, until) if known else ():
@@ -87,7 +86,7 @@ class Findings(Check):
                 yield _observation(ctx, one.finding, one.affected, one.traces, detection)
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
-        """At each end of a base window, by the hour before; traces of the hour before `first` count."""
+        """Observe at each end of a base window the hour before; traces of the hour before `first` count."""
         instants = np.arange(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
         affected, evaluated = _counts_by_time(ctx, first, until)
         for one, counts in sorted(affected.items()):
@@ -107,7 +106,7 @@ def _observation(
 
 
 def _exceeds_limit(one: _Finding, affected: int, traces: int, rules: RuleSettings, fraction: float) -> bool:
-    """Whether an hour with it in so many of the traces has this part of the limits."""
+    """Tell whether so many traces of an hour exceed this fraction of the limits."""
     limits = limits_for(one.app, one.evaluator, rules)
     often = affected >= fraction * limits.finding_traces
     return often and (
@@ -116,7 +115,7 @@ def _exceeds_limit(one: _Finding, affected: int, traces: int, rules: RuleSetting
 
 
 def _is_allowed(one: _Finding, evaluator: Evaluator, rules: RuleSettings) -> bool:
-    """Whether what leaked may leak."""
+    """Tell whether this kind of leak is allowed."""
     return one.leaked and all(
         rule is None or not rule.kind.zero_tolerance or one.name in rule.allow_kinds or bool(rule.allow_texts)
         for rule in (
@@ -127,7 +126,7 @@ def _is_allowed(one: _Finding, evaluator: Evaluator, rules: RuleSettings) -> boo
 
 
 def _leaks(evaluators: Iterable[Evaluator], rules: RuleSettings) -> str:
-    """Condition on rows of scores: beyond a line of a rule `any`."""
+    """Return the condition on rows of scores: beyond a bound of a rule `any`."""
     conditions = []
     for watched in (MetricRef(one, metric) for one in evaluators for metric in one.metrics):
         rule = rule_of_every_app(watched, rules)
@@ -140,7 +139,7 @@ def _leaks(evaluators: Iterable[Evaluator], rules: RuleSettings) -> str:
 
 
 def _findings_query(known: Mapping[str, Evaluator], rules: RuleSettings) -> str:
-    """Query: every trace of [since, until) with each remark and each leaked kind that it has, and how many `times`."""
+    """Return a query: traces of [since, until) with each remark and kind of leak, and how many `times` they have it."""
     leaks = _leaks(known.values(), rules)
     kinds = "arrayMap(one -> JSONExtractString(one, 'kind'), JSONExtractArrayRaw(toString(evidence)))"
     has = f"(notEmpty(findings) OR ({leaks} AND evidence NOT IN ('', '[]')))"
@@ -157,7 +156,7 @@ def _findings_query(known: Mapping[str, Evaluator], rules: RuleSettings) -> str:
 
 
 def _load_findings(ctx: CheckContext, known: Mapping[str, Evaluator], until: datetime) -> list[_FindingCount]:
-    """Every remark and leaked kind of the hour before, but what is allowed; the examples with most of it first."""
+    """Load findings of the last hour that are not allowed; the examples with most of it first."""
     parameters = {"since": until - _LOOKBACK, "until": until}
     rows = ctx.database.rows(
         f"""
@@ -183,7 +182,7 @@ def _load_findings(ctx: CheckContext, known: Mapping[str, Evaluator], until: dat
 def _counts_by_time(
     ctx: CheckContext, first: int, until: int
 ) -> tuple[Mapping[_Finding, _TimedCounts], Mapping[tuple[str, str, str], _TimedCounts]]:
-    """Traces that have a finding, and those that its evaluator looked at; by start of intervals of [first, until)."""
+    """Count affected and evaluated traces by interval of [first, until)."""
     every_s = math.gcd(ctx.windows.base_s, _LOOKBACK_S)
     intervals = [(at, min(at + _READ_S, until)) for at in range(first - _LOOKBACK_S, until, _READ_S)]
     found_query = f"FROM ({_findings_query(ctx.evaluators, ctx.rules)})"
@@ -216,13 +215,13 @@ def _finding(row: Mapping[str, Any]) -> _Finding:
 
 
 def _evaluated_traces(evaluators: Iterable[str]) -> str:
-    """From the traces that these evaluators looked at."""
+    """Return the FROM clause for traces that these evaluators evaluated."""
     live = _LIVE.format(evaluators=sql.texts(sorted(evaluators)))
     return f"FROM scores FINAL WHERE {live} AND status != 'sampled_out'"
 
 
 def _past_detection(ctx: CheckContext, one: _Finding, at: int) -> Detection:
-    """Reads that hour again, as its run did."""
+    """Read that hour again, as its run did."""
     until = calendar.utc(at)
     known = _load_findings(ctx, {one.evaluator: ctx.evaluators[one.evaluator]}, until)
     return _detection(ctx, next(found for found in known if found.finding == one), until)
@@ -232,20 +231,22 @@ def _detection(ctx: CheckContext, found: _FindingCount, until: datetime) -> Dete
     evaluator = ctx.evaluators[found.finding.evaluator]
     one, share = found.finding, percent(found.affected / found.traces)
     message = (
-        f"{scope_label(one.app, one.environment)}: {one.evaluator} {'found' if one.leaked else 'reports'} "
+        f"{scope_label(one.app, one.environment)}: {one.evaluator} {'found' if one.leaked else 'reported'} "
         f"{one.name} in {found.affected} of {found.traces} traces ({share}) of the last hour, "
         f"since {timestamp(found.first)}."
     )
     limit = None if one.leaked else limits_for(one.app, one.evaluator, ctx.rules).finding_limit
+    metric = MetricRef(evaluator, evaluator.metrics[0])
     details = build_details(
         Findings.kind,
         one.key,
-        MetricRef(evaluator, evaluator.metrics[0]),
+        metric,
         message,
         {**bad_share_attributes(found.affected, found.traces, limit), "finding": one.name},
         ctx.rules,
         bad=found.affected,
         traffic=found.traces,
+        type_=type_of(metric, "threshold") if one.leaked else None,  # a leak is no fault of the data
         severity="critical" if one.leaked else None,
         examples=found.examples,
     )

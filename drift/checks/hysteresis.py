@@ -1,7 +1,7 @@
-"""Whether the newest windows of something are bad: k of the last m stretches, until so many in a row are good.
+"""Decide whether recent windows are bad, with hysteresis: k of the last m intervals open, n good ones in a row clear.
 
-Stretches are pooled backwards from the newest window until each has enough records, without overlap; so the answer
-follows from the windows alone, whoever asks and however often.
+Intervals are pooled backwards from the newest window until each has enough records, without overlap. So the result
+follows from the windows alone.
 """
 
 from bisect import bisect_left
@@ -11,9 +11,9 @@ from itertools import islice
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
-from ragtide.drift.rules.evaluator_versions import Interval, VersionStart, active_versions
+from ragtide.drift.rules import Interval, VersionStart, active_versions
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.stats.significance import MAX_INTERVALS, Sample, within_binomial_noise
+from ragtide.drift.stats import MAX_INTERVALS, BadCount, within_binomial_noise
 
 CheckState = Literal["bad", "good", "unclear"]
 _start, _end = attrgetter("start"), attrgetter("end")
@@ -29,27 +29,28 @@ class WindowCount(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the records, at least one, those that are wrong."""
+        """Share of bad records; needs at least one record."""
         return self.bad / self.records
 
 
 class HysteresisState(NamedTuple):
-    """The state; where it is bad, the records of the stretches from the first bad one of those looked at on."""
+    """The state; if bad, the records from the first bad interval on."""
 
     state: CheckState
     breach: WindowCount | None
 
 
 def k_of_m(windows: Iterable[WindowCount], limit: float, settings: RuleSettings) -> HysteresisState:
-    """Bad: the newest stretch is, and k of the last m, each by a share above the limit, and not by chance; good:
-    `resolve_after` are.
+    """Return bad if the newest interval and k of the last m exceed the limit, and not by chance.
+
+    Return good if the last `resolve_after` intervals do not exceed it.
     """
     most = max(settings.m, settings.resolve_after, MAX_INTERVALS)
     newest = list(islice(pool_backward(windows, settings.min_sample), most))
     latest = newest[: settings.m]
     bad = [one for one in latest if one.share > limit]
     enough = bool(bad) and latest[0].share > limit and len(bad) >= settings.k
-    if enough and not within_binomial_noise((Sample(one.records, one.bad) for one in newest), limit, settings.chance):
+    if enough and not within_binomial_noise((BadCount(one.records, one.bad) for one in newest), limit, settings.chance):
         return HysteresisState("bad", merge_counts([one for one in latest if one.start >= bad[-1].start]))
     calm = newest[: settings.resolve_after]
     if len(calm) == settings.resolve_after and not any(one.share > limit for one in calm):
@@ -58,7 +59,7 @@ def k_of_m(windows: Iterable[WindowCount], limit: float, settings: RuleSettings)
 
 
 def merge_counts(some: Sequence[WindowCount]) -> WindowCount:
-    """At least one, as one."""
+    """Merge counts, at least one."""
     return WindowCount(
         min(one.start for one in some),
         max(one.end for one in some),
@@ -68,7 +69,7 @@ def merge_counts(some: Sequence[WindowCount]) -> WindowCount:
 
 
 def pool_backward(windows: Iterable[WindowCount], min_sample: int) -> Iterator[WindowCount]:
-    """Windows with enough records together, the newest first; the oldest are left out where they have too few."""
+    """Pool windows to intervals with enough records, the newest first; a remainder of the oldest is dropped."""
     pending: list[WindowCount] = []
     for window in sorted(windows, reverse=True):
         pending.append(window)
@@ -84,7 +85,7 @@ def k_of_m_history(
     instants: range,
     lookback: timedelta,
 ) -> Iterator[tuple[int, HysteresisState]]:
-    """The state at each instant, by the windows of one size that started and ended in the `lookback` before it.
+    """Return the state at each instant, by the windows of one size that started and ended in the `lookback` before it.
 
     `windows` by evaluator version, in order of time; those of the active one count. Without windows the state is good.
     """
@@ -107,7 +108,7 @@ def _within(windows: Sequence[WindowCount], since: int, until: int) -> Sequence[
 
 
 def windows_of_active_version(windows: Mapping[str, Sequence[WindowCount]], min_sample: int) -> tuple[WindowCount, ...]:
-    """Those of the newest fingerprint that scores now, with enough records for one stretch."""
+    """Return the windows of the newest active fingerprint, if they have enough records for an interval."""
     spans: dict[VersionStart, list[Interval]] = {}
     for name, some in windows.items():
         judged = [Interval(one.start, one.end) for one in pool_backward(some, min_sample)]

@@ -1,9 +1,9 @@
-"""Check the scheduled jobs: one that keeps failing, or falls behind its interval, is a problem of no application.
+"""Check the scheduled jobs: one that keeps failing, or is behind its interval, is a problem of no application.
 
-Windows that the roll-up cannot store are a problem of their application: the job goes on with all others.
+Windows that the roll-up cannot store are a problem of their application; the roll-up continues with the others.
 
-Falling behind is judged over an hour, or ten intervals where those are longer: a job that is slow once a day, as
-learning baselines is, delays no more than some of its runs. A leader that has not led for so long does not judge it.
+Being behind is judged over an hour, or ten intervals if those are longer: a job that is slow once a day, as learning
+baselines is, delays only some of its runs. A leader judges it once it has led for that long.
 """
 
 from collections import Counter
@@ -15,23 +15,23 @@ from functools import partial
 from ragtide.drift import sql
 from ragtide.drift.checks.engine import Check, CheckContext, Observation
 from ragtide.drift.job_history import JobRun, load_runs
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details, is_of_system, key_of_system
+from ragtide.drift.problems import Detection, ProblemKey, build_details
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.text import number, scope_label, timestamp
-from ragtide.drift.windows.backoff import Application, FailureState, RollupBackoff
+from ragtide.drift.windows import Application, FailureState, RollupBackoff
 
 _LOOKBACK = timedelta(hours=1)
 _INTERVALS = 10
-_CLEAR_FACTOR = 1.5  # times the share that is behind: from there on it keeps up again
+_CLEAR_FACTOR = 1.5  # times the share at which a job is behind
 _ROLLUP_JOB = "watch"  # the job that stores windows
-_ATTEMPTS = 2  # the first failure may be a busy moment of the server's
+_ATTEMPTS = 2  # one failure may be chance
 _LONGEST_NAME = 128  # characters of an application's name in its problem
-_MAX_RUNS = 100_000  # more runs than there are in the time looked at
+_MAX_RUNS = 100_000  # more than any lookback has
 
 
 @dataclass(frozen=True, slots=True)
 class JobFailures(Check):
-    """The last `jobs.failing_runs` runs of a job all failed; the problem clears once as many went well.
+    """The last `jobs.failing_runs` runs of a job all failed; the problem clears once as many succeeded.
 
     `every_s`: the intervals of the jobs that this leader runs, by name; problems of other jobs clear.
     """
@@ -43,11 +43,11 @@ class JobFailures(Check):
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """Metrics of applications have the same kind."""
-        return is_of_system(key, "jobs", "job")
+        """Exclude metrics of applications, which have the same kind."""
+        return key.is_of_system("jobs", "job")
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Every job; unclear where some of the newest runs failed and some did not, or where there are too few."""
+        """Observe every job; unclear if some of the newest runs failed and some succeeded, or if there are too few."""
         for job, runs in _load_runs(ctx, self.every_s, now).items():
             newest = runs[: ctx.jobs.failing_runs]
             failed = sum(bool(run.failed) for run in newest)
@@ -71,11 +71,11 @@ class JobsBehind(Check):
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """Rules have the same kind."""
-        return is_of_system(key, "jobs", "job")
+        """Exclude rules, which have the same kind."""
+        return key.is_of_system("jobs", "job")
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Every job; unclear where this leader has not led for the whole time that is judged."""
+        """Observe every job; unclear if this leader has not led for the whole lookback."""
         assert ctx.term is not None
         for job, runs in _load_runs(ctx, self.every_s, now).items():
             since = now - _lookback(self.every_s[job])
@@ -95,7 +95,7 @@ class JobsBehind(Check):
 
 @dataclass(frozen=True, slots=True)
 class RollupFailures(Check):
-    """Windows of an application cannot be stored; the problem clears once none of them waits any more."""
+    """Windows of an application cannot be stored; the problem clears once none of them waits."""
 
     backoff: RollupBackoff = field(default_factory=RollupBackoff)
 
@@ -104,15 +104,15 @@ class RollupFailures(Check):
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """Jobs and metrics have the same kind."""
+        """Exclude jobs and metrics, which have the same kind."""
         return key.aspect == "jobs" and bool(key.app)
 
     def judged_until(self, ctx: CheckContext, key: ProblemKey, now: datetime) -> datetime | None:
-        """Now, for applications of which this leader stored windows."""
+        """Return now, for applications whose windows this leader stored."""
         return now if key in map(_application_key, self.backoff.succeeded.copy()) else None
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Every application with windows that failed."""
+        """Observe every application with windows that failed."""
         for application, failing in self.backoff.failing().items():
             key, bad = _application_key(application), failing.attempts >= _ATTEMPTS
             yield Observation.of(
@@ -125,7 +125,7 @@ def _lookback(interval_s: float) -> timedelta:
 
 
 def _load_runs(ctx: CheckContext, every_s: Mapping[str, float], now: datetime) -> dict[str, list[JobRun]]:
-    """By job, the newest run first."""
+    """Load runs by job, the newest first."""
     since = now - max(map(_lookback, every_s.values()), default=_LOOKBACK)
     found: dict[str, list[JobRun]] = {job: [] for job in every_s}
     for run in load_runs(ctx.database, since, most=_MAX_RUNS):
@@ -137,15 +137,15 @@ def _load_runs(ctx: CheckContext, every_s: Mapping[str, float], now: datetime) -
 def _failures(job: str, newest: Sequence[JobRun], rules: RuleSettings) -> Detection:
     key, until, since = _job_key(job), newest[0].finished_at, newest[-1].started_at
     message = (
-        f"Job {job} of `ragtide jobs` fails: its last {len(newest)} runs did, since {timestamp(since)}; "
-        f"the newest of: {newest[0].failed.rstrip('.')}."
+        f"Job {job} failed its last {len(newest)} runs (since {timestamp(since)}). "
+        f"Latest error: {newest[0].failed.rstrip('.')}."
     )
     reasons = Counter(run.failed for run in newest)
     attributes = {
         "value": 1.0,
         "sample_size": len(newest),
         "wrong": len(newest),
-        "reasons": [f"{why} ({count} of them)" for why, count in reasons.most_common()],
+        "reasons": [f"{why} (runs: {count})" for why, count in reasons.most_common()],
     }
     details = build_details(JobFailures.kind, key, None, message, attributes, rules, severity="critical")
     return Detection(key, details, since, until)
@@ -156,10 +156,10 @@ def _behind(
 ) -> Detection:
     key, expected = _job_key(job), (now - since).total_seconds() / interval_s
     took_s = max((run.took_s for run in ended), default=None)
-    longest = "" if took_s is None else f"; the longest took {number(took_s, 's')}"
+    longest = "" if took_s is None else f" The longest took {number(took_s, 's')}."
     message = (
-        f"Job {job} of `ragtide jobs` falls behind: only {len(ended)} of {expected:.0f} runs have ended since "
-        f"{timestamp(since)}, where one is due every {number(interval_s, 's')}{longest}."
+        f"Job {job} is behind its interval of {number(interval_s, 's')}: {len(ended)} of {expected:.0f} runs ended "
+        f"since {timestamp(since)}.{longest}"
     )
     attributes = {
         "value": len(ended) / expected,
@@ -174,8 +174,9 @@ def _behind(
 
 def _failing_windows(key: ProblemKey, failing: FailureState, rules: RuleSettings, now: datetime) -> Detection:
     message = (
-        f"Job {_ROLLUP_JOB} failed {failing.attempts} times since {timestamp(failing.since)} to store a window of "
-        f"{scope_label(key.app, key.environment)}, and retries. Latest error: {failing.reason.rstrip('.')}."
+        f"Job {_ROLLUP_JOB} failed {failing.attempts} times to store a window of "
+        f"{scope_label(key.app, key.environment)} (since {timestamp(failing.since)}). It retries. "
+        f"Latest error: {failing.reason.rstrip('.')}."
     )
     attributes = {
         "value": 1.0,
@@ -188,7 +189,7 @@ def _failing_windows(key: ProblemKey, failing: FailureState, rules: RuleSettings
 
 
 def _job_key(job: str) -> ProblemKey:
-    return key_of_system("jobs", "job", job)
+    return ProblemKey.of_system("jobs", "job", job)
 
 
 def _application_key(application: Application) -> ProblemKey:
@@ -197,5 +198,5 @@ def _application_key(application: Application) -> ProblemKey:
 
 
 def _short(name: str) -> str:
-    """The name, or its beginning with a digest that tells it from every other."""
+    """Return the name, or its beginning and a digest if it is too long."""
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}~{sql.digest(name)[:8]}"

@@ -13,22 +13,21 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ragtide.drift.checks.engine import Check, CheckContext, Observation
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details
+from ragtide.drift.problems import Detection, ProblemKey, build_details
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import scope_label, timestamp
-from ragtide.drift.windows.traffic import apps_condition, live_windows, select_traffic, traffic_metrics
-from ragtide.drift.windows.watermark import FAST
+from ragtide.drift.windows import FAST_LANE, apps_condition, live_windows, select_traffic, traffic_metrics
 from ragtide.sinks.clickhouse.database import Database
 
-_MIN_DAY_SHARE = 0.75  # of the days in which it was known
+_MIN_DAY_SHARE = 0.75  # of the days observed
 _MIN_HOUR_SHARE = 0.5  # of the hours in which it sent
-_WIDTHS = (1, 4, 24)  # hours that are looked at together, more where it sends seldom
-_MIN_WINDOWS = 3  # with fewer windows of traffic there is no habit to break
-_PATIENCE = 2  # times the pause that it makes
-_HISTORY = timedelta(days=14)  # two weekends; an app that was silent for longer is stale
+_WIDTHS = (1, 4, 24)  # hours in a part of the day, more if it sends seldom
+_MIN_WINDOWS = 3  # with fewer windows of traffic there is no pattern
+_PATIENCE = 2  # times the typical pause
+_HISTORY = timedelta(days=14)  # two weekends; an application that sent nothing for longer is stale
 _HISTORY_S = int(_HISTORY.total_seconds())
-_UPDATE_LOOKBACK = timedelta(days=1)  # in which windows close that the run before did not have
+_UPDATE_LOOKBACK = timedelta(days=1)  # for windows that closed late
 _Traffic = Sequence[tuple[int, int]]  # start of a window with traffic and its traces, in order of time
 
 
@@ -39,10 +38,10 @@ class _Slot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ActiveHours:
-    """In which parts of a day it sends, from the first to the last hour in which it did; `width` hours are a part.
+    """The parts of a day in which an application sends; `width` hours are a part.
 
-    An hour counts where it sent in three of four such parts, and neither the hour before nor the one after is known to
-    be of another kind: the end of a day's work shifts, and clocks do in spring.
+    An hour is active if the application sent in three of four such parts, and neither the hour before nor the one after
+    is known to be inactive: the end of a day's work shifts, and clocks change in spring.
     """
 
     width: int
@@ -51,7 +50,7 @@ class ActiveHours:
 
     @classmethod
     def of(cls, hours: Sequence[int]) -> "ActiveHours":
-        """From the hours in which it sent, since 1970; at least one. By the least width that most of them fit."""
+        """Learn from the hours in which it sent, since 1970; at least one. Takes the smallest width that fits."""
         for width in _WIDTHS:
             found = cls._of_width(width, hours)
             if sum(_slot(hour, width) in found.active for hour in hours) > _MIN_HOUR_SHARE * len(hours):
@@ -67,7 +66,7 @@ class ActiveHours:
         return cls(width, usual, frozenset(known))
 
     def seconds(self, since: float, until: float) -> float:
-        """Of [since, until), seconds since 1970, how many lie in hours that count."""
+        """Return how many seconds of [since, until) lie in active hours."""
         first, last = int(since // calendar.HOUR_S), int(until // calendar.HOUR_S)
         return sum(
             min(until, (hour + 1) * calendar.HOUR_S) - max(since, hour * calendar.HOUR_S)
@@ -82,9 +81,9 @@ class ActiveHours:
 
 @dataclass(frozen=True, slots=True)
 class ActivityProfile:
-    """How an app sent before it fell silent; `since` is the end of its last window with traffic, seconds since 1970.
+    """How an application sent before it stopped; `since` is the end of its last window with traffic.
 
-    `traces` came in the day before, in so many `windows` altogether.
+    `traces` of the day before; `windows` with traffic in all. Times in seconds since 1970.
     """
 
     app: str
@@ -96,14 +95,14 @@ class ActivityProfile:
     pause_s: float
 
     def is_overdue(self, until: float, after_s: float) -> bool:
-        """Nothing came for long in hours in which it sends, and for much longer than its pauses there."""
+        """Tell whether nothing came for `after_s` in active hours, and for much longer than the typical pause."""
         if self.windows < _MIN_WINDOWS:
             return False
         return self.hours.seconds(self.since, until) >= max(after_s, _PATIENCE * self.pause_s)
 
 
 def typical_pause(hours: ActiveHours, pauses: Iterable[tuple[float, float]]) -> float:
-    """The second longest in hours that count, 0 where there are not two: one that stood out was no habit."""
+    """Return the second longest pause in active hours, 0 without two: a single long one is no pattern."""
     return next(iter(sorted((hours.seconds(*pause) for pause in pauses), reverse=True)[1:2]), 0.0)
 
 
@@ -113,9 +112,9 @@ def _slot(hour: int, width: int) -> _Slot:
 
 @dataclass(slots=True)
 class LastTraffic:
-    """When each app last sent anything, and the habits of those that are silent; one per leader's term.
+    """When each application last sent, and the profiles of those that stopped; one per leader's term.
 
-    The windows of two weeks are read only once, and again of an app that falls silent.
+    The windows of two weeks are read only once, and again for an application that stopped.
     """
 
     metrics: Sequence[str] = ()
@@ -124,7 +123,7 @@ class LastTraffic:
     _position: int = 0
 
     def update(self, ctx: CheckContext, closed_until: datetime) -> None:
-        """Know of every app that sent anything in that time; a window that lost its traces again does no harm."""
+        """Add applications with traffic up to then; a window that lost its traces again does no harm."""
         until = int(closed_until.timestamp())
         horizon = until - _HISTORY_S
         since = until - int(_UPDATE_LOOKBACK.total_seconds()) if self.apps else horizon
@@ -144,7 +143,7 @@ class LastTraffic:
         self.apps = {app: at for app, at in self.apps.items() if at >= horizon}
 
     def profiles(self, ctx: CheckContext, silent_before: float, after_s: float) -> list[ActivityProfile]:
-        """Of the apps whose last window with traffic ended by then."""
+        """Return the profiles of applications whose last window with traffic ended by then."""
         base_s = ctx.windows.base_s
         silent = {app: at + base_s for app, at in self.apps.items() if at + base_s <= silent_before}
         self._profiles = {app: profile for app, profile in self._profiles.items() if silent.get(app) == profile.since}
@@ -157,19 +156,19 @@ class LastTraffic:
 
 @dataclass(slots=True)
 class MissingData(Check):
-    """An application is silent in hours in which it usually sends; remembers from run to run when each one sent."""
+    """An application stopped sending in hours in which it usually sends."""
 
     last_traffic: LastTraffic = field(default_factory=LastTraffic)
 
     kind = "missing_data"
 
     def judged_until(self, ctx: CheckContext, key: ProblemKey, now: datetime) -> datetime | None:
-        """Now, if the settings ask for any application's silence and lane `fast` has a watermark."""
-        return now if _shortest_s(ctx.rules) is not None and FAST in ctx.watermarks else None
+        """Return now, if the settings ask for missing data and lane `fast` has a watermark."""
+        return now if _shortest_s(ctx.rules) is not None and FAST_LANE in ctx.watermarks else None
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """Silent applications, by lane `fast`'s watermark: while workers stand still nobody seems silent."""
-        shortest_s, closed_until = _shortest_s(ctx.rules), ctx.watermarks.get(FAST)
+        """Observe applications that stopped, by lane `fast`'s watermark: if workers stop, no application seems to."""
+        shortest_s, closed_until = _shortest_s(ctx.rules), ctx.watermarks.get(FAST_LANE)
         if shortest_s is None or closed_until is None:
             return
         until = closed_until.timestamp()
@@ -180,7 +179,7 @@ class MissingData(Check):
                 yield _observation(ctx, profile, closed_until)
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
-        """At each end of a base window in a silence; profiles are those of the two weeks before each silence."""
+        """Observe at each end of a base window; profiles are those of the two weeks before."""
         base_s = ctx.windows.base_s
         for (app, environment), sent in _read_traffic(ctx, first - _HISTORY_S, until).items():
             after_s = ctx.rules.of(app).missing_after_s
@@ -216,7 +215,7 @@ def _observation(ctx: CheckContext, profile: ActivityProfile, until: datetime) -
 def _detection(rules: RuleSettings, profile: ActivityProfile, until: datetime) -> Detection:
     key, since = _key(profile.app, profile.environment), calendar.utc(profile.since)
     label = scope_label(profile.app, profile.environment)
-    message = f"{label}: no trace since {timestamp(since)}; {profile.traces} came in the day before."
+    message = f"{label}: no traces since {timestamp(since)}. It sent {profile.traces} in the day before."
     attributes = {"sample_size": profile.traces}
     details = build_details(
         MissingData.kind, key, None, message, attributes, rules, severity="critical", rule_id="silence"
@@ -238,7 +237,7 @@ def _read_traffic(ctx: CheckContext, since: int, until: int) -> dict[tuple[str, 
 
 
 def _activity_profile(app: str, environment: str, sent: _Traffic, base_s: int, after_s: float) -> ActivityProfile:
-    """As `_load_profiles` makes it of the same windows."""
+    """Make the profile that `_load_profiles` makes of the same windows."""
     starts = [at for at, _ in sent]
     hours = ActiveHours.of(sorted({at // calendar.HOUR_S for at in starts}))
     pauses = [(one + base_s, other) for one, other in pairwise(starts) if other - one - base_s >= after_s / 2]
@@ -256,7 +255,7 @@ def _load_profiles(
     base_s: int,
     after_s: float,
 ) -> Iterator[ActivityProfile]:
-    """Of these apps, which are few: those that stopped. A pause of less than half as long decides nothing."""
+    """Load profiles of these applications. Pauses shorter than half of `after_s` decide nothing."""
     if not apps:
         return
     ends = [since[app] for app in apps]
@@ -289,7 +288,7 @@ def _load_profiles(
 
 
 def _has_traces_since(ctx: CheckContext, profile: ActivityProfile) -> bool:
-    """Whether there are traces after all: in a window that is open, or such as no evaluator looked at."""
+    """Tell whether there are traces after all: in an open window, or without an evaluator."""
     rows = ctx.database.rows(
         "SELECT 1 FROM traces WHERE run_id = 'live' AND is_deleted = 0 AND app = {app:String} "
         "AND environment = {environment:String} AND time >= {since:DateTime64(3, 'UTC')} LIMIT 1",

@@ -6,22 +6,18 @@ A window without records has n = 0; a window with a NaN counts as empty. Integer
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from ragtide.drift.windows.histogram import LOG_ORIGIN, LOG_STEP
+from ragtide.drift.array_types import Flags, Floats, Integers, Numbers
+from ragtide.drift.windows import LOG_ORIGIN, LOG_STEP
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[Any]  # integers or floats of any width
 LEVELS = (0.5, 0.95)  # quantiles of a heavy-tailed metric's history whose exceedance is monitored
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class WindowArrays:
     """Arrays [S, T, ...] over windows at `start` [T]: evenly spaced, ascending, in seconds since 1970."""
 
     start: Integers
@@ -41,7 +37,7 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores(Windows):
+class Scores(WindowArrays):
     """A bounded metric: records [S, T], their sum and sum of squares."""
 
     n: Numbers
@@ -50,7 +46,7 @@ class Scores(Windows):
 
 
 @dataclass(frozen=True, slots=True)
-class Rates(Windows):
+class Rates(WindowArrays):
     """A yes or no per record: records [S, T] and hits among them."""
 
     n: Numbers
@@ -58,7 +54,7 @@ class Rates(Windows):
 
 
 @dataclass(frozen=True, slots=True)
-class HeavyTailed(Windows):
+class HeavyTailed(WindowArrays):
     """A heavy-tailed metric (latency, cost): records [S, T] and how many lie in bins above `LEVELS` [S, T, 2]."""
 
     n: Numbers
@@ -66,7 +62,7 @@ class HeavyTailed(Windows):
 
 
 @dataclass(frozen=True, slots=True)
-class Categories(Windows):
+class Categories(WindowArrays):
     """Labels of records: `counts` [S, T, C], with the same C for all series; 0 if a series lacks a label."""
 
     counts: Numbers
@@ -100,7 +96,7 @@ class RunResult:
     evidence: Floats
 
 
-Batch = TypeVar("Batch", bound=Windows)
+Batch = TypeVar("Batch", bound=WindowArrays)
 
 
 def cut(batch: Batch, windows: slice, series: slice = slice(None)) -> Batch:
@@ -127,5 +123,5 @@ def masked_median(values: Floats, present: Flags) -> Floats:
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _arrays_of(batch: Windows) -> dict[str, Numbers]:
+def _arrays_of(batch: WindowArrays) -> dict[str, Numbers]:
     return {field.name: getattr(batch, field.name) for field in fields(batch) if field.name != "start"}

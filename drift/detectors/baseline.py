@@ -11,14 +11,14 @@ from enum import IntEnum
 
 import numpy as np
 
+from ragtide.drift.array_types import Flags, Floats, Integers, Numbers
 from ragtide.drift.detectors import noise, outlier_hours, season, serialization, time_of_day
-from ragtide.drift.detectors.arrays import Batch, Flags, Floats, Integers, Numbers, cut, size_s
-from ragtide.drift.detectors.noise import Noise
-from ragtide.drift.detectors.subgroups import pool_windows
+from ragtide.drift.detectors.arrays import Batch, cut, size_s
+from ragtide.drift.detectors.noise import Noise, pool_windows
 from ragtide.drift.detectors.time_of_day import Expected, RecurringTicks
-from ragtide.drift.stats.calendar import DAY_S, HOUR_S, HOURS, is_weekend
+from ragtide.drift.stats import DAY_S, HOUR_S, HOURS, is_weekend
 
-VERSION = 4
+BASELINE_VERSION = 5
 FALSE_ALARMS_A_DAY = 0.001  # expected of one series, at most
 MIN_UPDATES = 30
 _LEVEL_ERRORS = 2.0  # standard errors of the level that are added to the margin
@@ -43,14 +43,14 @@ class WarmUp(IntEnum):
 _REASONS = {
     WarmUp.READY: "",
     WarmUp.NO_RECORDS: "no records yet",
-    WarmUp.LESS_THAN_A_DAY: "less than a day of history: the hours of the day are not known",
-    WarmUp.TOO_FEW_RECORDS: "too few records to know how much they vary",
+    WarmUp.LESS_THAN_A_DAY: "less than a day of history",
+    WarmUp.TOO_FEW_RECORDS: "too few records to estimate their variance",
 }
 _NOT_JUDGED = {
     (True, True): "",
-    (True, False): "weekends are not judged: not a whole day of one was seen yet",
-    (False, True): "weekdays are not judged: not a whole one was seen yet",
-    (False, False): "no day is judged: neither a whole weekday nor a whole day of a weekend was seen yet",
+    (True, False): "weekends are not judged: history has no whole weekend day yet",
+    (False, True): "weekdays are not judged: history has no whole weekday yet",
+    (False, False): "no day is judged: history has no whole weekday and no whole weekend day yet",
 }
 
 
@@ -58,32 +58,33 @@ _NOT_JUDGED = {
 class Baseline:
     """What a fit learned of each series. Its field names are stored.
 
-    `warming` [S]: numbers of `WarmUp`; `active` [S, C]: channels that are monitored; `known` [S, 2]: whether weekdays
-    and weekends have history, without which they are not judged.
+    `warming` [S]: numbers of `WarmUp`; `active` [S, C]: channels that are monitored; `day_kinds_seen` [S, 2]: whether
+    weekdays and weekends have history, without which they are not judged.
     `level` [S, C, slots]; `weekly` [S, C, slots]: hours of the week with their own level, with steps at both ends;
-    `recurring`: ticks of the day with their own level. `bins` [S, C]: the level's logarithmic bin, if there is one.
-    `margin` [S, C, 2]: tolerance, in the unit of the level or as log odds; `near` [S, C]: tolerance as a difference,
-    for resolution. `settle` [S, C]: records that a mean needs to count for resolution. `a`, `b` [S, C], `third`
-    [S, C, 2]: noise, see `noise`; for shares a and b are in units of p (1 - p). `records` [S, C]: of a usual update.
-    `shifts` [S, C, K]: alternatives. `divisor` [S, C, 2, K]: inflation at their horizons.
+    `recurring`: ticks of the day with their own level. `level_bins` [S, C]: the level's logarithmic bin, if there is
+    one. `margin` [S, C, 2]: tolerance, in the unit of the level or as log odds; `tolerance` [S, C]: as a difference,
+    for resolution. `min_records_to_clear` [S, C]: records that a mean needs to count for resolution.
+    `noise_per_record`, `noise_floor` [S, C] and `third_moment` [S, C, 2]: a, b and third moment, see `noise`; for
+    shares a and b are in units of p (1 - p). `records` [S, C]: of a usual update.
+    `shifts` [S, C, K]: alternatives. `inflation` [S, C, 2, K]: of the variance at their horizons.
     """
 
     warming: Numbers
     active: Flags
-    known: Flags
+    day_kinds_seen: Flags
     level: Numbers
     weekly: Flags
     recurring: RecurringTicks
-    bins: Numbers
+    level_bins: Numbers
     margin: Floats
-    near: Floats
-    settle: Floats
-    a: Floats
-    b: Floats
-    third: Floats
+    tolerance: Floats
+    min_records_to_clear: Floats
+    noise_per_record: Floats
+    noise_floor: Floats
+    third_moment: Floats
     records: Floats
     shifts: Floats
-    divisor: Floats
+    inflation: Floats
     size_s: int
     threshold: float
 
@@ -99,7 +100,7 @@ class Baseline:
 
     def is_judged(self, start: int) -> Flags:
         """Tell whether history has seen this kind of day (weekday, weekend) [S]; else the window counts as empty."""
-        return self.known[:, int(is_weekend(start))]
+        return self.day_kinds_seen[:, int(is_weekend(start))]
 
     def warm_up_reasons(self) -> list[str]:
         """Return why each series is not monitored yet; empty if it is."""
@@ -107,21 +108,21 @@ class Baseline:
 
     def days_not_judged(self) -> list[str]:
         """Return which days of each series are not judged; empty if all are."""
-        return [_NOT_JUDGED[weekdays, weekends] for weekdays, weekends in self.known.tolist()]
+        return [_NOT_JUDGED[weekdays, weekends] for weekdays, weekends in self.day_kinds_seen.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonalFit:
     """Levels and weekly hours [S, C, slots], recurring ticks, and records [S, T] without incidents.
 
-    `unseen` [S, C, T]: expectation of each window from other days; `variance` [S, C, T]: in units of the usual one.
+    `out_of_sample` [S, C, T]: expectation of each window from other days; `variance` [S, C, T]: in units of the usual.
     """
 
     level: Floats
     weekly: Flags
     recurring: RecurringTicks
     n: Floats
-    unseen: Floats
+    out_of_sample: Floats
     variance: Floats
 
 
@@ -164,7 +165,7 @@ def fit_season(start: Integers, n: Floats, sums: Floats, max_influence: Floats, 
 def fit_noise(n: Floats, sums: Floats, learned: SeasonalFit, least: Floats, floor: Floats) -> Noise:
     """Fit the noise [S, C] of windows [S, C, T], pooled to updates of `least` [S, C] records; `floor` as in `noise`."""
     shape, rows = sums.shape[:2], (-1, sums.shape[2])
-    residual = np.where(n > 0, (sums - n * learned.unseen) / np.sqrt(learned.variance), 0.0).reshape(rows)
+    residual = np.where(n > 0, (sums - n * learned.out_of_sample) / np.sqrt(learned.variance), 0.0).reshape(rows)
     updates = pool_windows(n.reshape(rows), residual, least.ravel())
     found = noise.fit(updates, updates.total * updates.share, floor.ravel())
     arrays = (getattr(found, field.name) for field in fields(Noise))

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ragtide.drift.array_types import Flags, Floats, Numbers
 from ragtide.drift.detectors import baseline as fits
 from ragtide.drift.detectors import proportions
-from ragtide.drift.detectors.arrays import Categories, Flags, Floats, Numbers, RunResult
+from ragtide.drift.detectors.arrays import Categories, RunResult
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.run_state import State
 

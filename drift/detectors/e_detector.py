@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Numbers
+from ragtide.drift.array_types import Flags, Floats, Numbers
 
 NO_EVIDENCE = -700.0  # log M at the start; its exp is 0 beside 1
 SIGNS = np.array([1.0, -1.0])  # of the two directions

@@ -1,15 +1,17 @@
-"""Noise of updates: variance a/N + b, skewness, and inflation by autocorrelation.
+"""Pool windows to updates (rational subgroups), and fit the noise of updates: variance, skewness, autocorrelation.
 
-Residuals are of means (or shares), out of sample. An update of windows with n1, n2, ... records has N = sum n,
-Q = sum n^2 and variance a/N + b Q/N^2. Shapes: R channels, U updates as in `subgroups`.
+Consecutive windows of a channel are pooled until they have enough records; the running detector and the fit pool alike.
+Residuals are of means (or shares), out of sample. An update of windows with n1, n2, ... records has N = sum n, Q = sum
+n^2 and variance a/N + b Q/N^2. Shapes: R channels of all series, T windows, U updates of the channel with the most;
+other channels are padded with zeros.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Floats, Integers, masked_median, ratio
-from ragtide.drift.detectors.subgroups import Updates
+from ragtide.drift.array_types import Flags, Floats, Integers
+from ragtide.drift.detectors.arrays import masked_median, ratio
 
 CLIPPED_SIGMAS = 6.0
 HORIZONS = np.array([1, 3, 6, 12, 36, 72, 144, 288])
@@ -18,6 +20,67 @@ _ROUNDS = 5
 _MEDIAN_OF_CHI2 = 0.4549  # of one degree of freedom
 _SINGULAR = 1e-6  # relative determinant, below which a and b cannot be separated
 _MIN_BLOCKS = 4  # of a horizon in the history; with fewer the inflation of the last horizon that has them holds
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """Updates [R, U]: `present`, records N, their sum, `share` 1/N, `repeat_share` Q/N^2, last window; 0 if absent.
+
+    Q is the sum of squared records of the windows: Q/N^2 is 1 for an update of one window, less for several.
+    """
+
+    present: Flags
+    records: Floats
+    total: Floats
+    share: Floats
+    repeat_share: Floats
+    window: Integers
+
+    @property
+    def count(self) -> Integers:
+        """Number of updates of each channel [R]."""
+        found: Integers = self.present.sum(axis=1)
+        return found
+
+    def at_windows(self, values: Floats, windows: int) -> Floats:
+        """Place values of updates [R, U] at the windows [R, T] that complete them; 0 elsewhere."""
+        found = np.zeros((len(values), windows))
+        row, update = np.nonzero(self.present)
+        found[row, self.window[row, update]] = values[row, update]
+        return found
+
+
+def pool_windows(n: Floats, total: Floats, least: Floats) -> Updates:
+    """Pool windows [R, T] until each update has `least` [R] records; the remainder is dropped."""
+    complete = _completes(n, least)
+    place = np.cumsum(complete, axis=1) - 1
+    channel, window = np.nonzero(complete)
+    update = place[channel, window]
+    shape = (len(n), max(int(complete.sum(axis=1).max(initial=0)), 1))
+
+    def held(values: Floats) -> Floats:
+        up_to = np.cumsum(values, axis=1)[channel, window]
+        found = np.zeros(shape)
+        found[channel, update] = up_to - np.where(update > 0, np.roll(up_to, 1), 0.0)
+        return found
+
+    records = held(n)
+    present = records > 0
+    share = ratio(present, records)
+    at = np.zeros(shape, np.int64)
+    at[channel, update] = window
+    return Updates(present, records, held(total), share, held(n**2) * share**2, at)
+
+
+def _completes(n: Floats, least: Floats) -> Flags:
+    """Tell which windows [R, T] complete an update."""
+    complete = np.zeros(n.shape[::-1], dtype=bool)
+    held = np.zeros(len(n))
+    for window, records in enumerate(np.ascontiguousarray(n.T)):
+        held += records
+        complete[window] = held >= least
+        held[complete[window]] = 0.0
+    return complete.T
 
 
 @dataclass(frozen=True, slots=True)

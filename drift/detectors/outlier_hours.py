@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ragtide.drift.array_types import Flags, Floats
 from ragtide.drift.detectors import season
-from ragtide.drift.detectors.arrays import Flags, Floats, masked_median
+from ragtide.drift.detectors.arrays import masked_median
 from ragtide.drift.detectors.season import Cells
-from ragtide.drift.stats.calendar import HOURS, SATURDAY, WEEKDAYS
+from ragtide.drift.stats import HOURS, SATURDAY, WEEKDAYS
 
 OUTLIER_SIGMAS = 6.0
 MAX_OUTLIERS = 0.15  # share of hours; with more, they are usual for the series

@@ -12,14 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from ragtide.drift.array_types import Flags, Floats, Integers, Numbers
 from ragtide.drift.detectors import baseline as fits
 from ragtide.drift.detectors import e_detector, run_state, tempering
-from ragtide.drift.detectors.arrays import Flags, Floats, HeavyTailed, Integers, Numbers, Rates, RunResult, size_s
+from ragtide.drift.detectors.arrays import HeavyTailed, Rates, RunResult, size_s
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.e_detector import SIGNS, Update
 from ragtide.drift.detectors.run_state import State
 from ragtide.drift.detectors.tempering import LogLikelihoodRatios
-from ragtide.drift.stats.calendar import DAY_S
+from ragtide.drift.stats import DAY_S
 
 MARGIN = 0.1  # of the odds
 HEAVY_TAILED_CHANNELS = ("median", "p95")
@@ -59,25 +60,25 @@ def fit_channels(
     divisor = fits.divisors(found, threshold * spread / _information(usual, log_margin))
     every = np.broadcast_to(n[:, None], hits.shape)
     varying = (a[:, :, None] + b[:, :, None] * np.maximum(every, found.records[:, :, None])) * learned.variance
-    log_lr = _log_lr(every, hits, _clip_levels(learned.unseen, least_share), log_margin, varying)
+    log_lr = _log_lr(every, hits, _clip_levels(learned.out_of_sample, least_share), log_margin, varying)
     warming = fits.warm_up(n, found.updates.min(axis=1), size, seasonal)
     return Baseline(
         warming=warming,
         active=np.repeat((warming == fits.WarmUp.READY)[:, None], hits.shape[1], axis=1),
-        known=fits.day_kinds_seen(start, n, seasonal),
+        day_kinds_seen=fits.day_kinds_seen(start, n, seasonal),
         level=level,
         weekly=learned.weekly,
         recurring=replace(learned.recurring, level=_clip_levels(learned.recurring.level, least_share)),
-        bins=np.zeros(usual.shape, np.int32),
+        level_bins=np.zeros(usual.shape, np.int32),
         margin=log_margin,
-        near=coin * log_margin[:, :, 0],
-        settle=np.maximum(_CLEAR_RECORDS, _CLEAR_HITS / coin),
-        a=a,
-        b=b,
-        third=np.zeros(log_margin.shape),
+        tolerance=coin * log_margin[:, :, 0],
+        min_records_to_clear=np.maximum(_CLEAR_RECORDS, _CLEAR_HITS / coin),
+        noise_per_record=a,
+        noise_floor=b,
+        third_moment=np.zeros(log_margin.shape),
         records=found.records,
         shifts=np.tile(np.log(RATIOS), (*usual.shape, 1)),
-        divisor=tempering.temper(divisor, log_lr, every > of_channel, a_day),
+        inflation=tempering.temper(divisor, log_lr, every > of_channel, a_day),
         size_s=size,
         threshold=threshold,
     )
@@ -108,11 +109,11 @@ def _update(baseline: Baseline, at: int, n: Floats, hits: Floats) -> Update:
     level = usual.level
     records = np.broadcast_to(n[:, None], hits.shape)
     odds = (level / (1 - level))[:, :, None] * np.exp(baseline.margin * SIGNS)
-    spread = baseline.a + baseline.b * np.maximum(records, baseline.records)
+    spread = baseline.noise_per_record + baseline.noise_floor * np.maximum(records, baseline.records)
     increments = e_detector.bernoulli_increments(
         records[:, :, None, None], hits[:, :, None, None], odds[..., None], _EITHER_WAY
     )
-    increments = increments / ((spread * usual.variance)[:, :, None, None] * baseline.divisor)
+    increments = increments / ((spread * usual.variance)[:, :, None, None] * baseline.inflation)
     expected = records * level
     first = np.full(hits.shape, at // baseline.size_s, np.int32)
     return Update(records > 0, first, records, hits - expected, expected, increments)
@@ -161,7 +162,7 @@ def fit_heavy_tailed(history: HeavyTailed, levels: Integers | None = None, *, se
     """Fit the baseline of known-good windows, or of any reference; `levels` [S, 2]: the bins of the levels."""
     channels = len(HEAVY_TAILED_CHANNELS)
     found = fits.fit_in_chunks(history, channels, lambda some: _fit(some, some.above.transpose(0, 2, 1), seasonal))
-    return found if levels is None else replace(found, bins=levels.astype(np.int32))
+    return found if levels is None else replace(found, level_bins=levels.astype(np.int32))
 
 
 def run_heavy_tailed(baseline: Baseline, state: State, windows: HeavyTailed) -> RunResult:

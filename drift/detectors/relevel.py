@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ragtide.drift.array_types import Flags, Floats, Integers
 from ragtide.drift.detectors import scores
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Scores
+from ragtide.drift.detectors.arrays import Scores
 from ragtide.drift.detectors.baseline import MIN_UPDATES, Baseline
 
 _ROUNDS = 8  # to a fixed point, which one reaches unless hours differ much
@@ -36,7 +37,7 @@ def relevel_scores(old: Baseline, now: Scores, known: Floats) -> tuple[Baseline,
     def at(level: Floats) -> Floats:
         return np.stack([level[:, 0] + shift[:, None], level[:, 1] * wider[:, None]], axis=1).astype(level.dtype)
 
-    base = np.full(old.near.shape, scores.MARGIN)
+    base = np.full(old.tolerance.shape, scores.MARGIN)
     variance = old.level[:, 1].mean(axis=1)
     base[:, 1] = np.maximum(scores.SPREAD_MARGIN * variance, scores.MARGIN**2)
     found = _widen_margins(old, base, n.sum(axis=1), known)
@@ -49,10 +50,10 @@ def relevel_scores(old: Baseline, now: Scores, known: Floats) -> tuple[Baseline,
         level=at(old.level),
         recurring=replace(old.recurring, level=at(old.recurring.level)),
         margin=found.margin * of_spread[:, :, None],
-        near=found.near * of_spread,
-        a=old.a * size**2,
-        b=old.b * size**2,
-        third=old.third * (size**3)[:, :, None],
+        tolerance=found.tolerance * of_spread,
+        noise_per_record=old.noise_per_record * size**2,
+        noise_floor=old.noise_floor * size**2,
+        third_moment=old.third_moment * (size**3)[:, :, None],
         shifts=old.shifts * size[:, :, None],
     )
     return releveled, n.sum(axis=1) >= MIN_UPDATES * old.records[:, 0]
@@ -78,13 +79,13 @@ def relevel_proportions(
     factor = np.where(estimable, factor, 1.0)
     level = _scale_odds(old.level, factor)
     coins = _bernoulli_variance(level.mean(axis=2)) / _bernoulli_variance(old.level.mean(axis=2))
-    found = _widen_margins(old, np.full(old.near.shape, math.log1p(margin)), n.sum(axis=1), known)
+    found = _widen_margins(old, np.full(old.tolerance.shape, math.log1p(margin)), n.sum(axis=1), known)
     releveled = replace(
         found,
         level=level,
         recurring=replace(old.recurring, level=_scale_odds(old.recurring.level, factor)),
-        near=found.near * coins,
-        settle=old.settle / np.minimum(coins, 1.0),
+        tolerance=found.tolerance * coins,
+        min_records_to_clear=old.min_records_to_clear / np.minimum(coins, 1.0),
     )
     many = n.sum(axis=1) >= MIN_UPDATES * np.where(old.active, old.records, np.inf).min(axis=1)
     return releveled, many & (estimable | (most < _RARE) | ~old.active).all(axis=1)
@@ -121,4 +122,4 @@ def _widen_margins(old: Baseline, base: Floats, records: Floats, known: Floats) 
     margin = base[:, :, None] + error
     usual = np.where(np.isfinite(old.margin[:, :, 0]), old.margin[:, :, 0], base)
     grown = np.where(np.isfinite(margin[:, :, 0]), margin[:, :, 0], base) / usual
-    return replace(old, margin=margin, near=old.near * grown)
+    return replace(old, margin=margin, tolerance=old.tolerance * grown)

@@ -12,21 +12,22 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ragtide.drift.array_types import Flags, Floats, Integers, Numbers
 from ragtide.drift.detectors import e_detector
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers, RunResult, ratio
+from ragtide.drift.detectors.arrays import RunResult, ratio
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.e_detector import Evidence, Update
 
 ROLLING_UPDATES = 12
-VERSION = 2
+STATE_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
     """Alarm of each series [S]: channel, direction, window of the onset, and sums since then.
 
-    `recent` [S, 12]: last settled residuals; `settled`: their number so far; `waiting`: records not settled yet;
-    `good`: consecutive good updates.
+    `recent_means` [S, 12]: last means of residuals over enough records; `mean_count`: their number so far;
+    `pending_records`: records of the next one; `good_updates`: consecutive good updates.
     """
 
     on: Flags
@@ -36,18 +37,18 @@ class Alarms:
     records: Floats
     residual: Floats
     expected: Floats
-    recent: Floats
-    settled: Numbers
-    waiting: Floats
-    waiting_residual: Floats
-    good: Numbers
+    recent_means: Floats
+    mean_count: Numbers
+    pending_records: Floats
+    pending_residual: Floats
+    good_updates: Numbers
 
     @classmethod
     def none(cls, series: int) -> "Alarms":
         """Return the state without alarms."""
-        kinds: dict[str, type] = {"on": np.bool_, "channel": np.int16, "direction": np.int8, "good": np.int8}
-        kinds |= {"onset": np.int32, "settled": np.int32}
-        shapes = {"recent": (series, ROLLING_UPDATES)}
+        kinds: dict[str, type] = {"on": np.bool_, "channel": np.int16, "direction": np.int8, "good_updates": np.int8}
+        kinds |= {"onset": np.int32, "mean_count": np.int32}
+        shapes = {"recent_means": (series, ROLLING_UPDATES)}
         names = [field.name for field in fields(cls)]
         return cls(**{name: np.zeros(shapes.get(name, (series,)), kinds.get(name, np.float64)) for name in names})
 
@@ -61,10 +62,10 @@ class Alarms:
         return self.mean(self.residual)
 
 
-def _update_open(alarms: Alarms, update: Update, margin: Floats, settle: Floats) -> Flags:
+def _update_open(alarms: Alarms, update: Update, margin: Floats, min_records: Floats) -> Flags:
     """Apply an update to open alarms, in place; return the series [S] whose alarm it resolved.
 
-    `margin` [S, C] has the unit of residuals. A residual is settled once it covers `settle` [S, C] records.
+    `margin` [S, C] has the unit of residuals. A mean covers `min_records` [S, C].
     """
     on = np.flatnonzero(alarms.on)
     on = on[update.present[on, alarms.channel[on]]]
@@ -75,24 +76,24 @@ def _update_open(alarms: Alarms, update: Update, margin: Floats, settle: Floats)
     alarms.records[on] += records
     alarms.residual[on] += residual
     alarms.expected[on] += update.expected[on, channel]
-    alarms.waiting[on] += records
-    alarms.waiting_residual[on] += residual
-    _settle_residuals(alarms, on[alarms.waiting[on] >= settle[on, channel]], margin)
-    resolved = alarms.on & (alarms.good >= ROLLING_UPDATES)
+    alarms.pending_records[on] += records
+    alarms.pending_residual[on] += residual
+    _add_means(alarms, on[alarms.pending_records[on] >= min_records[on, channel]], margin)
+    resolved = alarms.on & (alarms.good_updates >= ROLLING_UPDATES)
     alarms.on[resolved] = False
     return resolved
 
 
-def _settle_residuals(alarms: Alarms, series: Numbers, margin: Floats) -> None:
-    mean = alarms.waiting_residual[series] / alarms.waiting[series]
-    alarms.recent[series, alarms.settled[series] % ROLLING_UPDATES] = mean
-    alarms.settled[series] += 1
-    alarms.waiting[series] = alarms.waiting_residual[series] = 0.0
+def _add_means(alarms: Alarms, series: Numbers, margin: Floats) -> None:
+    mean = alarms.pending_residual[series] / alarms.pending_records[series]
+    alarms.recent_means[series, alarms.mean_count[series] % ROLLING_UPDATES] = mean
+    alarms.mean_count[series] += 1
+    alarms.pending_records[series] = alarms.pending_residual[series] = 0.0
     direction = alarms.direction[series]
     allowed = np.maximum(margin[series, alarms.channel[series]], direction * alarms.shift[series] / 2)
-    off = direction * alarms.recent[series].sum(axis=1) / ROLLING_UPDATES
-    near = (alarms.settled[series] >= ROLLING_UPDATES) & (off <= allowed)
-    alarms.good[series] = np.where(near, alarms.good[series] + 1, 0)
+    off = direction * alarms.recent_means[series].sum(axis=1) / ROLLING_UPDATES
+    near = (alarms.mean_count[series] >= ROLLING_UPDATES) & (off <= allowed)
+    alarms.good_updates[series] = np.where(near, alarms.good_updates[series] + 1, 0)
 
 
 def _open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: float, active: Flags) -> None:
@@ -110,8 +111,8 @@ def _open_alarms(alarms: Alarms, evidence: Evidence, log_e: Floats, threshold: f
     alarms.records[series] = evidence.records[at]
     alarms.residual[series] = evidence.residual[at]
     alarms.expected[series] = evidence.expected[at]
-    alarms.recent[series] = 0.0
-    for counter in (alarms.settled, alarms.waiting, alarms.waiting_residual, alarms.good):
+    alarms.recent_means[series] = 0.0
+    for counter in (alarms.mean_count, alarms.pending_records, alarms.pending_residual, alarms.good_updates):
         counter[series] = 0
 
 
@@ -158,7 +159,7 @@ class Status:
     evidence: Floats
 
 
-def start(baseline: Baseline) -> State:
+def start_state(baseline: Baseline) -> State:
     """Return the state before the first window."""
     channels, alternatives = baseline.shifts.shape[1:]
     series = baseline.series
@@ -167,7 +168,7 @@ def start(baseline: Baseline) -> State:
     return State(Evidence.none(series, channels, alternatives), Alarms.none(series), pool, until)
 
 
-def status(baseline: Baseline, state: State) -> Status:
+def detector_status(baseline: Baseline, state: State) -> Status:
     """Return the status of each series."""
     alarms = state.alarms
     expected, shift = alarms.mean(alarms.expected), alarms.shift
@@ -206,7 +207,7 @@ def run(baseline: Baseline, state: State, start: Integers, update_at: Callable[[
 def _step(baseline: Baseline, state: State, update: Update) -> Floats:
     """Update evidence and alarms, in place; return the log e-values [S]."""
     e_detector.add(state.evidence, update)
-    resolved = _update_open(state.alarms, update, baseline.near, baseline.settle)
+    resolved = _update_open(state.alarms, update, baseline.tolerance, baseline.min_records_to_clear)
     state.evidence.log_m[resolved] = e_detector.NO_EVIDENCE
     log_e = e_detector.log_e(state.evidence, baseline.active)
     _open_alarms(state.alarms, state.evidence, log_e, baseline.threshold, baseline.active)

@@ -10,19 +10,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from ragtide.drift.array_types import Flags, Floats, Numbers
 from ragtide.drift.detectors import baseline as fits
 from ragtide.drift.detectors import e_detector, run_state, serialization, tempering
-from ragtide.drift.detectors.arrays import Flags, Floats, Numbers, RunResult, Scores, ratio, size_s
+from ragtide.drift.detectors.arrays import RunResult, Scores, ratio, size_s
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.e_detector import SIGNS, Update
-from ragtide.drift.detectors.noise import CLIPPED_SIGMAS
+from ragtide.drift.detectors.noise import CLIPPED_SIGMAS, pool_windows
 from ragtide.drift.detectors.run_state import State
-from ragtide.drift.detectors.subgroups import pool_windows
 from ragtide.drift.detectors.tempering import LogLikelihoodRatios
 from ragtide.drift.detectors.time_of_day import Expected
-from ragtide.drift.stats.calendar import DAY_S
+from ragtide.drift.stats import DAY_S
 
-CHANNELS = ("mean", "spread")
+SCORE_CHANNELS = ("mean", "spread")
 MIN_RECORDS = 30
 MARGIN = 0.01  # of the range
 SPREAD_MARGIN = 0.1
@@ -32,7 +32,7 @@ _MAX = 1e9  # a window with more records, or a larger mean, counts as empty
 
 def fit(history: Scores, *, seasonal: bool = True) -> Baseline:
     """Fit the baseline of known-good windows, or of any reference (`seasonal=False`: one level)."""
-    return fits.fit_in_chunks(history, len(CHANNELS), lambda some: _fit(some, seasonal))
+    return fits.fit_in_chunks(history, len(SCORE_CHANNELS), lambda some: _fit(some, seasonal))
 
 
 def run(baseline: Baseline, state: State, windows: Scores) -> RunResult:
@@ -73,32 +73,34 @@ def _fit(history: Scores, seasonal: bool) -> Baseline:
     baseline = Baseline(
         warming=warming,
         active=(warming == fits.WarmUp.READY)[:, None] & (found.updates >= fits.MIN_UPDATES),
-        known=fits.day_kinds_seen(start, n, seasonal),
+        day_kinds_seen=fits.day_kinds_seen(start, n, seasonal),
         level=learned.level.astype(np.float32),
         weekly=learned.weekly,
         recurring=learned.recurring,
-        bins=np.zeros(near.shape, np.int32),
+        level_bins=np.zeros(near.shape, np.int32),
         margin=np.repeat(near[:, :, None], 2, axis=2),
-        near=near,
-        settle=np.full(near.shape, float(MIN_RECORDS)),
-        a=found.noise_per_record,
-        b=found.noise_floor,
-        third=np.maximum(found.third_moment[:, :, None] * SIGNS, 0.0) + rare[:, :, None],
+        tolerance=near,
+        min_records_to_clear=np.full(near.shape, float(MIN_RECORDS)),
+        noise_per_record=found.noise_per_record,
+        noise_floor=found.noise_floor,
+        third_moment=np.maximum(found.third_moment[:, :, None] * SIGNS, 0.0) + rare[:, :, None],
         records=found.records,
         shifts=shifts,
-        divisor=fits.divisors(found, np.repeat(horizon[:, :, None], 2, axis=2)),
+        inflation=fits.divisors(found, np.repeat(horizon[:, :, None], 2, axis=2)),
         size_s=size,
         threshold=threshold,
     )
-    log_lr = _log_lr(baseline, every, np.where(every > 0, sums - every * learned.unseen, 0.0), learned.variance)
-    return replace(baseline, divisor=tempering.temper(baseline.divisor, log_lr, every > records, max(DAY_S // size, 1)))
+    log_lr = _log_lr(baseline, every, np.where(every > 0, sums - every * learned.out_of_sample, 0.0), learned.variance)
+    return replace(
+        baseline, inflation=tempering.temper(baseline.inflation, log_lr, every > records, max(DAY_S // size, 1))
+    )
 
 
 def _log_lr(baseline: Baseline, n: Floats, residual: Floats, variance_ratio: Floats) -> LogLikelihoodRatios:
     """Return log likelihood ratios of history's windows [S, C, T], from residuals of out-of-sample levels."""
     windows = n.shape[2]
     n, residual, variance_ratio = (array.reshape(-1, windows) for array in (n, residual, variance_ratio))
-    a, b = (array.reshape(-1, 1) for array in (baseline.a, baseline.b))
+    a, b = (array.reshape(-1, 1) for array in (baseline.noise_per_record, baseline.noise_floor))
     least = np.full(len(n), float(MIN_RECORDS))
     updates = pool_windows(n, residual, least)
     of_updates = (
@@ -111,7 +113,9 @@ def _log_lr(baseline: Baseline, n: Floats, residual: Floats, variance_ratio: Flo
     if len(far := np.flatnonzero((variance_ratio != 1).any(axis=1))):
         straying = pool_windows(n[far], n[far] * variance_ratio[far], least[far])
         times[far] = straying.at_windows(straying.total * straying.share, windows)
-    third, margin, shifts = (array.reshape(len(n), -1) for array in (baseline.third, baseline.margin, baseline.shifts))
+    third, margin, shifts = (
+        array.reshape(len(n), -1) for array in (baseline.third_moment, baseline.margin, baseline.shifts)
+    )
 
     def of(some: slice, direction: int, alternative: int) -> Floats:
         present = times[some] > 0
@@ -164,11 +168,13 @@ def _take_update(baseline: Baseline, state: State) -> Update:
     pool = state.pool
     present = pool.records >= MIN_RECORDS
     records = np.where(present, pool.records, 1.0)
-    variance = (baseline.a / records + baseline.b * np.where(present, pool.squares, 1.0) / records**2)[:, :, None]
+    variance = (
+        baseline.noise_per_record / records + baseline.noise_floor * np.where(present, pool.squares, 1.0) / records**2
+    )[:, :, None]
     residual = np.where(present, pool.residual / records, 0.0)[:, :, None] * SIGNS
-    third = baseline.third / records[:, :, None] ** 2
+    third = baseline.third_moment / records[:, :, None] ** 2
     increments = _increments(residual, variance, third, baseline.margin, baseline.shifts[:, :, None])
-    increments /= baseline.divisor * np.where(present, pool.variance / records, 1.0)[:, :, None, None]
+    increments /= baseline.inflation * np.where(present, pool.variance / records, 1.0)[:, :, None, None]
     update = Update(present, pool.first.copy(), records, pool.residual.copy(), pool.expected.copy(), increments)
     for array in (pool.records, pool.squares, pool.residual, pool.expected, pool.variance):
         array[present] = 0.0

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, masked_median, ratio
-from ragtide.drift.stats.calendar import DAY_S, HOUR_S
-from ragtide.drift.stats.calendar import HOURS as HOURS
-from ragtide.drift.stats.calendar import SATURDAY as SATURDAY
-from ragtide.drift.stats.calendar import WEEKDAYS as WEEKDAYS
-from ragtide.drift.stats.calendar import weekday_of as weekday_of
+from ragtide.drift.array_types import Flags, Floats, Integers
+from ragtide.drift.detectors.arrays import masked_median, ratio
+from ragtide.drift.stats import DAY_S, HOUR_S, HOURS, SATURDAY, WEEKDAYS, weekday_of
 
 SLOTS = WEEKDAYS * HOURS  # of a week, from Monday on
 SEASONAL_DAYS = 3  # of history; with fewer days there is one level

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Numbers
+from ragtide.drift.array_types import Numbers
 
 Rows = TypeVar("Rows")
 

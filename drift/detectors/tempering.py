@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers, ratio
+from ragtide.drift.array_types import Flags, Floats, Integers, Numbers
+from ragtide.drift.detectors.arrays import ratio
 
 # Of channels [R, T], direction and alternative; before division, 0 without an update.
 LogLikelihoodRatios = Callable[[slice, int, int], Floats]
 _RESERVE = 0.6
 _MANY_DAYS = 4  # of which one may have a burst that is ignored
-_SHORT, _NEARLY_ALL = 3, 0.75  # a burst makes so much of a drawup within so many windows
+_SHORT, _NEARLY_ALL = 3, 0.75  # a burst makes this share of a drawup within this many windows
 _MIN_POWER = 1e-3
 _CHUNK = 8  # channels; their windows fit in a processor's cache
 

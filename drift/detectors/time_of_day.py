@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ragtide.drift.array_types import Flags, Floats, Integers, Numbers
 from ragtide.drift.detectors import outlier_hours
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers, Numbers, ratio
+from ragtide.drift.detectors.arrays import ratio
 from ragtide.drift.detectors.season import Cells
-from ragtide.drift.stats.calendar import DAY_S, SATURDAY, WEEKDAYS, weekday_of
+from ragtide.drift.stats import DAY_S, SATURDAY, WEEKDAYS, weekday_of
 
 TICKS_PER_DAY = 288
 DAY_KINDS = 2  # groups of days are weekdays and weekends,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers
-from ragtide.drift.topics.model import principal_components
+from ragtide.drift.array_types import Flags, Floats, Integers
+from ragtide.drift.topics import principal_components
 from ragtide.evaluators.spec import Vectors
 
 MIN_QUESTIONS = 100  # of either sample

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Floats, Integers
-from ragtide.drift.detectors.baseline import FALSE_ALARMS_A_DAY
+from ragtide.drift.array_types import Flags, Floats, Integers
+from ragtide.drift.detectors import FALSE_ALARMS_A_DAY
 from ragtide.drift.input_drift.classifier_test import ClassifierTest, classifier_test
 from ragtide.drift.input_drift.source import QuestionSample, concatenate
-from ragtide.drift.stats.calendar import HOUR_S, HOURS, is_weekend
+from ragtide.drift.stats import HOUR_S, HOURS, is_weekend
 
 MARGIN = 0.02  # tolerance of the AUC, beyond 0.5
 MIN_DAYS = 4

@@ -7,19 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Integers
+from ragtide.drift.array_types import Integers
 from ragtide.drift.input_drift.day_test import MARGIN, DayComparison
-from ragtide.drift.input_drift.groups import QuestionGroups
-from ragtide.drift.input_drift.reference import Memory
+from ragtide.drift.input_drift.reference import InputDriftState, QuestionGroups
 from ragtide.drift.input_drift.source import QuestionSource
-from ragtide.drift.problems.report import Details, ProblemKey, build_details
-from ragtide.drift.rules.model import Series
+from ragtide.drift.problems import Details, ProblemKey, build_details
+from ragtide.drift.rules import Series
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.stats import calendar
 from ragtide.drift.text import percent, scope_label, timestamp
-from ragtide.drift.topics.model import OTHER
+from ragtide.drift.topics import OTHER_TOPIC
 
-METRIC = "inputs.question_meaning"
+QUESTION_METRIC = "inputs.question_meaning"
 RULE = "questions"
 _SIGMAS = 3.0  # standard errors
 _MIN_SHIFT = 0.02  # of a group's share
@@ -36,13 +35,13 @@ class GroupShift(NamedTuple):
     now: float
 
 
-def group_shifts(memory: Memory, found: DayComparison) -> list[GroupShift]:
+def group_shifts(state: InputDriftState, found: DayComparison) -> list[GroupShift]:
     """Return the group in alarm, then others with significant changes, largest first; three at most."""
-    groups = memory.reference.groups
+    groups = state.reference.groups
     new, old = groups.assign(found.new.vectors), groups.assign(found.old.vectors)
     shares: dict[int, tuple[float, float]] = {}
-    if memory.groups_in_alarm:
-        status = memory.status
+    if state.groups_in_alarm:
+        status = state.status
         shares[int(status.channel[0])] = float(status.expected[0]), float(status.observed[0])
     if len(new):
         now, before = (np.bincount(some, minlength=groups.outlier + 1) / len(some) for some in (new, old))
@@ -64,40 +63,45 @@ def group_label(group: int, of: Integers, topics: tuple[str, ...], groups: Quest
         return "questions unlike all before"
     known = Counter(topics[place] for place in np.flatnonzero(of == group).tolist() if topics[place])
     name, most = known.most_common(1)[0] if known else ("", 0)
-    is_about = name not in ("", OTHER) and most > math.floor(known.total() / 2)
+    is_about = name not in ("", OTHER_TOPIC) and most > math.floor(known.total() / 2)
     return f"questions about {name}" if is_about else f"questions of group {group + 1}"
 
 
-def key_of(source: QuestionSource) -> ProblemKey:
+def source_key(source: QuestionSource) -> ProblemKey:
     """Return the key of the problem; it has no model, since questions come before answers."""
-    return ProblemKey(source.app, source.environment, "", "inputs", METRIC)
+    return ProblemKey(source.app, source.environment, "", "inputs", QUESTION_METRIC)
 
 
 def series_of(source: QuestionSource) -> Series:
     """Return the series that pins and accepted changes refer to."""
-    return Series(source.app, source.environment, METRIC, model="", segment="", segment_value="")
+    return Series(source.app, source.environment, QUESTION_METRIC, model="", segment="", segment_value="")
 
 
-def onset(memory: Memory) -> int:
+def shift_onset(state: InputDriftState) -> int:
     """Return the onset of drift: of the alarm, or the start of the last whole day."""
-    day = calendar.floor(memory.until, calendar.DAY_S) - calendar.DAY_S
-    if not memory.groups_in_alarm:
+    day = calendar.floor(state.until, calendar.DAY_S) - calendar.DAY_S
+    if not state.groups_in_alarm:
         return day
-    began = int(memory.status.onset[0])
-    return min(began, day) if memory.unlike else began
+    began = int(state.status.onset[0])
+    return min(began, day) if state.day_drifted else began
 
 
 def input_drift_details(
-    source: QuestionSource, memory: Memory, found: DayComparison, since: datetime, rules: RuleSettings, margin: float
+    source: QuestionSource,
+    state: InputDriftState,
+    found: DayComparison,
+    since: datetime,
+    rules: RuleSettings,
+    margin: float,
 ) -> Details:
     """Build the details of drift since then; they quote no question. `margin`: multiple of the default tolerance."""
-    groups, key, number = group_shifts(memory, found), key_of(source), len(found.new.at)
+    groups, key, number = group_shifts(state, found), source_key(source), len(found.new.at)
     return build_details(
         "input_drift",
         key,
         None,
-        _message(key, memory, found, groups, since),
-        _attributes(source, memory, found, groups) | {"margin": margin * MARGIN},
+        _message(key, state, found, groups, since),
+        _attributes(source, state, found, groups) | {"margin": margin * MARGIN},
         rules,
         bad=round(_changed_share(found, groups) * number),
         traffic=number,
@@ -106,8 +110,10 @@ def input_drift_details(
     )
 
 
-def _message(key: ProblemKey, memory: Memory, found: DayComparison, groups: list[GroupShift], since: datetime) -> str:
-    first, last = (f"{calendar.utc(at):%Y-%m-%d}" for at in (memory.reference.since, memory.reference.until - 1))
+def _message(
+    key: ProblemKey, state: InputDriftState, found: DayComparison, groups: list[GroupShift], since: datetime
+) -> str:
+    first, last = (f"{calendar.utc(at):%Y-%m-%d}" for at in (state.reference.since, state.reference.until - 1))
     sentences = [
         f"{scope_label(key.app, key.environment)}: users' questions since {timestamp(since)} differ from those of "
         f"{first} to {last}."
@@ -124,9 +130,9 @@ def _message(key: ProblemKey, memory: Memory, found: DayComparison, groups: list
 
 
 def _attributes(
-    source: QuestionSource, memory: Memory, found: DayComparison, groups: list[GroupShift]
+    source: QuestionSource, state: InputDriftState, found: DayComparison, groups: list[GroupShift]
 ) -> dict[str, Any]:
-    reference = memory.reference
+    reference = state.reference
     attributes: dict[str, Any] = {
         "encoder": source.encoder,
         "groups": [one._asdict() for one in groups],
@@ -135,12 +141,12 @@ def _attributes(
         "reference_since": calendar.utc(reference.since).isoformat(),
         "reference_until": calendar.utc(reference.until).isoformat(),
         "sample_size": len(found.new.at),
-        "log10_e_value": float(memory.status.evidence[0]) / _LN_10,
+        "log10_e_value": float(state.status.evidence[0]) / _LN_10,
     }
     if (test := found.test) is not None:
         attributes |= {"value": test.auc, "baseline": 0.5, "effect_size": 2 * test.auc - 1}
         attributes |= {"low": test.low, "high": test.high}
-    if (usual := reference.usual[np.isfinite(reference.usual)]).size:
+    if (usual := reference.usual_aucs[np.isfinite(reference.usual_aucs)]).size:
         attributes |= {"usual_low": float(usual.min()), "usual_high": float(usual.max()), "days": usual.size}
     return attributes
 

@@ -1,6 +1,9 @@
 """Learn and store the reference of an application's questions, with the state of its detector.
 
-A reference has groups of questions, their usual shares, and the usual differences between days."""
+A reference has groups of questions, their usual shares, and the usual differences between days. Groups are clusters by
+meaning: spherical k-means (Dhillon and Modha 2001). A later question belongs to the nearest group, or to none if it
+lies farther from the centroid than 99 % of the group's reference. So new kinds of questions show as outliers.
+"""
 
 import base64
 import logging
@@ -10,49 +13,82 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragtide.drift.anomalies.references import BaselinePin
-from ragtide.drift.detectors import categories, run_state, serialization
-from ragtide.drift.detectors.arrays import Categories, Flags, Floats, Integers
-from ragtide.drift.detectors.baseline import VERSION as BASELINE
-from ragtide.drift.detectors.baseline import Baseline
-from ragtide.drift.detectors.run_state import VERSION as STATE
-from ragtide.drift.detectors.run_state import State, Status
+from ragtide.drift.anomalies import BaselinePin
+from ragtide.drift.array_types import Flags, Floats, Integers
+from ragtide.drift.detectors import (
+    BASELINE_VERSION,
+    STATE_VERSION,
+    Baseline,
+    Categories,
+    State,
+    Status,
+    detector_status,
+    fit_baseline,
+    serialization,
+    start_state,
+)
 from ragtide.drift.input_drift.classifier_test import same_questions
 from ragtide.drift.input_drift.day_test import same_day_kind, usual_aucs
-from ragtide.drift.input_drift.groups import QuestionGroups, cluster
 from ragtide.drift.input_drift.source import QuestionSample, QuestionSource, QuestionStore, concatenate
-from ragtide.drift.stats import calendar
-from ragtide.drift.stats.calendar import DAY_S, HOUR_S
+from ragtide.drift.stats import DAY_S, HOUR_S, calendar
+from ragtide.drift.topics import centroid_of, cosines_of, min_cosine_of
+from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
 logger = logging.getLogger(__name__)
-_VERSION = 1 << 16 | BASELINE << 8 | STATE
+_VERSION = 2 << 16 | BASELINE_VERSION << 8 | STATE_VERSION
 TICK_S = HOUR_S // 4
 TICK_QUESTIONS = 60  # sampled per tick
 DAY_QUESTIONS = 1_000  # sampled per day, for comparisons of days
 _CLUSTER_SAMPLE = 5_000  # questions of a reference that are clustered
 _CHUNK_DAYS = 4  # in memory at a time: 35 MB of vectors of 384 numbers
 _MAX_DAYS = 28  # of a pinned interval, from its end
+MAX_GROUPS = 12
+_MIN_SIZE = 50  # mean number of questions of a group, at least
+_OUTLIER_SHARE = 0.01  # of a group's reference
+_ROUNDS = 50
 _SEED = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionGroups:
+    """Centroids [k, dimension] of length 1, and the minimum cosine [k] of a group's questions."""
+
+    centroids: Vectors
+    min_cosines: Floats
+
+    @property
+    def outlier(self) -> int:
+        """Number of the group of outliers."""
+        return len(self.centroids)
+
+    def assign(self, vectors: Vectors) -> Integers:
+        """Return the group of each question [n, dimension], from 0 on, or `outlier`."""
+        if not len(vectors):
+            return np.empty(0, np.int64)
+        cosines = cosines_of(vectors, self.centroids)
+        nearest = cosines.argmax(axis=1)
+        reached = cosines[np.arange(len(nearest)), nearest] >= self.min_cosines[nearest]
+        return np.where(reached, nearest, self.outlier).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
     """Questions of a run on `days` [D] within [since, until): groups and their usual shares. Field names are stored.
 
-    Times in seconds since 1970. `usual` [D]: AUC of each day against the others, or NaN. `learned`: time of the fit;
-    `basis`: source of the data, see `ragtide.drift.anomalies.references`.
+    Times in seconds since 1970. `usual_aucs` [D]: AUC of each day against the others, or NaN.
+    `learned_at`: time of the fit; `baseline_source`: source of the data, see `ragtide.drift.anomalies.references`.
     """
 
     groups: QuestionGroups
     baseline: Baseline
     days: Integers
-    usual: Floats
+    usual_aucs: Floats
     since: int
     until: int
-    learned: int
-    basis: int
+    learned_at: int
+    baseline_source: int
     run_id: str
 
     @property
@@ -66,47 +102,47 @@ class Reference:
 
 
 @dataclass(slots=True, eq=False)
-class Memory:
+class InputDriftState:
     """State of one application: its reference, and the detector of group shares up to `until`. Field names are stored.
 
-    `unlike`: whether the last whole day differed; `troubled` [D]: days excluded from references.
+    `day_drifted`: whether the last whole day differed; `excluded_days` [D]: days excluded from references.
     """
 
     reference: Reference
-    state: State
+    detector: State
     until: int
-    unlike: bool
-    troubled: Integers
+    day_drifted: bool
+    excluded_days: Integers
 
     @classmethod
-    def start(cls, reference: Reference, until: int, excluded_days: Integers) -> "Memory":
+    def start(cls, reference: Reference, until: int, excluded_days: Integers) -> "InputDriftState":
         """Return the state right after a reference was learned."""
-        return cls(reference, run_state.start(reference.baseline), until, False, excluded_days)
+        return cls(reference, start_state(reference.baseline), until, False, excluded_days)
 
     def exclude(self, times: Integers) -> None:
         """Exclude the days of these times from references."""
-        self.troubled = np.unique(np.concatenate([self.troubled, times // DAY_S * DAY_S]))
+        self.excluded_days = np.unique(np.concatenate([self.excluded_days, times // DAY_S * DAY_S]))
 
     def reset(self) -> None:
         """Clear the alarm of group shares and its evidence."""
-        until = self.state.until
-        self.state = run_state.start(self.reference.baseline)
-        self.state.until[:] = until
+        until = self.detector.until
+        self.detector = start_state(self.reference.baseline)
+        self.detector.until[:] = until
 
     @property
     def is_drifted(self) -> bool:
         """Whether any test reports drift."""
-        return self.groups_in_alarm or self.unlike
+        return self.groups_in_alarm or self.day_drifted
 
     @property
     def groups_in_alarm(self) -> bool:
         """Whether the detector of group shares is in alarm."""
-        return bool(self.state.alarms.on[0])
+        return bool(self.detector.alarms.on[0])
 
     @property
     def status(self) -> Status:
         """Status of the detector of group shares, which has one series."""
-        return run_state.status(self.reference.baseline, self.state)
+        return detector_status(self.reference.baseline, self.detector)
 
 
 class _Row(NamedTuple):
@@ -115,39 +151,39 @@ class _Row(NamedTuple):
     app: str
     environment: str
     encoder: str
-    learned: datetime
+    learned_at: datetime
     until: datetime
     days: list[datetime]
     groups: int
-    memory: str
+    state: str
     version: int
 
 
-def load_states(database: Database) -> dict[QuestionSource, Memory]:
+def load_states(database: Database) -> dict[QuestionSource, InputDriftState]:
     """Load the state of every application; those written by another release restart."""
-    rows = database.rows("SELECT app, environment, encoder, memory FROM question_references FINAL ORDER BY ALL")
+    rows = database.rows("SELECT app, environment, encoder, state FROM question_references FINAL ORDER BY ALL")
     found = {}
     for row in rows:
         source = QuestionSource(row["app"], row["environment"], row["encoder"])
         try:
-            found[source] = serialization.from_bytes(Memory, base64.b64decode(row["memory"]), _VERSION)
+            found[source] = serialization.from_bytes(InputDriftState, base64.b64decode(row["state"]), _VERSION)
         except ValueError as error:
-            logger.warning("questions of %s begin anew: %s", source.app, error)
+            logger.warning("stored input drift of %s is unreadable and restarts: %s", source.app, error)
     return found
 
 
-def save_state(database: Database, source: QuestionSource, memory: Memory, version: int) -> None:
+def save_state(database: Database, source: QuestionSource, state: InputDriftState, version: int) -> None:
     """Store a state."""
-    reference = memory.reference
+    reference = state.reference
     row = _Row(
         source.app,
         source.environment,
         source.encoder,
-        learned=calendar.utc(reference.learned),
-        until=calendar.utc(memory.until),
+        learned_at=calendar.utc(reference.learned_at),
+        until=calendar.utc(state.until),
         days=[calendar.utc(int(day)) for day in reference.days],
         groups=len(reference.groups.centroids),
-        memory=base64.b64encode(serialization.to_bytes(memory, _VERSION)).decode(),
+        state=base64.b64encode(serialization.to_bytes(state, _VERSION)).decode(),
         version=version,
     )
     database.insert("question_references", [row])
@@ -182,7 +218,8 @@ class ReferenceLearner:
             return None
         chosen = np.sort(np.random.default_rng(_SEED).permutation(len(vectors))[:_CLUSTER_SAMPLE])
         groups = cluster(vectors[chosen], _SEED)
-        baseline = categories.fit(self._history_counts(source, groups, days, since, until), seasonal=run_id == LIVE)
+        counts = self._history_counts(source, groups, days, since, until)
+        baseline = fit_baseline(counts, seasonal=run_id == LIVE)
         usual = usual_aucs(samples, days, run_id == LIVE)
         return Reference(groups, baseline, days, usual, since, until, at, basis, run_id)
 
@@ -226,3 +263,30 @@ def count_groups(some: QuestionSample, groups: QuestionGroups, start: Integers) 
         first = np.unique(np.stack([tick, same_questions(some.vectors)]), axis=1, return_index=True)[1]
         np.add.at(counts[0], (tick[first], groups.assign(some.vectors[first])), 1)
     return Categories(start, counts)
+
+
+def cluster(vectors: Vectors, seed: int) -> QuestionGroups:
+    """Cluster questions [n, dimension] in 1 to 12 groups; deterministic for the same vectors and seed."""
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    most = min(MAX_GROUPS, max(len(vectors) // _MIN_SIZE, 1))
+    centroids = _initial_centroids(units, most, np.random.default_rng(seed))
+    nearest = np.full(len(units), -1)
+    for _ in range(_ROUNDS):
+        before, nearest = nearest, cosines_of(units, centroids).argmax(axis=1)
+        if np.array_equal(before, nearest):
+            break
+        centroids = np.stack([centroid_of(units[nearest == one]) for one in np.unique(nearest)])
+    nearest = cosines_of(units, centroids).argmax(axis=1)
+    kept = np.unique(nearest)
+    least = [min_cosine_of(units[nearest == one], centroids[one], _OUTLIER_SHARE) for one in kept]
+    return QuestionGroups(centroids[kept], np.array(least))
+
+
+def _initial_centroids(units: Vectors, most: int, rng: np.random.Generator) -> Vectors:
+    """Sample questions far from each other (k-means++, Arthur and Vassilvitskii 2007)."""
+    chosen = [int(rng.integers(len(units)))]
+    distance = 1 - cosines_of(units, units[chosen])[:, 0]
+    while len(chosen) < most and (weights := np.maximum(distance, 0.0)).any():
+        chosen.append(int(rng.choice(len(units), p=weights / weights.sum())))
+        distance = np.minimum(distance, 1 - cosines_of(units, units[chosen[-1:]])[:, 0])
+    return units[chosen]

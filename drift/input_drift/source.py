@@ -8,10 +8,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ragtide.drift.detectors.arrays import Flags, Integers
-from ragtide.drift.stats import calendar
-from ragtide.drift.stats.sampling import sample_minutes
-from ragtide.drift.topics.source import ENCODED, START_OF_MINUTE, decode_vectors, minute_counts
+from ragtide.drift.array_types import Flags, Integers
+from ragtide.drift.stats import calendar, sample_minutes
+from ragtide.drift.topics import ENCODED_VECTOR, START_OF_MINUTE, decode_vectors, minute_counts
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
@@ -65,7 +64,7 @@ def active_sources(database: Database, since: datetime, until: datetime) -> list
 
 
 class QuestionStore(Protocol):
-    """What samples are drawn from."""
+    """The questions that samples are taken from."""
 
     def sample(self, source: QuestionSource, since: int, until: int, every_s: int, most: int) -> QuestionSample:
         """Sample at most `most` questions of each interval of `every_s` in [since, until), both multiples of it.
@@ -90,7 +89,7 @@ class ClickHouseQuestionStore:
     def _read(self, within: Mapping[str, object], minutes: Sequence[int], every_s: int, most: int) -> QuestionSample:
         rows = self.database.rows(
             f"""
-            SELECT toInt64(toUnixTimestamp(time)) AS at, trace_id, topic, {ENCODED} AS vector
+            SELECT toInt64(toUnixTimestamp(time)) AS at, trace_id, topic, {ENCODED_VECTOR} AS vector
             FROM embeddings FINAL
             WHERE {_WITHIN} AND {START_OF_MINUTE} IN ({", ".join(map(str, minutes))})
             ORDER BY cityHash64(trace_id, {_SEED}), trace_id LIMIT {most} BY intDiv(at, {every_s})

@@ -4,13 +4,11 @@ from collections import Counter
 
 import numpy as np
 
-from ragtide.drift.anomalies.baseline_view import BaselineView, channel_views, describe_source
-from ragtide.drift.anomalies.pinning import SHORTFALLS, PinCoverage, describe_pin
-from ragtide.drift.anomalies.references import BaselinePin
-from ragtide.drift.detectors.baseline import WarmUp
-from ragtide.drift.input_drift import reference as memories
-from ragtide.drift.input_drift.messages import METRIC, group_label, series_of
-from ragtide.drift.input_drift.reference import TICK_QUESTIONS, TICK_S, Memory, ReferenceLearner, count_groups
+from ragtide.drift.anomalies import BaselinePin, BaselineView, PinCoverage, channel_views, describe_source, pinning
+from ragtide.drift.detectors import WarmUp
+from ragtide.drift.input_drift import reference as references
+from ragtide.drift.input_drift.messages import QUESTION_METRIC, group_label, series_of
+from ragtide.drift.input_drift.reference import TICK_QUESTIONS, TICK_S, InputDriftState, ReferenceLearner, count_groups
 from ragtide.drift.input_drift.source import QuestionSource, QuestionStore
 from ragtide.drift.stats import calendar
 from ragtide.evaluators.errors import ConfigError
@@ -21,33 +19,33 @@ def reference_views(
     database: Database, questions: QuestionStore, app: str, environment: str | None
 ) -> list[BaselineView]:
     """Return the view of each environment of an application. Raises `ConfigError` if there is none."""
-    known = memories.load_states(database)
+    known = references.load_states(database)
     found = [source for source in known if source.app == app and environment in (None, source.environment)]
     if not found:
         raise ConfigError(
-            f"no questions of {app!r} are watched as {METRIC}: the job `questions` of `ragtide jobs` learns how they "
-            "are asked once a day's vectors are stored (privacy.store_embeddings)"
+            f"no questions of {app!r} are monitored as {QUESTION_METRIC}: job `questions` learns their baseline once "
+            "vectors of a day are stored (privacy.store_embeddings)"
         )
     return [_view(questions, source, known[source]) for source in found]
 
 
-def _view(questions: QuestionStore, source: QuestionSource, memory: Memory) -> BaselineView:
-    reference, since = memory.reference, memory.until - calendar.DAY_S
-    last = questions.sample(source, since, memory.until, TICK_S, TICK_QUESTIONS)
+def _view(questions: QuestionStore, source: QuestionSource, state: InputDriftState) -> BaselineView:
+    reference, since = state.reference, state.until - calendar.DAY_S
+    last = questions.sample(source, since, state.until, TICK_S, TICK_QUESTIONS)
     groups = reference.groups
     of = groups.assign(last.vectors)
     names = [f"share of {group_label(group, of, last.topics, groups)}" for group in range(groups.outlier + 1)]
-    ticks = count_groups(last, groups, np.arange(since, memory.until, TICK_S))
+    ticks = count_groups(last, groups, np.arange(since, state.until, TICK_S))
     warming = reference.baseline.warm_up_reasons()[0]
     return BaselineView(
         series=series_of(source),
-        rests_on=describe_source(reference.basis, is_used=True),
-        learned_at=calendar.utc(reference.learned),
+        rests_on=describe_source(reference.baseline_source, is_used=True),
+        learned_at=calendar.utc(reference.learned_at),
         warming=warming,
         warm_at=None,
         not_judged="" if warming else reference.baseline.days_not_judged()[0],
         records=float(reference.baseline.records[0].max()),
-        in_alarm=memory.is_drifted,
+        in_alarm=state.is_drifted,
         channels=tuple(channel_views(names, reference.baseline, ticks)),
     )
 
@@ -63,16 +61,15 @@ def pin_coverage(database: Database, questions: QuestionStore, pin: BaselinePin)
         {"run": pin.run_id, "app": pin.app, "since": pin.since, "until": pin.until},
     )
     if not rows[0]["n"]:
-        raise ConfigError(f"{describe_pin(pin)} has no vectors of questions of {pin.app} (privacy.store_embeddings)")
-    learner, found = ReferenceLearner(questions, history_days=1), Counter[str]()
-    for source, memory in memories.load_states(database).items():
-        if source.app == pin.app:
-            reference = learner.learn(source, memory.until, pin, pin.baseline_source, np.empty(0, np.int64))
-            warming = WarmUp.NO_RECORDS if reference is None else WarmUp(int(reference.baseline.warming[0]))
-            found[SHORTFALLS.get(warming, "")] += 1
-    coverage = PinCoverage.of(found)
-    if coverage.series and not coverage.used_by:
         raise ConfigError(
-            f"{describe_pin(pin)} is enough for nothing that is watched of {pin.app}: {coverage.shortfall}"
+            f"{pinning.describe_pin(pin)} has no vectors of questions of {pin.app} (privacy.store_embeddings)"
         )
+    learner, found = ReferenceLearner(questions, history_days=1), Counter[str]()
+    for source, state in references.load_states(database).items():
+        if source.app == pin.app:
+            reference = learner.learn(source, state.until, pin, pin.baseline_source, np.empty(0, np.int64))
+            warming = WarmUp.NO_RECORDS if reference is None else WarmUp(int(reference.baseline.warming[0]))
+            found[pinning.SHORTFALLS.get(warming, "")] += 1
+    coverage = PinCoverage.of(found)
+    coverage.check(pin)
     return coverage

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragtide.drift.stats.proportions import CONFIDENCE, Interval, z_score
+from ragtide.drift.stats import CONFIDENCE, Interval, z_score
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -64,7 +64,7 @@ def rank_correlation(a: Floats, b: Floats) -> IntervalEstimate:
 
 
 def _resample(liked: Flags) -> Floats:
-    """How often each answer is in each sample, [samples, n]."""
+    """Count how often each answer is in each sample, [samples, n]."""
     rng = np.random.default_rng(_SEED)
     found = np.zeros((_RESAMPLES, len(liked)))
     for those in (liked, ~liked):
@@ -74,7 +74,7 @@ def _resample(liked: Flags) -> Floats:
 
 
 def _auc(numbers: Floats, liked: Flags, weights: Floats) -> Floats:
-    """The area for each row of weights; numbers ascend, and equal ones are one step."""
+    """Return the area for each row of weights; numbers ascend, and equal ones are one step."""
     steps = np.flatnonzero(np.diff(numbers, prepend=-np.inf))
     good = np.add.reduceat(weights * liked, steps, axis=1)
     bad = np.add.reduceat(weights * ~liked, steps, axis=1)
@@ -84,6 +84,6 @@ def _auc(numbers: Floats, liked: Flags, weights: Floats) -> Floats:
 
 
 def _estimate(found: Floats) -> IntervalEstimate:
-    """The first value is that of all answers, the others are those of the samples."""
+    """Estimate from values: the first is that of all answers, the others are those of the samples."""
     low, high = np.percentile(found[1:], _PERCENTILES)
     return IntervalEstimate(float(found[0]), Interval(float(low), float(high)))

@@ -7,13 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from ragtide.drift.insights.data import Group, MetricTotals, PeriodData, merge
-from ragtide.drift.insights.model import AppEnvironment, Insight, estimate
-from ragtide.drift.insights.registry import insight
-from ragtide.drift.problems.classification import type_of
-from ragtide.drift.stats.means import Difference, benjamini_hochberg, unpaired_difference
-from ragtide.drift.stats.proportions import Interval, difference, fisher_p
+from ragtide.drift.insights.model import AppEnvironment, Insight, estimate, insight
+from ragtide.drift.problems import type_of
+from ragtide.drift.stats import (
+    Difference,
+    Interval,
+    benjamini_hochberg,
+    fisher_p,
+    share_difference,
+    unpaired_difference,
+)
 from ragtide.drift.text import number
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows import MetricRef
 
 MIN_RECORDS = 50  # records of each
 TOLERANCE = 0.02  # of the metric's range: a smaller difference does not matter
@@ -56,7 +61,7 @@ class Extremes(NamedTuple):
 
 @insight(reads=PeriodData)
 def best_and_worst(data: PeriodData) -> Iterator[Insight]:
-    """At most one insight per metric and application on models, and one per model on prompt versions.
+    """Find at most one insight per metric and application on models, and one per model on prompt versions.
 
     Only of bounded metrics: a few records make the mean of one without bounds.
     """
@@ -75,7 +80,7 @@ def best_and_worst(data: PeriodData) -> Iterator[Insight]:
 def _extremes(
     by: Literal["model", "prompt_version"], totals: Mapping[Group, MetricTotals], metrics: Mapping[str, MetricRef]
 ) -> Iterator[Extremes]:
-    """Of every set of groups that differ in nothing else."""
+    """Compare the extremes of every set of groups that differ in nothing else."""
     sets: dict[Group, list[Extreme]] = {}
     for group, own in sorted(totals.items()):
         name = getattr(group, by)
@@ -91,10 +96,10 @@ def _extremes(
 
 
 def _difference(low: MetricTotals, high: MetricTotals, pairs: int) -> Difference:
-    """Of two means among so many pairs: of shares after Newcombe with Fisher's p, of others after Welch."""
+    """Compare two means among so many pairs: shares by Newcombe with Fisher's p, others by Welch."""
     few, many = low.share, high.share
     if few is not None and many is not None:
-        reach = difference(many, few, 1 - _ALPHA / pairs)
+        reach = share_difference(many, few, 1 - _ALPHA / pairs)
         p = min(1.0, 2 * pairs * fisher_p(many, few))
         return Difference(many.value - few.value, reach.low, reach.high, p)
     found = unpaired_difference(low.sample, high.sample, 1 - _ALPHA / pairs)

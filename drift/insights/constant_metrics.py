@@ -3,23 +3,19 @@
 from collections.abc import Iterator
 
 from ragtide.drift.insights.data import PeriodData, merge
-from ragtide.drift.insights.model import AppEnvironment, Insight, share_estimate
-from ragtide.drift.insights.registry import insight
-from ragtide.drift.problems.classification import type_of
-from ragtide.drift.rules.kinds import KINDS
-from ragtide.drift.stats.proportions import Share
+from ragtide.drift.insights.model import AppEnvironment, Insight, insight, share_estimate
+from ragtide.drift.stats import Share
 from ragtide.drift.text import number
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows import MetricRef
 
 MIN_RECORDS = 100
-_SCORES = ("accuracy", "retrieval")
 
 
 @insight(reads=PeriodData)
 def constant_metrics(data: PeriodData) -> Iterator[Insight]:
-    """One insight for each constant primary metric of an application, over all models; not of guards at their best."""
+    """Find constant primary metrics of each application, over all models, except those at their best."""
     for group, own in merge(data.totals, model="", prompt_version="").items():
-        if own.n < MIN_RECORDS or own.min != own.max or _is_guard_at_best(data.primary[group.metric], own.min):
+        if own.n < MIN_RECORDS or own.min != own.max or _is_at_best(data.primary[group.metric], own.min):
             continue
         yield Insight(
             type="data",
@@ -40,8 +36,7 @@ def constant_metrics(data: PeriodData) -> Iterator[Insight]:
         )
 
 
-def _is_guard_at_best(metric_ref: MetricRef, value: float) -> bool:
-    """Whether it looks for something rare and found nothing: a good result is no constant metric."""
-    best = metric_ref.metric.high if metric_ref.metric.better == "higher" else metric_ref.metric.low
-    rule = metric_ref.evaluator.rule_of(metric_ref.metric)
-    return value == best and (not KINDS[rule].is_average or type_of(metric_ref, rule) not in _SCORES)
+def _is_at_best(metric_ref: MetricRef, value: float) -> bool:
+    """Whether no record can be better. A metric with a threshold that finds no fault in safe traffic works."""
+    metric = metric_ref.metric
+    return metric.threshold is not None and value == (metric.high if metric.better == "higher" else metric.low)

@@ -12,13 +12,10 @@ from typing import Any, NamedTuple
 from ragtide.drift import sql
 from ragtide.drift.insights.failing_sample import TraceSample, read_samples
 from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Period
-from ragtide.drift.rules.model import Rule
+from ragtide.drift.rules import Rule
 from ragtide.drift.settings import JobSettings, WindowSettings
-from ragtide.drift.stats.calendar import HOUR_S
-from ragtide.drift.stats.means import Sample
-from ragtide.drift.stats.proportions import Share
-from ragtide.drift.stats.sampling import in_sample
-from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
+from ragtide.drift.stats import HOUR_S, Sample, Share, in_sample
+from ragtide.drift.windows import MetricRef, metrics_by_name
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 

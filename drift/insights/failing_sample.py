@@ -12,17 +12,15 @@ import numpy as np
 
 from ragtide.drift import sql
 from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Period
-from ragtide.drift.rules.model import Rule
-from ragtide.drift.rules.queries import bound_parameters
-from ragtide.drift.stats.proportions import Share
-from ragtide.drift.topics.model import SEGMENT
-from ragtide.drift.topics.source import ENCODED, decode_vectors
+from ragtide.drift.rules import Rule, bound_parameters
+from ragtide.drift.stats import Share
+from ragtide.drift.topics import ENCODED_VECTOR, TOPIC, decode_vectors
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 
 OTHER = "other"
 _HEAD = 200  # characters in which the first words stand
-_MAX_WORDS = 6  # words of them that are looked at
+_MAX_WORDS = 6  # words that are read
 
 
 def _words(text: str) -> frozenset[str]:
@@ -77,7 +75,7 @@ TYPES = (*_WORDS, OTHER)
 
 
 def question_type(question: str) -> str:
-    """One of `TYPES`; `other` if the first words tell none."""
+    """Return one of `TYPES`; `other` if the first words decide none."""
     head = _PLEASE.sub(" ", question[:_HEAD].casefold())
     words = [word for word in _WORD.findall(head)[:_MAX_WORDS] if word not in _SKIPPED]
     if not words:
@@ -130,7 +128,7 @@ class TraceSample:
 
 
 def failing(traces: Iterable[SampledTrace]) -> list[SampledTrace]:
-    """Those that failed, in most metrics first."""
+    """Select failing traces, in most metrics first."""
     found = (one for one in traces if one.failed_metrics)
     return sorted(found, key=lambda one: (-len(one.failed_metrics), one.sample_key))
 
@@ -141,14 +139,14 @@ def example_ids(traces: Iterable[SampledTrace]) -> list[str]:
 
 
 def failure_share(traces: Sequence[SampledTrace]) -> Share:
-    """How many of the traces failed."""
+    """Return the share of traces that failed."""
     return Share(sum(bool(one.failed_metrics) for one in traces), len(traces))
 
 
 def select_failed_metrics(rules: Mapping[str, Rule]) -> str:
     """SELECT of environment, trace_id and `bad` (metrics out of the bounds of rules), of live traces of a period.
 
-    Needs `with_bounds` before it, and parameters app, start and end.
+    Needs `rule_bounds_query` before it, and parameters app, start and end.
     """
     return f"""
         SELECT environment, trace_id, any(model) AS some_model, any(prompt_version) AS some_prompt,
@@ -164,7 +162,7 @@ def select_failed_metrics(rules: Mapping[str, Rule]) -> str:
         GROUP BY environment, trace_id"""
 
 
-def with_bounds(rules: Mapping[str, Rule]) -> str:
+def rule_bounds_query(rules: Mapping[str, Rule]) -> str:
     """WITH clause that `select_failed_metrics` reads."""
     names = sorted(rules)
     least, greatest = ([repr(bound_parameters(rules[name])[side]) for name in names] for side in ("least", "greatest"))
@@ -180,7 +178,7 @@ def read_samples(
     """Scored traces of the app with their questions' vectors, by environment; repeated reads give the same traces."""
     bound: dict[str, Any] = {"app": app, **period.bound}
     rows = database.rows(
-        f"{with_bounds(rules)} SELECT *, cityHash64(trace_id) AS lot FROM ({select_failed_metrics(rules)}) "
+        f"{rule_bounds_query(rules)} SELECT *, cityHash64(trace_id) AS lot FROM ({select_failed_metrics(rules)}) "
         "ORDER BY lot, environment, trace_id LIMIT {most:UInt64}",
         {**bound, "most": max_traces},
     )
@@ -190,7 +188,8 @@ def read_samples(
     in_sample = f"{_APP_PERIOD} AND cityHash64(trace_id) <= {{lot:UInt64}}"
     bound["lot"] = rows[-1]["lot"]
     embedded = database.rows(
-        f"SELECT environment, trace_id, topic, model, {ENCODED} AS encoded FROM embeddings FINAL WHERE {in_sample}",
+        f"SELECT environment, trace_id, topic, model, {ENCODED_VECTOR} AS encoded FROM embeddings FINAL "
+        f"WHERE {in_sample}",
         bound,
     )
     questions = database.rows(
@@ -215,7 +214,7 @@ def _sample(
     vectors: Mapping[str, Mapping[str, Any]],
     types: Mapping[str, str],
 ) -> TraceSample:
-    """All by trace id; the vectors of the encoder that most of the traces have."""
+    """Make the sample, by trace id; with vectors of the encoder that most of the traces have."""
     encoders = Counter(vectors[trace_id]["model"] for trace_id in rows if trace_id in vectors)
     encoder = min(encoders, key=lambda name: (-encoders[name], name), default="")
     traces: list[SampledTrace] = []
@@ -229,7 +228,7 @@ def _sample(
             "question_type": types.get(trace_id, ""),
         }
         if own:
-            traits[SEGMENT] = own["topic"]
+            traits[TOPIC] = own["topic"]
         vector_row = None
         if own and own["model"] == encoder:
             vector_row = len(encoded)

@@ -8,10 +8,9 @@ import numpy as np
 
 from ragtide.drift.insights.agreement import IntervalEstimate, measure_agreement, rank_correlation
 from ragtide.drift.insights.data import PeriodData, metric_columns
-from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, Period, estimate
-from ragtide.drift.insights.registry import insight
-from ragtide.drift.problems.classification import type_of
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, Period, estimate, insight
+from ragtide.drift.problems import type_of
+from ragtide.drift.windows import MetricRef
 
 MIN_ANSWERS = 30  # labelled answers, and of thumbs a third of them either way
 MAX_ANSWERS = 2_000  # randomly sampled labelled answers
@@ -70,7 +69,7 @@ def _humans_can_rate(metric_ref: MetricRef) -> bool:
 
 
 def _goodness(metric_ref: MetricRef, value: float) -> float:
-    """From 0, the worst, to 1."""
+    """Scale from 0, the worst, to 1."""
     part = (value - metric_ref.metric.low) / (metric_ref.metric.high - metric_ref.metric.low)
     return part if metric_ref.metric.better == "higher" else 1 - part
 

@@ -4,15 +4,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from ragtide.drift.insights.data import AppData, PeriodData
-from ragtide.drift.insights.model import IN_PERIOD, Period, insight_row, retract
-from ragtide.drift.insights.registry import finders
+from ragtide.drift.insights.model import IN_PERIOD, Period, finders, insight_row, retract
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.leadership import Term
-from ragtide.drift.problems.classification import type_of
-from ragtide.drift.rules.model import Rule
-from ragtide.drift.rules.resolve import rule_of_app
+from ragtide.drift.problems import type_of
+from ragtide.drift.rules import Rule, rule_of_app
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows import MetricRef
 from ragtide.evaluators.spec import Evaluator
 from ragtide.sinks.clickhouse.database import Database
 
@@ -45,7 +43,7 @@ def run_insights(
 
 
 def _apps(data: PeriodData, settings: RuleSettings) -> Iterator[AppData]:
-    """Every application with traces in the period and rules for quality."""
+    """Load every application with traces in the period and rules for quality."""
     rows = data.database.rows(
         f"SELECT DISTINCT app FROM traces WHERE run_id = 'live' AND {IN_PERIOD} ORDER BY app", data.period.bound
     )
@@ -55,7 +53,7 @@ def _apps(data: PeriodData, settings: RuleSettings) -> Iterator[AppData]:
 
 
 def _quality_rules(app: str, metrics: Mapping[str, MetricRef], settings: RuleSettings) -> dict[str, Rule]:
-    """The rules of quality metrics for this app, whatever model and environment."""
+    """Return the rules of quality metrics for this application, whatever model and environment."""
     rules = {name: rule_of_app(app, metric, settings) for name, metric in metrics.items()}
     return {
         name: rule

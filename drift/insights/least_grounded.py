@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragtide.drift.insights.data import AppData
-from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, percent_estimate, share_estimate
-from ragtide.drift.insights.registry import insight
-from ragtide.drift.rules.queries import bound_parameters
-from ragtide.drift.stats.proportions import Share
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, insight, percent_estimate, share_estimate
+from ragtide.drift.rules import bound_parameters
+from ragtide.drift.stats import Share
 
 EVALUATOR, KEY = "groundedness", "groundedness"
 METRIC = f"{EVALUATOR}.{KEY}"
@@ -22,7 +21,7 @@ _SCORED_ROWS = (
 
 @insight(reads=AppData)
 def least_grounded(app: AppData) -> Iterator[Insight]:
-    """The ten worst answers of each environment below the rule's minimum, if any are."""
+    """Find the ten worst answers of each environment below the rule's minimum, if any are."""
     rule = app.rules.get(METRIC)
     if rule is None or rule.min is None:
         return
@@ -46,7 +45,7 @@ def least_grounded(app: AppData) -> Iterator[Insight]:
 
 
 def _sentence_positions(app: AppData, where: AppEnvironment, traces: list[str]) -> dict[str, Mapping[str, Any]]:
-    """By trace, the sentence that its evidence points at: character offsets in the answer, and its support."""
+    """Read, by trace, the sentence that its evidence points at: character offsets in the answer, and its support."""
     rows = app.database.rows(
         f"SELECT trace_id, evidence FROM scores FINAL WHERE {_SCORED_ROWS} AND environment = {{environment:String}} "
         "AND trace_id IN {traces:Array(String)}",

@@ -1,16 +1,20 @@
-"""Insights, their storage, and the insights that are current.
+"""Insights, their storage, the insights that are current, and the registry of functions that find them.
 
-An insight points at traces, belongs to one period and keeps its id when a later run of that period finds it again."""
+An insight points at traces, belongs to one period and keeps its id when a later run of that period finds it again.
+"""
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+import pkgutil
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Self
+from importlib import import_module
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
+from ragtide.drift import insights
 from ragtide.drift.leadership import Term
-from ragtide.drift.stats.proportions import Interval, Share, wilson
+from ragtide.drift.stats import Interval, Share, wilson
 from ragtide.drift.text import percent, scope_label
 from ragtide.sinks.clickhouse.database import Database
 
@@ -43,7 +47,7 @@ class Period:
 
     @classmethod
     def of(cls, now: datetime, length_s: float) -> Self:
-        """The period that contains `now`; periods follow one another from 1970 on."""
+        """Return the period that contains `now`; periods follow one another from 1970 on."""
         length = int(length_s)
         first = int(now.timestamp()) // length * length
         return cls(datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(first + length, UTC))
@@ -80,23 +84,23 @@ class Insight:
 
 
 def estimate(name: str, value: float, interval: Interval) -> dict[str, Any]:
-    """The figures NAME and NAME_interval."""
+    """Return the figures NAME and NAME_interval."""
     return {name: value, f"{name}_interval": interval}
 
 
 def share_estimate(name: str, share: Share) -> dict[str, Any]:
-    """The figures of a share and its Wilson interval."""
+    """Return the figures of a share and its Wilson interval."""
     return estimate(name, share.value, wilson(share))
 
 
 def percent_estimate(share: Share) -> str:
-    """A share and its Wilson interval, in words."""
+    """Return a share and its Wilson interval, in words."""
     low, high = wilson(share)
     return f"{percent(share.value)}, 95 % interval {low * 100:.3g} to {percent(high)}"
 
 
 def insight_row(found: Insight, period: Period, term: Term) -> InsightRow:
-    """The row to store; it replaces the one of the same identity in the period."""
+    """Return the row to store; it replaces the one of the same identity in the period."""
     app, environment = found.where
     identity = [found.type, app, environment, period.start.isoformat(), period.end.isoformat()]
     return InsightRow(
@@ -149,3 +153,30 @@ def _rows(database: Database, conditions: Collection[str], bound: Mapping[str, A
         bound,
     )
     return [InsightRow(**row) for row in rows]
+
+
+Data = TypeVar("Data")
+
+
+@dataclass(frozen=True, slots=True)
+class Finder(Generic[Data]):
+    """A function that finds insights, and the type of what it reads: `PeriodData`, or `AppData` of every app."""
+
+    reads: type[Data]
+    find: Callable[[Data], Iterable[Insight]]
+
+    def __call__(self, data: Data) -> Iterable[Insight]:
+        """Find the insights in `data`."""
+        return self.find(data)
+
+
+def insight(reads: type[Data]) -> Callable[[Callable[[Data], Iterable[Insight]]], Finder[Data]]:
+    """Make a function of a module of this room one that `run_insights` calls."""
+    return lambda find: Finder(reads, find)
+
+
+def finders(reads: type[Data]) -> list[Finder[Data]]:
+    """Find the functions of the room that read this type, by module name."""
+    modules = [import_module(f"{insights.__name__}.{found.name}") for found in pkgutil.iter_modules(insights.__path__)]
+    values = [value for module in modules for value in vars(module).values()]
+    return list(dict.fromkeys(one for one in values if isinstance(one, Finder) and one.reads is reads))

@@ -6,10 +6,9 @@ from itertools import pairwise
 
 from ragtide.drift import sql
 from ragtide.drift.insights.data import PeriodData
-from ragtide.drift.insights.model import AppEnvironment, Insight
-from ragtide.drift.insights.registry import insight
-from ragtide.drift.stats.calendar import HOUR_S
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.insights.model import AppEnvironment, Insight, insight
+from ragtide.drift.stats import HOUR_S
+from ragtide.drift.windows import MetricRef
 
 _HISTORY = timedelta(days=30)
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from ragtide.drift.insights.agreement import Floats, rank_correlation
 from ragtide.drift.insights.data import Columns, PeriodData, sample_columns
-from ragtide.drift.insights.model import AppEnvironment, Insight
-from ragtide.drift.insights.registry import insight
-from ragtide.drift.stats.proportions import Interval, Share, wilson
+from ragtide.drift.insights.model import AppEnvironment, Insight, insight
+from ragtide.drift.stats import Interval, Share, wilson
 from ragtide.drift.text import percent
 
 MIN_TRACES = 100  # traces that have both
@@ -33,7 +32,7 @@ class RedundantPair(NamedTuple):
 
 @insight(reads=PeriodData)
 def redundant_metrics(data: PeriodData) -> Iterator[Insight]:
-    """The most similar pairs of primary metrics of each application; an evaluator's own metrics are not compared."""
+    """Find the most similar pairs of primary metrics of each application, of different evaluators."""
     columns_by_app = sample_columns(data.database, data.primary.values(), data.period, MAX_TRACES)
     for where, columns in sorted(columns_by_app.items()):
         pairs = sorted(_redundant_pairs(columns), key=lambda one: (not one.copies, -abs(one.correlation), one.a, one.b))
@@ -58,7 +57,7 @@ def _redundant_pairs(columns: Columns) -> Iterator[RedundantPair]:
 
 
 def _varying_count(values: Floats) -> int:
-    """How many differ from the most common one."""
+    """Count the values that differ from the most common one."""
     return len(values) - int(np.unique(values, return_counts=True)[1].max())
 
 

@@ -5,20 +5,16 @@ of an answer; how long they took is not counted. All intervals hold together at 
 ratio of the ends of the two extremes is an interval of their ratio."""
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
 
 from ragtide.drift.insights.data import PeriodData
-from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, estimate
-from ragtide.drift.insights.registry import insight
-from ragtide.drift.stats.proportions import CONFIDENCE, Interval, z_score
-from ragtide.drift.stats.sampling import in_sample
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, estimate, insight
+from ragtide.drift.stats import CONFIDENCE, Interval, in_sample, z_score
 from ragtide.drift.text import number
-from ragtide.drift.windows.histogram import LOG_ORIGIN, LOG_STEP
+from ragtide.drift.windows import LOG_ORIGIN, LOG_STEP, quantile
 
 MIN_RATIO = 1.1  # a smaller ratio does not matter
 
@@ -57,12 +53,12 @@ class Costs(NamedTuple):
 
 
 def confidence_of_each(count: int) -> float:
-    """The confidence of each of so many intervals (Bonferroni)."""
+    """Return the confidence of each of so many intervals (Bonferroni)."""
     return 1 - (1 - CONFIDENCE) / count
 
 
 def find_extremes(estimates: Sequence[Estimate]) -> ExtremePair | None:
-    """The extremes; None if there are not two, or if their ratio may be below `MIN_RATIO` or has no upper limit."""
+    """Return extremes; None if there are not two, or if their ratio may be below `MIN_RATIO` or has no upper limit."""
     if len(estimates) < 2:
         return None
     ranked = sorted(estimates, key=lambda one: (one.value, one.name))
@@ -73,31 +69,8 @@ def find_extremes(estimates: Sequence[Estimate]) -> ExtremePair | None:
     return ExtremePair(lowest, highest, ratio, len(ranked))
 
 
-def quantile(bins: Mapping[int, int], share: float, confidence: float) -> tuple[float, Interval] | None:
-    """A quantile of values >= 0 in logarithmic bins of 1 %, and its interval; None for too few values.
-
-    How many of n values lie below the quantile is binomial, so the ends are the values at the ranks of its quantiles;
-    no distribution is assumed (David and Nagaraja 2003, 7.1).
-    """
-    from scipy.stats import binom
-
-    n = sum(bins.values())
-    low, high = int(binom.ppf((1 - confidence) / 2, n, share)), int(binom.isf((1 - confidence) / 2, n, share)) + 1
-    if low < 1 or high > n:
-        return None
-    indices = sorted(bins)
-    ranks = list(accumulate(bins[index] for index in indices))
-
-    def value(rank: int, part: float) -> float:
-        """The value at a rank: the lower edge of its bin at part 0, the upper edge at 1."""
-        index = indices[bisect_left(ranks, rank)]
-        return 0.0 if index <= 0 else math.exp((index - LOG_ORIGIN + part) * LOG_STEP)
-
-    return value(max(1, math.ceil(share * n)), 0.5), Interval(value(low, 0), value(high, 1))
-
-
 def cost_per_good(costs: Costs, confidence: float) -> tuple[float, Interval] | None:
-    """The cost of all records per good one, and its interval; None if there is no estimate, as when all are free.
+    """Return cost of all records per good one, and its interval; None if there is no estimate, as when all are free.
 
     A ratio of two sums; the error of its logarithm is by the delta method.
     """
@@ -136,7 +109,7 @@ class Figure(NamedTuple):
         return one.costs.good if self.quantile is None else sum(one.seconds.values())
 
     def estimate(self, one: AnswerTotals, confidence: float) -> tuple[float, Interval] | None:
-        """The figure and its interval."""
+        """Return the figure and its interval."""
         if self.quantile is None:
             return cost_per_good(one.costs, confidence)
         return quantile(one.seconds, self.quantile, confidence)
@@ -213,7 +186,7 @@ def _compare(by: str, groups: Mapping[str, AnswerTotals], where: AppEnvironment)
 
 
 def _insight(figure: Figure, by: str, pair: ExtremePair, where: AppEnvironment) -> Insight:
-    """Of applications it belongs to the one that is slowest, or most expensive."""
+    """Make the insight; it belongs to the application that is slowest, or most expensive."""
     best, worst = ("fastest", "slowest") if figure.type == "speed" else ("cheapest", "most expensive")
     lowest, highest = pair.lowest, pair.highest
     everywhere = f"all applications{f' ({where.environment})' if where.environment else ''}"

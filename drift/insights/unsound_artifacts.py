@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ragtide.drift.insights.data import AppData
-from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, percent_estimate, share_estimate
-from ragtide.drift.insights.registry import insight
-from ragtide.drift.stats.proportions import Share
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, insight, percent_estimate, share_estimate
+from ragtide.drift.stats import Share
 
 EVALUATOR, KEY = "agent_sanity", "agent_sanity"
 METRIC = f"{EVALUATOR}.{KEY}"
@@ -17,7 +16,7 @@ _MAX_TRACES = 10
 
 @insight(reads=AppData)
 def unsound_artifacts(app: AppData) -> Iterator[Insight]:
-    """One insight for each environment with an unsound artifact."""
+    """Find the environments with an unsound artifact."""
     if METRIC not in app.rules:
         return
     rows = app.database.rows(

@@ -6,8 +6,7 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from ragtide.drift.insights.model import estimate, share_estimate
-from ragtide.drift.stats.means import benjamini_hochberg
-from ragtide.drift.stats.proportions import Interval, Share, difference, fisher_p_values
+from ragtide.drift.stats import Interval, Share, benjamini_hochberg, fisher_p_values, share_difference
 from ragtide.drift.text import percent
 
 TYPE = "weak_point"
@@ -30,7 +29,7 @@ class WeakPart(Generic[Name]):
     @property
     def excess(self) -> Interval:
         """The failure rate less that of the rest."""
-        return difference(self.share, self.rest)
+        return share_difference(self.share, self.rest)
 
     def message(self, others: str = "all others") -> str:
         """Both rates and their difference."""
@@ -53,7 +52,7 @@ class WeakPart(Generic[Name]):
 
 
 def rates_message(share: Share, rest: Share, others: str = "all others") -> str:
-    """How often a part and the rest failed."""
+    """State how often a part and the rest failed."""
     return (
         f"failed {share.hits:,} of {share.n:,} times ({percent(share.value)}), "
         f"{others} {rest.hits:,} of {rest.n:,} ({percent(rest.value)})"
@@ -61,19 +60,19 @@ def rates_message(share: Share, rest: Share, others: str = "all others") -> str:
 
 
 def without(whole: Share, part: Share) -> Share:
-    """The rest of the whole."""
+    """Return the rest of the whole."""
     return Share(whole.hits - part.hits, whole.n - part.n)
 
 
 def weak_parts(tested: Sequence[tuple[Name, Share, Sequence[Share]]]) -> list[WeakPart[Name]]:
-    """The parts that fail more often than each of their `rests`, the largest excess (its lower end) first.
+    """Return the parts that fail more often than each of their `rests`, the largest excess (its lower end) first.
 
     Of several rests, `p` is the largest and `rest` is the one with the smallest excess.
     """
     p_values = iter(fisher_p_values([(share, rest) for _, share, rests in tested for rest in rests]))
     adjusted = benjamini_hochberg([max(islice(p_values, len(rests))) for _, _, rests in tested])
     parts = [
-        WeakPart(name, share, min(rests, key=lambda rest: difference(share, rest).low), p)
+        WeakPart(name, share, min(rests, key=lambda rest: share_difference(share, rest).low), p)
         for (name, share, rests), p in zip(tested, adjusted, strict=True)
         if p <= ALPHA
     ]

@@ -8,11 +8,10 @@ from itertools import combinations
 
 from ragtide.drift.insights.data import AppData
 from ragtide.drift.insights.failing_sample import SampledTrace, TraceSample
-from ragtide.drift.insights.model import Insight
-from ragtide.drift.insights.registry import insight
+from ragtide.drift.insights.model import Insight, insight
 from ragtide.drift.insights.weak_parts import TYPE, WeakPart, weak_parts, without
-from ragtide.drift.stats.proportions import Share
-from ragtide.drift.topics.model import SEGMENT as TOPIC
+from ragtide.drift.stats import Share
+from ragtide.drift.topics import TOPIC
 
 MIN_ANSWERS = 20  # answers of a cell, and of what it is compared with
 _MAX_SEGMENTS = 8  # segments that most answers have
@@ -25,7 +24,7 @@ Cell = tuple[Value, ...]  # one value, or one of each of two segments
 
 @insight(reads=AppData)
 def weak_segments(app: AppData) -> Iterator[Insight]:
-    """The weakest single segments and the weakest pairs of each environment."""
+    """Return the weakest single segments and the weakest pairs of each environment."""
     for sample in app.samples:
         found = find_weak_segments(sample.traces)
         for size in (1, 2):
@@ -34,7 +33,7 @@ def weak_segments(app: AppData) -> Iterator[Insight]:
 
 
 def find_weak_segments(traces: Sequence[SampledTrace]) -> list[WeakPart[Cell]]:
-    """The cells that fail more often than the rest."""
+    """Return the cells that fail more often than the rest."""
     known = _values(traces)
     asked: Counter[Cell] = Counter()
     failed: Counter[Cell] = Counter()
@@ -55,7 +54,7 @@ def find_weak_segments(traces: Sequence[SampledTrace]) -> list[WeakPart[Cell]]:
 
 
 def _values(traces: Sequence[SampledTrace]) -> set[Value]:
-    """The values that enough answers have, of the segments that most answers have."""
+    """Return the values that enough answers have, of the segments that most answers have."""
     held = Counter(name for one in traces for name in one.traits)
     names = set(sorted(held, key=lambda name: (-held[name], name))[:_MAX_SEGMENTS])
     counts = Counter(value for one in traces for value in one.traits.items() if value[0] in names)
@@ -63,7 +62,7 @@ def _values(traces: Sequence[SampledTrace]) -> set[Value]:
 
 
 def _cells(one: SampledTrace, known: Set[Value]) -> Iterator[Cell]:
-    """The cells that contain the answer: everything, each of its values, and every two of them."""
+    """Return the cells that contain the answer: everything, each of its values, and every two of them."""
     values = sorted(known & one.traits.items())
     for size in (0, 1, 2):
         yield from combinations(values, size)

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 from ragtide.drift.insights.data import AppData
 from ragtide.drift.insights.failing_sample import SampledTrace, failure_share
-from ragtide.drift.insights.model import Insight
-from ragtide.drift.insights.registry import insight
+from ragtide.drift.insights.model import Insight, insight
 from ragtide.drift.insights.weak_parts import READ, TYPE, WRITE, WeakPart, weak_parts, without
-from ragtide.drift.topics.model import SEGMENT
+from ragtide.drift.topics import TOPIC
 
 MIN_QUESTIONS = 20  # questions of a topic, and others
 
@@ -21,12 +20,12 @@ class Topic(NamedTuple):
 
 
 def find_weak_topics(traces: Sequence[SampledTrace]) -> list[WeakPart[Topic]]:
-    """The topics that fail more often than all other questions with a topic."""
-    known = [one for one in traces if SEGMENT in one.traits]
+    """Return the topics that fail more often than all other questions with a topic."""
+    known = [one for one in traces if TOPIC in one.traits]
     by_topic: dict[Topic, list[SampledTrace]] = {}
     for one in known:
         for question_type in dict.fromkeys(("", one.traits.get("question_type", ""))):
-            by_topic.setdefault(Topic(one.traits[SEGMENT], question_type), []).append(one)
+            by_topic.setdefault(Topic(one.traits[TOPIC], question_type), []).append(one)
     whole = failure_share(known)
     shares = {topic: failure_share(inside) for topic, inside in sorted(by_topic.items())}
     return weak_parts(
@@ -40,12 +39,12 @@ def find_weak_topics(traces: Sequence[SampledTrace]) -> list[WeakPart[Topic]]:
 
 @insight(reads=AppData)
 def weak_topics(app: AppData) -> Iterator[Insight]:
-    """The weakest topics of each environment."""
+    """Return the weakest topics of each environment."""
     for sample in app.samples:
         for part in find_weak_topics(sample.traces)[: app.settings.insights_questions]:
             topic, question_type = part.name
             asked = f"{question_type.replace('_', ' ')} questions" if question_type else "questions"
-            traits = {SEGMENT: topic} | ({"question_type": question_type} if question_type else {})
+            traits = {TOPIC: topic} | ({"question_type": question_type} if question_type else {})
             yield Insight(
                 type=TYPE,
                 where=sample.where,

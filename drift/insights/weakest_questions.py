@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragtide.drift.insights.data import AppData
-from ragtide.drift.insights.failing_sample import select_failed_metrics, with_bounds
-from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, share_estimate
-from ragtide.drift.insights.registry import insight
+from ragtide.drift.insights.failing_sample import rule_bounds_query, select_failed_metrics
+from ragtide.drift.insights.model import IN_PERIOD, AppEnvironment, Insight, insight, share_estimate
 from ragtide.drift.insights.weak_parts import ALPHA, READ, TYPE, rates_message, without
-from ragtide.drift.stats.proportions import CONFIDENCE, Share, fisher_p, z_score
+from ragtide.drift.stats import CONFIDENCE, Share, fisher_p, z_score
 
 _EXAMPLES = 10
 _Z = z_score(CONFIDENCE)
@@ -27,7 +26,7 @@ def weakest_questions(app: AppData) -> Iterator[Insight]:
     """
     rows = app.database.rows(
         f"""
-        {with_bounds(app.rules)}
+        {rule_bounds_query(app.rules)}
         SELECT *
         FROM (
             SELECT *, sum(asked) OVER here AS all_asked, sum(failed) OVER here AS all_failed,

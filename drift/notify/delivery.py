@@ -57,7 +57,7 @@ def deliver(
             blocked.add(message.thread)
             continue
         if _is_superseded(database, epoch):
-            logger.info("notifications: epoch %d is over; a newer leader goes on", epoch)
+            logger.info("notifications stop: a newer leader than epoch %d was elected", epoch)
             break
         result.attempted += 1
         try:
@@ -67,7 +67,7 @@ def deliver(
             if not _answers(grafana):
                 raise
             logger.warning(
-                "notifications: %s of problem %s is retried later: %s", message.action, message.thread, error
+                "notification %s of problem %s failed and will be retried: %s", message.action, message.thread, error
             )
             result.failed.append(message.message_id)
             blocked.add(message.thread)
@@ -75,7 +75,7 @@ def deliver(
                 break
             continue
         except Refused as error:
-            logger.error("notifications: %s of problem %s was refused: %s", message.action, message.thread, error)
+            logger.error("Grafana refused notification %s of problem %s: %s", message.action, message.thread, error)
             outbox.mark(database, message, epoch, "refused", why=str(error))
             result.refused += 1
             continue

@@ -1,13 +1,13 @@
 """Turn problem events into messages to Grafana in table `outbox`, one per event.
 
-Opened, reopened and resolved have the details of the event; joined, eased and explained update the annotation of an
-open problem to its current details. A message has its event's id, so that it is stored once.
+Opened, reopened and resolved carry the details of the event. Events kind_opened, kind_cleared and explained update the
+annotation of an open problem to its current details. A message has its event's id, so that it is stored once.
 """
 
 import hashlib
 import html
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -15,24 +15,23 @@ from ragtide.drift import sql
 from ragtide.drift.attributes import evidence_of, read_attributes
 from ragtide.drift.notify import outbox
 from ragtide.drift.notify.outbox import GRAFANA, Action, Message
-from ragtide.drift.problems.inhibition import (
-    COINCIDENT,
-    INHIBITING_ASPECTS,
-    SEGMENT_ASPECTS,
+from ragtide.drift.problems import (
+    UNRESOLVED,
+    EpisodeKey,
+    EventRow,
+    Problem,
     group_key,
-    inhibited_by,
-    is_segment_of,
-    parent_id,
+    load_problems,
+    parents,
+    speaks_for,
 )
-from ragtide.drift.problems.model import EventRow, Problem
-from ragtide.drift.problems.store import UNRESOLVED, latest_episodes, load_problems
 from ragtide.sinks.clickhouse.database import Database
 
 _ACTIONS: dict[str, Action] = {
     "opened": "open",
     "reopened": "open",
-    "joined": "update",
-    "eased": "update",
+    "kind_opened": "update",
+    "kind_cleared": "update",
     "explained": "update",
     "resolved": "close",
 }
@@ -61,39 +60,38 @@ class _UnsentEvent(NamedTuple):
     is_old: bool
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> EpisodeKey:
         """The episode."""
-        return self.problem_id, self.episode
+        return EpisodeKey(self.problem_id, self.episode)
 
 
 def enqueue(database: Database, epoch: int, now: datetime) -> None:
     """Store messages for the oldest `outbox.MOST` events without one.
 
-    Events of muted problems wait until the mute ends. Events of an inhibited problem wait until the inhibiting one is
-    resolved (`ragtide.drift.problems.inhibition`), those of a segment `COINCIDENT` longer: a segment that shifts and
-    recovers with the total has no message. If the opening was sent, the end is sent too. Events older than `MAX_AGE`
+    Events of muted problems wait until the mute ends. Events of a symptom that is no more severe than its parent wait
+    until the parent resolves (`ragtide.drift.problems.groups`), and a while longer: a symptom that ends with its parent
+    has no message. If the opening was sent, the end is sent too. Events older than `MAX_AGE`
     have a message only if they still hold: the problem is open, or its opening was sent and it is resolved.
     """
     unsent = _unsent(database, now)
     if not unsent:
         return
     known = load_problems(database, ids={one.problem_id for one in unsent}, every_episode=True)
-    episodes = {(one.problem_id, one.episode): one for one in known}
+    episodes = {EpisodeKey.of(one): one for one in known}
     muted = {one.problem_id for one in known if one.is_muted(now)}
-    inhibited = {*_inhibited_ids(database, latest_episodes(known))}
-    coincident = {*_coincident_segments(database, known, now)}
+    explained = _explained_episodes(database, known, now)
     due = [
         one
         for one in unsent
         if one.problem_id not in muted
-        and (one.is_known or not (one.problem_id in inhibited or one.key in coincident))
+        and (one.is_known or one.key not in explained)
         and _is_current(one, episodes.get(one.key))
     ][: outbox.MOST]
     if not due:
         return
     old = {one.event_id for one in due if one.is_old and one.event in _OPENING_EVENTS}
     events = [
-        _with_details_of(event, episodes[event.problem_id, event.episode], event.event_id in old)
+        _with_details_of(event, episodes[EpisodeKey(event.problem_id, event.episode)], event.event_id in old)
         for event in _load_events(database, due)
     ]
     outbox.enqueue_messages(database, [message_of(event, now) for event in events], epoch)
@@ -113,28 +111,14 @@ def _unsent(database: Database, now: datetime) -> list[_UnsentEvent]:
     return [_UnsentEvent(**row) for row in rows]
 
 
-def _inhibited_ids(database: Database, known: Mapping[str, Problem]) -> Collection[str]:
-    """Return ids of problems that an open one inhibits."""
-    causes = {
-        one.problem_id: one for one in load_problems(database, states=("open",)) if one.aspect in INHIBITING_ASPECTS
-    }
-    return inhibited_by({**known, **causes}.values()) if causes else ()
-
-
-def _coincident_segments(database: Database, known: Sequence[Problem], now: datetime) -> Collection[tuple[str, int]]:
-    """Return episodes of segments that coincide with one of all traffic."""
-    of_segments = [(one, parent_id(one)) for one in known if one.segment and one.aspect in SEGMENT_ASPECTS]
-    if not of_segments:
-        return ()
-    wholes: dict[str, list[Problem]] = {}
-    for whole in load_problems(database, ids={id_ for _, id_ in of_segments}, every_episode=True):
-        wholes.setdefault(whole.problem_id, []).append(whole)
-    return {
-        (one.problem_id, one.episode)
-        for one, id_ in of_segments
-        for whole in wholes.get(id_, ())
-        if is_segment_of(whole, one) and (one.state == "resolved" or now - (whole.resolved_at or now) < COINCIDENT)
-    }
+def _explained_episodes(database: Database, known: Sequence[Problem], now: datetime) -> Collection[EpisodeKey]:
+    """Return episodes of symptoms whose parent says enough: it is as severe, and open or resolved not long ago."""
+    since = min(one.first_seen_at for one in known)
+    condition = f"{UNRESOLVED} OR (event = 'resolved' AND at >= {{since:DateTime64(3, 'UTC')}})"
+    rows = database.rows(f"SELECT DISTINCT problem_id FROM problem_events FINAL WHERE {condition}", {"since": since})
+    causes = load_problems(database, ids={row["problem_id"] for row in rows}, every_episode=True) if rows else ()
+    by_key = {EpisodeKey.of(one): one for one in (*known, *causes)}
+    return {key for key, parent in parents(by_key.values(), now).items() if speaks_for(parent, by_key[key])}
 
 
 def _is_current(one: _UnsentEvent, problem: Problem | None) -> bool:
@@ -175,7 +159,12 @@ def message_of(event: EventRow, now: datetime) -> Message:
     start = min(evidence_of(event.attributes).since or event.at, event.at)
     subject = f"{event.problem_id}:{event.episode}"
     named = {"app": event.app, "environment": event.environment, "metric": event.metric}
-    named |= {"type": event.type, "severity": event.severity, "group": _shorten(group_key(event)), "id": subject}
+    named |= {
+        "type": event.type,
+        "severity": event.severity,
+        "group": _shorten(group_key(event)),
+        "id": subject,
+    }
     tags = ["ragtide", "problem", *(_tag(name, value) for name, value in named.items() if value)]
     return Message(
         message_id=f"{GRAFANA}:{event.event_id}",

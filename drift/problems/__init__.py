@@ -1,1 +1,86 @@
-"""What a problem is, what happens to it and who says so: a fold over events of jobs and of people."""
+"""Define problems: their identity, life cycle, storage and words. Events of jobs and of operators fold to a state.
+
+A job calls `report_detections` with a `Detection` of each bad key and a `Clear` of each good one; `load_problems` reads
+the result, and `group` tells which have one cause. `rule_lifecycle` and `evidence` are modules of functions for those
+who go on from there.
+
+>>> key = ProblemKey.of_system("storage", "disk", "default")
+>>> key.is_of_system("storage", "disk")
+True
+"""
+
+from ragtide.drift.problems import evidence, rule_lifecycle
+from ragtide.drift.problems.chart import ChartPoint, chart_points, chart_series
+from ragtide.drift.problems.classification import type_of
+from ragtide.drift.problems.groups import EpisodeKey, Groups, group, parents, speaks_for
+from ragtide.drift.problems.inhibition import group_key
+from ragtide.drift.problems.kinds import REBASELINABLE, Aspect, Kind
+from ragtide.drift.problems.model import EventRow, KindState, Problem, State, event_id, problem_id
+from ragtide.drift.problems.operator_actions import (
+    Acceptance,
+    OperatorAction,
+    accept,
+    acceptances,
+    problem_history,
+    record_action,
+)
+from ragtide.drift.problems.raise_from_rules import Raiser
+from ragtide.drift.problems.report import (
+    CheckResult,
+    Clear,
+    Details,
+    Detection,
+    ProblemKey,
+    bad_share_attributes,
+    build_details,
+    open_detections,
+    report_detections,
+    transitions_for,
+)
+from ragtide.drift.problems.store import UNRESOLVED, fold_events, last_episode, load_events, load_problems
+
+__all__ = [
+    "REBASELINABLE",
+    "UNRESOLVED",
+    "Acceptance",
+    "Aspect",
+    "ChartPoint",
+    "CheckResult",
+    "Clear",
+    "Details",
+    "Detection",
+    "EpisodeKey",
+    "EventRow",
+    "Groups",
+    "Kind",
+    "KindState",
+    "OperatorAction",
+    "Problem",
+    "ProblemKey",
+    "Raiser",
+    "State",
+    "accept",
+    "acceptances",
+    "bad_share_attributes",
+    "build_details",
+    "chart_points",
+    "chart_series",
+    "event_id",
+    "evidence",
+    "fold_events",
+    "group",
+    "group_key",
+    "last_episode",
+    "load_events",
+    "load_problems",
+    "open_detections",
+    "parents",
+    "problem_history",
+    "problem_id",
+    "record_action",
+    "report_detections",
+    "rule_lifecycle",
+    "speaks_for",
+    "transitions_for",
+    "type_of",
+]

@@ -5,14 +5,18 @@ from typing import NamedTuple
 
 from ragtide.drift import sql
 from ragtide.drift.attributes import Evidence
-from ragtide.drift.detectors.arrays import level_bin
-from ragtide.drift.detectors.proportions import HEAVY_TAILED_CHANNELS as POSITIVE
-from ragtide.drift.detectors.scores import CHANNELS as SCORE
+from ragtide.drift.detectors import HEAVY_TAILED_CHANNELS, SCORE_CHANNELS, level_bin
 from ragtide.drift.problems.model import Problem
-from ragtide.drift.rules.kinds import KINDS, bad_share_series, mean_series, reference_line, share_series
-from ragtide.drift.rules.model import ChartSeries, ReferenceLine
-from ragtide.drift.windows.histogram import BINS, FAR, bin_bounds, count_out_of_bounds
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.rules import (
+    RULE_KINDS,
+    ChartSeries,
+    ReferenceLine,
+    bad_share_series,
+    mean_series,
+    reference_line,
+    share_series,
+)
+from ragtide.drift.windows import FAR_BIN, HISTOGRAM_BINS, MetricRef, bin_bounds, count_out_of_bounds
 from ragtide.sinks.clickhouse.database import Database
 
 _ASPECTS = ("level", "inputs", "coverage")  # windows do not have the values of the others
@@ -28,7 +32,7 @@ def chart_series(problem: Problem, metric: MetricRef | None) -> ChartSeries | No
         return None
     if evidence.detector:
         return _detector_series(evidence, metric)
-    kind = KINDS.get(evidence.rule)
+    kind = RULE_KINDS.get(evidence.rule)
     if kind is not None:
         return kind.chart_series(evidence, metric)
     bad_share = bad_share_series(evidence, metric)
@@ -44,7 +48,7 @@ def _detector_series(evidence: Evidence, metric: MetricRef | None) -> ChartSerie
         labelled = f"category_counts[{sql.text(channel)}]"
         every = "arraySum(mapValues(category_counts))"
         return None if channel == "other labels" else share_series(f"share of {channel}", labelled, every, baseline)
-    if kind == "score" and channel == SCORE[0]:
+    if kind == "score" and channel == SCORE_CHANNELS[0]:
         return mean_series(baseline)
     if kind == "score":
         scatter, freedom = "windows.sum_squares - windows.sum * windows.sum / scored", "sumIf(scored - 1, scored > 1)"
@@ -53,7 +57,7 @@ def _detector_series(evidence: Evidence, metric: MetricRef | None) -> ChartSerie
     if kind == "rate" and metric is not None:
         bad = count_out_of_bounds(*bin_bounds(metric.scale, *metric.bounds))
         return share_series("share that failed", bad, "scored", baseline)
-    if kind == "positive" and channel in POSITIVE and evidence.level is not None:
+    if kind == "positive" and channel in HEAVY_TAILED_CHANNELS and evidence.level is not None:
         return _share_above(evidence.level, level_bin(evidence.level), baseline)
     return None
 
@@ -66,12 +70,12 @@ def _day_series(evidence: Evidence, metric: MetricRef) -> ChartSeries | None:
     scale = metric.scale
     if not scale.bounded:
         return _share_above(level, level_bin(level), baseline)
-    edge = round((level - scale.low) / (scale.high - scale.low) * BINS)
+    edge = round((level - scale.low) / (scale.high - scale.low) * HISTOGRAM_BINS)
     return _share_above(level, edge - (scale.better == "higher"), baseline)
 
 
 def _share_above(level: float, bin_: int, baseline: ReferenceLine | None) -> ChartSeries:
-    return share_series(f"share above {level:.3g}", count_out_of_bounds(-FAR, bin_), "scored", baseline)
+    return share_series(f"share above {level:.3g}", count_out_of_bounds(-FAR_BIN, bin_), "scored", baseline)
 
 
 MAX_POINTS = 60
@@ -113,13 +117,8 @@ def chart_points(database: Database, problem: Problem, series: ChartSeries, base
     return [ChartPoint(datetime.fromtimestamp(row["at"], UTC), row["figure"], row["records"]) for row in rows]
 
 
-def onset_of(problem: Problem) -> datetime:
-    """Return when the problem began, in event time if it is known."""
-    return problem.evidence.since or problem.opened_at or problem.first_seen_at
-
-
 def _chart_interval(problem: Problem) -> tuple[datetime, datetime]:
-    onset = onset_of(problem)
+    onset = problem.onset
     end = problem.resolved_at or problem.last_seen_at
     duration = min(max(end - onset, timedelta()), _MAX_DURATION)
     return onset - max(_BEFORE, duration), onset + duration + _AFTER

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from ragtide.drift.problems.kinds import KINDS, Aspect, Kind, KindInfo
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows import MetricRef
 from ragtide.evaluators.spec import RuleKind
 from ragtide.evaluators.standards import ACCOUNTABLE_AND_TRANSPARENT, ONGOING_MONITORING
 
-_TYPE_OF_ASPECT: Mapping[Aspect, str] = {  # of level it is the kind or the metric that says
+_TYPE_OF_ASPECT: Mapping[Aspect, str] = {  # for level it follows from the kind or the metric
     "coverage": "data_quality",
     "missing": "data_quality",
     "finding": "data_quality",
@@ -49,7 +49,7 @@ _MISINFORMATION = ("hallucination", "groundedness", "faithfulness", "fact_check"
 
 
 def type_of(metric: MetricRef | None, kind: Kind | RuleKind, aspect: Aspect = "level") -> str:
-    """Of a problem; how it was found goes before what was measured. `metric` is None where it is of none."""
+    """Return the type of a problem: that of its kind, else that of its metric, which may be None."""
     info = KINDS.get(kind, KindInfo())
     named = _TYPE_OF_ASPECT.get(aspect) or info.type
     if named is not None:
@@ -61,7 +61,7 @@ def type_of(metric: MetricRef | None, kind: Kind | RuleKind, aspect: Aspect = "l
 
 
 def code_of(metric: MetricRef | None, type_: str, kind: Kind | RuleKind = "threshold") -> str:
-    """The code of the AVID taxonomy and its words."""
+    """Return the code of the AVID taxonomy and its words."""
     code = KINDS.get(kind, KindInfo()).code
     if code is not None and _CODE_OF_TYPE[type_] != _SCALING:
         return code

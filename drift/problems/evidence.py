@@ -5,10 +5,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from ragtide.drift.rules.kinds import record_source
-from ragtide.drift.rules.model import Rule, Series, Statistics, Verdict
-from ragtide.drift.rules.queries import bound_parameters, has_class, out_of_bounds, record_query
-from ragtide.drift.windows.segments import SegmentValues
+from ragtide.drift.rules import (
+    Rule,
+    Series,
+    Statistics,
+    Verdict,
+    bound_parameters,
+    has_class,
+    out_of_bounds,
+    record_query,
+    record_source,
+)
+from ragtide.drift.windows import SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
 _EXAMPLES = 10
@@ -38,13 +46,13 @@ class VerdictTotals(NamedTuple):
 
 
 def verdict_totals(
-    database: Database, series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime
+    database: Database, series: Series, rule: Rule, breaching: Sequence[Verdict], since: datetime, until: datetime
 ) -> VerdictTotals:
-    """Add up the stored verdicts; `breaching` are the bad ones since then, at least one."""
+    """Add up the stored verdicts in [since, until); `breaching` are the bad ones among them, at least one."""
     totals = database.rows(
         f"SELECT sum(samples) AS n, sum(wrong) AS n_wrong, sumIf(wrong, revision = 0) AS n_missing {_VERDICTS} "
-        "AND start >= {since:DateTime64(3, 'UTC')}",
-        _verdict_parameters(series, rule, breaching, since),
+        "AND start >= {since:DateTime64(3, 'UTC')} AND end <= {until:DateTime64(3, 'UTC')}",
+        {**_verdict_parameters(series, rule, breaching, since), "until": until},
     )[0]
     baseline = _baseline(database, series, rule, breaching, since)
     return VerdictTotals(totals["n"], totals["n_wrong"], totals["n_missing"], baseline)

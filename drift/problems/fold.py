@@ -1,4 +1,4 @@
-"""One episode of a problem, event by event, and what each kind says of it."""
+"""Fold one episode event by event, and the state of each kind in it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from ragtide.drift.settings import SEVERITIES
 
 _STATE_AFTER: dict[str, State] = {"pending": "pending", "opened": "open", "reopened": "open", "resolved": "resolved"}
 _OPENING_EVENTS = ("opened", "reopened")
-_START_EVENTS = (*_OPENING_EVENTS, "joined")
-_END_EVENTS = ("eased", "resolved")
-JOB_EVENTS = (*_STATE_AFTER, "joined", "updated", "eased")  # events that an episode hears
+_START_EVENTS = (*_OPENING_EVENTS, "kind_opened")
+_END_EVENTS = ("kind_cleared", "resolved")
+JOB_EVENTS = (*_STATE_AFTER, "kind_opened", "updated", "kind_cleared")  # events that change an episode
 _KEY_FIELDS = ("problem_id", "episode", "app", "environment", "model", "aspect", "metric", "segment", "segment_value")
 _DETAIL_FIELDS = (
     "type",
@@ -33,7 +33,7 @@ _STATE_FIELDS = (
 
 
 class Mute(NamedTuple):
-    """A person's word on a problem, whichever its episode."""
+    """An operator's mute of a problem, for all its episodes."""
 
     by: str = ""
     until: datetime | None = None
@@ -41,16 +41,16 @@ class Mute(NamedTuple):
 
 @dataclass(slots=True)
 class _KindEvents:
-    """What is known of one kind in an episode; its `last` words are read only at the end."""
+    """Events of one kind in an episode; `last` is decoded only at the end."""
 
     last: EventRow
-    order: int = 0  # of its last words among the episode's
+    order: int = 0  # of its last event among the episode's
     active: bool = False
     openings: int = 0
     examples: Sequence[str] = ()
 
     def apply(self, event: EventRow, order: int) -> None:
-        """Its next word."""
+        """Apply its next event."""
         self.last, self.order = event, order
         self.examples = event.examples or self.examples
         if event.event in _START_EVENTS:
@@ -61,12 +61,12 @@ class _KindEvents:
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """Of those that hold the highest severity, then the one that spoke last."""
+        """Rank: active kinds by severity, then the one that reported last."""
         known = self.active and self.last.severity in SEVERITIES
         return self.active, SEVERITIES.index(self.last.severity) + 1 if known else 0, self.order
 
     def state(self) -> KindState:
-        """The whole."""
+        """Return its state."""
         details = {name: getattr(self.last, name) for name in _DETAIL_FIELDS if name != "evidence"}
         attributes = read_attributes(self.last.attributes)
         details |= {"attributes": attributes, "evidence": evidence_of(attributes)}
@@ -77,7 +77,7 @@ class _KindEvents:
 
 @dataclass(slots=True)
 class Episode:
-    """What is known of one after some of its events."""
+    """State of one episode after some of its events."""
 
     first: EventRow
     openings_before: list[datetime]  # of the problem, all its episodes in turn
@@ -100,7 +100,7 @@ class Episode:
         self.openings_at = tuple(self.openings_before)
 
     def apply(self, event: EventRow) -> None:
-        """A job's word, or what follows from an acceptance."""
+        """Apply an event of a job, or one that follows from an acceptance."""
         self.state = _STATE_AFTER.get(event.event, self.state)
         self.last_event_at = event.at
         self.event_count += 1
@@ -118,13 +118,13 @@ class Episode:
             self.openings += 1
             self.openings_before.append(event.at)
             self.openings_at = tuple(self.openings_before)
-        if event.event == "eased" and not any(kind.active for kind in self.kinds.values()):
+        if event.event == "kind_cleared" and not any(kind.active for kind in self.kinds.values()):
             self.all_clear_since = event.at
         elif event.event in (*_START_EVENTS, *_END_EVENTS):
             self.all_clear_since = None
 
     def apply_operator(self, event: EventRow) -> None:
-        """A person's word on this episode, or why the metric moved."""
+        """Apply an operator action on this episode, or its explanation."""
         who = event.actor or "unknown"
         match event.event:
             case "acked":
@@ -137,7 +137,7 @@ class Episode:
                 self.explanations[evidence_of(event.attributes).opening] = event
 
     def problem(self, mute: Mute) -> Problem:
-        """The whole."""
+        """Return the problem."""
         states = {name: kind.state() for name, kind in self.kinds.items()}
         ranked = [states[one.last.kind] for one in sorted(self.kinds.values(), key=_rank, reverse=True)]
         own = {name: getattr(self, name) for name in _STATE_FIELDS}

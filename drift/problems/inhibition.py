@@ -1,11 +1,9 @@
-"""Which problems are told together, and which are not told while another one explains them. Pure."""
+"""Which problems may share one message, and which are to be expected while another one is open. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 
-from ragtide.drift.problems.chart import onset_of
-from ragtide.drift.problems.model import EventRow, Problem, problem_id
-from ragtide.drift.problems.report import key_of
+from ragtide.drift.problems.model import EventRow, Problem
 from ragtide.drift.settings import SEVERITIES
 
 _INHIBITED_BY_APP = ("coverage", "inputs")
@@ -14,9 +12,8 @@ _INHIBITED_BY_EVALUATOR: Mapping[str, tuple[str, ...]] = {
     "coverage": ("level", "flip", "inconsistency"),
 }
 SEGMENT_ASPECTS = ("level", "coverage", "inputs")  # aspects that windows of segments are judged by, too
-_OBJECTIVE = "objective"  # no segment of the traffic: a budget that burns is told whatever else is
+OBJECTIVE = "objective"  # no segment of the traffic: a budget that burns is told whatever else is
 COINCIDENT = timedelta(hours=1)  # what begins and ends within so long of the whole is the same move
-INHIBITING_ASPECTS = ("missing", *_INHIBITED_BY_EVALUATOR, *SEGMENT_ASPECTS)  # aspects
 
 
 def group_key(problem: Problem | EventRow) -> str:
@@ -26,17 +23,14 @@ def group_key(problem: Problem | EventRow) -> str:
 
 def is_segment_of(whole: Problem, other: Problem) -> bool:
     """Whether it is the same move in a segment: within an hour of the whole's, the same way, and no worse."""
-    if whole.aspect not in SEGMENT_ASPECTS or whole.metric != other.metric or other.segment in ("", _OBJECTIVE):
+    if whole.aspect not in SEGMENT_ASPECTS or whole.metric != other.metric or other.segment in ("", OBJECTIVE):
         return False
-    directions = {direction for direction in (_direction(whole), _direction(other)) if direction is not None}
-    coincident = abs(onset_of(whole) - onset_of(other)) <= COINCIDENT
-    return coincident and len(directions) <= 1 and SEVERITIES.index(other.severity) <= SEVERITIES.index(whole.severity)
-
-
-def parent_id(part: Problem) -> str:
-    """The id that the same problem of all traffic has."""
-    key = key_of(part)._replace(segment="", segment_value="")
-    return problem_id(*key)
+    coincident = abs(whole.onset - other.onset) <= COINCIDENT
+    return (
+        coincident
+        and same_direction(whole, other)
+        and SEVERITIES.index(other.severity) <= SEVERITIES.index(whole.severity)
+    )
 
 
 def inhibits(cause: Problem, other: Problem) -> bool:
@@ -54,23 +48,14 @@ def inhibits(cause: Problem, other: Problem) -> bool:
         return is_segment_of(cause, other)
     if cause.aspect == "missing":
         return other.aspect in _INHIBITED_BY_APP
-    same_evaluator = _evaluator(cause) == _evaluator(other)
+    same_evaluator = evaluator_of(cause) == evaluator_of(other)
     return same_evaluator and other.aspect in _INHIBITED_BY_EVALUATOR.get(cause.aspect, ())
 
 
-def inhibited_by(problems: Iterable[Problem]) -> dict[str, tuple[str, ...]]:
-    """Of these problems those that open ones among them explain: by id the ids of the latter, sorted."""
-    known = list(problems)
-    causes: dict[tuple[str, str], list[Problem]] = {}
-    for one in known:
-        if one.state == "open" and one.aspect in INHIBITING_ASPECTS and not one.segment:
-            causes.setdefault((one.app, one.environment), []).append(one)
-    found = {}
-    for one in known:
-        inhibitors = {cause.problem_id for cause in causes.get((one.app, one.environment), ()) if inhibits(cause, one)}
-        if inhibitors:
-            found[one.problem_id] = tuple(sorted(inhibitors))
-    return found
+def same_direction(one: Problem, other: Problem) -> bool:
+    """Whether both values rose or both fell; also where it is not known of one."""
+    directions = {direction for direction in (_direction(one), _direction(other)) if direction is not None}
+    return len(directions) <= 1
 
 
 def _direction(problem: Problem) -> bool | None:
@@ -79,6 +64,6 @@ def _direction(problem: Problem) -> bool | None:
     return None if value is None or baseline is None else value > baseline
 
 
-def _evaluator(problem: Problem) -> str:
+def evaluator_of(problem: Problem) -> str:
     """Of metrics `evaluator.metric`."""
     return problem.metric.partition(".")[0]

@@ -19,15 +19,16 @@ Kind = Literal[
     "evaluator_error",
     "input_drift",
     "slo_burn",
+    "early_change",
 ]
 
 
 class KindInfo(NamedTuple):
-    """What holds for all problems of a kind.
+    """Properties of all problems of a kind.
 
-    `type` and `code` are None where the metric says, `about_figures` where the problem is that a figure is missing or
-    means little, `actions_suffice` where those of the evaluator and the type add nothing, `can_rebaseline` where an
-    operator may accept the change as the new baseline.
+    `type` and `code` are None if the metric has them. `about_figures`: a figure is missing or unreliable.
+    `actions_suffice`: actions of the evaluator and the type are left out. `can_rebaseline`: an operator may accept the
+    change as the new baseline.
     """
 
     type: str | None = None
@@ -39,19 +40,21 @@ class KindInfo(NamedTuple):
 
 
 _DRIFT_ACTIONS = (
-    "Look for what changed at the onset: prompt or model version, index, traffic; then read the examples.",
-    "Where the change is meant, accept it: ragtide problems accept ID --why … starts a new baseline.",
+    "Find out what changed at the onset: prompt or model version, index, traffic. Then read the examples.",
+    "If the change is intended, accept it: `ragtide problems accept ID --why …` starts a new baseline.",
 )
 KINDS: Mapping[str, KindInfo] = {
     "threshold": KindInfo(),
     "drift": KindInfo(code="P0102 Concept drift", actions=_DRIFT_ACTIONS, can_rebaseline=True),
     "change_point": KindInfo(code="P0102 Concept drift", actions=_DRIFT_ACTIONS, can_rebaseline=True),
     "failure_rate": KindInfo(
-        actions=("Read the examples by their cause (attributes): mend retrieval, generation or parsing first?",)
+        actions=(
+            "Read the examples by cause (attributes) to decide what to fix first: retrieval, generation or parsing.",
+        )
     ),
     "finding": KindInfo(
         type="data_quality",
-        actions=("Open the examples and look at what the evaluator found, and since when; mend it at its source.",),
+        actions=("Open the examples to see the finding and its start, then fix its source.",),
     ),
     "flip": KindInfo(
         type="robustness",
@@ -70,7 +73,7 @@ KINDS: Mapping[str, KindInfo] = {
     "coverage": KindInfo(
         type="data_quality",
         actions=(
-            "Look at why {evaluator} failed (reasons in the attributes), in the worker's logs and in table scores.",
+            "Find out why {evaluator} failed: reasons in the attributes, the worker's logs, and table scores.",
             "Check that workers of its lane run, and the model or endpoint that the evaluator needs.",
         ),
         about_figures=True,
@@ -79,8 +82,8 @@ KINDS: Mapping[str, KindInfo] = {
     "missing_data": KindInfo(
         type="data_quality",
         actions=(
-            "Ask whether the application runs and still sends its traces, and look at its producer's errors.",
-            "Look at the topic, and at the dead letters: traces that cannot be read are not counted.",
+            "Check that the application runs and sends traces, and read its producer's errors.",
+            "Check the topic and the dead letters: unreadable traces are not counted.",
         ),
         about_figures=True,
         actions_suffice=True,
@@ -88,8 +91,7 @@ KINDS: Mapping[str, KindInfo] = {
     "evaluator_error": KindInfo(
         type="runtime",
         actions=(
-            "Look at the reasons in the attributes and at the worker's logs; run `ragtide check` "
-            "where the workers run.",
+            "Read the reasons in the attributes and the worker's logs; run `ragtide check` where the workers run.",
             "Check the model or endpoint of {evaluator}: files, memory, quota, time limits.",
         ),
         about_figures=True,
@@ -99,16 +101,19 @@ KINDS: Mapping[str, KindInfo] = {
         type="data_quality",
         code="P0101 Data drift",
         actions=(
-            "Look at what users ask now: new topics, languages or clients; check that the index covers them.",
-            "Where the traffic is meant to be so, accept it: ragtide problems accept ID --why … starts a new baseline.",
+            "Read what users ask now (new topics, languages or clients), and check that the index covers it.",
+            "If the new traffic is intended, accept it: `ragtide problems accept ID --why …` starts a new baseline.",
         ),
         can_rebaseline=True,
         actions_suffice=True,
     ),
+    "early_change": KindInfo(
+        actions=("Look for what changed at the onset: model, prompt, provider, load. No baseline exists yet.",)
+    ),
     "slo_burn": KindInfo(
         actions=(
             "See how much of the error budget is left (attributes), and which of the app's metrics burns it.",
-            "Undo the newest change of the application until the rate is back.",
+            "Roll back the newest change of the application until the burn rate is back below 1.",
         )
     ),
 }

@@ -1,4 +1,4 @@
-"""What a problem is: its events, what each kind says of it, and the whole as `fold.fold` puts it together."""
+"""Problems: their events, the state of each kind, and the problem that `fold.fold` makes of them."""
 
 import hashlib
 import json
@@ -13,16 +13,16 @@ from ragtide.drift.settings import Severity
 
 State = Literal["pending", "open", "resolved"]
 EVENTS = (
-    "pending",  # a window is bad, not yet enough of them
-    "withdrawn",  # it never opened
+    "pending",  # windows are bad, but not enough of them yet
+    "withdrawn",  # windows became good before it opened
     "opened",
     "reopened",  # back within the flap interval: same episode
-    "joined",  # a kind sees it too, or again, while it is open
+    "kind_opened",  # another kind sees it while it is open, or one that had cleared sees it again
     "updated",
-    "accepted",  # a person says: this is the new normal
-    "eased",  # a kind sees it no more, and it stays open: others do, or it flaps
-    "resolved",  # no kind sees it any more
-    "explained",  # why the metric moved, of one opening; no kind's word
+    "accepted",  # an operator accepts the new level
+    "kind_cleared",  # a kind cleared; it stays open because others see it, or because it flaps
+    "resolved",  # the last kind cleared
+    "explained",  # the root cause of one opening is known
     "acked",
     "unacked",
     "muted",
@@ -62,9 +62,9 @@ class EventRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KindState:
-    """What one kind said last of an episode, at `at`, whether it is active, and how often it opened.
+    """The last report of one kind in an episode, at `at`; whether the kind is active, and how often it opened.
 
-    `attributes` are for people: numbers and texts that say how it was found. `evidence` is what code reads of them.
+    `attributes` are for people: numbers and texts of the report. `evidence` is the part that code reads.
     """
 
     kind: str
@@ -85,11 +85,11 @@ class KindState:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One episode of a trouble, as its events tell it.
+    """One episode of a problem.
 
-    Of the `kinds` that ever saw it those of `active_kinds` still do. Type, severity, code, standards, description,
-    attributes, examples, actions and rule are those of the kind that holds with the highest severity, of several the
-    one that spoke last; where none holds, of the one that spoke last.
+    `kinds` have seen it, `active_kinds` still do. Type, severity, code, standards, description, attributes, examples,
+    actions and rule are those of the active kind with the highest severity; among equals, and if none is active, of the
+    one that reported last.
     """
 
     problem_id: str
@@ -130,20 +130,25 @@ class Problem:
     explanation: str = ""  # why the metric moved before the last opening, in one sentence
     cause: Mapping[str, Any] = field(default_factory=dict)  # the same in figures, see `ragtide.drift.rootcause.explain`
 
+    @property
+    def onset(self) -> datetime:
+        """When it began, in event time if that is known."""
+        return self.evidence.since or self.opened_at or self.first_seen_at
+
     def is_muted(self, now: datetime) -> bool:
-        """Whether a person said that nothing is to be announced now."""
+        """Whether an operator muted it now."""
         return bool(self.muted_by) and (self.muted_until is None or now < self.muted_until)
 
 
 def problem_id(
     app: str, environment: str, model: str, aspect: Aspect, metric: str, segment: str = "", segment_value: str = ""
 ) -> str:
-    """The same trouble has the same id, however often and by however many rules it is seen."""
+    """Return the id of a problem: the same for the same key, whichever rules and checks report it."""
     return _digest([app, environment, model, aspect, metric, segment, segment_value])
 
 
 def event_id(problem: str, episode: int, event: str, *what: object) -> str:
-    """The same happening has the same id, whoever writes it and however often."""
+    """Return the id of an event: the same for the same transition, whichever process writes it."""
     return _digest([problem, episode, event, *(str(part) for part in what)])
 
 

@@ -1,4 +1,4 @@
-"""What a person says of a problem: taken, muted, or the new normal. Each word is an event: who, when and why."""
+"""Record operator actions on problems: acknowledge, mute, accept. Each is an event with who, when and why."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from ragtide.drift.attributes import evidence_of
 from ragtide.drift.problems.kinds import REBASELINABLE
 from ragtide.drift.problems.model import EventRow, Problem, event_id
-from ragtide.drift.problems.report import ProblemKey, event_row, key_of, last_details
+from ragtide.drift.problems.report import ProblemKey, event_row, last_details
 from ragtide.drift.problems.store import load_events
 from ragtide.drift.problems.transitions import EVENT_SPACING, make_transition
 from ragtide.evaluators.errors import ConfigError
@@ -19,7 +19,7 @@ OPERATOR_ACTIONS: tuple[OperatorAction, ...] = get_args(OperatorAction)
 
 
 class Acceptance(NamedTuple):
-    """A person said that what these kinds see at the place since then is the new normal: a new baseline begins."""
+    """An operator accepted the change that these kinds see since then: a new baseline begins."""
 
     key: ProblemKey
     kinds: tuple[str, ...]
@@ -32,10 +32,9 @@ class Acceptance(NamedTuple):
 def record_action(
     database: Database, problem: Problem, action: OperatorAction, by: str, now: datetime, why: str, **attributes: Any
 ) -> None:
-    """The word is stored when this returns. `now` is the server's time, as jobs have it.
+    """Store an action. `now` is the server's time.
 
-    Raises ConfigError where there is nothing that it could be said of: what is resolved waits for nobody, and only what
-    is acknowledged or muted can be so no longer.
+    Raises `ConfigError` if the problem is resolved, or not acknowledged or muted as the action requires.
     """
     nothing = {
         "acked": problem.state == "resolved" and "is resolved; what comes back can be acknowledged then",
@@ -48,10 +47,10 @@ def record_action(
 
 
 def accept(database: Database, problem: Problem, by: str, now: datetime, why: str) -> list[EventRow]:
-    """What kinds that compare with a baseline see is the new normal when this returns; the events, stored.
+    """Accept the change that kinds with a baseline see, and return the stored events.
 
-    The problem is resolved, unless other kinds hold: those are left. Raises ConfigError where it is not open or no such
-    kind holds: what a threshold calls bad is changed by a rule, and a failure is mended.
+    The problem is resolved unless other kinds are active. Raises `ConfigError` if it is not open, or if no active kind
+    has a baseline: thresholds are changed by rules.
     """
     accepted = [kind for kind in problem.active_kinds if kind in REBASELINABLE]
     if problem.state != "open":
@@ -67,16 +66,19 @@ def accept(database: Database, problem: Problem, by: str, now: datetime, why: st
     left = [kind for kind in problem.active_kinds if kind not in accepted]
     for number, kind in enumerate(accepted, 1):
         last = number == len(accepted) and not left
-        event, what = ("resolved", (problem.openings,)) if last else ("eased", (kind, problem.by_kind[kind].openings))
+        event = "resolved" if last else "kind_cleared"
+        what = (problem.openings,) if last else (kind, problem.by_kind[kind].openings)
         at = events[0].at + number * EVENT_SPACING
         transition = make_transition(event, problem.problem_id, problem.episode, problem, at, *what)
-        events.append(event_row(key_of(problem), transition, last_details(problem, kind, accepted_by=by), 0, actor=by))
+        events.append(
+            event_row(ProblemKey.of(problem), transition, last_details(problem, kind, accepted_by=by), 0, actor=by)
+        )
     database.insert("problem_events", events)
     return events
 
 
 def acceptances(database: Database) -> list[Acceptance]:
-    """All there are, the oldest first: whoever keeps a baseline begins it anew from `since` on."""
+    """Load all acceptances, the oldest first; each starts a new baseline at `since`."""
     rows = database.rows(
         f"SELECT {', '.join(ProblemKey._fields)}, attributes, at, actor FROM problem_events FINAL "
         "WHERE event = 'accepted' ORDER BY at, event_id"
@@ -90,14 +92,14 @@ def acceptances(database: Database) -> list[Acceptance]:
     return found
 
 
-def history(database: Database, problem: Problem) -> Sequence[EventRow]:
-    """What people said of all episodes of the problem, the oldest first; `attributes` has why."""
+def problem_history(database: Database, problem: Problem) -> Sequence[EventRow]:
+    """Load operator actions on all episodes of the problem, the oldest first; `attributes` has the reason."""
     rows = load_events(database, ids={problem.problem_id})
     return sorted((row for row in rows if row.event in OPERATOR_ACTIONS), key=lambda row: (row.at, row.event_id))
 
 
 def _onset(problem: Problem, accepted: Sequence[str]) -> datetime:
-    """When what these kinds see began. `drift` knows only on which day, so another's word comes before its."""
+    """Return when the change of these kinds began. `drift` knows only the day, so another kind's start comes first."""
     exact = [kind for kind in accepted if kind != "drift"] or accepted
     return min(problem.by_kind[kind].evidence.since or problem.first_seen_at for kind in exact)
 
@@ -110,7 +112,7 @@ def _row(problem: Problem, action: OperatorAction, by: str, now: datetime, why: 
         event=action,
         episode=problem.episode,
         at=at,
-        **key_of(problem)._asdict(),
+        **ProblemKey.of(problem)._asdict(),
         attributes=json.dumps({"why": why, **attributes}, sort_keys=True),
         actor=by,
     )

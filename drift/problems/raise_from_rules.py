@@ -1,13 +1,14 @@
-"""Turns verdicts into problem events: each happening once, whoever leads and however often it runs."""
+"""Turn verdicts into problem events: each once, whichever leader runs and however often."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
-from ragtide.drift import sql
+from ragtide.drift import cursors, sql
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems import evidence
+from ragtide.drift.problems.backlog import Backlog, Clock, next_timeout
 from ragtide.drift.problems.kinds import Aspect
 from ragtide.drift.problems.model import EventRow, Problem, State, problem_id
 from ragtide.drift.problems.report import Details
@@ -25,15 +26,40 @@ from ragtide.drift.problems.rule_lifecycle import (
     series_gone,
     verdicts_needed,
 )
-from ragtide.drift.problems.store import load_problems
-from ragtide.drift.rules.evaluator_versions import VersionStart
-from ragtide.drift.rules.model import Rule, Series, Statistics, Verdict
-from ragtide.drift.rules.queries import stale_series
-from ragtide.drift.rules.resolve import coverage_rule_for, rule_for
+from ragtide.drift.problems.store import load_events, load_problems
+from ragtide.drift.rules import (
+    Rule,
+    Series,
+    Statistics,
+    Verdict,
+    VersionStart,
+    coverage_rule_for,
+    rule_cursor,
+    rule_for,
+    stale_series,
+)
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.segments import SegmentValues
+from ragtide.drift.windows import MetricRef, SegmentValues
 from ragtide.sinks.clickhouse.database import Database
+
+_CURSOR = "problems"  # the version of verdicts up to which every interval has had its step
+_BACKLOGS_PER_QUERY = 50  # series: a day has 1,440 verdicts of each; their events are stored together
+
+
+class _BacklogSeries(NamedTuple):
+    """A rule on a series that has several steps to take."""
+
+    problem_id: str
+    series: Series
+    rule: Rule
+    clock: Clock
+
+
+class _CurrentEvents(NamedTuple):
+    """The events of series with at most one new verdict, and the other series."""
+
+    events: Sequence[EventRow]
+    backlogs: Sequence[_BacklogSeries]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +71,46 @@ class Raiser:
     settings: RuleSettings
     segments: SegmentValues
     term: Term
+    base_s: float
 
     def run(
-        self, rules: Mapping[Series, tuple[Rule, ...]], now: datetime, closed_until: Mapping[str, datetime]
+        self,
+        rules: Mapping[Series, tuple[Rule, ...]],
+        now: datetime,
+        watermarks: Mapping[str, datetime],
+        stored_until: Mapping[str, datetime],
     ) -> list[EventRow]:
-        """The events that follow from the verdicts of these series, and of those with a problem; stored on return.
+        """Store and return the events that follow from the verdicts of these series, and of those with a problem.
 
-        `closed_until` is the watermark of each lane.
+        Both are by lane: windows are stored up to the watermark, or less where a backlog takes several runs.
         """
+        clocks = {lane: Clock.of(now, at, stored_until[lane], self.base_s) for lane, at in watermarks.items()}
         with self.term.problem_lock:
-            events = self._events(rules, now, closed_until)
-            self.database.insert("problem_events", events)
+            position = self.term.next_version()  # verdicts that are stored by now are older
+            cursor = cursors.load(self.database, _CURSOR) or rule_cursor(self.database)
+            found = self._events(rules, now, clocks, cursor)
+            self.database.insert("problem_events", found.events)
+            events = [*found.events]
+            for at in range(0, len(found.backlogs), _BACKLOGS_PER_QUERY):
+                more = self._backlog_events(found.backlogs[at : at + _BACKLOGS_PER_QUERY], now, cursor)
+                self.database.insert("problem_events", more)
+                events += more
+            if rules:
+                cursors.save(self.database, _CURSOR, position)
         return events
 
     def _events(
-        self, rules: Mapping[Series, tuple[Rule, ...]], now: datetime, closed_until: Mapping[str, datetime]
-    ) -> list[EventRow]:
+        self,
+        rules: Mapping[Series, tuple[Rule, ...]],
+        now: datetime,
+        clocks: Mapping[str, Clock],
+        cursor: int,
+    ) -> "_CurrentEvents":
         watched = {(series, aspect_of(rule)): rule for series, found in rules.items() for rule in found}
         unresolved = load_problems(self.database, states=("pending", "open"), every_episode=True)
         found: list[EventRow | None] = []
-        closed = min(closed_until.values(), default=now)
+        closed = min((clock.closed_until for clock in clocks.values()), default=now)
+        date = min((clock.now for clock in clocks.values()), default=now)
         stale = self._stale(unresolved, closed)
         for problem in unresolved:
             kind = KIND_BY_ASPECT.get(problem.aspect)
@@ -77,25 +123,29 @@ class Raiser:
                 continue
             if rule is not None:
                 watched.pop((series, aspect_of(rule)), None)
-            step = series_gone(kind, problem, self.settings.of(problem.app), now, closed)
+            step = series_gone(kind, problem, self.settings.of(problem.app), date, closed)
             if step is not None:
                 found.append(end_event(problem, kind, step, self.term.epoch))
         verdicts = self._verdicts(watched, now)
         episodes = self._episodes(watched, verdicts, unresolved)
+        backlogs: list[_BacklogSeries] = []
         for (series, _), rule in watched.items():
-            known = sorted(episodes.get(problem_id(*key_of_series(series, rule)), ()), key=lambda e: e.episode)
-            closed = closed_until.get(rule.metric_ref.evaluator.lane, now)
+            id_ = problem_id(*key_of_series(series, rule))
+            known = sorted(episodes.get(id_, ()), key=lambda e: e.episode)
+            clock = clocks.get(rule.metric_ref.evaluator.lane) or Clock.of(now, now, now, self.base_s)
             judged = verdicts.get((rule.rule_id, series), {})
-            found.append(
-                next_event(series, rule, judged, known, self.settings, now, closed, self._details, self.term.epoch)
-            )
-        told = {event.problem_id for event in found if event is not None}
+            if self._has_backlog(rule, series, judged, known, clock, cursor):
+                backlogs.append(_BacklogSeries(id_, series, rule, clock))
+                continue
+            common = (series, rule, judged, known, self.settings, clock.now, clock.closed_until)
+            found.append(next_event(*common, self._details, self.term.epoch))
+        told = {event.problem_id for event in found if event is not None} | {one.problem_id for one in backlogs}
         found += [
-            flap_timeout_event(problem, self.settings, now, self.term.epoch)
+            flap_timeout_event(problem, self.settings, date, self.term.epoch)
             for problem in unresolved
             if problem.problem_id not in told
         ]
-        return [event for event in found if event is not None]
+        return _CurrentEvents([event for event in found if event is not None], backlogs)
 
     def _episodes(
         self,
@@ -103,10 +153,7 @@ class Raiser:
         verdicts: Mapping[tuple[str, Series], Mapping[VersionStart, Sequence[Verdict]]],
         unresolved: Iterable[Problem],
     ) -> dict[str, list[Problem]]:
-        """Of the problems that are going on and of those that a bad verdict may raise, by id.
-
-        What was before matters to no other: where nothing is bad and nothing goes on, nothing follows.
-        """
+        """Load the episodes, by problem id, of unresolved problems and of those that a bad verdict may raise."""
         ids = {problem.problem_id for problem in unresolved}
         for (series, _), rule in watched.items():
             judged = verdicts.get((rule.rule_id, series), {})
@@ -135,12 +182,50 @@ class Raiser:
         choose = coverage_rule_for if aspect == "coverage" else rule_for
         return choose(series, metric, self.settings)
 
-    def _verdicts(
-        self, watched: Mapping[tuple[Series, Aspect], Rule], now: datetime
-    ) -> dict[tuple[str, Series], dict[VersionStart, list[Verdict]]]:
-        """The last good and bad verdicts of each rule, series and fingerprint, in order of time.
+    def _has_backlog(
+        self,
+        rule: Rule,
+        series: Series,
+        verdicts: Mapping[VersionStart, Sequence[Verdict]],
+        episodes: Sequence[Problem],
+        clock: Clock,
+        cursor: int,
+    ) -> bool:
+        """Whether steps before the current one may change something: by new verdicts, or by quiet alone."""
+        last = episodes[-1] if episodes else None
+        own = [verdict for of_one in verdicts.values() for verdict in of_one]
+        fresh = [verdict for verdict in own if verdict.version > cursor]
+        if any(one.end <= clock.current_from for one in fresh) and (
+            any(one.breached for one in fresh) or (last is not None and last.state != "resolved")
+        ):
+            return True
+        last_breach_end = max((one.end for one in own if one.breached), default=None)
+        timeout = next_timeout(rule, last, last_breach_end, self.settings.of(series.app), clock)
+        return timeout is not None and timeout <= clock.current_from
 
-        So many of either that the last ones of both together have no gap.
+    def _backlog_events(self, some: Sequence["_BacklogSeries"], now: datetime, cursor: int) -> list[EventRow]:
+        """The events of series with several new verdicts."""
+        watched = {(one.series, aspect_of(one.rule)): one.rule for one in some}
+        verdicts = self._verdicts(watched, now, cursor)
+        rows: dict[str, list[EventRow]] = {}
+        for row in load_events(self.database, ids={one.problem_id for one in some}):
+            rows.setdefault(row.problem_id, []).append(row)
+        limit = verdicts_needed(watched.values())
+        found: list[EventRow] = []
+        for one in some:
+            judged = verdicts.get((one.rule.rule_id, one.series), {})
+            fresh = {end for of_one in judged.values() for end in _new_ends(of_one, cursor)}
+            common = (self.settings, one.clock, limit, self._details, self.term.epoch)
+            found += Backlog(one.series, one.rule, rows.get(one.problem_id, ()), *common).events(judged, fresh)
+        return found
+
+    def _verdicts(
+        self, watched: Mapping[tuple[Series, Aspect], Rule], now: datetime, new_since: int | None = None
+    ) -> dict[tuple[str, Series], dict[VersionStart, list[Verdict]]]:
+        """Load the last good and bad verdicts of each rule, series and fingerprint, in order of time.
+
+        As many of each as the rules need without a gap. With `new_since`, as many of those up to this
+        version, and every newer one.
         """
         if not watched:
             return {}
@@ -148,6 +233,12 @@ class Raiser:
         pairs = {(series.app, series.environment, series.metric) for series, _ in watched}
         listed = ", ".join(f"({', '.join(sql.text(part) for part in pair)})" for pair in sorted(pairs))
         key = f"rule_id, {', '.join(Series._fields)}, fingerprint"
+        chosen = f"ORDER BY start DESC LIMIT {limit} BY {key}, breached"
+        if new_since is not None:
+            places = ", ".join(f"({', '.join(sql.text(part) for part in series)})" for series, _ in watched)
+            by_age = f"PARTITION BY {key}, breached, version > {new_since} ORDER BY start DESC"
+            chosen = f"""WHERE ({", ".join(Series._fields)}) IN ({places})
+                QUALIFY version > {new_since} OR row_number() OVER ({by_age}) <= {limit} ORDER BY start DESC"""
         rows = self.database.rows(
             f"""
             SELECT {", ".join(Verdict._fields)}, first_start FROM (
@@ -157,7 +248,7 @@ class Raiser:
                     AND rule_id IN {sql.texts(sorted({rule.rule_id for rule in watched.values()}))}
                     AND (app, environment, metric) IN ({listed}) AND end > {{remembered:DateTime64(3, 'UTC')}}
             )
-            ORDER BY start DESC LIMIT {limit} BY {key}, breached
+            {chosen}
             """,
             {"remembered": now - VERDICT_HORIZON},
         )
@@ -169,7 +260,7 @@ class Raiser:
         return found
 
     def _details(self, series: Series, rule: Rule, step: RuleTransition) -> Details:
-        judged = evidence.verdict_totals(self.database, series, rule, step.breaching, step.since)
+        judged = evidence.verdict_totals(self.database, series, rule, step.breaching, step.since, step.until)
         statistics = evidence.statistics(self.database, series, rule, step.breaching, step.since, judged)
         examples = evidence.examples(self.database, series, rule, self.segments, step.since, step.until)
         attributes = self._attributes(series, rule, statistics, step)
@@ -199,6 +290,12 @@ class Raiser:
             "revision": newest.revision,
             "incomplete": any(v.incomplete for v in step.breaching),
         }
+
+
+def _new_ends(verdicts: Sequence[Verdict], cursor: int) -> Iterator[datetime]:
+    """The ends of the new verdicts after the last one that is not: a late revision in between is no new step."""
+    until = max((one.end for one in verdicts if one.version <= cursor), default=None)
+    return (one.end for one in verdicts if one.version > cursor and (until is None or one.end > until))
 
 
 def _series(problem: Problem) -> Series:

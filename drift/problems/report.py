@@ -14,15 +14,15 @@ from ragtide.drift.problems.classification import code_of, standards_of, type_of
 from ragtide.drift.problems.kinds import Aspect, Kind
 from ragtide.drift.problems.model import EventRow, Problem, problem_id
 from ragtide.drift.problems.remediation import actions_for
-from ragtide.drift.problems.store import fold, load_events, load_problems
+from ragtide.drift.problems.store import last_episode, load_events, load_problems
 from ragtide.drift.problems.transitions import Transition, cleared_by, opened_by, updated_by
 from ragtide.drift.settings import RuleSettings, Severity
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows import MetricRef
 from ragtide.sinks.clickhouse.database import Database
 
 
 class ProblemKey(NamedTuple):
-    """What makes a trouble the same one; in the order of `problem_id`."""
+    """What makes two detections the same problem; in the order of `problem_id`."""
 
     app: str
     environment: str
@@ -32,19 +32,23 @@ class ProblemKey(NamedTuple):
     segment: str = ""
     segment_value: str = ""
 
+    @classmethod
+    def of(cls, problem: Problem) -> "ProblemKey":
+        """Return the key of a known problem."""
+        return cls(**{name: getattr(problem, name) for name in cls._fields})
 
-def key_of_system(aspect: Aspect, segment: str, value: str) -> ProblemKey:
-    """Of no application: a part of the system itself."""
-    return ProblemKey(app="", environment="", model="", aspect=aspect, metric="", segment=segment, segment_value=value)
+    @classmethod
+    def of_system(cls, aspect: Aspect, segment: str, value: str) -> "ProblemKey":
+        """Return the key of a part of the system itself: it has no application."""
+        return cls(app="", environment="", model="", aspect=aspect, metric="", segment=segment, segment_value=value)
 
-
-def is_of_system(key: ProblemKey, aspect: Aspect, segment: str) -> bool:
-    """Whether `key_of_system` makes such keys."""
-    return not key.app and key.aspect == aspect and key.segment == segment
+    def is_of_system(self, aspect: Aspect, segment: str) -> bool:
+        """Tell whether `of_system` makes such keys."""
+        return not self.app and self.aspect == aspect and self.segment == segment
 
 
 class Details(NamedTuple):
-    """What is said of the problem from this event on."""
+    """Details of a problem from this event on."""
 
     kind: Kind
     type: str
@@ -59,7 +63,7 @@ class Details(NamedTuple):
 
 
 def event_row(key: ProblemKey, transition: Transition, details: Details, epoch: int, actor: str = "") -> EventRow:
-    """The row of an event; the same turn told alike is the same row. Empty `actor`: a job."""
+    """Make the row of an event; the same transition and details make the same row. Empty `actor`: a job."""
     attributes = json.dumps({**details.attributes, **transition.attributes}, sort_keys=True)
     detail_columns = details._asdict() | {"attributes": attributes}
     transition_columns = {name: getattr(transition, name) for name in ("event", "event_id", "episode", "at")}
@@ -68,20 +72,15 @@ def event_row(key: ProblemKey, transition: Transition, details: Details, epoch: 
     )
 
 
-def key_of(problem: Problem) -> ProblemKey:
-    """Where a known problem is."""
-    return ProblemKey(**{name: getattr(problem, name) for name in ProblemKey._fields})
-
-
 def last_details(problem: Problem, kind: str, **attributes: object) -> Details:
-    """The last words of a kind on a known problem, these attributes added: at its end nothing is found out anew."""
+    """Return the last details of a kind, with these attributes added."""
     kind_state = problem.by_kind[kind]
     known = {name: getattr(kind_state, name) for name in Details._fields if name != "attributes"}
     return Details(attributes={**kind_state.attributes, **attributes}, **known)
 
 
 class Detection(NamedTuple):
-    """A job sees trouble at a place; `details.kind` says how. The evidence is of [since, until) in event time."""
+    """A check detects a problem; the evidence is of [since, until) in event time."""
 
     key: ProblemKey
     details: Details
@@ -90,7 +89,7 @@ class Detection(NamedTuple):
 
 
 class Clear(NamedTuple):
-    """A kind sees no trouble at a place any more, by evidence up to `until`; where it saw none, nothing follows."""
+    """A kind is clear at a key, by evidence up to `until`. Without an active problem nothing follows."""
 
     key: ProblemKey
     kind: Kind
@@ -98,20 +97,19 @@ class Clear(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """What a look of a job read, in windows, records or runs, and the events that followed from it."""
+    """Windows, records or runs that a check read, and the events that followed."""
 
     read: int
     events: Sequence[EventRow]
 
 
-def report(
+def report_detections(
     database: Database, reports: Sequence[Detection | Clear], settings: RuleSettings, term: Term, now: datetime
 ) -> list[EventRow]:
-    """The events that follow from what is told; stored on return. At most one `Detection` or `Clear` per place and
-    kind.
+    """Store and return the events that follow from reports, at most one per key and kind.
 
-    Trouble that is no news follows an open problem at most every `update_every_s` a kind, where `until` has moved on.
-    `now` is the server's time, as jobs have it.
+    A repeated detection updates an open problem at most every `update_every_s` per kind, and only if `until` is later.
+    `now` is the server's time.
     """
     if not reports:
         return []
@@ -131,10 +129,10 @@ def transitions_for(
     epoch: int,
     now: datetime,
 ) -> list[EventRow]:
-    """The events, where these are known already, by problem. Pure; the jobs and a dry run of rules ask alike."""
+    """Return the events that follow from reports, given the known events by problem. Pure."""
     rows = {id_: list(some) for id_, some in known.items()}
     events = []
-    # Ends come last: else one kind's would resolve what another has.
+    # Clears come last: otherwise one kind would resolve a problem that another one detects.
     for one in sorted(reports, key=lambda one: isinstance(one, Clear)):
         own = rows.setdefault(problem_id(*one.key), [])
         if isinstance(one, Clear):
@@ -148,15 +146,15 @@ def transitions_for(
 
 
 def open_detections(database: Database, kind: Kind) -> Mapping[ProblemKey, Problem]:
-    """The open problems at whose places this kind sees trouble, as it told: what it may have to say is over."""
-    return {key_of(one): one for one in load_problems(database, states=("open",)) if kind in one.active_kinds}
+    """Load open problems in which this kind is active."""
+    return {ProblemKey.of(one): one for one in load_problems(database, states=("open",)) if kind in one.active_kinds}
 
 
 def _detection_event(
     one: Detection, rows: Sequence[EventRow], settings: RuleSettings, epoch: int, now: datetime
 ) -> EventRow | None:
     kind = one.details.kind
-    before = _last_episode(rows)
+    before = last_episode(rows)
     if before is not None and kind in before.active_kinds:
         transition = _update(one, before, settings, now)
     elif _is_accepted(one, rows):
@@ -178,19 +176,15 @@ def _update(one: Detection, before: Problem, settings: RuleSettings, now: dateti
 def _clear_event(
     one: Clear, rows: Sequence[EventRow], settings: RuleSettings, epoch: int, now: datetime
 ) -> EventRow | None:
-    before = _last_episode(rows)
+    before = last_episode(rows)
     transition = None if before is None else cleared_by(one.kind, before, settings, now)
     if before is None or transition is None:
         return None
     return event_row(one.key, transition, last_details(before, one.kind, until=one.until.isoformat()), epoch)
 
 
-def _last_episode(rows: Sequence[EventRow]) -> Problem | None:
-    return max(fold(rows), key=lambda episode: episode.episode, default=None)
-
-
 def _is_accepted(one: Detection, rows: Sequence[EventRow]) -> bool:
-    """Whether the evidence is from before a person said that this is the new normal."""
+    """Tell whether an operator accepted the change after this evidence."""
     return any(
         row.event == "accepted" and one.details.kind in evidence_of(row.attributes).kinds and one.until <= row.at
         for row in rows
@@ -207,16 +201,18 @@ def build_details(
     *,
     bad: int = 0,
     traffic: int = 0,
+    type_: str | None = None,
     severity: Severity | None = None,
     examples: Sequence[str] = (),
     rule_id: str = "",
 ) -> Details:
-    """What a job says of trouble at a place; `metric` is None where it is of none, and `attributes` are its own.
+    """Build the details of a detection; `metric` is None if the key has none.
 
-    `wrong` of the app's `traffic` traces are touched, which makes the severity where none is given. `description` is
-    one sentence that quotes no trace, `examples` are ids of traces, the worst first, `rule_id` says which rule saw it.
+    Without a type, it is that of the kind or the metric.
+    Without a severity, it follows from the share of `bad` among the application's `traffic` traces. `description` is
+    one or more sentences that quote no trace; `examples` are ids of traces, the worst first; `rule_id` names the rule.
     """
-    type_ = type_of(metric, kind, key.aspect)
+    type_ = type_ or type_of(metric, kind, key.aspect)
     evaluator = "" if metric is None else metric.evaluator.id
     where = {name: value for name, value in key._asdict().items() if name != "aspect"}
     return Details(
@@ -234,12 +230,12 @@ def build_details(
 
 
 def bad_share_attributes(bad: int, records: int, limit: float | None) -> dict[str, Any]:
-    """The attributes of a kind that asks how many of its records, at least one, are wrong; a limit of None is none."""
+    """Return the attributes of a share of bad records; needs at least one record."""
     return {"value": bad / records, "limit": limit, "sample_size": records, "wrong": bad}
 
 
 def severity_of(type_: str, bad: int, traffic: int, settings: RuleSettings) -> Severity:
-    """Breaches of privacy and security are critical; else the share of the app's traces on the wrong side says."""
+    """Return critical for privacy and security; otherwise decide by the share of bad traces."""
     if type_ in ("privacy", "security"):
         return "critical"
     share = bad / max(traffic, bad, 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ragtide.drift.problems.kinds import Aspect, Kind
 from ragtide.drift.problems.model import EventRow, KindState, Problem, problem_id
-from ragtide.drift.problems.report import Details, ProblemKey, build_details, event_row, key_of, last_details
+from ragtide.drift.problems.report import Details, ProblemKey, build_details, event_row, last_details
 from ragtide.drift.problems.transitions import (
     Transition,
     cleared_by,
@@ -20,18 +20,26 @@ from ragtide.drift.problems.transitions import (
     updated_by,
     within_flap_interval,
 )
-from ragtide.drift.rules.evaluator_versions import VersionStart, verdicts_of_active_versions
-from ragtide.drift.rules.kinds import KINDS, ROUNDING, describe
-from ragtide.drift.rules.model import Rule, Series, Statistics, Verdict
+from ragtide.drift.rules import (
+    ROUNDING,
+    RULE_KINDS,
+    Rule,
+    Series,
+    Statistics,
+    Verdict,
+    VersionStart,
+    describe_problem,
+    verdicts_of_active_versions,
+)
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.stats.significance import MAX_INTERVALS, Sample, within_binomial_noise, within_mean_noise
+from ragtide.drift.stats import MAX_INTERVALS, BadCount, within_binomial_noise, within_mean_noise
 
-_MIN_VERDICTS = 11  # stretches
+_MIN_VERDICTS = 11  # for a test of significance
 
 
 @dataclass(frozen=True, slots=True)
 class RuleTransition:
-    """One event to come. `bad` are the breaching verdicts it rests on; the stretch is [since, until)."""
+    """A transition, the interval [since, until), the `breaching` verdicts and the `newest` verdict behind it."""
 
     transition: Transition
     since: datetime
@@ -42,8 +50,9 @@ class RuleTransition:
 
 @dataclass(frozen=True, slots=True)
 class _Breaches:
-    """The verdicts since the kind saw trouble last: `bad` those that count against the series, `opens` whether they
-    are enough for a problem.
+    """Verdicts since the kind cleared last: all (`fresh`), and those that breach.
+
+    `enough`: whether they open a problem.
     """
 
     fresh: Sequence[Verdict]
@@ -52,12 +61,12 @@ class _Breaches:
 
     @property
     def newest(self) -> Verdict | None:
-        """The last one, None before there is any."""
+        """The last one; None if there is none."""
         return self.fresh[-1] if self.fresh else None
 
 
 def kind_of(rule: Rule) -> Kind:
-    """How a problem is found that this rule raises."""
+    """Return the kind of the problems that this rule raises."""
     return rule.kind.problem_kind
 
 
@@ -70,12 +79,12 @@ def next_transition(
     now: datetime,
     closed_until: datetime,
 ) -> RuleTransition | None:
-    """The event that follows, or None. Asked again after it was stored, there is none.
+    """Return the next transition; None if there is none, as after its event is stored.
 
     `verdicts` in order of time, of one fingerprint, each on enough records; `episodes` of this problem so far.
-    `closed_until` is the watermark: an `any` rule counts its quiet time by it.
+    `closed_until` is the watermark, which counts as the time for rules `any`.
     """
-    kind = kind_of(rule)
+    kind = rule.kind.problem_kind
     last = max(episodes, key=lambda e: e.episode, default=None)
     quiet_from = closed_until - timedelta(seconds=settings.any_resolve_after_s)
     breaches = _breaches(rule, verdicts, episodes, quiet_from, settings.chance)
@@ -92,7 +101,7 @@ def next_transition(
         return None
     kind_state = None if last is None else last.by_kind.get(kind)
     first = breaches.breaching[0].start if breaches.breaching else now
-    if kind_state is not None and transition.event in ("updated", "eased", "resolved", "reopened"):
+    if kind_state is not None and transition.event in ("updated", "kind_cleared", "resolved", "reopened"):
         first = kind_state.evidence.since or first
     until = max((v.end for v in breaches.fresh), default=first)
     return RuleTransition(transition, first, until, tuple(breaches.breaching), breaches.newest)
@@ -101,9 +110,9 @@ def next_transition(
 def series_gone(
     kind: Kind, problem: Problem, settings: RuleSettings, now: datetime, until: datetime
 ) -> RuleTransition | None:
-    """The event where no rule watches the series any more or nothing comes of it, known of windows up to `until`.
+    """Return the transition that ends a problem whose series is stale or has no rule, from windows up to `until`.
 
-    None where this kind has nothing to end.
+    None if this kind has nothing to end.
     """
     kind_state = problem.by_kind.get(kind)
     if kind_state is None:
@@ -122,7 +131,9 @@ def series_gone(
 def _breaches(
     rule: Rule, verdicts: Sequence[Verdict], episodes: Sequence[Problem], quiet_from: datetime, chance: float
 ) -> _Breaches:
-    states = [kind_state for episode in episodes if (kind_state := episode.by_kind.get(kind_of(rule))) is not None]
+    states = [
+        kind_state for episode in episodes if (kind_state := episode.by_kind.get(rule.kind.problem_kind)) is not None
+    ]
     cleared_until = max(
         (reported_until(kind_state) for kind_state in states if kind_state.openings and not kind_state.active),
         default=None,
@@ -133,26 +144,26 @@ def _breaches(
         return _Breaches(fresh, breaching, bool(breaching))
     breaching = [v for v in fresh[-rule.m :] if v.breached]
     enough = len(breaching) >= rule.k and bool(fresh[-1].breached)
-    return _Breaches(fresh, breaching, enough and not _within_noise(verdicts, chance))
+    return _Breaches(fresh, breaching, enough and not _within_noise(rule, verdicts, chance))
 
 
-def _within_noise(verdicts: Sequence[Verdict], chance: float) -> bool:
-    """Whether the newest ones, which are bad, may be so by chance: by how many records are wrong, where that is all
-    that their values say, else by how much these vary. Where little is known yet, k of m alone decide.
+def _within_noise(rule: Rule, verdicts: Sequence[Verdict], chance: float) -> bool:
+    """Tell whether chance alone explains the newest bad verdicts.
+
+    Shares of records use the binomial test, other means their variation; with few verdicts, k of m alone decides those.
     """
     some = verdicts[-MAX_INTERVALS:]
-    if len(some) < _MIN_VERDICTS:
-        return False
     threshold = some[-1].threshold
+    are_shares = rule.kind.value_type == "share" or len(some) > 1  # a single mean may equal a share by chance
     for passing in (False, True):
-        if all(math.isclose(one.value, _share(one, passing), abs_tol=ROUNDING) for one in some):
-            parts = (Sample(one.samples, one.wrong) for one in reversed(some))
+        if are_shares and all(math.isclose(one.value, _share(one, passing), abs_tol=ROUNDING) for one in some):
+            parts = (BadCount(one.samples, one.wrong) for one in reversed(some))
             return within_binomial_noise(parts, 1 - threshold if passing else threshold, chance)
-    return within_mean_noise([one.value for one in some], threshold, chance)
+    return len(some) >= _MIN_VERDICTS and within_mean_noise([one.value for one in some], threshold, chance)
 
 
 def _share(verdict: Verdict, passing: bool) -> float:
-    """Of its records those that are wrong, or those that are not."""
+    """Return the share of bad records, or of good ones."""
     bad = verdict.wrong / verdict.samples if verdict.samples else 0.0
     return 1 - bad if passing else bad
 
@@ -160,7 +171,7 @@ def _share(verdict: Verdict, passing: bool) -> float:
 def _update(
     kind: Kind, problem: Problem, breaching: Sequence[Verdict], settings: RuleSettings, now: datetime
 ) -> Transition | None:
-    """A bad stretch that the kind's words do not cover yet, and not too soon after the last ones."""
+    """Return an update if the newest breach is later than the last report, at most every `update_every_s`."""
     if not breaching:
         return None
     reported, newest = problem.by_kind[kind].evidence, breaching[-1]
@@ -172,7 +183,7 @@ def _update(
 def _pending_or_withdrawn(
     problem_id: str, last: Problem | None, breaches: _Breaches, settings: RuleSettings, now: datetime
 ) -> Transition | None:
-    """What follows from verdicts that are not enough for a problem."""
+    """Return the transition if the breaches are not enough for a problem."""
     newest = breaches.newest
     if last is not None and last.state == "pending":
         since = _since_text(last)
@@ -192,19 +203,22 @@ def _is_clear(rule: Rule, verdicts: Sequence[Verdict], breaching: Sequence[Verdi
 
 
 def reported_until(kind_state: KindState) -> datetime:
-    """The end of what the kind said last of."""
+    """Return the end of the evidence of the kind's last report."""
     return kind_state.evidence.until or kind_state.at
 
 
 def _since_text(one: KindState | Problem) -> str:
-    """As event ids have it."""
+    """Return the start of the evidence as event ids contain it."""
     return one.evidence.since.isoformat() if one.evidence.since else ""
 
 
-KIND_BY_ASPECT: Mapping[str, Kind] = {kind.aspect: kind.problem_kind for kind in KINDS.values()}  # of rules, by aspect
+KIND_BY_ASPECT: Mapping[str, Kind] = {
+    kind.aspect: kind.problem_kind for kind in RULE_KINDS.values()
+}  # of rules, by aspect
 VERDICT_HORIZON = timedelta(days=14)  # verdicts older than this say nothing about today
 _MIN_VERDICTS_READ = 20  # verdicts of either kind; more where a rule looks back further
-_WITHOUT_STATISTICS = ("withdrawn", "eased", "resolved")  # of a problem that is known
+_OF_THE_NEWEST = ("pending", "updated")
+_WITHOUT_STATISTICS = ("withdrawn", "kind_cleared", "resolved")  # of a problem that is known
 
 DetailsBuilder = Callable[[Series, Rule, RuleTransition], Details]
 
@@ -219,50 +233,57 @@ def next_event(
     closed_until: datetime,
     details_of: DetailsBuilder,
     epoch: int,
+    *,
+    is_newest: bool = True,
 ) -> EventRow | None:
-    """The event, or None; `telling` is asked what to say where it says more than that trouble ended.
+    """Return the next event, or None. `details_of` is called unless the event only ends something.
 
-    `verdicts` of each fingerprint in order of time; `episodes` of this problem so far, in order.
+    `verdicts` of each fingerprint in order of time; `episodes` of this problem so far, in order. Of a step that is not
+    the newest, pending problems and updates are left out: the newest step has them if they still matter. A problem that
+    flaps then keeps its statistics: a backlog may have hundreds of such steps.
     """
     key, settings = key_of_series(series, rule), settings.of(series.app)
     found = verdicts_of_active_versions(rule, verdicts)
     step = next_transition(problem_id(*key), rule, found, episodes, settings, now, closed_until)
-    if step is None:
+    if step is None or (step.transition.event in _OF_THE_NEWEST and not is_newest):
         return None
     if step.transition.event in _WITHOUT_STATISTICS:
-        return end_event(episodes[-1], kind_of(rule), step, epoch)
+        return end_event(episodes[-1], rule.kind.problem_kind, step, epoch)
+    if step.transition.event == "kind_opened" and not is_newest and rule.kind.problem_kind in episodes[-1].by_kind:
+        span = {"since": step.since.isoformat(), "until": step.until.isoformat()}
+        return event_row(key, step.transition, last_details(episodes[-1], rule.kind.problem_kind, **span), epoch)
     return event_row(key, step.transition, details_of(series, rule, step), epoch)
 
 
 def end_event(before: Problem, kind: Kind, step: RuleTransition, epoch: int) -> EventRow:
-    """The kind's last words stay; only how long it lasted is added."""
+    """Make the event that ends a kind: its last details, the end and the last value."""
     added: dict[str, object] = {"until": step.until.isoformat()}
     if step.newest is not None:
         added["last_value"] = step.newest.value
-    return event_row(key_of(before), step.transition, last_details(before, kind, **added), epoch)
+    return event_row(ProblemKey.of(before), step.transition, last_details(before, kind, **added), epoch)
 
 
 def flap_timeout_event(problem: Problem, settings: RuleSettings, now: datetime, epoch: int) -> EventRow | None:
-    """A problem that flapped, of whatever kind, and was quiet for long enough is resolved."""
+    """Return the event that resolves a problem that flapped and was quiet for long enough; None if it was not."""
     transition = flap_timeout(problem, settings.of(problem.app), now)
     if transition is None:
         return None
     last = max(problem.by_kind.values(), key=lambda kind_state: kind_state.at).kind
-    return event_row(key_of(problem), transition, last_details(problem, last), epoch)
+    return event_row(ProblemKey.of(problem), transition, last_details(problem, last), epoch)
 
 
 def verdicts_needed(rules: Iterable[Rule]) -> int:
-    """So many of the last good and of the last bad verdicts, both, leave no gap that matters to these rules."""
+    """Return how many of the last good and of the last bad verdicts these rules need."""
     return max([_MIN_VERDICTS_READ, *(max(rule.m, rule.resolve_after) for rule in rules)])
 
 
 def aspect_of(rule: Rule) -> Aspect:
-    """What of a series the rule watches."""
+    """Return the aspect of a series that the rule evaluates."""
     return rule.kind.aspect
 
 
 def key_of_series(series: Series, rule: Rule) -> ProblemKey:
-    """Where the trouble is that the rule sees in the series."""
+    """Return the key of the problem that the rule raises for the series."""
     return ProblemKey(aspect=aspect_of(rule), **series._asdict())
 
 
@@ -275,12 +296,12 @@ def build_rule_details(
     attributes: Mapping[str, Any],
     examples: Sequence[str] = (),
 ) -> Details:
-    """What is said of trouble that the rule sees in the series since then."""
+    """Build the details of a breach since then."""
     return build_details(
-        kind_of(rule),
+        rule.kind.problem_kind,
         key_of_series(series, rule),
         rule.metric_ref,
-        describe(series, rule, statistics, since),
+        describe_problem(series, rule, statistics, since),
         attributes,
         settings,
         bad=statistics.bad,

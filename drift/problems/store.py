@@ -1,4 +1,4 @@
-"""A problem is a fold over its events, so that a job and a person cannot overwrite each other."""
+"""Load problems: each is a fold over its events, so that jobs and operators cannot overwrite each other."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -18,16 +18,15 @@ _CONDITIONS = {
 _IDS_PER_QUERY = 1000  # ids that a statement may name
 _OPENING_EVENTS = sql.texts(("opened", "reopened"))
 _ACTIVE_EVENTS = sql.texts(sorted(set(JOB_EVENTS) - {"resolved"}))
-# Every problem with an episode that is not over, and few others: what is long resolved is never read whole.
+# Every problem with an unresolved episode, and few others: events of resolved ones are not all read.
 _GROUPED_UNRESOLVED = f"""GROUP BY problem_id, episode
     HAVING maxIf(at, event IN ({_ACTIVE_EVENTS})) >= maxIf(at, event = 'resolved')
         AND (countIf(event IN ({_OPENING_EVENTS})) > 0
             OR maxIf(at, event IN ({_ACTIVE_EVENTS})) >= maxIf(at, event = 'withdrawn'))"""
 UNRESOLVED = f"problem_id IN (SELECT problem_id FROM problem_events FINAL {_GROUPED_UNRESOLVED})"
 
-# Of the updates of a kind that nothing withdrew in between the first says that the kind is there, and since when, the
-# last what it says; the same of those with examples, which are kept where later words have none. What lies between
-# changes nothing, and of a problem that is open for months that is nearly all: 288 updates a day.
+# Between two withdrawals only a kind's first and last update matter, with and without examples: the first for its
+# start, the last for its details. The others change nothing; a problem that is open for months has 288 a day.
 _RELEVANT_UPDATES = """(problem_id, event_id) IN (
     SELECT problem_id, arrayJoin([argMin(event_id, (at, event_id)), argMax(event_id, (at, event_id))])
     FROM problem_events FINAL
@@ -38,8 +37,8 @@ _RELEVANT_UPDATES = """(problem_id, event_id) IN (
     GROUP BY problem_id, episode, kind, notEmpty(examples), arrayCount(withdrawn -> withdrawn <= at, withdrawals))"""
 
 
-def fold(events: Iterable[EventRow]) -> list[Problem]:
-    """Every episode of every problem, in the order of their first event; one withdrawn unopened is left out."""
+def fold_events(events: Iterable[EventRow]) -> list[Problem]:
+    """Fold events into episodes, in order of their first event; episodes that were withdrawn unopened are left out."""
     episodes: dict[tuple[str, int], Episode] = {}
     mutes: dict[str, Mute] = {}
     openings: dict[str, list[datetime]] = {}
@@ -59,6 +58,11 @@ def fold(events: Iterable[EventRow]) -> list[Problem]:
     return [episode.problem(mutes.get(id_, Mute())) for (id_, _), episode in episodes.items()]
 
 
+def last_episode(events: Iterable[EventRow]) -> Problem | None:
+    """Fold the events of one problem and return its last episode; None if it has none."""
+    return max(fold_events(events), key=lambda one: one.episode, default=None)
+
+
 def _mute(event: EventRow) -> Mute:
     if event.event == "unmuted":
         return Mute()
@@ -66,7 +70,7 @@ def _mute(event: EventRow) -> Mute:
 
 
 def latest_episodes(problems: Iterable[Problem]) -> dict[str, Problem]:
-    """The last episode of each problem, by problem id."""
+    """Return the last episode of each problem, by problem id."""
     found: dict[str, Problem] = {}
     for problem in problems:
         if problem.problem_id not in found or problem.episode > found[problem.problem_id].episode:
@@ -83,12 +87,12 @@ def load_problems(
     ids: Collection[str] = (),
     every_episode: bool = False,
 ) -> list[Problem]:
-    """Problems in these states, the newest first; the last episode of each unless every one is asked for.
+    """Load problems in these states, the newest first; their last episodes unless `every_episode`.
 
-    `problem` is how an id begins, `ids` are whole ones; none: any.
+    `problem` is the beginning of an id, `ids` are whole ones; none: any.
     """
     unresolved = "resolved" not in states
-    problems = fold(load_events(database, app=app, problem=problem, ids=ids, unresolved=unresolved))
+    problems = fold_events(load_events(database, app=app, problem=problem, ids=ids, unresolved=unresolved))
     chosen = problems if every_episode else list(latest_episodes(problems).values())
     return sorted(
         (one for one in chosen if one.state in states),
@@ -105,9 +109,9 @@ def load_events(
     ids: Collection[str] = (),
     unresolved: bool = False,
 ) -> list[EventRow]:
-    """The events of these problems, in no order, without updates that change nothing; chosen as in `load_problems`.
+    """Load events of problems in no order, without updates that change nothing; filters as in `load_problems`.
 
-    `unresolved`: of those with an episode that is not over; some that have none may come with them.
+    `unresolved`: of problems with an unresolved episode; a few others may be included.
     """
     filters = {name: value for name, value in (("app", app), ("problem", problem)) if value}
     if unresolved:

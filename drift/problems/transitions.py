@@ -1,6 +1,6 @@
-"""Which event it is when a kind begins to see trouble at a place, says more of it, or sees it no more. Pure.
+"""Decide which transition follows when a kind detects a problem, reports again, or clears. Pure.
 
-Whoever asks again after the event was stored gets none; two leaders that ask the same get the same id.
+After the event is stored the same call returns None; two leaders derive the same id.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ EVENT_SPACING = timedelta(milliseconds=1)  # as fine as the table's times
 
 
 class Transition(NamedTuple):
-    """One event to come of an episode; `attributes` are said besides what the kind says."""
+    """One transition of an episode; `attributes` are added to the details."""
 
     event: str
     event_id: str
@@ -25,9 +25,9 @@ class Transition(NamedTuple):
 
 
 def opened_by(id_: str, kind: Kind, before: Problem | None, settings: RuleSettings, now: datetime) -> Transition | None:
-    """The kind sees trouble: a problem opens, is open again within the flap interval, or one more kind sees it.
+    """Return the transition when a kind detects: opened, reopened within the flap interval, or kind_opened.
 
-    `before` is the last episode of the problem with this id. None where the kind holds already.
+    `before` is the last episode of the problem with this id. None if the kind is active already.
     """
     if before is None:
         return _transition(id_, "opened", 1, before, settings, now)
@@ -38,24 +38,27 @@ def opened_by(id_: str, kind: Kind, before: Problem | None, settings: RuleSettin
         if kind_state is not None and kind_state.active:
             return None
         openings = 1 if kind_state is None else kind_state.openings + 1
-        return _transition(id_, "joined", before.episode, before, settings, now, kind, openings)
+        return _transition(id_, "kind_opened", before.episode, before, settings, now, kind, openings)
     if within_flap_interval(before, settings, now):
         return _transition(id_, "reopened", before.episode, before, settings, now, before.openings + 1)
     return _transition(id_, "opened", before.episode + 1, before, settings, now)
 
 
 def cleared_by(kind: Kind, problem: Problem, settings: RuleSettings, now: datetime) -> Transition | None:
-    """The kind sees it no more: resolved where it was the last, unless the problem flaps. None where it held not."""
+    """Return the transition when a kind clears: resolved if it was the last active one and the problem is not flapping.
+
+    Otherwise kind_cleared; None if the kind was not active.
+    """
     if problem.state != "open" or kind not in problem.active_kinds:
         return None
     if problem.active_kinds == (kind,) and not _is_flapping(problem, settings, now):
         return _transition(problem.problem_id, "resolved", problem.episode, problem, settings, now, problem.openings)
     openings = problem.by_kind[kind].openings
-    return _transition(problem.problem_id, "eased", problem.episode, problem, settings, now, kind, openings)
+    return _transition(problem.problem_id, "kind_cleared", problem.episode, problem, settings, now, kind, openings)
 
 
 def flap_timeout(problem: Problem, settings: RuleSettings, now: datetime) -> Transition | None:
-    """A problem that flapped is resolved where no kind saw it for long enough."""
+    """Return the transition that resolves a problem that flapped, if no kind was active for long enough."""
     quiet = problem.all_clear_since
     if quiet is None or (now - quiet).total_seconds() < settings.flapping_quiet_s:
         return None
@@ -63,7 +66,7 @@ def flap_timeout(problem: Problem, settings: RuleSettings, now: datetime) -> Tra
 
 
 def updated_by(kind: Kind, problem: Problem, settings: RuleSettings, now: datetime, *what: object) -> Transition | None:
-    """What a kind says is stated anew, unless it spoke just now; `what` tells one update from another."""
+    """Return an update, at most every `update_every_s`; `what` distinguishes one update from another."""
     if (now - problem.by_kind[kind].at).total_seconds() < settings.update_every_s:
         return None
     return _transition(problem.problem_id, "updated", problem.episode, problem, settings, now, *what)
@@ -72,13 +75,13 @@ def updated_by(kind: Kind, problem: Problem, settings: RuleSettings, now: dateti
 def make_transition(
     event: str, problem_id: str, episode: int, before: Problem | None, now: datetime, *what: object, **attributes: Any
 ) -> Transition:
-    """An event of this episode, at a moment of its own: the order of events is that of their times."""
+    """Make a transition at an instant of its own, as events are ordered by time."""
     at = now if before is None else max(now, before.last_event_at + EVENT_SPACING)
     return Transition(event, event_id(problem_id, episode, event, *what), episode, at, attributes)
 
 
 def within_flap_interval(resolved: Problem, settings: RuleSettings, now: datetime) -> bool:
-    """Whether trouble that begins now is the same episode as the one that was resolved."""
+    """Tell whether a detection now belongs to the episode that was resolved."""
     at = resolved.resolved_at
     return at is not None and (now - at).total_seconds() <= settings.flap_s
 

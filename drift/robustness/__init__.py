@@ -1,1 +1,4 @@
-"""Perturbed questions against their originals, and the same question asked again: do the scores stay on their side?"""
+"""Compare scores of perturbed questions with those of their originals, and of repeated questions with each other.
+
+Its checks are found by `ragtide.drift.jobs`; nothing else is imported from here.
+"""

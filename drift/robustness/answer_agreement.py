@@ -1,7 +1,8 @@
 """Check whether answers to the same question contradict each other.
 
-An answer conflicts where it differs from more than half of the others. So of two camps the smaller one always does, and
-one pair that is misjudged does not make ten answers a conflict."""
+An answer conflicts if it differs from more than half of the others. So of two camps the smaller one conflicts, and one
+wrong pair does not make ten answers a conflict.
+"""
 
 import math
 from collections import Counter, defaultdict
@@ -15,26 +16,32 @@ import numpy as np
 import numpy.typing as npt
 
 from ragtide.drift import sql
-from ragtide.drift.checks.engine import CheckContext, Observation
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details
+from ragtide.drift.checks import CheckContext, Observation
+from ragtide.drift.problems import Detection, ProblemKey, build_details
 from ragtide.drift.robustness.perturbation_links import STREAM, id_batches
-from ragtide.drift.robustness.repeated_questions import AnswerPair, Consistency, RepeatedQuestions
-from ragtide.drift.robustness.share_limit import above_limit, describe_share, share_attributes
+from ragtide.drift.robustness.repeated_questions import (
+    AnswerPair,
+    Consistency,
+    RepeatedQuestions,
+    above_limit,
+    describe_share,
+    share_attributes,
+)
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.stats.proportions import Share
-from ragtide.drift.text import percent, scope_label, timestamp
+from ragtide.drift.stats import Share
+from ragtide.drift.text import scope_label, timestamp
 from ragtide.evaluators.encoder.thresholds import ENCODER_THRESHOLDS, EncoderThresholds
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
 
 ConflictType = Literal["refusal", "stance", "claims", "meaning"]
 STANCE = "stance"
-_MIN_ANSWERS = 3  # answers that state something of one kind, or that have vectors: of two nobody knows which one is odd
+_MIN_ANSWERS = 3  # answers with a claim of one kind, or with vectors: of two, neither is in the majority
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerFeatures:
-    """What is known of one: claims by kind, as hashes; `vector` is of any length, of the same encoder as the others."""
+    """Features of an answer: claims by kind, as hashes; `vector` of any length, of the same encoder as the others."""
 
     trace_id: str
     is_refusal: bool | None = None
@@ -48,7 +55,7 @@ class AnswerFeatures:
 
 
 class AnswerConflict(NamedTuple):
-    """By what answers disagree, and trace ids of two: one that is at odds with most others, and one of those."""
+    """A conflict: its type, the trace id of an answer that conflicts with most others, and of one of those."""
 
     by: ConflictType
     odd: str
@@ -56,7 +63,7 @@ class AnswerConflict(NamedTuple):
 
 
 def find_conflict(answers: Sequence[AnswerFeatures], min_cosine: float | None) -> AnswerConflict | None:
-    """The plainest one that there is. `least_cosine`: of answers that say the same; None: not known."""
+    """Find the clearest conflict. `min_cosine`: smallest cosine of answers that agree; None: not known."""
     found = _refusal_conflict(answers)
     if found is None:
         answering = [one for one in answers if not one.is_refusal]
@@ -76,7 +83,7 @@ def _refusal_conflict(answers: Sequence[AnswerFeatures]) -> AnswerConflict | Non
 
 
 def _claim_conflicts(answers: Sequence[AnswerFeatures]) -> Iterator[AnswerConflict]:
-    """Of each kind only those that state something of it: who leaves it out contradicts nobody."""
+    """Find conflicts of claims, by kind; answers without a claim of that kind do not count."""
     kinds = {kind for one in answers for kind in one.claims}
     for kind in sorted(kinds, key=lambda kind: (kind != STANCE, kind)):
         stating = [one for one in answers if kind in one.claims]
@@ -90,7 +97,7 @@ def _claim_conflicts(answers: Sequence[AnswerFeatures]) -> Iterator[AnswerConfli
 
 
 def _meaning_conflict(answers: Sequence[AnswerFeatures], min_cosine: float) -> AnswerConflict | None:
-    """Where the median of an answer's cosines to the others is too low."""
+    """Find an answer whose median cosine to the others is too low."""
     known = [(one.trace_id, one.vector) for one in answers if one.vector is not None]
     if len(known) < _MIN_ANSWERS:
         return None
@@ -105,8 +112,8 @@ def _meaning_conflict(answers: Sequence[AnswerFeatures], min_cosine: float) -> A
     return AnswerConflict("meaning", known[odd][0], known[int(np.nanargmin(cosines[odd]))][0])
 
 
-MAX_ANSWERS = 10  # of a question, the last ones: of hundreds one differs by chance
-MAX_TRACES = 20_000  # of an application, about; where more asked again, questions are drawn by lot
+MAX_ANSWERS = 10  # newest ones of a question: of hundreds one differs by chance
+MAX_TRACES = 20_000  # of an application, about; with more, questions are a random sample
 _REFUSALS = "unsuccessful_requests"  # evaluator; where its metric `unsuccessful` is 1, the answer is none
 _WITHIN = (
     f"{STREAM} AND app = {{app:String}} AND time >= {{since:DateTime64(3, 'UTC')}} "
@@ -119,7 +126,7 @@ _Key = tuple[str, str]  # environment, trace id
 
 
 class RepeatedQuestion(NamedTuple):
-    """A question under one prompt version, and its answers of which something is known, the newest first."""
+    """A question under one prompt version, and its answers with features, the newest first."""
 
     environment: str
     model: str
@@ -132,7 +139,7 @@ class RepeatedQuestion(NamedTuple):
 def read_repeated_questions(
     database: Database, app: str, min_repeats: int, since: datetime, until: datetime
 ) -> Iterator[RepeatedQuestion]:
-    """Questions of which so many of the last answers are known, in one order for the same rows."""
+    """Read questions with at least `min_repeats` answers with features, in a fixed order."""
     within = {"app": app, "since": since, "until": until}
     rows = _newest_traces(database, within, min_repeats)
     ids = {row["trace_id"] for row in rows}
@@ -156,7 +163,7 @@ def read_repeated_questions(
 def answer_features(
     trace_id: str, is_refusal: bool | None, claims: Sequence[str], numbers: npt.NDArray[np.int8]
 ) -> AnswerFeatures:
-    """From the columns of `embeddings`; where there are no numbers, there is no vector."""
+    """Make features from the columns of `embeddings`; without numbers there is no vector."""
     by_kind: dict[str, set[str]] = defaultdict(set)
     for claim in claims:
         kind, _, value = claim.partition(":")
@@ -166,7 +173,7 @@ def answer_features(
 
 
 def _newest_traces(database: Database, within: Mapping[str, Any], min_repeats: int) -> Sequence[_Row]:
-    """The last ones that ask a question asked so often, by model and prompt version."""
+    """Read the newest traces of repeated questions, by model and prompt version."""
     again = f"SELECT question_hash FROM traces WHERE {_WITHIN} AND question_hash != ''"
     often = f"GROUP BY question_hash HAVING count() >= {min_repeats}"
     [counted] = database.rows(
@@ -198,7 +205,7 @@ def _embeddings(database: Database, within: Mapping[str, Any], ids: set[str]) ->
 
 
 def _refusals(database: Database, within: Mapping[str, Any], ids: set[str]) -> dict[_Key, bool]:
-    """Of the traces that the evaluator of refusals scored."""
+    """Read which traces are refusals, of those that the evaluator of refusals scored."""
     return {
         (row["environment"], row["trace_id"]): bool(row["refused"])
         for some in id_batches(sorted(ids))
@@ -211,7 +218,7 @@ def _refusals(database: Database, within: Mapping[str, Any], ids: set[str]) -> d
 
 
 def _encoder(embedded: Sequence[_Row]) -> str:
-    """That of most vectors: those of two never compare."""
+    """Return the encoder of most vectors; vectors of two encoders do not compare."""
     counted = Counter(row["encoder"] for row in embedded if row["numbers"])
     return max(counted, key=lambda name: (counted[name], name), default="")
 
@@ -225,17 +232,17 @@ def _features(key: _Key, embedded: _Row | None, refusals: Mapping[_Key, bool], e
 METRIC = "answers.agreement"
 RULE = "answers"
 _EXAMPLES = 5  # questions
-_CONFLICT_PHRASES: Mapping[ConflictType, str] = {  # the plainest first
+_CONFLICT_PHRASES: Mapping[ConflictType, str] = {  # the clearest first
     "stance": "in yes or no",
     "claims": "in figures",
-    "refusal": "in whether they answer at all",
-    "meaning": "in what they speak of",
+    "refusal": "in answering or refusing",
+    "meaning": "in meaning",
 }
 
 
 @dataclass(slots=True)
 class _ComparedQuestions:
-    """Questions of one place whose answers were compared, and how those disagree that do."""
+    """Questions of one key whose answers were compared, and the conflicts."""
 
     key: ProblemKey
     first: datetime
@@ -250,24 +257,24 @@ class _ComparedQuestions:
 
     @property
     def examples(self) -> Sequence[AnswerConflict]:
-        """Some, the plainest first."""
+        """Some conflicts, the clearest first."""
         return sorted(self.conflicts, key=lambda conflict: (list(_CONFLICT_PHRASES).index(conflict.by), conflict))[
             :_EXAMPLES
         ]
 
 
 class AnswerAgreement(RepeatedQuestions):
-    """Answers to the same question disagree in what they say."""
+    """Answers to the same question conflict."""
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """Their scores are compared by `ScoreConsistency`."""
+        """Exclude scores, which `ScoreConsistency` compares."""
         return key.metric == METRIC
 
     def compare(
         self, ctx: CheckContext, apps: Mapping[str, int], since: datetime, until: datetime
     ) -> Iterator[Consistency]:
-        """By refusals, claims and vectors of the answers."""
+        """Compare refusals, claims and vectors of the answers."""
         for app in apps:
             own = ctx.rules.of(app)
             if not own.compare_answers:
@@ -303,10 +310,10 @@ def _detection(one: _ComparedQuestions, rules: RuleSettings) -> Detection:
     key, share = one.key, one.share
     by = Counter(conflict.by for conflict in one.conflicts)
     message = (
-        f"{scope_label(key.app, key.environment)}: the answers to {share.hits} of {share.n} questions that were "
-        f"asked again ({describe_share(share)}) disagree, above the limit of {percent(rules.disagreement_limit)}: "
-        f"{', '.join(f'{by[name]} {words}' for name, words in _CONFLICT_PHRASES.items() if by[name])}; "
-        f"{one.answers} answers since {timestamp(one.first)}."
+        f"{scope_label(key.app, key.environment)}: answers to {share.hits} of {share.n} repeated questions conflict: "
+        f"{', '.join(f'{by[name]} {phrase}' for name, phrase in _CONFLICT_PHRASES.items() if by[name])}. "
+        f"{describe_share('Share', share, rules.disagreement_limit)} "
+        f"Sample: {one.answers} answers since {timestamp(one.first)}."
     )
     attributes: dict[str, Any] = {
         **share_attributes(share, rules.disagreement_limit),

@@ -12,30 +12,28 @@ from typing import Literal, NamedTuple
 from ragtide.drift import cursors, sql
 from ragtide.drift.leadership import Term
 from ragtide.drift.robustness.perturbation_links import NEWEST, STREAM, PerturbationLink, id_batches
-from ragtide.drift.rules.model import Series
-from ragtide.drift.rules.queries import bound_parameters
-from ragtide.drift.rules.resolve import rule_for
+from ragtide.drift.rules import Series, bound_parameters, rule_for
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.topics.model import SEGMENT
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.topics import TOPIC
+from ragtide.drift.windows import MetricRef
 from ragtide.sinks.clickhouse.database import Database
 
 FlipOutcome = Literal["same", "worse", "better", "unknown"]
 
 
 class Bounds(NamedTuple):
-    """A record is bad below `least` or above `greatest`; equal to them is good."""
+    """Bounds of good records; a record equal to one is good."""
 
     least: float
     greatest: float
 
     def contains(self, value: float) -> bool:
-        """Whether the record is good."""
+        """Tell whether the record is good."""
         return self.least <= value <= self.greatest
 
 
 class Score(NamedTuple):
-    """What one evaluator said of a trace, by which version of it, and which model had answered."""
+    """Score of a trace by one evaluator, its version, and the model that answered."""
 
     status: str
     metrics: Mapping[str, float]
@@ -44,7 +42,7 @@ class Score(NamedTuple):
     topic: str = ""
 
     def value(self, key: str) -> float | None:
-        """None where there is none."""
+        """Return the value of a metric; None if there is none."""
         return self.metrics.get(key) if self.status == "scored" else None
 
 
@@ -52,9 +50,9 @@ NO_SCORE = Score("absent", {}, "", "")
 
 
 def flip_outcome(perturbed: Score, original: Score, key: str, bounds: Bounds) -> FlipOutcome | None:
-    """Of the perturbed trace `here` and its original; None where the metric is of neither.
+    """Compare a perturbed trace with its original; None if neither has the metric.
 
-    Unknown: one of the two has no value, or failed, or they are of different models or versions of the evaluator.
+    Unknown: one of the two has no value, or failed, or their models or versions of the evaluator differ.
     """
     value, before = perturbed.value(key), original.value(key)
     if value is None and before is None:
@@ -91,7 +89,7 @@ class FlipRow(NamedTuple):
 
 
 class _StoredPair(NamedTuple):
-    """What the table has of a perturbed trace."""
+    """Rows of a perturbed trace that the table has."""
 
     original_id: str
     metrics: tuple[str, ...]
@@ -106,7 +104,7 @@ def store_pairs(
     term: Term,
     now: datetime,
 ) -> int:
-    """The table says of the period since then what these links and their scores do, when this returns; pairs looked at.
+    """Bring the table up to date with these links and their scores since then; return the number of pairs compared.
 
     `now` is the server's time.
     """
@@ -132,7 +130,7 @@ def store_pairs(
 
 
 def _digest(metrics: Mapping[str, MetricRef], rules: RuleSettings) -> str:
-    """Of everything that lines follow from."""
+    """Return a digest of everything that bounds follow from."""
     own = [[name, one.metric.threshold, one.metric.better] for name, one in sorted(metrics.items())]
     said = rules.model_dump(mode="json", include={"overrides", "primary_only"})
     apps = {app: rules.of(app).primary_only for app in rules.apps}
@@ -155,7 +153,7 @@ def _changed_links(
     stored: Mapping[str, _StoredPair],
     scored_since: datetime | None,
 ) -> list[PerturbationLink]:
-    """Links that are to be looked at: of which a score was stored since then, or that have another original now."""
+    """Select links with a score stored since then, or with another original than before."""
     if scored_since is None:
         return list(found)
     scored = set()
@@ -184,7 +182,7 @@ def _changed_rows(
     since: datetime,
     version: int,
 ) -> Iterator[FlipRow]:
-    """Of each link what its scores tell, and the end of what is stored of it and is so no more."""
+    """Make the rows of each link, and tombstones of its rows that no longer hold."""
     for link, rows in flip_rows(database, some, metrics, rules, version):
         yield from rows
         over = set(stored[link.trace_id].metrics if link.trace_id in stored else ()) - {row.metric for row in rows}
@@ -198,7 +196,7 @@ def flip_rows(
     rules: RuleSettings,
     version: int,
 ) -> Iterator[tuple[PerturbationLink, list[FlipRow]]]:
-    """Each link with a row for each metric that rules watch there; `PAIRS_PER_BATCH` of them at most."""
+    """Make the rows of each link, one for each metric with a rule; at most `PAIRS_PER_BATCH` links."""
     known = _scores(database, {one for link in some for one in (link.trace_id, link.original_id) if one})
     watched: dict[tuple[str, str, str], dict[str, Bounds]] = {}
     for link in some:
@@ -209,7 +207,7 @@ def flip_rows(
 
 
 def _bounds(where: tuple[str, str, str], metrics: Mapping[str, MetricRef], rules: RuleSettings) -> dict[str, Bounds]:
-    """Of metrics that rules watch record by record there."""
+    """Return the bounds of metrics whose rules evaluate single records."""
     app, environment, model = where
     found = {}
     for name, metric in metrics.items():
@@ -220,7 +218,7 @@ def _bounds(where: tuple[str, str, str], metrics: Mapping[str, MetricRef], rules
 
 
 def _compare(link: PerturbationLink, known: Scores, watched: Mapping[str, Bounds], version: int) -> Iterator[FlipRow]:
-    """Nothing as long as no score of the original is there."""
+    """Compare the scores of a pair; nothing until the original has scores."""
     here, there = known.get(link.trace_id, {}), known.get(link.original_id, {})
     if not there:
         return
@@ -253,7 +251,7 @@ def _tombstone(metric: str, trace_id: str, since: datetime, version: int) -> Fli
 
 
 def _scores(database: Database, ids: Iterable[str]) -> dict[str, dict[str, Score]]:
-    """The newest of each trace and evaluator, wherever the trace moved. Read within the minutes of their traces."""
+    """Load the newest score of each trace and evaluator, wherever the trace moved, within the minutes of the traces."""
     found: dict[str, dict[str, Score]] = {}
     for some in id_batches(sorted(ids)):
         times = database.rows(
@@ -265,7 +263,7 @@ def _scores(database: Database, ids: Iterable[str]) -> dict[str, dict[str, Score
         rows = database.rows(
             f"""
             SELECT trace_id, toString(evaluator) AS name, argMax((status, metrics, fingerprint, model,
-                segments[{sql.text(SEGMENT)}]), {NEWEST}) AS known
+                segments[{sql.text(TOPIC)}]), {NEWEST}) AS known
             FROM scores WHERE {STREAM} AND trace_id IN {sql.texts(some)}
                 AND time >= {{first:DateTime64(3, 'UTC')}} AND time <= {{last:DateTime64(3, 'UTC')}}
             GROUP BY trace_id, name HAVING NOT argMax(is_deleted, {NEWEST})""",

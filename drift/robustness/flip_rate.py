@@ -1,7 +1,8 @@
 """Check how often a metric flips between pass and fail under each sequence of perturbations.
 
-A problem opens where the whole 95 % interval of the flip rate (Wilson) is above the limit. It clears where the rate
-itself no longer is. With fewer pairs than `rules.flip_pairs` nothing changes."""
+A problem opens if the whole 95 % interval of the flip rate (Wilson) is above the limit. It clears once the rate itself
+is not. With fewer pairs than `rules.flip_pairs` nothing changes.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,26 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragtide.drift import sql
-from ragtide.drift.checks.engine import Check, CheckContext, Observation
-from ragtide.drift.detectors.arrays import Flags, Integers
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details
+from ragtide.drift.array_types import Flags, Integers
+from ragtide.drift.checks import Check, CheckContext, Observation
+from ragtide.drift.problems import Detection, ProblemKey, build_details
 from ragtide.drift.robustness.flip_pairs import PAIRS_PER_BATCH, FlipRow, flip_rows, store_pairs
 from ragtide.drift.robustness.perturbation_links import NEWEST, STREAM, PerturbationLink, id_batches, perturbation_links
-from ragtide.drift.robustness.repeated_questions import lookback_start
-from ragtide.drift.robustness.share_limit import above_limit, describe_share, share_attributes
+from ragtide.drift.robustness.repeated_questions import above_limit, describe_share, lookback_start, share_attributes
 from ragtide.drift.settings import JobSettings
-from ragtide.drift.stats import calendar
-from ragtide.drift.stats.proportions import Share, wilson
-from ragtide.drift.text import percent, scope_label, timestamp
+from ragtide.drift.stats import Share, calendar, wilson
+from ragtide.drift.text import scope_label, timestamp
 from ragtide.sinks.clickhouse.database import Database
 
 _EXAMPLES = 5  # pairs
 _MAX_TOPICS = 10
-_MINUTE = 60  # from which on the check takes traces
+_MINUTE = 60  # a lookback starts at a whole one
 
 
 class _FlipExample(NamedTuple):
-    """A flip; the least one is the worst: a pass that became a fail by the furthest way."""
+    """A flip; they sort from the worst: from pass to fail by the largest difference."""
 
     is_better: bool
     nearness: float
@@ -42,7 +41,7 @@ class _FlipExample(NamedTuple):
 
 @dataclass(slots=True)
 class _FlipCounts:
-    """Pairs of one key. `unknown` are those of which one has no comparable score, `unpaired` have no original yet."""
+    """Pairs of one key. `unknown` pairs have no comparable scores, `unpaired` traces no original yet."""
 
     key: ProblemKey
     first: datetime
@@ -57,12 +56,12 @@ class _FlipCounts:
 
     @property
     def share(self) -> Share:
-        """Of the pairs, at least one, those that flipped."""
+        """Share of flips; needs at least one pair."""
         return Share(self.worse + self.better, self.pairs)
 
 
 class _TimedRow(NamedTuple):
-    """A row and from when on it could be known: the later trace's time, seconds since 1970; `at` is the row's own."""
+    """A row, the time at which it was `known` (the later trace's), and its own time `at`; seconds since 1970."""
 
     known: float
     at: float
@@ -76,11 +75,11 @@ class FlipRate(Check):
     job = "flips"
 
     def interval_s(self, jobs: JobSettings) -> float:
-        """Seconds between two runs."""
+        """Return the seconds between two runs."""
         return jobs.rates_every_s
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """The perturbed traces of the last day or so; a live run brings table `flips` up to date first."""
+        """Observe the perturbed traces of `rules.asked_within_s`; a live run first brings table `flips` up to date."""
         since = lookback_start(ctx, now)
         links = perturbation_links(ctx.database, since, timedelta(seconds=ctx.rules.asked_within_s))
         if ctx.term is not None:
@@ -89,7 +88,7 @@ class FlipRate(Check):
             yield _observation(ctx, key, counts.share, partial(_detection, ctx, counts), counts.pairs + counts.unknown)
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
-        """At each end of a base window; pairs of the time before `first` count."""
+        """Observe at each end of a base window; earlier pairs count."""
         instants = np.arange(first + ctx.windows.base_s, until + 1, ctx.windows.base_s)
         sinces = ((instants - ctx.rules.asked_within_s) // _MINUTE * _MINUTE).astype(np.int64)
         for key, pairs in sorted(_timed_pairs(ctx, first, until).items()):
@@ -116,14 +115,14 @@ def _observation(
 
 
 def _key(app: str, environment: str, model: str, metric: str, techniques: str) -> ProblemKey:
-    """Techniques and intensities stand in the segment."""
+    """Return the key, with techniques and intensities as its segment."""
     return ProblemKey(app, environment, model, "flip", metric, "techniques", techniques)
 
 
 def _load_counts(
     database: Database, links: Iterable[PerturbationLink], since: datetime
 ) -> dict[ProblemKey, _FlipCounts]:
-    """By key, of the perturbed traces since then, `links` being all of them."""
+    """Count flips by key since then; `links` are all perturbed traces."""
     rows = database.rows(
         f"""
         SELECT app, environment, model, metric, techniques, topic, countIf(outcome != 'unknown') AS pairs,
@@ -151,7 +150,7 @@ def _load_counts(
 
 
 def _past_counts(key: ProblemKey, pairs: Sequence[_TimedRow], since: int, until: int) -> _FlipCounts:
-    """As `_load_counts` makes it of the table at that time; unpaired traces are left out."""
+    """Count as `_load_counts` does of the table at that time; unpaired traces are left out."""
     rows = [one.row for one in pairs if one.known < until and one.at >= since]
     made = _FlipCounts(key, rows[0].time, rows[0].time)
     for row in rows:
@@ -190,14 +189,14 @@ def _group(link: PerturbationLink) -> tuple[str, str, str, str]:
 
 
 def _count_within(pairs: Sequence[_TimedRow], those: Flags, moments: Integers, sinces: Integers) -> Integers:
-    """How many were known at each moment and not older than it allows; none is known only after it was too old."""
+    """Count the pairs known at each instant and not older than `sinces` allows."""
     known, at = (np.sort(np.array([one[nth] for one in pairs])[those]) for nth in (0, 1))
     found: Integers = np.searchsorted(known, moments) - np.searchsorted(at, sinces)
     return found
 
 
 def _timed_pairs(ctx: CheckContext, first: int, until: int) -> dict[ProblemKey, list[_TimedRow]]:
-    """Pairs of the traces up to then, as they and their scores are stored now."""
+    """Read pairs of traces up to then, as they and their scores are stored now."""
     database, within_s = ctx.database, ctx.rules.asked_within_s
     since = lookback_start(ctx, calendar.utc(first))
     links = perturbation_links(database, since, timedelta(seconds=within_s))
@@ -216,7 +215,7 @@ def _timed_pairs(ctx: CheckContext, first: int, until: int) -> dict[ProblemKey, 
 
 
 def _times(database: Database, some: Sequence[PerturbationLink]) -> dict[str, float]:
-    """Of the originals, seconds since 1970."""
+    """Read the times of the originals, seconds since 1970."""
     return {
         row["trace_id"]: row["at"].timestamp()
         for ids in id_batches(sorted({link.original_id for link in some if link.original_id}))
@@ -237,11 +236,10 @@ def _detection(ctx: CheckContext, rate: _FlipCounts) -> Detection:
     key, share = rate.key, rate.share
     metric, rules = ctx.metrics[key.metric], ctx.rules.of(key.app)
     message = (
-        f"{scope_label(key.app, key.environment)}: {key.metric} flips in {share.hits} of {share.n} pairs "
-        f"({describe_share(share)}) of questions perturbed by {key.segment_value} and their originals, above "
-        f"the limit of "
-        f"{percent(rules.flip_limit)}: {rate.worse} from pass to fail, {rate.better} from fail to pass; "
-        f"since {timestamp(rate.first)}."
+        f"{scope_label(key.app, key.environment)}: {key.metric} flipped in {share.hits} of {share.n} pairs of a "
+        f"question and its form perturbed by {key.segment_value}. "
+        f"{describe_share('Flip rate', share, rules.flip_limit)} "
+        f"From pass to fail: {rate.worse}, from fail to pass: {rate.better}, since {timestamp(rate.first)}."
     )
     topics = sorted(rate.by_topic.items(), key=lambda one: (-wilson(one[1]).low, one[0]))[:_MAX_TOPICS]
     attributes = {

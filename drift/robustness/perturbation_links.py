@@ -1,4 +1,4 @@
-"""Which traces are perturbed forms of which: as the newest messages tell it, by trace id or by test case."""
+"""Link perturbed traces to their originals by the newest messages, by trace id or by test case."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragtide.drift import sql
-from ragtide.drift.windows.scope import STREAMED
+from ragtide.drift.windows import STREAMED_RUNS
 from ragtide.evaluators.trace import Relationship, Technique
 from ragtide.sinks.clickhouse.database import Database
 
-STREAM = f"run_id IN {sql.texts(STREAMED)}"
+STREAM = f"run_id IN {sql.texts(STREAMED_RUNS)}"
 NEWEST = "(version, NOT is_deleted)"  # where a trace moved, its tombstone has the version of its new place
 _RELATION = "perturbation_of"
 _PERTURBED = f"position(relationships, '{_RELATION}') > 0"
@@ -22,7 +22,7 @@ _MAX_NAME = 60  # characters of one technique
 
 
 class PerturbationLink(NamedTuple):
-    """A perturbed trace; `original_id` is empty where the original was never seen or cannot be told."""
+    """A perturbed trace; `original_id` is empty if the original is unknown."""
 
     trace_id: str
     app: str
@@ -34,9 +34,9 @@ class PerturbationLink(NamedTuple):
 
 
 def perturbation_links(database: Database, since: datetime, reach: timedelta) -> list[PerturbationLink]:
-    """The perturbed traces of that time on, by id. An original may be older, one told as a test case by `reach`.
+    """Return the perturbed traces since then, by id. Originals named by test case may be older by `reach`.
 
-    Of originals with the same test case, application and model the nearest in time is meant.
+    Of originals with the same test case, application and model the nearest in time counts.
     """
     rows = _newest_rows(database, "app, environment, model, time, relationships", _PERTURBED, since)
     related = [(row, relationship) for row in rows if (relationship := _relationship(row["relationships"])) is not None]
@@ -56,12 +56,12 @@ def perturbation_links(database: Database, since: datetime, reach: timedelta) ->
 
 
 def technique_label(techniques: Iterable[Technique]) -> str:
-    """In the order applied, each with its intensity: `typo 0.1 > paraphrase`."""
+    """Name the techniques in the order applied, each with its intensity: `typo 0.1 > paraphrase`."""
     return " > ".join(_technique_name(one) for one in tuple(techniques)[:_MAX_TECHNIQUES]) or "unnamed"
 
 
 def id_batches(ids: Iterable[str]) -> Iterator[list[str]]:
-    """In parts that one statement can name."""
+    """Split ids in batches that one statement can name."""
     some: list[str] = []
     length = 0
     for one in ids:
@@ -75,7 +75,7 @@ def id_batches(ids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _newest_rows(database: Database, columns: str, condition: str, since: datetime) -> list[Mapping[str, Any]]:
-    """The newest row of each trace that any row of fits, tombstones left out; whole, whichever minute it is in."""
+    """Read the newest row of each trace with a row that fits, without tombstones, whichever minute it is in."""
     rows = database.rows(
         f"""
         SELECT trace_id, argMax(({columns}), {NEWEST}) AS known FROM traces
@@ -89,7 +89,7 @@ def _newest_rows(database: Database, columns: str, condition: str, since: dateti
 
 
 def _relationship(relationships: str) -> Relationship | None:
-    """What the trace is a perturbed form of; of several the first."""
+    """Return the original that the message names; the first of several."""
     every = msgspec.json.decode(relationships, type=tuple[Relationship, ...])
     return next((one for one in every if one.type == _RELATION), None)
 

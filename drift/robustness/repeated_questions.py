@@ -1,20 +1,21 @@
-"""Check questions that were asked again lately: the base of the checks that compare their scores and their answers."""
+"""Check repeated questions: the base of the checks that compare their scores and their answers."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ragtide.drift.checks.engine import Check, CheckContext, Observation
+from ragtide.drift.checks import Check, CheckContext, CheckState, Observation
+from ragtide.drift.problems import bad_share_attributes
 from ragtide.drift.robustness.perturbation_links import STREAM
 from ragtide.drift.settings import JobSettings
-from ragtide.drift.stats import calendar
-from ragtide.drift.stats.proportions import Share
+from ragtide.drift.stats import Share, calendar, wilson
+from ragtide.drift.text import percent
 from ragtide.sinks.clickhouse.database import Database
 
 
 class AnswerPair(NamedTuple):
-    """By what two answers to a question differ, and their trace ids: of the one at odds, or worse, and of another."""
+    """Two answers to a question that differ: in what, the trace id of the odd or worse one, and of another."""
 
     by: str
     odd: str
@@ -22,7 +23,7 @@ class AnswerPair(NamedTuple):
 
 
 class Consistency(NamedTuple):
-    """The state of one key, by so many answers: `share` of the questions is inconsistent, above `limit` is too much.
+    """The observation of one key: `share` of the questions is inconsistent, the limit is `limit`.
 
     `pairs` are of some of these questions.
     """
@@ -31,6 +32,28 @@ class Consistency(NamedTuple):
     share: Share
     limit: float
     pairs: Sequence[AnswerPair]
+
+
+def above_limit(share: Share, limit: float) -> CheckState:
+    """Return bad if the whole 95 % interval (Wilson) lies above the limit, good if the share itself does not.
+
+    Between the two nothing changes, so that a share near its limit does not flap.
+    """
+    if wilson(share).low > limit:
+        return "bad"
+    return "good" if share.value <= limit else "unclear"
+
+
+def describe_share(name: str, share: Share, limit: float) -> str:
+    """State a share that is above its limit, with its interval."""
+    low, high = wilson(share)
+    interval = f"95 % interval {low * 100:.3g} to {percent(high)}"
+    return f"{name}: {percent(share.value)} ({interval}), above the limit of {percent(limit)}."
+
+
+def share_attributes(share: Share, limit: float) -> dict[str, Any]:
+    """Return the attributes that describe a share above its limit."""
+    return {**bad_share_attributes(share.hits, share.n, limit), "interval": list(wilson(share))}
 
 
 class AskedAgainRow(NamedTuple):
@@ -50,23 +73,23 @@ class AskedAgainRow(NamedTuple):
 
 
 class RepeatedQuestions(Check):
-    """Too many questions that were asked again have inconsistent scores, or answers at odds."""
+    """Too many repeated questions have inconsistent scores, or conflicting answers."""
 
     kind = "inconsistency"
     job = "inconsistency"
 
     def interval_s(self, jobs: JobSettings) -> float:
-        """Seconds between two runs."""
+        """Return the seconds between two runs."""
         return jobs.repeats_every_s
 
     @abstractmethod
     def compare(
         self, ctx: CheckContext, apps: Mapping[str, int], since: datetime, until: datetime
     ) -> Iterator[Consistency]:
-        """What questions of [since, until) say of these applications, of which so many traces ask some."""
+        """Compare answers to questions of [since, until) of these applications, with their numbers of traces."""
 
     def observe(self, ctx: CheckContext, now: datetime) -> Iterator[Observation]:
-        """The questions of the last day or so; a live run stores what it found in table `asked_again`."""
+        """Observe the questions of `rules.asked_within_s`; a live run stores the result in table `asked_again`."""
         since = lookback_start(ctx, now)
         found = list(self.compare(ctx, _apps_with_repeats(ctx.database, since, now), since, now))
         if ctx.term is not None:
@@ -75,7 +98,7 @@ class RepeatedQuestions(Check):
         yield from (one.observation for one in found)
 
     def history(self, ctx: CheckContext, first: int, until: int) -> Iterator[tuple[int, Observation]]:
-        """What `observe` finds, if any application repeats a question often enough."""
+        """Observe as `observe` does, if any application repeats a question often enough."""
         min_repeats = min(ctx.rules.of(app).inconsistency_askings for app in (*ctx.rules.apps, ""))
         since = lookback_start(ctx, calendar.utc(first))
         if _apps_with_repeats(ctx.database, since, calendar.utc(until), min_repeats):
@@ -83,12 +106,12 @@ class RepeatedQuestions(Check):
 
 
 def lookback_start(ctx: CheckContext, now: datetime) -> datetime:
-    """From when on questions count; a whole minute."""
+    """Return the start of the lookback, a whole minute."""
     return (now - timedelta(seconds=ctx.rules.asked_within_s)).replace(second=0, microsecond=0)
 
 
 def _apps_with_repeats(database: Database, since: datetime, until: datetime, min_repeats: int = 1) -> dict[str, int]:
-    """Applications with questions of [since, until), one of them asked so often, and how many traces ask any."""
+    """Count traces with questions in [since, until), by application with a question repeated often enough."""
     rows = database.rows(
         "SELECT app, sum(n) AS traces FROM ("
         f"SELECT app, question_hash, count() AS n FROM traces WHERE {STREAM} AND question_hash != '' "

@@ -1,8 +1,8 @@
-"""The same question asked again and answered well on the whole, badly once: a problem where many questions are so.
+"""Check repeated questions that are answered well on average, but badly at least once.
 
-The same question is one with the same hash (`traces.question_hash`), asked of one model with one prompt version, by
-probes or in live traces. It is inconsistent in a metric where the mean of its last answers is good and the worst is
-not, under one version of the evaluator. What answers say is compared by `ragtide.drift.robustness.answer_agreement`.
+Questions are the same if their hash is (`traces.question_hash`), asked of one model with one prompt version, by probes
+or in live traces. A question is inconsistent in a metric if the mean of its newest answers is good and the worst is
+not, under one version of the evaluator. `ragtide.drift.robustness.answer_agreement` compares the answers themselves.
 """
 
 import math
@@ -12,30 +12,35 @@ from functools import partial
 from typing import NamedTuple
 
 from ragtide.drift import sql
-from ragtide.drift.checks.engine import CheckContext, Observation
-from ragtide.drift.insights.failing_sample import with_bounds
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details
+from ragtide.drift.checks import CheckContext, Observation
+from ragtide.drift.insights import rule_bounds_query
+from ragtide.drift.problems import Detection, ProblemKey, build_details
 from ragtide.drift.robustness.answer_agreement import METRIC
 from ragtide.drift.robustness.perturbation_links import STREAM
-from ragtide.drift.robustness.repeated_questions import AnswerPair, Consistency, RepeatedQuestions
-from ragtide.drift.robustness.share_limit import above_limit, describe_share, share_attributes
-from ragtide.drift.rules.model import Rule
-from ragtide.drift.rules.resolve import rule_of_app
+from ragtide.drift.robustness.repeated_questions import (
+    AnswerPair,
+    Consistency,
+    RepeatedQuestions,
+    above_limit,
+    describe_share,
+    share_attributes,
+)
+from ragtide.drift.rules import Rule, rule_of_app
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.stats.proportions import Share
-from ragtide.drift.text import percent, scope_label, timestamp
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.stats import Share
+from ragtide.drift.text import scope_label, timestamp
+from ragtide.drift.windows import MetricRef
 from ragtide.sinks.clickhouse.database import Database
 
-_MAX_ANSWERS = 10  # of a question, the last ones: of hundreds one is bad by chance
-_MAX_TRACES = 1_000_000  # traces of an application beyond which questions are drawn by lot
+_MAX_ANSWERS = 10  # newest ones of a question: of hundreds one is bad by chance
+_MAX_TRACES = 1_000_000  # traces of an application; with more, questions are a random sample
 _EXAMPLES = 5  # questions
 
 
 class _RepeatedQuestions(NamedTuple):
-    """Questions of one place that were asked often enough, their answers, and how many questions are inconsistent.
+    """Questions of one key that were repeated often enough, their answers, and how many questions are inconsistent.
 
-    `examples` are the worst answer and the best of a question each, the furthest apart from its line first.
+    `examples` are the worst and the best answer of a question each, the worst of all first.
     """
 
     key: ProblemKey
@@ -56,13 +61,13 @@ class ScoreConsistency(RepeatedQuestions):
 
     @classmethod
     def owns(cls, key: ProblemKey) -> bool:
-        """What answers say is compared by `AnswerAgreement`."""
+        """Exclude answers, which `AnswerAgreement` compares."""
         return key.metric != METRIC
 
     def compare(
         self, ctx: CheckContext, apps: Mapping[str, int], since: datetime, until: datetime
     ) -> Iterator[Consistency]:
-        """By every metric that rules judge record by record."""
+        """Compare scores of every metric whose rule evaluates single records."""
         for app, traces in apps.items():
             rules, own = _rules(app, ctx.metrics, ctx.rules), ctx.rules.of(app)
             for one in _read_repeated_questions(ctx.database, app, rules, own, since, until, traces) if rules else ():
@@ -74,7 +79,7 @@ class ScoreConsistency(RepeatedQuestions):
 
 
 def _rules(app: str, metrics: Mapping[str, MetricRef], settings: RuleSettings) -> dict[str, Rule]:
-    """Of metrics that rules watch record by record in this app, whatever model and environment."""
+    """Return the rules of this application that evaluate single records, whatever model and environment."""
     found = {name: rule_of_app(app, metric, settings) for name, metric in metrics.items()}
     return {name: rule for name, rule in found.items() if rule is not None and rule.kind.per_record}
 
@@ -96,7 +101,7 @@ def _read_repeated_questions(
     evaluators = sql.texts(sorted({name.split(".")[0] for name in metric_rules}))
     rows = database.rows(
         f"""
-        {with_bounds(metric_rules)}
+        {rule_bounds_query(metric_rules)}
         SELECT environment, model, metric, count() AS questions, countIf(inconsistent) AS wrong, sum(n) AS answers,
             min(first_at) AS first, max(last_at) AS last,
             arrayMap(one -> (one.2, one.3), arraySlice(arraySort(
@@ -146,9 +151,9 @@ def _read_repeated_questions(
 def _detection(one: _RepeatedQuestions, metric: MetricRef, rules: RuleSettings) -> Detection:
     key, share = one.key, one.share
     message = (
-        f"{scope_label(key.app, key.environment)}: {share.hits} of {share.n} questions that were asked again "
-        f"({describe_share(share)}) passed {key.metric} on the mean and failed it at least once, above the limit of "
-        f"{percent(rules.inconsistency_limit)}; {one.answers} answers since {timestamp(one.first)}."
+        f"{scope_label(key.app, key.environment)}: {share.hits} of {share.n} repeated questions passed {key.metric} on "
+        f"average but failed it at least once. {describe_share('Share', share, rules.inconsistency_limit)} "
+        f"Sample: {one.answers} answers since {timestamp(one.first)}."
     )
     attributes = {
         **share_attributes(share, rules.inconsistency_limit),

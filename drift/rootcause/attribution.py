@@ -85,13 +85,13 @@ def effects(n: Numbers, total: Numbers, n_after: Numbers, total_after: Numbers) 
 
 
 def shift_of(split: Split) -> Shift | None:
-    """The shift of all groups together; None if there are no records before or after."""
+    """Return the shift of all groups together; None if there are no records before or after."""
     (n, total, _), (n_after, total_after, _) = (tuple(float(one.sum()) for one in side) for side in split.sides)
     return Shift(total / n, total_after / n_after, n, n_after) if n and n_after else None
 
 
 def contributions(split: Split, shift: Shift) -> list[Contribution]:
-    """The contribution of each named group to a shift that is not 0."""
+    """Return the contribution of each named group to a shift that is not 0."""
     (n, total, _), (n_after, total_after, _) = split.sides
     mix, rate = effects(n, total, n_after, total_after)
     return [
@@ -150,7 +150,7 @@ def permutation_p_values(splits: Sequence[Split], shifts: Sequence[float], permu
 
 
 def _deviation_change(split: Split, marks: Numbers) -> Numbers:
-    """By how much each named group's deviations changed, per record of the whole [permutations, named groups]."""
+    """Return the change of each named group's deviations, per record of the whole [permutations, named groups]."""
     whole = split.n.sum(axis=1, keepdims=True)
     own = split.total.sum(axis=0) / np.maximum(split.n.sum(axis=0), 1.0)
     together = (split.total - split.n * own).sum(axis=1, keepdims=True) / np.maximum(whole, 1.0)
@@ -200,7 +200,7 @@ def _moments(n: Numbers, total: Numbers, squares: Numbers) -> tuple[Numbers, Num
 
 
 def _filled(mean: Numbers, n: Numbers, other: Numbers) -> Numbers:
-    """The mean of a group on one side; a group without records there has that of the other side."""
+    """Fill the mean of a group without records on one side with that of the other side."""
     return np.where(n > 0, mean, other)
 
 
@@ -213,7 +213,7 @@ _INTENSITY = 1.5  # a record of the group adds so many times as much to the shif
 
 
 def main_contributor(splits: Sequence[Split], seed: int) -> Contribution | None:
-    """The group that explains most beyond its share of the traffic; None if none is significant.
+    """Return the group that explains most beyond its share of the traffic; None if none is significant.
 
     The splits are of the same records and times.
     """

@@ -14,9 +14,7 @@ from ragtide.drift.rootcause.retrieval_or_generation import Stage, find_stage
 from ragtide.drift.rootcause.slice_queries import WHOLE, bins_before, splits_of_rows, splits_of_windows
 from ragtide.drift.rootcause.slices import Split, with_traffic
 from ragtide.drift.rootcause.versions import VersionChange, version_changes
-from ragtide.drift.windows.contents import OTHER
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.segments import SegmentValues
+from ragtide.drift.windows import OTHER_VALUES, MetricRef, SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
 _MAX_DEPTH = 3
@@ -71,15 +69,15 @@ def attribute(
         if len(found) == _MAX_DEPTH or not (one.is_rate_effect and by_rows):
             break
         # What windows know as one may be many: its rows have their own values.
-        dimensions = [name for name in dimensions if name != one.dimension or one.value == OTHER]
+        dimensions = [name for name in dimensions if name != one.dimension or one.value == OTHER_VALUES]
         records *= one.traffic
         splits = splits_of_rows(database, scope, quantity, within, dimensions, records)
     return Attribution(tuple(found), tested, sample_share)
 
 
 def _dimensions(scope: RcaScope) -> list[str]:
-    """The dimensions that the query leaves open; values that windows know as one leave theirs."""
-    fixed = scope.query.segment if scope.query.segment_value != OTHER else ""
+    """Return the dimensions that the query leaves open; values that windows know as one leave theirs."""
+    fixed = scope.query.segment if scope.query.segment_value != OTHER_VALUES else ""
     return [*scope.columns, *(name for name in scope.stable_segments() if name != fixed)]
 
 
@@ -96,7 +94,7 @@ class FailureReason(NamedTuple):
 
 
 def failure_reasons(database: Database, scope: RcaScope, shift: Shift) -> list[FailureReason]:
-    """The kinds that explain most of the shift, five at most."""
+    """Return the kinds that explain most of the shift, five at most."""
     totals = database.rows(
         f"""
         SELECT kind, toFloat64(sumIf(n, at < 0)) AS before, toFloat64(sumIf(n, at >= 0)) AS after FROM (
@@ -152,7 +150,7 @@ class RootCause:
         }
 
 
-def explain(
+def explain_shift(
     database: Database,
     metrics: Mapping[str, MetricRef],
     query: RcaQuery,
@@ -217,7 +215,7 @@ def _read_windows(database: Database, query: RcaQuery, segments: SegmentValues, 
 
 
 def _choose_quantity(database: Database, scope: RcaScope) -> MeasuredQuantity | None:
-    """What the rule judges, or by the metric's own threshold; None if windows have no records before the onset."""
+    """Choose what the rule evaluates, or the metric's threshold; None if no window before the onset has records."""
     metric_ref, rule = scope.query.metric_ref, scope.query.rule
     if rule is not None and rule.kind.counts_unscored:
         return MeasuredQuantity("coverage", metric_ref)

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ragtide.drift.windows.histogram import LOG_ORIGIN, LOG_STEP, bin_bounds, count_out_of_bounds, is_out_of_bounds
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows import LOG_ORIGIN, LOG_STEP, MetricRef, bin_bounds, count_out_of_bounds, is_out_of_bounds
 
 _TAIL = 0.1  # share of the records before the onset beyond a bound of our own choosing
 _MAX_EXPONENT = 709.7  # exp of more is no double
@@ -53,20 +52,20 @@ class MeasuredQuantity:
 
 
 def share_out_of_bounds(metric_ref: MetricRef, min_value: float | None, max_value: float | None) -> MeasuredQuantity:
-    """The share of records out of bounds, at least one of which is set."""
+    """Return the share of records out of bounds, at least one of which is set."""
     bounds = [None if bound is None else metric_ref.scale.snap(bound) for bound in (min_value, max_value)]
     return MeasuredQuantity("share", metric_ref, *bounds)
 
 
 def bad_share(quantity: MeasuredQuantity) -> MeasuredQuantity | None:
-    """The share of records out of its bounds; None if it has none."""
+    """Return the share of records out of its bounds; None if it has none."""
     if quantity.min is None and quantity.max is None:
         return None
     return share_out_of_bounds(quantity.metric_ref, quantity.min, quantity.max)
 
 
 def tail_share(metric_ref: MetricRef, bins: Mapping[int, int]) -> MeasuredQuantity | None:
-    """The share beyond the bound that about a tenth of the records in logarithmic bins exceed; None for no records."""
+    """Return the share beyond the bound that a tenth of the records in logarithmic bins exceed; None for no records."""
     lower, enough, beyond = metric_ref.metric.better == "lower", _TAIL * sum(bins.values()), 0
     for index in sorted(bins, reverse=lower):
         beyond += bins[index]
@@ -77,7 +76,7 @@ def tail_share(metric_ref: MetricRef, bins: Mapping[int, int]) -> MeasuredQuanti
 
 
 def _bin_middle(index: int) -> float:
-    """A value inside a logarithmic bin, off its edges, so that no rounding moves it to the next one."""
+    """Return a value inside a logarithmic bin, off its edges, so that no rounding moves it to the next one."""
     if index == 0:
         return 0.0
     return math.copysign(math.exp(min((abs(index) - LOG_ORIGIN + 0.5) * LOG_STEP, _MAX_EXPONENT)), index)

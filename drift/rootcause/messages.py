@@ -8,13 +8,13 @@ from ragtide.drift.rootcause.question_mix import QuestionMix
 from ragtide.drift.rootcause.retrieval_or_generation import Stage
 from ragtide.drift.rootcause.versions import VersionChange
 from ragtide.drift.text import number
-from ragtide.drift.windows.contents import OTHER
+from ragtide.drift.windows import OTHER_VALUES
 
 _FULL_TAKEOVER = 0.95  # of the traffic
 
 
 def root_cause_message(cause: RootCause) -> str:
-    """The sentences; they quote no trace."""
+    """Write the sentences; they quote no trace."""
     sentences = list(_sentences(cause)) or ["there are no models, prompt versions or segments to compare"]
     return " ".join(f"{one[0].upper()}{one[1:]}." for one in sentences)
 
@@ -47,7 +47,7 @@ def _sentences(cause: RootCause) -> Iterator[str]:
 def _contributors(cause: RootCause, direction: str) -> Iterator[str]:
     for depth, one in enumerate(cause.contributors):
         of_what = f"of the {direction} " if not depth else ""
-        verb = "explains" if one.value and one.value != OTHER else "explain"
+        verb = "explains" if one.value and one.value != OTHER_VALUES else "explain"
         group = f"{'within that, ' if depth else ''}{_group(one)}"
         yield f"{group} {verb} {_percent(one.share)} {of_what}({_change(cause, one)})"
     if 0 < cause.sample_share < 1:
@@ -64,7 +64,7 @@ def _change(cause: RootCause, one: Contribution) -> str:
 
 
 def _level(cause: RootCause, numbers: str) -> str:
-    """What the numbers are, a mean or a share."""
+    """Name the numbers: a mean or a share."""
     match cause.quantity and cause.quantity.kind:
         case "mean":
             return f"mean {numbers}"
@@ -81,7 +81,7 @@ def _number(cause: RootCause, mean: float | None) -> str:
 
 
 def _group(one: Contribution) -> str:
-    if one.value == OTHER:
+    if one.value == OTHER_VALUES:
         return f"all {_plain(one.dimension)}s without windows of their own"
     return f"{_plain(one.dimension)} {one.value}" if one.value else f"traces without {_plain(one.dimension)}"
 

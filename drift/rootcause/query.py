@@ -8,17 +8,15 @@ import numpy as np
 
 from ragtide.drift import sql
 from ragtide.drift.rootcause.slices import Flags
-from ragtide.drift.rules.kinds import record_source
-from ragtide.drift.rules.model import Rule, Series
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.scope import MINUTE
-from ragtide.drift.windows.segments import SegmentValues
+from ragtide.drift.rules import Rule, Series, record_source
+from ragtide.drift.stats import DAY_S
+from ragtide.drift.windows import MINUTE_S, MetricRef, SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
 COLUMNS = ("app", "model", "prompt_version")  # dimensions that every row has
 _MAX_STEPS = 480
 _LEAST_BEFORE = 240  # base windows
-_MAX_AFTER_S = 86_400  # later windows say nothing new of an onset
+_MAX_AFTER_S = DAY_S  # later windows say nothing new of an onset
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class RcaQuery:
 def rca_query(
     series: Series, metric_ref: MetricRef, rule: Rule | None, since: datetime, until: datetime, problem_id: str
 ) -> RcaQuery:
-    """The query of a series; if its rule judges a window metric, that of the records behind it."""
+    """Return the query of a series; if its rule judges a window metric, that of the records behind it."""
     if rule is not None:
         source = record_source(series, rule)
         series, rule, metric_ref = source.series, source.rule, source.rule.metric_ref
@@ -82,7 +80,7 @@ class Timeline:
     @property
     def in_minutes(self) -> str:
         """Condition on `time`, widened to whole minutes, the grain of the sorting keys (see `Scope.minutes`)."""
-        first, last = self.start // MINUTE * MINUTE, -(-self.end // MINUTE) * MINUTE
+        first, last = self.start // MINUTE_S * MINUTE_S, -(-self.end // MINUTE_S) * MINUTE_S
         return f"time >= toDateTime64({first}, 3, 'UTC') AND time < toDateTime64({last}, 3, 'UTC')"
 
     def step_of(self, seconds: str) -> str:
@@ -108,7 +106,7 @@ class Timeline:
 
 
 def timeline(query: RcaQuery, base_s: int) -> Timeline:
-    """At least 240 windows before the onset, and eight times as long as the shift has lasted, a day at most."""
+    """Return at least 240 windows before the onset, and eight times the length of the shift, a day at most."""
     since = int(query.since.timestamp()) // base_s * base_s
     end = -(-int(query.until.timestamp()) // base_s) * base_s
     end = max(min(end, since + _MAX_AFTER_S), since + base_s)
@@ -167,7 +165,7 @@ class RcaScope:
         return f"{self.windows_condition} AND {self.segment_condition}"
 
     def named_values(self, segment: str) -> tuple[str, ...]:
-        """The values beside which `OTHER` stands for all else: of the query's own segment those at the onset."""
+        """Return the values beside `OTHER_VALUES`; of the query's own segment those at the onset."""
         if segment == self.query.segment:
             return tuple(self.segments.at(self.timeline.since, self.query.app or "").get(segment, ()))
         return self.stable_segments().get(segment, ())
@@ -178,7 +176,7 @@ class RcaScope:
         return {name for app in self._apps for name in self.segments.at(self.timeline.since, app)}
 
     def stable_segments(self) -> dict[str, tuple[str, ...]]:
-        """By segment the values that had series of their own all the time: others moved into or out of `OTHER`."""
+        """By segment the values that had series of their own all the time: others joined or left the rest."""
         changes = (int(choice.holds_from.timestamp()) for choice in self.segments.choices)
         times = [self.timeline.start, *(at for at in changes if self.timeline.start < at < self.timeline.end)]
         held = [self.segments.at(at, app) for at in times for app in self._apps]
@@ -191,7 +189,7 @@ class RcaScope:
 
 
 def rca_scope(database: Database, query: RcaQuery, segments: SegmentValues, base_s: int) -> RcaScope:
-    """The scope of a query, with the evaluator version of each app that most records since the onset have.
+    """Return the scope of a query, with the evaluator version of each app that most records since the onset have.
 
     Steps before the onset in which the query's rule was breached are not compared.
     """

@@ -15,7 +15,7 @@ from ragtide.drift.rootcause.measure import MeasuredQuantity
 from ragtide.drift.rootcause.query import RcaScope
 from ragtide.drift.rootcause.slice_queries import WHOLE, read_splits, select_rows, share_to_read
 from ragtide.drift.rootcause.slices import Numbers, Split, with_traffic
-from ragtide.drift.stats.sampling import in_sample
+from ragtide.drift.stats import in_sample
 from ragtide.sinks.clickhouse.database import Database
 
 MixVerdict = Literal["questions", "answers", "both", "unclear"]
@@ -36,7 +36,7 @@ class QuestionMix(NamedTuple):
 def find_question_mix(
     database: Database, scope: RcaScope, quantity: MeasuredQuantity, expected: float
 ) -> QuestionMix | None:
-    """The part of the mix in the shift of the whole; None if nothing is known of the questions.
+    """Return the part of the mix in the shift of the whole; None if nothing is known of the questions.
 
     `expected` is about how many records there are.
     """
@@ -75,7 +75,7 @@ def assess_mix(strata: Split, seed: int) -> QuestionMix | None:
 
 
 def _mix_effect(strata: Split, marks: Numbers) -> Numbers:
-    """The mix effect of all groups together [permutations]."""
+    """Return the mix effect of all groups together [permutations]."""
     before = 1 - marks
     found = effects(before @ strata.n, before @ strata.total, marks @ strata.n, marks @ strata.total)
     return np.asarray(found.mix.sum(axis=-1))

@@ -8,20 +8,19 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from ragtide.drift import sql
-from ragtide.drift.problems.classification import type_of
+from ragtide.drift.problems import type_of
 from ragtide.drift.rootcause.measure import MeasuredQuantity, bad_share
 from ragtide.drift.rootcause.query import RcaScope
 from ragtide.drift.rootcause.slice_queries import select_rows
-from ragtide.drift.stats.proportions import Share, wilson
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.scope import WHOLE_MINUTES
+from ragtide.drift.stats import Share, wilson
+from ragtide.drift.windows import WHOLE_MINUTES, MetricRef
 from ragtide.sinks.clickhouse.database import Database
 
-ARE_BAD = "avg(beyond) >= 0.5"  # of the rows of a trace that `select_context_results` gives
+CONTEXTS_ARE_BAD = "avg(beyond) >= 0.5"  # of the rows of a trace that `select_context_results` gives
 
 
 def context_metrics(metrics: Mapping[str, MetricRef]) -> list[MetricRef]:
-    """The metrics that judge contexts: primary ones of retrieval with a threshold."""
+    """Return the metrics that judge contexts: primary ones of retrieval with a threshold."""
     return [
         one
         for one in metrics.values()
@@ -73,7 +72,7 @@ def find_stage(
     metrics: Mapping[str, MetricRef],
     within: Mapping[str, str],
 ) -> Stage | None:
-    """The stage by failing traces with the values `within`; None if the metric is not one of answers from contexts."""
+    """Find the stage of failing traces with the values `within`; None if the metric is not of answers from contexts."""
     bad_quantity = bad_share(quantity)
     type_ = type_of(quantity.metric_ref, "mean")
     contexts = context_metrics(metrics)
@@ -86,7 +85,7 @@ def find_stage(
         f"""
         SELECT failing, count() AS n, countIf(are_bad) AS bad
         FROM (
-            SELECT trace_id, any(judged.failing) AS failing, {ARE_BAD} AS are_bad
+            SELECT trace_id, any(judged.failing) AS failing, {CONTEXTS_ARE_BAD} AS are_bad
             FROM ({select_context_results(contexts, where)}) AS contexts
             INNER JOIN (
                 SELECT trace_id, toUInt8(amount) AS failing FROM ({select_rows(scope, bad_quantity, within)})

@@ -13,9 +13,8 @@ from ragtide.drift.rootcause.attribution import MIN_TRAFFIC
 from ragtide.drift.rootcause.measure import MeasuredQuantity
 from ragtide.drift.rootcause.query import COLUMNS, RcaScope
 from ragtide.drift.rootcause.slices import Split, Sums, split_of
-from ragtide.drift.stats.sampling import in_sample
-from ragtide.drift.windows.contents import OTHER
-from ragtide.drift.windows.scope import WHOLE_MINUTES
+from ragtide.drift.stats import in_sample
+from ragtide.drift.windows import OTHER_VALUES, WHOLE_MINUTES
 from ragtide.sinks.clickhouse.database import Database
 
 MOST_ROWS = 200_000
@@ -65,7 +64,7 @@ def read_splits(
 
 
 def _time_series(scope: RcaScope, row: Mapping[str, Any]) -> Sums:
-    """The sums of each step that is compared."""
+    """Sum each step that is compared."""
     at = np.array(row["steps"], dtype=int) + scope.timeline.before
     sums = np.zeros((3, len(scope.step_mask)))
     sums[:, at] = row["ns"], row["totals"], row["all_squares"]
@@ -86,7 +85,9 @@ def splits_of_windows(database: Database, scope: RcaScope, quantity: MeasuredQua
         condition = f"segment IN {sql.texts(['', *stable])}"
         known = ", ".join(f"({sql.text(name)}, {sql.text(one)})" for name, some in stable.items() for one in some)
         value = (
-            f"if((toString(segment), segment_value) IN ({known}), segment_value, '{OTHER}')" if known else f"'{OTHER}'"
+            f"if((toString(segment), segment_value) IN ({known}), segment_value, '{OTHER_VALUES}')"
+            if known
+            else f"'{OTHER_VALUES}'"
         )
     records = f"""
         SELECT {scope.timeline.step_of_window} AS step, {n} AS records, {total} AS amount, {squares} AS amount_squares,
@@ -97,7 +98,7 @@ def splits_of_windows(database: Database, scope: RcaScope, quantity: MeasuredQua
 
 
 def bins_before(database: Database, scope: RcaScope) -> dict[int, int]:
-    """The histogram of the query's series before the onset."""
+    """Return the histogram of the query's series before the onset."""
     rows = database.rows(
         f"SELECT sumMap(windows.bins) AS all_bins FROM windows FINAL WHERE {scope.series_condition} "
         f"AND start < toDateTime({scope.timeline.since}, 'UTC')"
@@ -123,7 +124,7 @@ def splits_of_rows(
 
 
 def share_to_read(expected: float) -> float:
-    """The share of so many rows that is read."""
+    """Return the share of the rows to read."""
     return min(1.0, MOST_ROWS / max(expected, 1.0))
 
 
@@ -144,7 +145,7 @@ def select_rows(scope: RcaScope, quantity: MeasuredQuantity, within: Mapping[str
 
 
 def _equals(scope: RcaScope, name: str, value: str) -> str:
-    if name not in COLUMNS and value == OTHER:
+    if name not in COLUMNS and value == OTHER_VALUES:
         return (
             f"mapContains(segments, {sql.text(name)}) AND {_value(name)} NOT IN {sql.texts(scope.named_values(name))}"
         )

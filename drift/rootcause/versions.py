@@ -29,7 +29,7 @@ class VersionChange(NamedTuple):
 
 
 def version_changes(database: Database, scope: RcaScope) -> list[VersionChange]:
-    """At most one change of the model, and one of the prompt version of the query's model."""
+    """Find at most one change of the model, and one of the prompt version of the query's model."""
     reach = (_MAX_DISTANCE + _CONTEXT) * scope.base_s
     first = scope.timeline.since - reach
     rows = database.rows(
@@ -63,7 +63,7 @@ class Jump(NamedTuple):
 
 
 def find_jump(counts: Numbers, onset: int) -> Jump | None:
-    """The largest rise of a column's share near the onset, in counts [steps, columns]; None if none rose enough."""
+    """Find the largest rise of a column's share near the onset, in counts [steps, columns]; None if it is too small."""
     sums = np.vstack([np.zeros(counts.shape[1]), counts.cumsum(axis=0)])
     found: list[Jump] = []
     for step in range(1, len(counts)):

@@ -12,17 +12,12 @@ from ragtide.drift import sql
 from ragtide.drift.cursors import INGEST_OVERLAP
 from ragtide.drift.leadership import Term
 from ragtide.drift.rules import queries
-from ragtide.drift.rules.evaluate import evaluate, verdict_row
-from ragtide.drift.rules.kinds import KINDS
+from ragtide.drift.rules.evaluate import evaluate_window, verdict_row
+from ragtide.drift.rules.kinds import RULE_KINDS
 from ragtide.drift.rules.model import NO_RESULT, Rule, RuleResult, Series, Verdict, Window
 from ragtide.drift.rules.resolve import any_rule_prefilter, rule_for
 from ragtide.drift.settings import RuleSettings, WindowSettings
-from ragtide.drift.windows.contents import base_contents
-from ragtide.drift.windows.histogram import is_out_of_bounds
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.scope import WindowKey
-from ragtide.drift.windows.segments import SegmentValues
-from ragtide.drift.windows.watermark import Watermark
+from ragtide.drift.windows import MetricRef, SegmentValues, Watermark, WindowKey, base_contents, is_out_of_bounds
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
@@ -79,7 +74,7 @@ class OpenWindows:
                 last = retracted.pop(key, None)
                 if self._is_closed(key, closing):
                     continue
-                result = evaluate(database, rule, series, segments, window)
+                result = evaluate_window(database, rule, series, segments, window)
                 if last is None and not result.breached:
                     continue
                 if result != last:
@@ -141,7 +136,7 @@ class OpenWindows:
 
     def _load_results(self, database: Database, now: datetime) -> dict[_VerdictKey, RuleResult]:
         """Load an earlier leader's verdicts on windows that have no verdict of their own yet."""
-        ids = " OR ".join(f"startsWith(rule_id, '{kind.name}:')" for kind in KINDS.values() if kind.zero_tolerance)
+        ids = " OR ".join(f"startsWith(rule_id, '{kind.name}:')" for kind in RULE_KINDS.values() if kind.zero_tolerance)
         rows = database.rows(
             f"SELECT {', '.join(Verdict._fields)} FROM verdicts FINAL WHERE ({ids}) "
             "AND run_id = 'live' AND revision = 0 AND samples > 0 AND start >= {since:DateTime64(3, 'UTC')}",

@@ -1,31 +1,34 @@
-"""Evaluate rules on closed live windows: each (rule, interval, revision) once, whoever leads and however often."""
+"""Evaluate rules on closed live windows: each (rule, interval, revision) once, whichever leader runs."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 from ragtide.drift.leadership import Term
 from ragtide.drift.rules import queries
-from ragtide.drift.rules.allowlist import count_allowed_records
 from ragtide.drift.rules.model import NO_RESULT, Rule, RuleResult, Series, Verdict, Window
 from ragtide.drift.rules.pooling import JudgedInterval, due
+from ragtide.drift.rules.queries import bound_parameters, out_of_bounds, record_query
 from ragtide.drift.rules.resolve import rules_for
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.segments import SegmentValues
+from ragtide.drift.stats import HOUR_S
+from ragtide.drift.windows import MetricRef, SegmentValues
+from ragtide.evaluators.outcome import MOST_EVIDENCE, Evidence
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import LIVE
 
-_LOOKBACK_S = 3600  # of a rule that is new to a series
-_HOUR = 3600
+_LOOKBACK_S = HOUR_S  # of a rule that is new to a series
 _WINDOWS_PER_QUERY = 50_000  # read together where more changed: a window takes a kilobyte, and a backlog has millions
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The result of one evaluation of the rules; `cursor` is for `queries.commit_cursor`."""
+    """The result of one evaluation of the rules; `cursor` is for `commit_rule_cursor`."""
 
     rules: Mapping[Series, tuple[Rule, ...]]
     verdicts: int
@@ -42,9 +45,9 @@ def evaluate_rules(
 ) -> Evaluation:
     """Evaluate the rules of every series that changed. The verdicts are stored on return.
 
-    Called again before `queries.commit_cursor`, it returns the same rules and evaluates nothing twice.
+    Called again before `commit_rule_cursor`, it returns the same rules and evaluates nothing twice.
     """
-    since = queries.cursor(database)
+    since = queries.rule_cursor(database)
     changed, cursor = queries.changes_since(database, base_s, since)
     rules = {
         one.series: rules_for(one.series, metrics[one.series.metric], settings)
@@ -68,7 +71,7 @@ def evaluate_rules(
         for run in batch:
             rule, one = run.rule, run.changed
             for window in run.due(windows.get((one.series, one.fingerprint), ())):
-                result = evaluate(database, rule, one.series, segments, window)
+                result = evaluate_window(database, rule, one.series, segments, window)
                 rows.append(verdict_row(rule, one.series, one.fingerprint, window, result, term))
         database.insert("verdicts", rows)
         count += len(rows)
@@ -87,7 +90,7 @@ class _RuleRun:
     @property
     def hour(self) -> int:
         """The hour from which its windows are read."""
-        return self.read_from // _HOUR * _HOUR
+        return self.read_from // HOUR_S * HOUR_S
 
     @property
     def query_key(self) -> tuple[int, str, str, str]:
@@ -136,13 +139,15 @@ def verdict_row(rule: Rule, series: Series, fingerprint: str, window: Window, fo
     )
 
 
-def evaluate(database: Database, rule: Rule, series: Series, segments: SegmentValues, window: Window) -> RuleResult:
-    """Judge a window; `NO_RESULT` where it has no records, or nothing can be told of them."""
+def evaluate_window(
+    database: Database, rule: Rule, series: Series, segments: SegmentValues, window: Window
+) -> RuleResult:
+    """Evaluate a window; `NO_RESULT` if it has no records, or the result is unknown."""
     if not rule.kind.sample_size(window):
         return NO_RESULT
     allowed = 0
     if rule.kind.zero_tolerance and (rule.allow_kinds or rule.allow_texts) and rule.bad_count(window):
-        allowed = count_allowed_records(database, rule, series, segments, window.start, window.end)
+        allowed = _count_allowed_records(database, rule, series, segments, window.start, window.end)
     return rule.kind.evaluate(window, rule, series, allowed) or NO_RESULT
 
 
@@ -152,3 +157,60 @@ def _read_from(verdict_intervals: Sequence[JudgedInterval], one: queries.Changed
         return one.changed_from - max(_LOOKBACK_S, k_of_m_s)
     around = [interval.start for interval in verdict_intervals if interval.end > one.changed_from]
     return min([one.changed_from, max(interval.end for interval in verdict_intervals), *around])
+
+
+def _count_allowed_records(
+    database: Database, rule: Rule, series: Series, segments: SegmentValues, start: int, end: int
+) -> int:
+    """Count records of [start, end) beyond the bounds whose evidence is all allowed, by its kind or by its text.
+
+    Without stored texts no text is allowed. A record with `MOST_EVIDENCE` is never excused: there may be more.
+    """
+    records = record_query(series, segments, start, end)
+    rows = database.rows(
+        f"SELECT trace_id, evidence FROM {records.rows} AND {out_of_bounds()}",
+        records.parameters | bound_parameters(rule),
+    )
+    evidence = {row["trace_id"]: [Evidence(**one) for one in json.loads(row["evidence"] or "[]")] for row in rows}
+    texts = _stored_texts(database, series, sorted(evidence), start, end) if rule.allow_texts else {}
+    return sum(
+        0 < len(pointed) < MOST_EVIDENCE and all(_is_allowed(rule, one, texts.get(trace_id)) for one in pointed)
+        for trace_id, pointed in evidence.items()
+    )
+
+
+def _is_allowed(rule: Rule, evidence: Evidence, texts: Mapping[str, Any] | None) -> bool:
+    if evidence.kind in rule.allow_kinds:
+        return True
+    found = _evidence_text(evidence, texts) if texts is not None else None
+    return found is not None and any(fnmatchcase(found.lower(), pattern.lower()) for pattern in rule.allow_texts)
+
+
+def _evidence_text(evidence: Evidence, texts: Mapping[str, Any]) -> str | None:
+    whole: str | None = None
+    if evidence.field in ("question", "answer"):
+        whole = texts[evidence.field]
+    elif evidence.chunk_id in texts["chunk_ids"]:
+        whole = texts["chunks"][texts["chunk_ids"].index(evidence.chunk_id)]
+    return None if whole is None else whole[evidence.start : evidence.end]
+
+
+def _stored_texts(
+    database: Database, series: Series, trace_ids: Sequence[str], start: int, end: int
+) -> dict[str, Mapping[str, Any]]:
+    rows = database.rows(
+        """
+        SELECT trace_id, question, answer, chunk_ids, chunks FROM trace_texts FINAL
+        WHERE run_id = 'live' AND app = {app:String} AND environment = {environment:String}
+            AND time >= {start:DateTime64(3, 'UTC')} AND time < {end:DateTime64(3, 'UTC')}
+            AND trace_id IN {trace_ids:Array(String)}
+        """,
+        {
+            "app": series.app,
+            "environment": series.environment,
+            "start": datetime.fromtimestamp(start, UTC),
+            "end": datetime.fromtimestamp(end, UTC),
+            "trace_ids": list(trace_ids),
+        },
+    )
+    return {row["trace_id"]: row for row in rows}

@@ -10,9 +10,7 @@ from typing import NamedTuple
 from ragtide.drift.attributes import Evidence
 from ragtide.drift.rules.model import ChartSeries, ReferenceLine, Rule, RuleKind, RuleResult, Series, Statistics, Window
 from ragtide.drift.text import number, percent, timestamp
-from ragtide.drift.windows.histogram import bin_bounds, count_out_of_bounds
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.window_metrics import segment_value_of
+from ragtide.drift.windows import MetricRef, bin_bounds, count_out_of_bounds, segment_value_of
 from ragtide.evaluators.combining import combine_parts
 
 ROUNDING = 1e-9  # a mean of equal numbers may differ from them in its last digits
@@ -133,10 +131,10 @@ class Coverage(RuleKind):
 
 
 MEAN, SHARE, VALUE, ANY, COVERAGE = Mean(), Share(), Value(), ZeroTolerance(), Coverage()
-KINDS: dict[str, RuleKind] = {kind.name: kind for kind in (MEAN, SHARE, VALUE, ANY, COVERAGE)}
+RULE_KINDS: dict[str, RuleKind] = {kind.name: kind for kind in (MEAN, SHARE, VALUE, ANY, COVERAGE)}
 
 
-def describe(series: Series, rule: Rule, statistics: Statistics, since: datetime) -> str:
+def describe_problem(series: Series, rule: Rule, statistics: Statistics, since: datetime) -> str:
     """Say in one sentence where, what, by how much and since when. It quotes no trace."""
     return f"{series.label}: {rule.kind.describe(series, rule, statistics)}, since {timestamp(since)}."
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from ragtide.drift.attributes import Evidence
 from ragtide.drift.settings import Severity
 from ragtide.drift.text import scope_label
-from ragtide.drift.windows.metrics import MetricRef
+from ragtide.drift.windows import MetricRef
 
 
 class Series(NamedTuple):

@@ -10,10 +10,7 @@ from typing import Any, NamedTuple
 from ragtide.drift import cursors, sql
 from ragtide.drift.rules.model import Rule, Series, Window
 from ragtide.drift.rules.pooling import JudgedInterval
-from ragtide.drift.windows.contents import OTHER
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.scope import MINUTE, WHOLE_MINUTES
-from ragtide.drift.windows.segments import SegmentValues
+from ragtide.drift.windows import MINUTE_S, OTHER_VALUES, WHOLE_MINUTES, MetricRef, SegmentValues
 from ragtide.sinks.clickhouse.database import Database
 
 
@@ -94,7 +91,7 @@ class ChangedSeries:
     windows: int = 0  # that closed or changed
 
 
-def cursor(database: Database) -> int:
+def rule_cursor(database: Database) -> int:
     """Return the version of windows up to which rules have been evaluated."""
     return cursors.load(database, _CURSOR)
 
@@ -157,7 +154,9 @@ def judged_intervals(
     return {key_: sorted(intervals) for key_, intervals in found.items()}
 
 
-def series_in(database: Database, metrics: Iterable[str], base_s: int, first: int, until: int) -> list[ChangedSeries]:
+def series_in_interval(
+    database: Database, metrics: Iterable[str], base_s: int, first: int, until: int
+) -> list[ChangedSeries]:
     """Return each series of these metrics with windows that start in [first, until), and its first start, in order."""
     rows = database.rows(
         f"""
@@ -262,7 +261,7 @@ def _metric_filter(some: Iterable[Series]) -> str:
     return f"(app, environment, metric) IN ({listed})"
 
 
-def commit_cursor(database: Database, version: int) -> None:
+def commit_rule_cursor(database: Database, version: int) -> None:
     """Store the cursor: everything that follows from windows up to this version is stored."""
     cursors.save(database, _CURSOR, version)
 
@@ -287,7 +286,7 @@ def record_query(series: Series, segments: SegmentValues, start: int, end: int) 
     segment = "segments[{segment:String}] = {segment_value:String}"
     if not series.segment:
         segment = "1"
-    elif series.segment_value == OTHER:
+    elif series.segment_value == OTHER_VALUES:
         segment = (
             "mapContains(segments, {segment:String}) AND NOT has({known:Array(String)}, segments[{segment:String}])"
         )
@@ -306,14 +305,14 @@ def record_query(series: Series, segments: SegmentValues, start: int, end: int) 
         "evaluator": evaluator,
         "key": key,
         "model": series.model,
-        "from_minute": datetime.fromtimestamp(start // MINUTE * MINUTE, UTC),
-        "to_minute": datetime.fromtimestamp(-(-end // MINUTE) * MINUTE, UTC),
+        "from_minute": datetime.fromtimestamp(start // MINUTE_S * MINUTE_S, UTC),
+        "to_minute": datetime.fromtimestamp(-(-end // MINUTE_S) * MINUTE_S, UTC),
         "start_ms": start * 1000,
         "end_ms": end * 1000,
     }
     if series.segment:
         parameters |= {"segment": series.segment, "segment_value": series.segment_value}
-        if series.segment_value == OTHER:
+        if series.segment_value == OTHER_VALUES:
             parameters["known"] = list(segments.at(start, series.app).get(series.segment, ()))
     return RecordQuery(rows, parameters)
 

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeVar, get_args
 
-from ragtide.drift.rules.kinds import COVERAGE, KINDS
+from ragtide.drift.rules.kinds import COVERAGE, RULE_KINDS
 from ragtide.drift.rules.model import Rule, RuleKind, Series
 from ragtide.drift.settings import LimitOverride, Objective, RuleOverride, RuleSettings
-from ragtide.drift.windows.metrics import MetricRef, metrics_by_name
+from ragtide.drift.windows import MetricRef, metrics_by_name
 from ragtide.evaluators import spec
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.spec import Evaluator
@@ -26,7 +26,7 @@ def rule_for(series: Series, metric: MetricRef, settings: RuleSettings) -> Rule 
         min_value, max_value = metric.bounds
     if min_value is None and max_value is None:
         return None
-    kind = KINDS[override.rule or metric.evaluator.rule_of(metric.metric)]
+    kind = RULE_KINDS[override.rule or metric.evaluator.rule_of(metric.metric)]
     fair = settings.fairness_share_limit if metric.evaluator.domain == "fairness" else settings.share_limit
     return replace(
         _base_rule(kind, metric, override, settings),
@@ -89,7 +89,7 @@ def any_rule_prefilter(metrics: Mapping[str, MetricRef], settings: RuleSettings)
     for metric in metrics.values():
         override = [one for one in settings.overrides if one.metric == metric.name]
         kinds = {metric.evaluator.rule_of(metric.metric), *(one.rule for one in override if one.rule is not None)}
-        kind = next((KINDS[name] for name in kinds if KINDS[name].zero_tolerance), None)
+        kind = next((RULE_KINDS[name] for name in kinds if RULE_KINDS[name].zero_tolerance), None)
         if kind is None or (primary_only and not metric.metric.primary and not override):
             continue
         own_min, own_max = metric.bounds
@@ -110,8 +110,8 @@ def check_settings(settings: RuleSettings, evaluators: Mapping[str, Evaluator]) 
         if metric is None:
             raise ConfigError(f"rules.overrides: no metric {override.metric!r}{_suggestion(override.metric, metrics)}")
         of_window = metric.evaluator.combine is not None
-        if override.rule is not None and of_window == KINDS[override.rule].per_record:
-            usable = [name for name in get_args(spec.RuleKind) if KINDS[name].per_record != of_window]
+        if override.rule is not None and of_window == RULE_KINDS[override.rule].per_record:
+            usable = [name for name in get_args(spec.RuleKind) if RULE_KINDS[name].per_record != of_window]
             raise ConfigError(
                 f"rules.overrides: rule = {override.rule!r} of {override.metric}: it is a metric of "
                 f"{'whole windows' if of_window else 'records'}; use {' or '.join(usable)}"

@@ -17,12 +17,19 @@ from ragtide.drift.rules.model import NO_RESULT, Rule, Series, Window
 from ragtide.drift.rules.pooling import due
 from ragtide.drift.rules.resolve import coverage_rule_for, is_coverage_metric
 from ragtide.drift.settings import RuleSettings, WindowSettings
-from ragtide.drift.windows.metrics import MetricRef
-from ragtide.drift.windows.traffic import apps_condition, live_windows, select_traffic, traffic_metrics
-from ragtide.drift.windows.watermark import FAST, Watermark
+from ragtide.drift.stats import HOUR_S
+from ragtide.drift.windows import (
+    FAST_LANE,
+    MetricRef,
+    Watermark,
+    apps_condition,
+    live_windows,
+    select_traffic,
+    traffic_metrics,
+)
 from ragtide.sinks.clickhouse.database import Database
 
-_LOOKBACK_S = 3600  # evaluators that scored in this time before the stop were on; older missing windows say nothing new
+_LOOKBACK_S = HOUR_S  # before the stop: evaluators that scored then were on; older missing windows add nothing
 
 
 class _ExpectedRate(NamedTuple):
@@ -55,8 +62,8 @@ class StalledLanes:
         """Return the coverage rules of series without rows of a stalled lane. Their verdicts are stored on return."""
         rules: dict[Series, tuple[Rule, ...]] = {}
         for lane, watermark in closing.items():
-            if lane != FAST and self._is_stalled(lane, watermark.at, now):
-                rules |= self._evaluate_lane(database, lane, watermark.at, closing[FAST].at)
+            if lane != FAST_LANE and self._is_stalled(lane, watermark.at, now):
+                rules |= self._evaluate_lane(database, lane, watermark.at, closing[FAST_LANE].at)
         return rules
 
     def _is_stalled(self, lane: str, at: datetime, now: datetime) -> bool:

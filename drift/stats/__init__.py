@@ -1,1 +1,65 @@
-"""Statistics shared by the rooms of drift. Pure: imports none of them."""
+"""Statistics that the rooms of drift share: intervals, tests, sampling, and the calendar in UTC. Pure.
+
+>>> low, high = wilson(Share(hits=3, n=100))
+>>> f"{low:.3f} to {high:.3f}"
+'0.010 to 0.085'
+"""
+
+from ragtide.drift.stats import calendar
+from ragtide.drift.stats.calendar import DAY_S, HOUR_S, HOURS, SATURDAY, WEEKDAYS, is_weekend, weekday_of
+from ragtide.drift.stats.means import Difference, Sample, paired_difference, unpaired_difference
+from ragtide.drift.stats.multiple_testing import benjamini_hochberg, e_bh
+from ragtide.drift.stats.proportions import (
+    CONFIDENCE,
+    Interval,
+    Lift,
+    Share,
+    fisher_p,
+    fisher_p_values,
+    lift,
+    share_difference,
+    wilson,
+    z_score,
+)
+from ragtide.drift.stats.sampling import in_sample, sample_minutes
+from ragtide.drift.stats.significance import (
+    MAX_INTERVALS,
+    BadCount,
+    binomial_tail,
+    within_binomial_noise,
+    within_mean_noise,
+)
+
+__all__ = [
+    "CONFIDENCE",
+    "DAY_S",
+    "HOURS",
+    "HOUR_S",
+    "MAX_INTERVALS",
+    "SATURDAY",
+    "WEEKDAYS",
+    "BadCount",
+    "Difference",
+    "Interval",
+    "Lift",
+    "Sample",
+    "Share",
+    "benjamini_hochberg",
+    "binomial_tail",
+    "calendar",
+    "e_bh",
+    "fisher_p",
+    "fisher_p_values",
+    "in_sample",
+    "is_weekend",
+    "lift",
+    "paired_difference",
+    "sample_minutes",
+    "share_difference",
+    "unpaired_difference",
+    "weekday_of",
+    "wilson",
+    "within_binomial_noise",
+    "within_mean_noise",
+    "z_score",
+]

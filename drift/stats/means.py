@@ -9,7 +9,6 @@ Paired: the sign test, 2 · 2^-n. Unpaired: Fisher's bound for values that separ
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 _ROUNDING = 1e-9  # relative: a smaller standard deviation comes from the arithmetic, not from the values
@@ -57,16 +56,6 @@ def unpaired_difference(a: Sample, b: Sample, confidence: float = 0.95) -> Diffe
     share = of_a / (of_a + of_b)
     freedom = 1 / (share**2 / (a.n - 1) + (1 - share) ** 2 / (b.n - 1))
     return _t_interval(mean, math.sqrt(of_a + of_b), freedom, confidence)
-
-
-def benjamini_hochberg(p: Sequence[float]) -> list[float]:
-    """Adjust p-values for multiple testing: of findings with p <= alpha, an expected share of alpha at most is false.
-
-    Benjamini and Hochberg (1995).
-    """
-    from scipy.stats import false_discovery_control
-
-    return [float(value) for value in false_discovery_control(p)] if p else []
 
 
 def _t_interval(mean: float, error: float, freedom: float, confidence: float) -> Difference:

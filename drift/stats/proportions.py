@@ -44,7 +44,7 @@ def wilson(share: Share, confidence: float = CONFIDENCE) -> Interval:
     return Interval(max(0.0, middle - reach), min(1.0, middle + reach))
 
 
-def difference(here: Share, there: Share, confidence: float = CONFIDENCE) -> Interval:
+def share_difference(here: Share, there: Share, confidence: float = CONFIDENCE) -> Interval:
     """Return the hybrid score interval of `here` - `there` (Newcombe 1998, method 10)."""
     a, b, found = wilson(here, confidence), wilson(there, confidence), here.value - there.value
     below = math.hypot(here.value - a.low, b.high - there.value)

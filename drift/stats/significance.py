@@ -16,14 +16,14 @@ _MEDIAN_STEP = 0.954  # median |x - y| of two normal values of standard deviatio
 _NEGLIGIBLE = 1e-6
 
 
-class Sample(NamedTuple):
+class BadCount(NamedTuple):
     """Records of an interval, and how many are bad."""
 
     records: int
     bad: int
 
 
-def within_binomial_noise(newest_first: Iterable[Sample], limit: float, chance: float) -> bool:
+def within_binomial_noise(newest_first: Iterable[BadCount], limit: float, chance: float) -> bool:
     """Tell whether a series with true share `limit` may show so many bad records: the binomial test.
 
     Tested on the newest interval, on the two newest together, and so on.

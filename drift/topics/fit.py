@@ -9,9 +9,8 @@ import numpy as np
 from ragtide.drift.leadership import Term
 from ragtide.drift.settings import TopicSettings
 from ragtide.drift.topics import store
-from ragtide.drift.topics.cluster_process import find_clusters_apart
-from ragtide.drift.topics.clusters import NONE, Labels
-from ragtide.drift.topics.model import OTHER, Topic, TopicModel, centroid_of, cosines_of, min_cosine_of
+from ragtide.drift.topics.clusters import NO_CLUSTER, Labels, find_clusters_apart
+from ragtide.drift.topics.model import OTHER_TOPIC, Topic, TopicModel, centroid_of, cosines_of, min_cosine_of
 from ragtide.drift.topics.naming import names_of
 from ragtide.drift.topics.source import QuestionCount, TopicQuestions, question_counts, sample_questions
 from ragtide.evaluators.spec import Vectors
@@ -67,7 +66,7 @@ def fit_topics(database: Database, settings: TopicSettings, named: bool, term: T
     since = now - timedelta(days=settings.period_days)
     made = []
     for found in question_counts(database, since, now):
-        last = store.load_newest(database, found.encoder).get(found.app)
+        last = store.load_newest_models(database, found.encoder).get(found.app)
         if not _is_due(found, last, settings, now):
             continue
         questions = sample_questions(database, found.app, found.encoder, since, now, settings.questions, settings.seed)
@@ -91,14 +90,14 @@ def find_topics(
     """Find the topics of these questions; retired topics follow them."""
     least = max(settings.least_questions, len(questions.vectors) // _MAX_TOPICS)
     labels = find_clusters_apart(questions.vectors, least, settings.seed)
-    members = [np.flatnonzero(labels == label) for label in range(labels.max(initial=NONE) + 1)]
+    members = [np.flatnonzero(labels == label) for label in range(labels.max(initial=NO_CLUSTER) + 1)]
     members.sort(key=lambda rows: (-len(rows), int(rows[0])))
     vectors = [questions.vectors[rows] for rows in members]
     centroids = [centroid_of(some) for some in vectors]
     known = match_topics(np.stack(centroids), before.topics) if centroids else []
     of_words = named and settings.named and None in known
     names = _names(questions, labels, members, settings.word_questions) if of_words else [""] * len(members)
-    taken = {OTHER, *(topic.name for topic in before.topics)}
+    taken = {OTHER_TOPIC, *(topic.name for topic in before.topics)}
     topics: list[Topic] = []
     last_id = before.last_id
     for some, centroid, old, name in zip(vectors, centroids, known, names, strict=True):
@@ -125,7 +124,7 @@ def _names(questions: TopicQuestions, labels: Labels, members: Sequence[Labels],
     texts = questions.texts
     return names_of(
         [[texts[row] for row in rows.tolist()] for rows in members],
-        [text for text, label in zip(texts, labels.tolist(), strict=True) if label == NONE],
+        [text for text, label in zip(texts, labels.tolist(), strict=True) if label == NO_CLUSTER],
         least,
     )
 

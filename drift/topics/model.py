@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ragtide.evaluators.spec import Vectors
 
-SEGMENT = "topic"
-OTHER = "other"  # the topic of questions that belong to none
+TOPIC = "topic"
+OTHER_TOPIC = "other"  # the topic of questions that belong to none
 _DIGITS = 6  # of a cosine: the order of summation changes later ones only
 
 
@@ -52,7 +52,9 @@ class TopicModel:
         cosines = cosines_of(vectors, np.stack([topic.centroid for topic in topics]))
         reached = np.where(cosines >= [topic.min_cosine for topic in topics], cosines, -np.inf)
         nearest = reached.argmax(axis=1)
-        return [topics[at].name if np.isfinite(reached[row, at]) else OTHER for row, at in enumerate(nearest.tolist())]
+        return [
+            topics[at].name if np.isfinite(reached[row, at]) else OTHER_TOPIC for row, at in enumerate(nearest.tolist())
+        ]
 
 
 def cosines_of(vectors: Vectors, centroids: Vectors) -> npt.NDArray[np.float64]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragtide.drift.stats.sampling import sample_minutes
+from ragtide.drift.stats import sample_minutes
 from ragtide.drift.topics.naming import MAX_CHARACTERS
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.clickhouse.database import Database
@@ -18,7 +18,7 @@ _LIVE = "run_id = 'live' AND time >= {since:DateTime64(3, 'UTC')} AND time < {un
 # All four bytes of each float32: arrayStringConcat drops zero bytes at the end of a FixedString, and so 0.0.
 _BYTES = "char(bits, bitShiftRight(bits, 8), bitShiftRight(bits, 16), bitShiftRight(bits, 24))"
 _BITS = "arrayMap(number -> reinterpretAsUInt32(number), vector)"
-ENCODED = f"base64Encode(arrayStringConcat(arrayMap(bits -> {_BYTES}, {_BITS})))"
+ENCODED_VECTOR = f"base64Encode(arrayStringConcat(arrayMap(bits -> {_BYTES}, {_BITS})))"
 START_OF_MINUTE = "toUnixTimestamp(toStartOfMinute(time))"
 
 
@@ -75,7 +75,7 @@ def sample_questions(
         f"""
         SELECT vector, text
         FROM (
-            SELECT environment, trace_id, {ENCODED} AS vector FROM embeddings FINAL
+            SELECT environment, trace_id, {ENCODED_VECTOR} AS vector FROM embeddings FINAL
             WHERE {drawn_from} AND {of_encoder}
             ORDER BY cityHash64(trace_id, {{seed:UInt64}}), environment, trace_id LIMIT {{most:UInt64}}
         ) AS sampled

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragtide.drift.topics.model import OTHER, Topic, TopicModel
+from ragtide.drift.topics.model import OTHER_TOPIC, Topic, TopicModel
 from ragtide.sinks.clickhouse.database import Database
 
 
@@ -50,7 +50,7 @@ def save_model(database: Database, model: TopicModel, epoch: int) -> None:
     database.insert("topic_models", [row])
 
 
-def load_newest(database: Database, encoder: str) -> dict[str, TopicModel]:
+def load_newest_models(database: Database, encoder: str) -> dict[str, TopicModel]:
     """Load the newest model of each application for this encoder."""
     rows = database.rows(
         f"SELECT {_COLUMNS} FROM topic_models FINAL WHERE encoder = {{encoder:String}} "
@@ -60,8 +60,8 @@ def load_newest(database: Database, encoder: str) -> dict[str, TopicModel]:
     return {row["app"]: _decode(row) for row in rows}
 
 
-def newest_version(database: Database, encoder: str) -> int:
-    """Return the newest version of any application, or 0; it rises whenever `load_newest` changes."""
+def newest_model_version(database: Database, encoder: str) -> int:
+    """Return the newest version of any application, or 0; it rises whenever `load_newest_models` changes."""
     rows = database.rows(
         "SELECT max(version) AS version FROM topic_models WHERE encoder = {encoder:String}", {"encoder": encoder}
     )
@@ -148,7 +148,7 @@ def _topic_views(known: Iterable[tuple[int, str, int]], asked: Mapping[str, int]
     total = sum(asked.values())
     views = (
         TopicView(id_, name, size, asked.get(name, 0), asked.get(name, 0) / total if total else None)
-        for id_, name, size in (*known, (None, OTHER, 0))
+        for id_, name, size in (*known, (None, OTHER_TOPIC, 0))
     )
     return tuple(sorted(views, key=lambda one: (-one.asked, -one.fitted_on, one.name)))
 

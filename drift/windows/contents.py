@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from ragtide.drift import sql
-from ragtide.drift.topics.model import SEGMENT as TOPIC
-from ragtide.drift.windows.histogram import BINS, LOG_ORIGIN, LOG_STEP
+from ragtide.drift.topics import TOPIC
+from ragtide.drift.windows.histogram import HISTOGRAM_BINS, LOG_ORIGIN, LOG_STEP
 from ragtide.drift.windows.merge import pool_classes
 from ragtide.drift.windows.metrics import MetricRef, window_metrics
 from ragtide.drift.windows.scope import Scope
 
-OTHER = "__other__"
+OTHER_VALUES = "__other__"
 
 KEYS: tuple[str, ...] = (
     "run_id",
@@ -101,17 +101,17 @@ def _rows(scope: Scope, segments: Mapping[str, Sequence[str]], columns: str, whe
 
 
 def _cuts(segments: Mapping[str, Sequence[str]]) -> str:
-    """The whole, and each configured segment that the row has: its value, or the one name of all other values."""
+    """Return the whole, and each configured segment of the row: its value, or the one name of all other values."""
     cuts = [
         f"if(mapContains(segments, {sql.text(name)}), [({sql.text(name)}, if(segments[{sql.text(name)}] IN "
-        f"{sql.texts(values)}, segments[{sql.text(name)}], {sql.text(OTHER)}))], [])"
+        f"{sql.texts(values)}, segments[{sql.text(name)}], {sql.text(OTHER_VALUES)}))], [])"
         for name, values in sorted(segments.items())
     ]
     return f"arrayConcat([('', '')], {', '.join(cuts)})" if cuts else "[('', '')]"
 
 
 def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_DeclaredMetrics", revised: bool) -> str:
-    """One row per name: its place and cut, declared metrics, counts by status and reason, summed parts."""
+    """Select one row per name: its place and cut, declared metrics, counts by status and reason, summed parts."""
     rows = _rows(scope, segments, "status, reason, parts, ingested_at")
     late = "toUInt64(0)"
     if revised:
@@ -147,7 +147,7 @@ def _statuses(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Decla
 def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_DeclaredMetrics") -> str:
     """Per name the entries of its metrics; segments for primary metrics only."""
     rows = _rows(scope, segments, "evaluator, metrics", " AND status = 'scored'")
-    edge = f"low + span * nearest / {BINS}"
+    edge = f"low + span * nearest / {HISTOGRAM_BINS}"
     # Level upon level: an alias used twice is analysed twice, and twice again in whatever uses that. The nearest edge
     # decides exactly, whatever the division rounded.
     return f"""
@@ -166,7 +166,7 @@ def _values(scope: Scope, segments: Mapping[str, Sequence[str]], spec: "_Declare
                     )) AS bin
                 FROM (
                     SELECT names, evaluator, key, value, {spec.scales("scale")}, multiIf(
-                            span != 0, round((value - low) / span * {BINS}),
+                            span != 0, round((value - low) / span * {HISTOGRAM_BINS}),
                             value = 0, 0,
                             sign(value) * ({LOG_ORIGIN} + floor(log(abs(value)) / {LOG_STEP!r}))
                         ) AS nearest
@@ -198,7 +198,7 @@ def _categories(scope: Scope) -> str:
 
 
 def _trace_counts(scope: Scope, segments: Mapping[str, Sequence[str]]) -> str:
-    """How many traces there were, per dimensions that traces have."""
+    """Count traces per dimensions that traces have."""
     start = f"toUInt32(intDiv(toUnixTimestamp(time), {scope.size_s}) * {scope.size_s})"
     place = ", ".join(start if name == "start" else name for name in _TRACE_DIMENSIONS)
     return f"""
@@ -211,7 +211,7 @@ def _trace_counts(scope: Scope, segments: Mapping[str, Sequence[str]]) -> str:
 
 
 class _DeclaredMetrics:
-    """Declared metrics as constant expressions; what only evaluators of method `window` need is said only for them."""
+    """Declared metrics as constant expressions; those for method `window` only for its evaluators."""
 
     def __init__(self, metrics: Mapping[str, MetricRef]) -> None:
         self.metrics = sorted(metrics.items())
@@ -269,7 +269,7 @@ class _DeclaredMetrics:
 
 
 def _scale(found: MetricRef) -> tuple[float, float, int, int]:
-    """low, span, better, primary; a metric that nobody declared is as a logarithmic one that is not primary."""
+    """low, span, better, primary; an undeclared metric is logarithmic and not primary."""
     scale = found.scale
     primary = int(found.metric.primary)
     if not scale.bounded:

@@ -47,7 +47,7 @@ def pending_windows(
     """Return marked windows, the oldest first, of live runs and complete ones.
 
     Applications of `excluding` are left out: theirs would fill up `limit` while they wait. So are live windows of other
-    lanes than `lanes`: those of a lane that nobody runs would fill it up in the end.
+    lanes than `lanes`: those of a lane without workers would fill it up in the end.
 
     Marks count as pending if an older leader cleared them after its term ended, however many were elected since: its
     windows lose against its successor's, so the marked rows may be in no window.

@@ -10,7 +10,7 @@ described in `ragtide.evaluators.parts`."""
 from collections.abc import Iterable
 
 from ragtide.drift import sql
-from ragtide.drift.topics.model import SEGMENT as TOPIC
+from ragtide.drift.topics import TOPIC
 from ragtide.drift.windows.metrics import WindowMetricNames
 from ragtide.drift.windows.scope import Scope
 from ragtide.evaluators.parts import MOST_CLASSES, POOLED

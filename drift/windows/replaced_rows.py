@@ -12,7 +12,8 @@ lane stores it later, and wins over every older row, even one that a slow lane s
 import math
 from collections.abc import Iterable, Mapping
 
-from ragtide.drift.windows.scope import MINUTE, WHOLE_MINUTES, WindowKey, batch_scopes
+from ragtide.drift.stats import DAY_S
+from ragtide.drift.windows.scope import MINUTE_S, WHOLE_MINUTES, WindowKey, batch_scopes
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.version import input_sql, is_older_sql
 
@@ -30,9 +31,9 @@ def delete_replaced(database: Database, windows: Iterable[WindowKey], base_s: in
 
     It may stop anywhere and run again. Rows of different runs never affect each other.
     """
-    size_s = math.lcm(base_s, MINUTE)  # all versions of a row stand in one minute
+    size_s = math.lcm(base_s, MINUTE_S)  # all versions of a row stand in one minute
     whole = {window._replace(start=window.start // size_s * size_s) for window in windows}
-    most = min(100, max(1, _MAX_DAYS * 86_400 // (_MAX_GAP * size_s)))
+    most = min(100, max(1, _MAX_DAYS * DAY_S // (_MAX_GAP * size_s)))
     deleted = dict.fromkeys(_KEYS, 0)
     for scope in batch_scopes(whole, size_s, (), most):
         start = f"toUInt32(intDiv(toUnixTimestamp(time), {size_s}) * {size_s})"

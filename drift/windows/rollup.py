@@ -17,6 +17,7 @@ from typing import get_args
 
 from ragtide.drift.leadership import Term
 from ragtide.drift.settings import WindowSettings
+from ragtide.drift.stats import DAY_S
 from ragtide.drift.windows import dirty, watermark
 from ragtide.drift.windows.backoff import RollupBackoff
 from ragtide.drift.windows.contents import base_contents
@@ -30,10 +31,10 @@ from ragtide.drift.windows.metrics import (
     window_metrics,
 )
 from ragtide.drift.windows.replaced_rows import delete_replaced
-from ragtide.drift.windows.scope import MINUTE, STREAMED, WHOLE_MINUTES, Scope, WindowKey, batch_scopes
+from ragtide.drift.windows.scope import MINUTE_S, STREAMED_RUNS, WHOLE_MINUTES, Scope, WindowKey, batch_scopes
 from ragtide.drift.windows.segments import SegmentValues, update_segment_values
 from ragtide.drift.windows.store import CloseParams, first_revision, store_changes, store_new
-from ragtide.drift.windows.watermark import FAST, Idleness, Watermark
+from ragtide.drift.windows.watermark import FAST_LANE, Idleness, Watermark
 from ragtide.drift.windows.window_metrics import store_window_metrics
 from ragtide.evaluators.errors import RagtideError
 from ragtide.evaluators.spec import Evaluator, Lane
@@ -43,7 +44,6 @@ from ragtide.sinks.rows import LIVE
 from ragtide.sinks.settings import RetentionSettings
 
 logger = logging.getLogger(__name__)
-_DAY_S = 86400
 _LANES = frozenset(get_args(Lane))
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILING_S = 30.0  # for which a run without success tries further applications
@@ -66,7 +66,7 @@ class RetentionCheck:
 
     def _is_retained(self, window: WindowKey, days: int) -> bool:
         """Compare whole days, so that a window and all its rows are on the same side."""
-        first = (int(self.now.timestamp()) // _DAY_S - days + 1) * _DAY_S
+        first = (int(self.now.timestamp()) // DAY_S - days + 1) * DAY_S
         return window.run_id != LIVE or window.start >= first
 
 
@@ -75,7 +75,8 @@ class RollupResult:
     """The result of a roll-up.
 
     `expired` of the `marks` came after the scores of their day were deleted; those windows stay as they were. `failed`
-    windows wait for another attempt. Live windows are closed up to `lane_watermarks` and split by `segments`.
+    windows wait for another attempt. Live windows are closed up to `lane_watermarks` and split by `segments`; those up
+    to `stored_until` are stored, which is less where there were more marks than one roll-up takes.
     `replaced` counts the deleted rows of older messages, by table.
     """
 
@@ -87,6 +88,7 @@ class RollupResult:
     lane_watermarks: Mapping[str, Watermark]
     segments: SegmentValues
     replaced: Mapping[str, int]
+    stored_until: Mapping[str, datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class _RollupRun:
         return [id_ for other, ids in self.lanes.items() if other != lane for id_ in ids]
 
     def is_closed(self, window: WindowKey, size_s: int, lane: str) -> bool:
-        if window.run_id not in STREAMED:
+        if window.run_id not in STREAMED_RUNS:
             return True  # marks of incomplete runs are not returned
         return lane in self.after and window.start + size_s <= self.after[lane].at.timestamp()
 
@@ -140,7 +142,7 @@ class Rollup:
 
     def run(self, now: datetime) -> RollupResult:
         """Store every window that closed or changed since the last roll-up, except those that fail and wait."""
-        stored = watermark.read_stored(self.database)
+        stored = watermark.read_watermarks(self.database)
         fresh = watermark.watermarks(watermark.read_progress(self.database), now, self.idleness, self.settings)
         watermarks = watermark.monotonic(fresh, stored)
         metrics = metrics_by_name(self.evaluators)
@@ -157,8 +159,12 @@ class Rollup:
             counters=counter_metrics(self.evaluators.values()),
         )
         self._mark_passed(run)
-        marked = dirty.pending_windows(self.database, self.term, run.after, self.backoff.waiting(now))
-        if run.after and sum(len(one.mark_ids) for one in marked) < dirty.MAX_MARKS:
+        marked = dirty.pending_windows(self.database, self.term, run.after, self.backoff.waiting(now), dirty.MAX_MARKS)
+        are_all = sum(len(one.mark_ids) for one in marked) < dirty.MAX_MARKS
+        left_out_from = None if are_all else datetime.fromtimestamp(marked[-1].window.start, UTC)
+        if not are_all:  # windows of one start together, where others go before them
+            marked = [one for one in marked if one.window.start < marked[-1].window.start] or marked
+        if run.after and are_all:
             self.backoff.forget((one.window for one in marked), now)
         expired, ready = list[dirty.DirtyWindow](), dict[WindowKey, list[dirty.DirtyWindow]]()
         for one in marked:
@@ -173,11 +179,12 @@ class Rollup:
             raise totals.error  # no application succeeds, so the server or this code is at fault
         too_late = sum(len(one.mark_ids) for one in expired)
         if too_late:
-            logger.warning("%d marks came after the scores of their day were deleted; no window changes", too_late)
+            logger.warning("%d marks are older than the retention of scores; their windows do not change", too_late)
         marks = too_late + sum(len(one.mark_ids) for one in totals.done)
         waiting = len(marked) - len(expired) - len(totals.done)
         counts = (totals.windows, marks, too_late, waiting, totals.failed)
-        return RollupResult(*counts, run.after, run.segments, run.replaced)
+        stored_until = {lane: min(one.at, left_out_from or one.at) for lane, one in run.after.items()}
+        return RollupResult(*counts, run.after, run.segments, run.replaced, stored_until)
 
     def _mark_passed(self, run: _RollupRun) -> None:
         """Mark larger windows that the watermark passed since the last roll-up, if they have smaller ones."""
@@ -185,7 +192,7 @@ class Rollup:
             for smaller_s, size_s in pairwise(self.settings.all_sizes_s):
                 first, end = (int(at.timestamp()) // size_s * size_s for at in (run.frozen_until(lane), closes.at))
                 if lane in run.before and first < end:
-                    scope = Scope(size_s, STREAMED, first, end, tuple(run.others(lane)))
+                    scope = Scope(size_s, STREAMED_RUNS, first, end, tuple(run.others(lane)))
                     dirty.mark_larger(self.database, self.term, scope, smaller_s, lane)
 
     def _process(self, ready: Mapping[WindowKey, Sequence[dirty.DirtyWindow]], run: _RollupRun) -> _RunTotals:
@@ -222,7 +229,7 @@ class Rollup:
         self.backoff.record_failure(window, why, now)
         start = f"{datetime.fromtimestamp(window.start, UTC):%Y-%m-%d %H:%M:%S} UTC"
         logger.warning(
-            "window %s of application %.128s (%.128s) cannot be stored, it is tried again later: %s",
+            "window %s of application %.128s (%.128s) could not be stored and will be retried: %s",
             *(start, window.app, window.environment, why),
             exc_info=not isinstance(error, RagtideError),
         )
@@ -237,7 +244,7 @@ class Rollup:
             lane: [
                 one
                 for one in marked
-                if (one.lane in (lane, FAST) or one.lane not in _LANES)
+                if (one.lane in (lane, FAST_LANE) or one.lane not in _LANES)
                 and run.is_closed(one.window, self.settings.base_s, lane)
             ]
             for lane in sorted({*run.after, *run.lanes, *(one.lane for one in marked)})
@@ -319,7 +326,7 @@ class Rollup:
 
 def _whole_minutes(windows: Iterable[WindowKey], size_s: int) -> set[WindowKey]:
     """Complete the minutes of windows shorter than one: a newer version of a row may have left any of theirs."""
-    minutes = {window._replace(start=window.start // MINUTE * MINUTE) for window in windows}
-    if size_s >= MINUTE:
+    minutes = {window._replace(start=window.start // MINUTE_S * MINUTE_S) for window in windows}
+    if size_s >= MINUTE_S:
         return set(windows)
-    return {minute._replace(start=minute.start + at) for minute in minutes for at in range(0, MINUTE, size_s)}
+    return {minute._replace(start=minute.start + at) for minute in minutes for at in range(0, MINUTE_S, size_s)}

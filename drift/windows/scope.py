@@ -1,4 +1,4 @@
-"""Which windows a statement speaks of."""
+"""Scopes: which windows a statement reads."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import NamedTuple
 from ragtide.drift import sql
 from ragtide.sinks.rows import LIVE, PROBE
 
-MINUTE = 60
+MINUTE_S = 60
 # All versions of a row stand in one minute, so that where a statement's times are whole minutes, FINAL needs no part of
-# other minutes. Servers from 26.3 on read every part of every day unless told so.
+# other minutes. Servers from 26.3 on read every part of every day without it.
 WHOLE_MINUTES: Mapping[str, int] = {"defer_partition_pruning_after_final": 0}
-STREAMED = (LIVE, PROBE)  # runs that a watermark closes; any other closes when it is complete
+STREAMED_RUNS = (LIVE, PROBE)  # runs that a watermark closes; any other closes when it is complete
 MAX_NAME_BYTES = 512  # bytes that a statement writes down of a name; a longer one is known by its digest
 _MAX_BYTES = 16_384  # of names in one statement's list of windows
 _PREFIX = 64  # characters of a name by which the index finds those that have digests
@@ -30,7 +30,7 @@ class WindowKey(NamedTuple):
 class Scope:
     """Windows of one size and one lane's evaluators: those listed or, where none are, every one in [first, end).
 
-    `others` are the evaluators left to the other lanes; one that nobody knows belongs to every lane.
+    `others` are the evaluators left to the other lanes; an unknown one belongs to every lane.
     """
 
     size_s: int
@@ -47,7 +47,7 @@ class Scope:
         Two versions of a row may stand in one minute and in two base windows. FINAL must see both, so nothing finer may
         reach the index.
         """
-        return self.first // MINUTE * MINUTE, -(-self.end // MINUTE) * MINUTE
+        return self.first // MINUTE_S * MINUTE_S, -(-self.end // MINUTE_S) * MINUTE_S
 
     def rows_condition(self, start: str, *, evaluators: bool = True) -> str:
         """Condition on rows of scores or traces, `start` being the expression of their window; applied after FINAL."""
@@ -105,7 +105,7 @@ def _is_long(window: WindowKey) -> bool:
 
 
 def batch_scopes(windows: Iterable[WindowKey], size_s: int, others: Sequence[str], limit: int = 100) -> Iterator[Scope]:
-    """Scopes of neighbouring windows, so that none reads long stretches in which nothing changed.
+    """Scopes of neighbouring windows, so that none reads long intervals without changes.
 
     Each names a bounded number of bytes. Windows with long names have scopes of their own, so that no other pays for
     the slower search.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ragtide.drift import sql
 from ragtide.drift.leadership import Term
 from ragtide.drift.settings import WindowSettings
-from ragtide.drift.topics.model import SEGMENT as TOPIC
+from ragtide.drift.topics import TOPIC
 from ragtide.drift.windows.scope import Scope, WindowKey, batch_scopes
 from ragtide.sinks.clickhouse.database import Database
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ragtide.drift import sql
 from ragtide.drift.windows.contents import CONTENTS, KEYS
-from ragtide.drift.windows.scope import STREAMED, Scope
+from ragtide.drift.windows.scope import STREAMED_RUNS, Scope
 
 _TYPES = {
     "skipped": "Map(String, UInt64)",
@@ -48,7 +48,7 @@ class CloseParams:
 
 
 def first_revision(scope: Scope, closing: CloseParams) -> str:
-    """The columns that a window of which nothing is stored yet has after its contents."""
+    """Return the columns after the contents of a window that has no row yet."""
     return (
         f"{scope.size_s}, 1, if({_is_frozen(scope, closing, 'run_id', 'start')}, 'frozen', 'closed'), "
         f"{_is_streamed('run_id')} AND {int(closing.incomplete)}, {_now(closing)}, {closing.version}"
@@ -101,7 +101,7 @@ WHERE NOT known OR ({exact.format("new")}) != ({exact.format("old")}) OR NOT ({c
 
 
 def _is_streamed(run_id: str) -> str:
-    return f"{run_id} IN {sql.texts(STREAMED)}"
+    return f"{run_id} IN {sql.texts(STREAMED_RUNS)}"
 
 
 def _is_frozen(scope: Scope, closing: CloseParams, run_id: str, start: str) -> str:
@@ -113,12 +113,12 @@ def _now(closing: CloseParams) -> str:
 
 
 def _position(name: str) -> int:
-    """Where a column stands in the tuple of contents, from 1."""
+    """Return the position of a column in the tuple of contents, from 1."""
     return CONTENTS.index(name) + 1
 
 
 def _column(name: str) -> str:
-    """The column, also where an aggregate function has its name."""
+    """Return the column, also if an aggregate function has its name."""
     return f"`{name}`"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ragtide.drift import sql
-from ragtide.drift.windows.watermark import FAST
+from ragtide.drift.windows.watermark import FAST_LANE
 from ragtide.evaluators.spec import Evaluator
 
 _RUN_ON_EVERY_TRACE = frozenset({"operations", "inputs"})
@@ -14,7 +14,7 @@ def traffic_metrics(evaluators: Iterable[Evaluator]) -> list[tuple[str, ...]]:
 
     One metric of an evaluator is enough: a closed window has a row for each declared one.
     """
-    fast = [one for one in evaluators if one.lane == FAST]
+    fast = [one for one in evaluators if one.lane == FAST_LANE]
     few = tuple(f"{one.id}.{one.metrics[0].key}" for one in fast if one.id in _RUN_ON_EVERY_TRACE)
     return [few, tuple(f"{one.id}.{one.metrics[0].key}" for one in fast)]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ragtide.drift.settings import WindowSettings
 from ragtide.sinks.clickhouse.database import Database
 
-FAST = "fast"
+FAST_LANE = "fast"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def lane_watermarks(watermarks: Mapping[tuple[str, str], Watermark]) -> dict[str
     lanes: dict[str, Watermark] = {}
     for (lane, _), watermark in watermarks.items():
         lanes[lane] = _lower(lanes.get(lane, watermark), watermark)
-    fast = lanes.get(FAST)
+    fast = lanes.get(FAST_LANE)
     return {} if fast is None else {lane: _lower(own, fast) for lane, own in lanes.items()}
 
 
@@ -126,7 +126,7 @@ def closed_until(database: Database, settings: WindowSettings, now: datetime) ->
         for one in read_progress(database)
         if (now - one.heartbeat_at).total_seconds() < settings.partition_expiry_s
     }
-    stored = {key: Watermark(at, False) for key, at in read_stored(database).items() if key in live}
+    stored = {key: Watermark(at, False) for key, at in read_watermarks(database).items() if key in live}
     return {lane: one.at for lane, one in lane_watermarks(stored).items()}
 
 
@@ -142,7 +142,7 @@ def read_progress(database: Database) -> list[PartitionProgress]:
     return [PartitionProgress(**row) for row in rows]
 
 
-def read_stored(database: Database) -> dict[tuple[str, str], datetime]:
+def read_watermarks(database: Database) -> dict[tuple[str, str], datetime]:
     """Load the watermarks of earlier roll-ups."""
     rows = database.rows("SELECT lane, topic, max(watermark) AS watermark FROM watermarks GROUP BY lane, topic")
     return {(row["lane"], row["topic"]): row["watermark"].astimezone(UTC) for row in rows}

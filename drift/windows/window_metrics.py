@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ragtide.drift import sql
-from ragtide.drift.windows.scope import STREAMED, Scope
+from ragtide.drift.windows.scope import STREAMED_RUNS, Scope
 from ragtide.drift.windows.store import CloseParams
 from ragtide.evaluators.combining import combine_parts
 from ragtide.evaluators.parts import ClassValue, Combined
@@ -130,7 +130,7 @@ class _Writer(NamedTuple):
     def _with_value(self, row: WindowRow, value: float | None) -> Iterator[WindowRow]:
         if not _nearly_equal(row.value, value):
             now = row._replace(value=value, version=self.version)
-            # Contents that were stored just now are no revision: nobody has read them yet.
+            # Contents that were stored just now are no revision: no reader has them yet.
             yield now if row.version == self.closing.version else self._revision(now, row)
 
     def _class_rows(
@@ -149,7 +149,7 @@ class _Writer(NamedTuple):
 
     def _revision(self, now: WindowRow, before: WindowRow | None) -> WindowRow:
         """Make the row that replaces the one before."""
-        frozen = now.run_id in STREAMED and now.start.timestamp() + now.size_s <= self.closing.frozen_end
+        frozen = now.run_id in STREAMED_RUNS and now.start.timestamp() + now.size_s <= self.closing.frozen_end
         state = "frozen" if frozen else "closed" if before is None else "revised"
         return now._replace(revision=1 if before is None else before.revision + 1, state=state, version=self.version)
 

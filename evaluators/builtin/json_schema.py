@@ -24,7 +24,14 @@ class Params(BaseModel, frozen=True, extra="forbid"):
 
 
 @evaluator(
-    "json_schema", version=3, domain="generation", method="rule", inputs=Inputs, params=Params, metrics=PASS_METRICS
+    "json_schema",
+    version=3,
+    domain="generation",
+    method="rule",
+    inputs=Inputs,
+    params=Params,
+    metrics=PASS_METRICS,
+    off_until_set=("json_schema",),
 )
 def json_schema(rows: Sequence[Inputs], shared: Shared, params: Params) -> Iterator[Outcome]:
     """Whether the whole answer, without code fence or other text, parses as JSON and satisfies the configured JSON

@@ -21,8 +21,7 @@ METRICS = (
         "flesch_reading_ease",
         low=-inf,
         high=MAX_EASE,
-        threshold=60.0,
-        primary=True,
+        primary=True,  # without a threshold: how hard a text may be depends on its readers
         description="206.835 - 1.015 words / sentences - 84.6 syllables / words",
     ),
 )
@@ -39,10 +38,10 @@ METRICS = (
     metrics=METRICS,
 )
 def readability(row: Inputs, shared: Shared, params: NoParams) -> Outcome:
-    """Flesch reading ease of the answer. 60 or more is plain English; the score can be negative. Words are separated by
-    white space and contain a Latin letter or a digit. Syllables are counted from the spelling, while textstat counts
-    hyphenation points, and a sentence for each full stop. Answers in languages other than English are not applicable.
-    The parts are words, sentences and syllables.
+    """Flesch reading ease of the answer. 60 or more is plain English; the score can be negative. No limit suits every
+    reader: set one in `rules.overrides`. Words are separated by white space and contain a Latin letter or a digit.
+    Syllables are counted from the spelling, while textstat counts hyphenation points, and a sentence for each full
+    stop. Answers in languages other than English are not applicable. The parts are words, sentences and syllables.
     """
     answer = row.answer
     sentences = len(shared.sentences(answer))

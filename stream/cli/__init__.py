@@ -1,6 +1,8 @@
 """The command `ragtide`: each command's module is imported only when that command runs or tells its help."""
 
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -19,12 +21,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "ragtide.stream.cli.dead_letters",
         "List, show, replay or drop records that could not be processed.",
     ),
+    "runs": ("ragtide.stream.cli.runs", "List replays, show one, or delete one."),
     "compare": ("ragtide.stream.cli.compare", "Compare two runs, with the significance of each change."),
     "topics": ("ragtide.stream.cli.topics", "Show lag per lane and partition; create topics."),
     "problems": (
         "ragtide.stream.cli.problems",
         "List problems, show one, and acknowledge, mute or accept it.",
     ),
+    "trace": ("ragtide.stream.cli.trace", "Show one trace: texts, scores with evidence, problems that name it."),
     "insights": ("ragtide.stream.cli.insights", "Show findings that never page, with their confidence."),
     "rules": ("ragtide.stream.cli.rules", "Backtest rules on stored windows before they go live."),
     "baseline": ("ragtide.stream.cli.baseline", "Learn, show or pin baselines of series."),
@@ -33,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dashboards": ("ragtide.stream.cli.dashboards", "Build or push the Grafana dashboards; write alert rules."),
     "migrate": ("ragtide.stream.cli.migrate", "Create or update the tables in ClickHouse."),
     "check": ("ragtide.stream.cli.check", "Check every connection and print what to do."),
+    "validate": ("ragtide.stream.cli.validate", "Validate traces of a file: what is refused, and what to write."),
     "config": ("ragtide.stream.cli.config", "Print the effective settings and the origin of each."),
     "local": ("ragtide.stream.cli.local", "Run a broker and ClickHouse locally, for development."),
 }
@@ -40,6 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 _EXIT_AT_SIGTERM = ("demo", "worker", "jobs", "replay", "check", "local")
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # these name no file
 
 
 class LazyGroup(click.Group):
@@ -94,7 +100,10 @@ class LazyGroup(click.Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        """Run and exit: 0 well, 2 an expected error (one line on stderr), 130 Ctrl-C; a bug keeps its traceback."""
+        """Run and exit: 0 well, 2 an expected error (one line on stderr), 130 Ctrl-C; a bug keeps its traceback.
+
+        A file or folder that cannot be used is an expected error, whichever command met it.
+        """
         from ragtide.evaluators.errors import RagtideError
         from ragtide.stream.telemetry.log_records import guard
         from ragtide.stream.terminal import say
@@ -112,7 +121,19 @@ class LazyGroup(click.Group):
             first, *others = error.lines
             say(f"ragtide: {first}", *others, err=True)
             sys.exit(EXIT_ERROR)
+        except OSError as error:
+            if error.filename is None and error.errno not in _FULL:
+                raise
+            say(f"ragtide: {_describe_file_error(error)}", err=True)
+            sys.exit(EXIT_ERROR)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _describe_file_error(error: OSError) -> str:
+    """Say which file or folder could not be used, why, and what to do."""
+    where = "a file" if error.filename is None else os.fsdecode(error.filename)
+    doing = "free space there" if error.errno in _FULL else "check the path and the rights of this user"
+    return f"{where} cannot be used: {error.strerror or type(error).__name__}; {doing}, or choose another path"
 
 
 def _show(error: click.ClickException) -> None:

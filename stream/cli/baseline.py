@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragtide.stream.cli import completion
 from ragtide.stream.cli.baseline_pin import COMMANDS
+from ragtide.stream.cli.names import check_names, known_apps, known_metrics
 from ragtide.stream.cli.options import config_option, settings_from
 from ragtide.stream.terminal import say, say_json
 
@@ -47,7 +49,7 @@ def learn(config: Path | None) -> None:
       ragtide baseline learn
     """
     settings = settings_from(config).settings
-    from ragtide.drift.anomalies.scanner import Scanner, live_context
+    from ragtide.drift.anomalies import Scanner, live_context
     from ragtide.drift.jobs import server_time
     from ragtide.drift.leadership import min_version
     from ragtide.evaluators import registry
@@ -65,8 +67,8 @@ def learn(config: Path | None) -> None:
 
 
 @command.command("show")
-@click.argument("app")
-@click.argument("metric")
+@click.argument("app", shell_complete=completion.apps)
+@click.argument("metric", shell_complete=completion.metrics)
 @click.option("--environment", help="Only this environment.")
 @click.option("--model", help="Only this model.")
 @click.option("--segment", metavar="NAME=VALUE", default="=", help="Only this segment. Default: the total.")
@@ -94,11 +96,8 @@ def show(
       ragtide baseline show docs-bot inputs.question_meaning
     """
     settings = settings_from(config).settings
-    from ragtide.drift.anomalies.baseline_view import baseline_views
-    from ragtide.drift.anomalies.metrics import monitored_metrics
-    from ragtide.drift.input_drift.messages import METRIC
-    from ragtide.drift.input_drift.source import ClickHouseQuestionStore
-    from ragtide.drift.input_drift.view import reference_views
+    from ragtide.drift.anomalies import baseline_views, monitored_metrics
+    from ragtide.drift.input_drift import QUESTION_METRIC, ClickHouseQuestionStore, reference_views
     from ragtide.evaluators import registry
     from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 
@@ -107,7 +106,9 @@ def show(
     wanted |= {} if environment is None else {"environment": environment}
     wanted |= {} if model is None else {"model": model}
     with _database(settings) as database:
-        if metric == METRIC and not (model or name):  # questions come before any model
+        check_names("APP", [app], (), lambda: known_apps(database))
+        check_names("METRIC", [metric], (QUESTION_METRIC,), known_metrics)
+        if metric == QUESTION_METRIC and not (model or name):  # questions come before any model
             found = reference_views(database, ClickHouseQuestionStore(database), app, environment)
         else:
             watched = monitored_metrics(

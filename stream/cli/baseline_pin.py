@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragtide.stream.cli import completion
+from ragtide.stream.cli.names import check_names, known_apps
 from ragtide.stream.cli.options import EventTime, by_option, config_option, split, user_name, why_option
 from ragtide.stream.cli.problems_lookup import open_database
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from ragtide.drift.anomalies.pinning import PinCoverage
-    from ragtide.drift.anomalies.references import BaselinePin
+    from ragtide.drift.anomalies import BaselinePin, PinCoverage
 
 metric_option = click.option(
     "--metric",
@@ -20,13 +21,15 @@ metric_option = click.option(
     multiple=True,
     metavar="NAME[,NAME]",
     help="Only these metrics, as evaluator.metric. Default: all.",
+    shell_complete=completion.metrics,
 )
+app_argument = click.argument("app", shell_complete=completion.apps)
 
 
 @click.command("pin")
-@click.argument("app")
+@app_argument
 @metric_option
-@click.option("--run", "run_id", metavar="NAME", help="Replay to use as the reference.")
+@click.option("--run", "run_id", metavar="NAME", help="Replay to use as the reference.", shell_complete=completion.runs)
 @click.option("--from", "since", type=EventTime(), help="Use live windows from this event time on as the reference.")
 @click.option("--to", "until", type=EventTime(), help="With --from: end of the reference in event time.")
 @why_option
@@ -60,12 +63,8 @@ def pin(
         if since is not None and until is not None and since >= until:
             raise click.UsageError("--from must lie before --to")
         named = _metrics_named(metrics)
-        from ragtide.drift.anomalies import pinning
-        from ragtide.drift.anomalies.metrics import monitored_metrics
-        from ragtide.drift.anomalies.references import BaselinePin
-        from ragtide.drift.input_drift.messages import METRIC
-        from ragtide.drift.input_drift.source import ClickHouseQuestionStore
-        from ragtide.drift.input_drift.view import pin_coverage
+        from ragtide.drift.anomalies import BaselinePin, monitored_metrics, pinning
+        from ragtide.drift.input_drift import QUESTION_METRIC, ClickHouseQuestionStore, pin_coverage
         from ragtide.drift.jobs import server_time
         from ragtide.evaluators import registry
         from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
@@ -82,8 +81,8 @@ def pin(
         watched = monitored_metrics(
             with_encoder_thresholds(registry.load(), settings.evaluators).values(), settings.drift.ignored_everywhere
         )
-        of_questions = [one for one in new if one.metric == METRIC]
-        others = [one for one in new if one.metric != METRIC]
+        of_questions = [one for one in new if one.metric == QUESTION_METRIC]
+        others = [one for one in new if one.metric != QUESTION_METRIC]
         coverage = [pin_coverage(database, ClickHouseQuestionStore(database), one) for one in of_questions]
         coverage += pinning.pin(database, watched, settings.windows, settings.drift, others)
         pinning.save_pins(database, of_questions)
@@ -93,7 +92,7 @@ def pin(
 
 
 @click.command("unpin")
-@click.argument("app")
+@app_argument
 @metric_option
 @why_option
 @by_option
@@ -116,7 +115,7 @@ def unpin(app: str, metrics: tuple[str, ...], why: str, by: str | None, config: 
 
 
 @click.command("pins")
-@click.argument("app", default="")
+@click.argument("app", default="", shell_complete=completion.apps)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects, one per pin or unpin.")
 @config_option
 def pins(app: str, as_json: bool, config: Path | None) -> None:
@@ -130,6 +129,8 @@ def pins(app: str, as_json: bool, config: Path | None) -> None:
         from ragtide.drift.anomalies import pinning
 
         found = pinning.pin_history(database, app)
+        if app and not found:
+            check_names("APP", [app], (), lambda: known_apps(database))
     if as_json:
         say_json([one._asdict() for one in found], default=str)
         return
@@ -162,6 +163,6 @@ def _reference(pin: "BaselinePin") -> str:
 
 def _describe_coverage(reach: "PinCoverage") -> str:
     if not reach.series:
-        return "no series of it is watched yet"
-    whole = f"{reach.used_by} of {reach.series} series that are watched"
-    return f"{whole}; the others by their last days, since it has {reach.shortfall}" if reach.others else whole
+        return "no series of it is monitored yet"
+    whole = f"{reach.used_by} of {reach.series} monitored series"
+    return f"{whole}; the others keep their history: {reach.shortfall}" if reach.others else whole

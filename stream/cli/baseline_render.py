@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ragtide.stream.console import PlainTable, plain_console, plain_text
 
 if TYPE_CHECKING:
-    from ragtide.drift.anomalies.baseline_view import BaselineView, ChannelView
+    from ragtide.drift.anomalies import BaselineView, ChannelView
 
 _BAR = 24  # characters of the widest
 _PARTS = " ▏▎▍▌▋▊▉█"

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from ragtide.stream.cli import completion
+from ragtide.stream.cli.names import check_names, given, known_apps
 from ragtide.stream.cli.options import EventTime, FiniteRange, config_option, settings_from, split
 from ragtide.stream.terminal import say_json
 
@@ -13,12 +15,19 @@ WORSE = 1
 
 
 @click.command()
-@click.argument("run_a", metavar="RUN_A")
-@click.argument("run_b", metavar="RUN_B")
-@click.option("--app", help="Only this application.")
+@click.argument("run_a", metavar="RUN_A", shell_complete=completion.runs)
+@click.argument("run_b", metavar="RUN_B", shell_complete=completion.runs)
+@click.option("--app", help="Only this application.", shell_complete=completion.apps)
 @click.option("--from", "start", type=EventTime(), help="Only traces from this event time on.")
 @click.option("--to", "end", type=EventTime(), help="Only traces before this event time.")
-@click.option("--metric", "metrics", multiple=True, metavar="NAME[,NAME]", help="Only these metrics or evaluators.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[,NAME]",
+    help="Only these metrics or evaluators.",
+    shell_complete=completion.metrics,
+)
 @click.option(
     "--alpha",
     type=FiniteRange(0, 0.5, min_open=True),
@@ -71,9 +80,8 @@ def command(
     if start is not None and end is not None and start >= end:
         raise click.UsageError("--from must lie before --to")
     settings = settings_from(config).settings
-    from ragtide.drift.compare.model import CompareQuery
-    from ragtide.drift.compare.runs import compare
-    from ragtide.drift.windows.metrics import metrics_by_name
+    from ragtide.drift.compare import CompareQuery, compare
+    from ragtide.drift.windows import metrics_by_name
     from ragtide.evaluators import registry
     from ragtide.sinks.clickhouse.database import Database
     from ragtide.stream.cli.compare_output import as_object, show
@@ -81,6 +89,7 @@ def command(
     question = CompareQuery(run_a, run_b, app, start, end, split(metrics), alpha, min_change, top)
     database = Database(settings.clickhouse)
     try:
+        check_names("--app", given(app), (), lambda: known_apps(database))
         found = compare(database, metrics_by_name(registry.load()), question)
     finally:
         database.close()

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ragtide.drift.compare.model import CompareQuery, Comparison, MetricChange
+from ragtide.drift.compare import CompareQuery, Comparison, MetricChange
 from ragtide.stream.console import plain_console, table_of
 from ragtide.stream.terminal import say
 

@@ -133,4 +133,5 @@ def _rendered(settings: "Settings") -> "dict[str, Json]":
         sizes_s=settings.windows.all_sizes_s,
         rules=settings.rules,
         evaluators=settings.evaluators,
+        trace_url=settings.grafana.trace_url,
     )

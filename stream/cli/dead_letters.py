@@ -1,5 +1,6 @@
 """`ragtide dead-letters`."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ragtide.stream.cli import completion
+from ragtide.stream.cli.names import check_names
 from ragtide.stream.cli.options import EventTime, by_option, config_option, settings_from, split, user_name
 from ragtide.stream.cli.replay import check_name, fill
 from ragtide.stream.terminal import confirm, say, say_json
@@ -36,7 +39,12 @@ def filter_options(command: Command) -> Command:
 
 
 run_option = click.option(
-    "--run", "run_id", default="live", metavar="NAME", help="Dead letters of this run. Default: live."
+    "--run",
+    "run_id",
+    default="live",
+    metavar="NAME",
+    help="Dead letters of this run. Default: live.",
+    shell_complete=completion.runs,
 )
 
 
@@ -77,6 +85,7 @@ def list_letters(state: "State", each: bool, as_json: bool, config: Path | None,
     wanted = _wanted(state=state, **options)
     with _letters(settings) as letters:
         found: Sequence[Letter] | Sequence[Group] = letters.find(wanted) if each else letters.groups(wanted)
+        _check_wanted(letters, wanted, found)
     if as_json:
         import msgspec
 
@@ -123,15 +132,21 @@ def show_letter(place: str, run_id: str, config: Path | None) -> None:
 @command.command("replay")
 @filter_options
 @click.option("--run", "run_id", default="live", metavar="NAME", help="Run to write to. Default: live.")
+@click.option(
+    "--any-time",
+    is_flag=True,
+    help="Also put records into live whose event time is older than retention.traces_days, or in the future.",
+)
 @by_option
 @config_option
-def replay_letters(run_id: str, by: str | None, config: Path | None, **options: Any) -> None:
+def replay_letters(run_id: str, any_time: bool, by: str | None, config: Path | None, **options: Any) -> None:
     """Evaluate open dead letters of live traffic again, with the same pipeline as `ragtide replay`.
 
     A record that succeeds is marked as replayed. One that fails again stays open with its new reason. A newer message
-    about the same trace takes precedence. Limits on event time (too_old, in_the_future) do not apply. If stopped or
-    killed, repeat the command to continue; a repetition leaves the same rows. With --run, rows go to that run and the
-    dead letters stay open.
+    about the same trace takes precedence. The limits ingest.max_age_s and ingest.max_future_s do not apply. A record
+    whose event time is older than retention.traces_days, or more than a day ahead, stays open unless --any-time is
+    given: live tables would delete it at once, or get a partition for its day. If stopped or killed, repeat the command
+    to continue; a repetition leaves the same rows. With --run, rows go to that run and the dead letters stay open.
 
     \b
     Examples:
@@ -143,10 +158,12 @@ def replay_letters(run_id: str, by: str | None, config: Path | None, **options: 
     actor = by or user_name()
     from ragtide.stream.dead_letters.source import LetterSource, MarkReplayed
     from ragtide.stream.dead_letters.values import RecordFinder
+    from ragtide.stream.ingest.timeliness import EventBounds
 
     wanted = _wanted(**options)
     with _letters(settings) as letters:
         open_ = letters.to_replay(wanted, run_id)
+        _check_wanted(letters, wanted, open_)
         found = [letter for letter in open_ if letter.topic != settings.kafka.labels_topic]
         if len(found) < len(open_):
             say(f"{len(open_) - len(found):,} are labels, which are no traces: mend them and send them again")
@@ -155,11 +172,20 @@ def replay_letters(run_id: str, by: str | None, config: Path | None, **options: 
             return
         source = LetterSource(wanted, found, RecordFinder(settings.kafka, batch_records=settings.worker.batch_records))
         on_stored = MarkReplayed(letters, run_id, actor)
-        fill(settings, run_id, source, on_stored=on_stored)
+        bounds = None
+        if run_id == wanted.run_id and not any_time:
+            bounds = EventBounds.of_live(settings.ingest, settings.retention, time.time())
+        fill(settings, run_id, source, on_stored=on_stored, event_bounds=bounds)
     say(
         f"run {run_id}: {on_stored.count:,} of {len(found):,} dead letters replayed, "
         f"{source.found - on_stored.count:,} failed again, {len(found) - source.found:,} in no topic any more"
     )
+    if bounds is not None and bounds.refused:
+        say(
+            f"{bounds.refused:,} not put into live: their event time is older than retention.traces_days "
+            f"({settings.retention.traces_days} days), or in the future; --any-time puts them there, --run NAME "
+            "into a run"
+        )
 
 
 @command.command("drop")
@@ -183,6 +209,7 @@ def drop_letters(yes: bool, by: str | None, config: Path | None, **options: Any)
     wanted = _wanted(**options)
     with _letters(settings) as letters:
         found = letters.find(wanted)
+        _check_wanted(letters, wanted, found)
         if not found:
             say(f"no open {wanted}")
             return
@@ -208,6 +235,18 @@ def _wanted(
     from ragtide.stream.dead_letters.letters import Wanted
 
     return Wanted(run_id, state, split(reasons), split(topics), since, until, limit)
+
+
+def _check_wanted(letters: "Letters", wanted: "Wanted", found: Sequence[object]) -> None:
+    """Raise a usage error where nothing was found and no dead letter of any state has such a run, reason or topic."""
+    if found:
+        return
+    names = letters.names(wanted.run_id)
+    if not names.reasons and wanted.run_id != "live":
+        check_names("--run", [wanted.run_id], letters.runs())
+    if names.reasons:
+        check_names("--reason", wanted.reasons, names.reasons)
+        check_names("--topic", wanted.topics, names.topics)
 
 
 @contextmanager

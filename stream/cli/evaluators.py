@@ -133,7 +133,13 @@ def _table(infos: "list[EvaluatorInfo]") -> None:
 def _runs(info: "EvaluatorInfo") -> str:
     if not info.available:
         return f"no: {info.reason}"
-    return "yes" if info.enabled else "no: switched off in the settings"
+    if info.enabled:
+        return "yes"
+    from ragtide.evaluators.describe import setting_names
+
+    if not info.configured:
+        return f"off until set: {setting_names(info.id, info.off_until_set)}"
+    return "no: switched off in the settings"
 
 
 def _lines(info: "EvaluatorInfo") -> list[str]:

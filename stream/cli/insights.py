@@ -8,18 +8,25 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragtide.stream.cli import completion
 from ragtide.stream.cli.insights_topics import topics
+from ragtide.stream.cli.names import check_names, given, known_apps, known_insight_types
 from ragtide.stream.cli.options import FiniteRange, config_option
 from ragtide.stream.cli.problems_lookup import open_database
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from ragtide.drift.insights.model import InsightRow
+    from ragtide.drift.insights import InsightRow
+
+TYPES = (
+    *("accuracy", "calibration", "cost", "data", "fairness", "performance_comparison", "privacy", "retrieval"),
+    *("speed", "weak_point"),
+)
 
 
 @click.group(invoke_without_command=True)
-@click.option("--app", help="Only this application.")
-@click.option("--type", "type_", help="Only this type: accuracy, calibration, cost, data, retrieval, speed, ...")
+@click.option("--app", help="Only this application.", shell_complete=completion.apps)
+@click.option("--type", "type_", metavar="TYPE", help=f"Only of: {', '.join(TYPES)}.")
 @click.option(
     "--days", type=FiniteRange(0, 3650, min_open=True), default=1.0, show_default=True, help="Days to look back."
 )
@@ -47,11 +54,14 @@ command.add_command(topics)
 
 
 def _show(app: str | None, type_: str | None, days: float, as_json: bool, config: Path | None) -> None:
-    from ragtide.drift.insights.model import current_insights
+    from ragtide.drift.insights import current_insights
     from ragtide.drift.jobs import server_time
 
     with open_database(config) as (_, database):
         found = current_insights(database, server_time(database) - timedelta(days=days), app, type_)
+        if not found:
+            check_names("--app", given(app), (), lambda: known_apps(database))
+            check_names("--type", given(type_), TYPES, lambda: known_insight_types(database))
     if as_json:
         objects = [one._asdict() | {"attributes": json.loads(one.attributes)} for one in found]
         for one in objects:

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragtide.stream.cli import completion
+from ragtide.stream.cli.names import check_names, given, known_apps
 from ragtide.stream.cli.options import FiniteRange, config_option
 from ragtide.stream.cli.problems_lookup import open_database
 from ragtide.stream.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from ragtide.drift.topics.store import TopicModelView
+    from ragtide.drift.topics import TopicModelView
 
 
 @click.command("topics")
-@click.option("--app", help="Only this application.")
+@click.option("--app", help="Only this application.", shell_complete=completion.apps)
 @click.option(
     "--days",
     type=FiniteRange(0, 3650, min_open=True),
@@ -38,10 +40,12 @@ def topics(app: str | None, days: float, as_json: bool, config: Path | None) -> 
       ragtide insights topics --json | jq -r '.[].topics[] | select(.share > 0.1) | .name'
     """
     from ragtide.drift.jobs import server_time
-    from ragtide.drift.topics.store import current_models
+    from ragtide.drift.topics import current_models
 
     with open_database(config) as (_, database):
         found = current_models(database, server_time(database) - timedelta(days=days), app)
+        if not found:
+            check_names("--app", given(app), (), lambda: known_apps(database))
     if as_json:
         objects = [one._asdict() | {"topics": [topic._asdict() for topic in one.topics]} for one in found]
         say_json(objects, default=str)

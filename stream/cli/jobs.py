@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragtide.stream.cli.names import check_names, known_jobs
 from ragtide.stream.cli.options import FiniteRange, config_option, settings_from
 from ragtide.stream.cli.problems_lookup import open_database
 from ragtide.stream.terminal import say, say_json
@@ -64,6 +65,8 @@ def list_runs(job: str, failed: bool, last: int, days: float, as_json: bool, con
 
     with open_database(config) as (_, database):
         found = load_runs(database, server_time(database) - timedelta(days=days), job, failed=failed, most=last)
+        if job and not found:
+            check_names("--job", [job], (), lambda: known_jobs(database))
     if as_json:
         say_json([one._asdict() for one in found], default=str)
     elif not found:

@@ -100,13 +100,6 @@ def check_rules(loaded: "Loaded") -> None:
     rules_reload.check_rules(loaded, with_encoder_thresholds(registry.load(), settings.evaluators))
 
 
-def variables_of(section: str) -> dict[str, str]:
-    """Variables of this process that set a setting of this section."""
-    from ragtide.stream.settings.environment import PREFIX
-
-    return {name: os.environ[name] for name in os.environ if name.upper().startswith(f"{PREFIX}{section.upper()}__")}
-
-
 def split(values: tuple[str, ...]) -> tuple[str, ...]:
     """Split values, so that `--lane fast,model` and `--lane fast --lane model` are equal; each once, in order."""
     return tuple(dict.fromkeys(part.strip() for value in values for part in value.split(",") if part.strip()))

@@ -6,16 +6,15 @@ from typing import get_args
 import click
 
 from ragtide.stream.cli import problems_actions
+from ragtide.stream.cli.completion import problem_ids
+from ragtide.stream.cli.names import check_names
 from ragtide.stream.cli.options import config_option
+from ragtide.stream.cli.problems_filter import ProblemFilter, filter_options
 from ragtide.stream.cli.problems_lookup import episodes_of, open_database
 from ragtide.stream.terminal import say, say_json
 
 STATES = ("pending", "open", "resolved")
 SEVERITIES = ("critical", "warning", "info")
-TYPES = (
-    "accuracy", "retrieval", "fairness", "privacy", "security", "robustness", "stability", "data_quality", "efficiency",
-    "cost", "storage", "runtime",
-)  # fmt: skip
 
 
 @click.group()
@@ -30,6 +29,7 @@ def command() -> None:
       ragtide problems ack 3f2a --why "looking into it"
       ragtide problems mute 3f2a --until 2h --why "known, mended tonight"
       ragtide problems accept 3f2a --why "the new model answers more briefly"
+      ragtide problems ack --app docs-bot --type retrieval --why "the index is being rebuilt"
     """
 
 
@@ -45,88 +45,114 @@ for each in problems_actions.COMMANDS:
     type=click.Choice(STATES),
     help="Only problems in this state. Default: open and resolved.",
 )
-@click.option("--app", help="Only this application.")
-@click.option(
-    "--type", "types", multiple=True, type=click.Choice(TYPES), metavar="TYPE", help=f"Only of: {', '.join(TYPES)}."
-)
+@filter_options
 @click.option("--severity", "severities", multiple=True, type=click.Choice(SEVERITIES), help="Only this severity.")
 @click.option("--standard", help="Only problems of this compliance principle, e.g. Fair. Case does not matter.")
+@click.option("--all", "with_symptoms", is_flag=True, help="List symptoms too, after the problem that explains them.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects.")
 @config_option
 def list_problems(
     states: tuple[str, ...],
-    app: str | None,
-    types: tuple[str, ...],
     severities: tuple[str, ...],
     standard: str | None,
+    with_symptoms: bool,
     as_json: bool,
     config: Path | None,
+    **filters: tuple[str, ...],
 ) -> None:
-    """List problems, newest first.
+    """List problems, newest first. Problems that another one explains are its symptoms: they are counted there.
 
     \b
     Examples:
       ragtide problems list
+      ragtide problems list --all
+      ragtide problems list --app docs-bot --metric groundedness --kind drift,change_point
       ragtide problems list --severity critical --standard "privacy enhanced"
       ragtide problems list --state open --json | jq -r '.[].description'
     """
-    from ragtide.drift.problems.model import State
-    from ragtide.drift.problems.store import load_problems
+    from ragtide.drift.problems import State, group, load_problems
+    from ragtide.evaluators.standards import STANDARDS
     from ragtide.stream.cli.problems_render import as_objects, show_table
 
+    chosen = ProblemFilter.of(**filters)
     wanted: list[State] = [state for state in get_args(State) if state in (states or ("open", "resolved"))]
     with open_database(config) as (settings, database):
         # What explains a problem may be of another state or application.
         known = load_problems(database, states=get_args(State))
+        chosen.check_names(database, known)
+        standards = {name.casefold() for one in known for name in one.standards}
+        check_names(
+            "--standard", [standard.casefold()] if standard else [], standards, lambda: map(str.casefold, STANDARDS)
+        )
     found = [
         one
         for one in known
         if one.state in wanted
-        and app in (None, one.app)
-        and (not types or one.type in types)
+        and chosen.matches(one)
         and (not severities or one.severity in severities)
         and (standard is None or standard.casefold() in map(str.casefold, one.standards))
     ]
+    groups = group(known)
+    listed = groups.unfold(found) if with_symptoms else groups.fold(found)
     if as_json:
-        say_json(as_objects(found, known, settings.grafana))
-    elif not found:
+        say_json(as_objects(listed, groups, settings.grafana))
+    elif not listed:
         say("no problems")
     else:
-        show_table(found)
+        show_table(listed, groups)
 
 
 @command.command("show")
-@click.argument("problem_id")
+@click.argument("problem_id", shell_complete=problem_ids)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects, one per episode.")
+@click.option("--verbose", is_flag=True, help="Also print the attributes as stored.")
 @config_option
-def show_problem(problem_id: str, as_json: bool, config: Path | None) -> None:
-    """Show one problem by episode: figures, example traces, next steps, operator actions, and a chart of its onset.
+def show_problem(problem_id: str, as_json: bool, verbose: bool, config: Path | None) -> None:
+    """Show one problem: what to do, example traces, a chart of the onset, details, and operator actions.
 
-    PROBLEM_ID is an id from `ragtide problems list`, or its first characters.
+    PROBLEM_ID is an id from `ragtide problems list`, or its first characters. Event time is when traces happened,
+    processing time when jobs saw them. Earlier episodes follow.
 
     \b
     Examples:
       ragtide problems show 3f2a
+      ragtide problems show 3f2a --verbose
     """
-    from ragtide.drift.problems.chart import chart_points, chart_series
-    from ragtide.drift.problems.operator_actions import history
-    from ragtide.drift.problems.store import load_problems
-    from ragtide.drift.windows.metrics import metrics_by_name
+    from ragtide.drift.problems import State, chart_points, chart_series, group, load_problems, problem_history
+    from ragtide.drift.windows import metrics_by_name
     from ragtide.evaluators import registry
     from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
     from ragtide.stream.cli.problems_chart import chart
-    from ragtide.stream.cli.problems_render import as_objects, describe_actions, describe_problem
+    from ragtide.stream.cli.problems_render import (
+        as_objects,
+        describe_actions,
+        describe_details,
+        describe_examples,
+        describe_head,
+        describe_next_steps,
+    )
 
     with open_database(config) as (settings, database):
         found = episodes_of(database, problem_id)
+        known = load_problems(database, states=get_args(State), every_episode=True)
+        groups = group([one for one in known if one.app in ("", found[0].app)])
         if as_json:
-            say_json(as_objects(found, load_problems(database), settings.grafana))
+            say_json(as_objects(found, groups, settings.grafana))
             return
         metrics = metrics_by_name(with_encoder_thresholds(registry.load(), settings.evaluators))
         figure = chart_series(found[0], metrics.get(found[0].metric))
         points = [] if figure is None else chart_points(database, found[0], figure, settings.windows.base_s)
-        actions = history(database, found[0])
+        actions = problem_history(database, found[0])
     chart_lines = [] if figure is None else chart(found[0], figure, points)
-    first, *before = [describe_problem(problem, settings.grafana) for problem in found]
-    for number, part in enumerate(part for part in (first, describe_actions(actions), chart_lines, *before) if part):
+    newest, *earlier = found
+    parts = [
+        describe_head(newest, groups),
+        describe_next_steps(newest),
+        describe_examples(newest, settings.grafana),
+        chart_lines,
+        describe_details(newest, verbose=verbose),
+        describe_actions(actions),
+        *([*describe_head(one, groups), *describe_details(one, verbose=verbose)] for one in earlier),
+    ]
+    for number, part in enumerate(part for part in parts if part):
         say(*([""] if number else []), *part)

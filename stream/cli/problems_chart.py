@@ -6,9 +6,8 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 
-from ragtide.drift.problems.chart import ChartPoint, onset_of
-from ragtide.drift.problems.model import Problem
-from ragtide.drift.rules.model import ChartSeries
+from ragtide.drift.problems import ChartPoint, Problem
+from ragtide.drift.rules import ChartSeries
 
 _HEIGHT = 8
 _LABEL = 9  # characters left of the field
@@ -20,7 +19,7 @@ def chart(problem: Problem, figure: ChartSeries, points: Sequence[ChartPoint]) -
     encoding = (sys.stdout.encoding or "").lower()
     fancy = sys.stdout.isatty() and encoding.startswith("utf")
     columns = shutil.get_terminal_size().columns
-    return render_chart(points, onset_of(problem), figure, columns, fancy)
+    return render_chart(points, problem.onset, figure, columns, fancy)
 
 
 def render_chart(

@@ -1,14 +1,18 @@
-"""Look up problems: open the database, find a problem by the start of its id."""
+"""Look up problems: open the database, find problems by the start of an id or by filters."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
+
+import click
 
 from ragtide.stream.cli.options import settings_from
+from ragtide.stream.cli.problems_filter import ProblemFilter
 
 if TYPE_CHECKING:
-    from ragtide.drift.problems.model import Problem
+    from ragtide.drift.problems import Problem
     from ragtide.sinks.clickhouse.database import Database
     from ragtide.stream.settings.loader import Settings
 
@@ -26,12 +30,44 @@ def open_database(config: Path | None) -> "Iterator[tuple[Settings, Database]]":
         database.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Problems that an operator chose: by ids, or by a filter, which asks for confirmation unless `yes`."""
+
+    ids: Sequence[str]
+    filter: ProblemFilter
+    yes: bool
+
+    @classmethod
+    def of(cls, *, problem_ids: Sequence[str], yes: bool, **filters: tuple[str, ...]) -> Self:
+        """Make a selection of a command's arguments; a usage error unless there are ids or filters, and not both."""
+        chosen = ProblemFilter.of(**filters)
+        if bool(problem_ids) == bool(chosen):
+            raise click.UsageError("name problems by id, or choose them by --app, --type, --metric or --kind")
+        return cls(problem_ids, chosen, yes)
+
+    def find(self, database: "Database", suits: "Callable[[Problem], bool]") -> "list[Problem]":
+        """The last episode of each problem, newest first; of a filter's only those that `suits` accepts.
+
+        Raises `ConfigError` for an id that no problem or several have, and a usage error for an unknown name.
+        """
+        if self.ids:
+            found = [episodes_of(database, one)[0] for one in self.ids]
+            return list({problem.problem_id: problem for problem in found}.values())
+        from typing import get_args
+
+        from ragtide.drift.problems import State, load_problems
+
+        known = load_problems(database, states=get_args(State))
+        self.filter.check_names(database, known)
+        return [one for one in known if self.filter.matches(one) and suits(one)]
+
+
 def episodes_of(database: "Database", problem_id: str) -> "list[Problem]":
     """All episodes of the problem whose id starts so, newest first; ConfigError if none or several do."""
     from typing import get_args
 
-    from ragtide.drift.problems.model import State
-    from ragtide.drift.problems.store import load_problems
+    from ragtide.drift.problems import State, load_problems
     from ragtide.evaluators.errors import ConfigError
 
     found = load_problems(database, states=get_args(State), problem=problem_id, every_episode=True)

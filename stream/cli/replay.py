@@ -16,6 +16,7 @@ from ragtide.stream.terminal import say
 
 if TYPE_CHECKING:
     from ragtide.stream.ingest.records import Record
+    from ragtide.stream.ingest.timeliness import EventBounds
     from ragtide.stream.pipeline import Interval
     from ragtide.stream.replay.loop import ReplaySource
     from ragtide.stream.replay.runs import RunRow
@@ -154,8 +155,11 @@ def fill(
     source: "ReplaySource",
     interval: "Interval | None" = None,
     on_stored: "Callable[[Sequence[Record]], None] | None" = None,
+    event_bounds: "EventBounds | None" = None,
 ) -> "RunRow":
     """Replay `source` into a run, with a bar, and return the run. `on_stored`: see `ragtide.stream.replay.loop.replay`.
+
+    Records beyond `event_bounds` are dead letters.
 
     Once the run is claimed, Ctrl-C and SIGTERM stop it with a hint how to continue; stored rows stay.
     """
@@ -176,7 +180,15 @@ def fill(
     try:
         runner.get_loop()  # before anything is claimed: Ctrl-C inside its making would leave half a loop
         sink.check()
-        made = assemble(settings, None, run_id=run_id, timely=False, interval=interval, database=database)
+        made = assemble(
+            settings,
+            None,
+            run_id=run_id,
+            timely=False,
+            interval=interval,
+            event_bounds=event_bounds,
+            database=database,
+        )
         runs = Runs(database)
         with _interrupt_on_sigterm():
             run = runs.claim(run_id, source.description, source.identity, made.plan, settings)

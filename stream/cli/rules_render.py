@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ragtide.drift.backtest.run import Diff
-from ragtide.drift.backtest.simulate import SimulatedProblem
+from ragtide.drift.backtest import Diff, SimulatedProblem
 from ragtide.stream.console import PlainTable, plain_console, table_of
 
 _WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is folded there

@@ -57,6 +57,13 @@ class Group:
     last: datetime
 
 
+class LetterNames(NamedTuple):
+    """Reasons and topics of the letters of a run."""
+
+    reasons: Sequence[str]
+    topics: Sequence[str]
+
+
 class MarkRow(NamedTuple):
     """Table `dead_letter_marks`: the newest row of a letter counts."""
 
@@ -142,6 +149,18 @@ class Letters:
         where = "topic = {topic:String} AND partition = {partition:UInt32} AND offset = {offset:UInt64}"
         sql = f"SELECT {_COLUMNS} FROM {_LETTERS} WHERE {where} ORDER BY time DESC"
         return [Letter(**row) for row in self._database.rows(sql, bound)]
+
+    def names(self, run_id: str) -> LetterNames:
+        """Every reason and topic that a letter of the run has, in whatever state."""
+        sql = """SELECT groupUniqArray(toString(reason)) AS reasons, groupUniqArray(toString(topic)) AS topics
+            FROM dead_letters WHERE run_id = {run:String}"""
+        (row,) = self._database.rows(sql, {"run": run_id})
+        return LetterNames(row["reasons"], row["topics"])
+
+    def runs(self) -> list[str]:
+        """Every run, those without letters too."""
+        rows = self._database.rows("SELECT run_id FROM runs FINAL UNION DISTINCT SELECT run_id FROM dead_letters")
+        return [row["run_id"] for row in rows]
 
     def mark(self, positions: Iterable[RecordPosition], run_id: str, state: State, actor: str) -> None:
         """Mark the letters. Durable when this returns; idempotent."""

@@ -6,7 +6,7 @@ from typing import Protocol, Self
 from rich.console import Console
 from rich.live import Live
 
-from ragtide.stream.demo.console import View, clock, limit, number, render
+from ragtide.stream.demo.console import View, clock, limit, number, render, symptom_count
 from ragtide.stream.demo.schedule import Episode
 from ragtide.stream.terminal_text import plain
 
@@ -40,7 +40,8 @@ class Screen:
 
     def update(self, view: View) -> None:
         """Show the view."""
-        self._live.update(render(view), refresh=True)
+        size = self._live.console.size
+        self._live.update(render(view, size.width, size.height), refresh=True)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -77,12 +78,14 @@ class Lines:
             if self._states.get(known) != problem.state:
                 self._states[known] = problem.state
                 examples = ", ".join(problem.examples[:3]) or "none"
-                self._say(
-                    view, f"problem {problem.state}: {problem.metric}: {problem.description} Examples: {examples}"
-                )
+                symptoms = view.groups.symptoms_of(problem)
+                what = f"{problem.metric}, with {symptom_count(symptoms)}" if symptoms else problem.metric
+                self._say(view, f"problem {problem.state}: {what}: {problem.description} Examples: {examples}")
         if view.elapsed_s >= self._next_s:
             self._next_s = view.elapsed_s - view.elapsed_s % _LINE_EVERY_S + _LINE_EVERY_S
             self._say(view, _figures(view))
+            if view.delay:
+                self._say(view, view.delay)
 
     def _say(self, view: View, text: str) -> None:
         at = clock(view.elapsed_s) if view.elapsed_s is not None else "--:--"

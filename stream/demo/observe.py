@@ -1,9 +1,9 @@
 """The console's data, read from the tables."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from ragtide.sinks.rows import LIVE
@@ -24,6 +24,10 @@ WHERE run_id = {run:String} AND size_s = {size:UInt32} AND segment = ''
   AND start > now() - toIntervalSecond({size:UInt32} * {keep:UInt32})
 GROUP BY metric, start
 ORDER BY metric, start
+"""
+_JUDGED = """
+SELECT metric, max(start) AS newest FROM windows
+WHERE run_id = {run:String} AND size_s = {size:UInt32} AND segment = '' GROUP BY metric
 """
 
 
@@ -55,6 +59,7 @@ class Snapshot:
     lag: Mapping[str, int]  # records behind, by lane
     dead_letters: int
     series: Mapping[str, Sequence[Point]]  # by evaluator.metric, oldest first
+    judged_until: Mapping[str, datetime]  # end of the newest closed window, by evaluator.metric
 
 
 def observe(database: Rows, *, base_s: int, keep: int) -> Snapshot:
@@ -72,4 +77,17 @@ def observe(database: Rows, *, base_s: int, keep: int) -> Snapshot:
         lag={row["lane"]: int(row["records"]) for row in database.rows(_LAG)},
         dead_letters=int(database.rows(_DEAD, {"run": LIVE})[0]["letters"]),
         series=series,
+        judged_until={
+            row["metric"]: row["newest"] + timedelta(seconds=base_s)
+            for row in database.rows(_JUDGED, {"run": LIVE, "size": base_s})
+        },
     )
+
+
+def describe_delay(snapshot: Snapshot, metrics: Iterable[str], now: datetime, usual_s: float) -> str:
+    """Say how far the jobs are behind with the slowest of the metrics; empty if within what is usual."""
+    ends = [snapshot.judged_until[metric] for metric in metrics if metric in snapshot.judged_until]
+    if not ends:
+        return "no window is judged yet"
+    behind_s = (now - min(ends)).total_seconds()
+    return f"jobs are {behind_s:.0f} s behind" if behind_s > usual_s else ""

@@ -81,7 +81,11 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
         running.callback(database.close)
         screen = running.enter_context(display(console))
         timeline = Timeline(
-            Schedule(options.fault, options.seed), directory / "timeline.json", clock, monotonic=time.monotonic
+            Schedule(options.fault, options.seed),
+            directory / "timeline.json",
+            clock,
+            monotonic=time.monotonic,
+            shown_after_s=(settings.rules.k + 1) * settings.windows.base_s,  # k windows that lie within the fault
         )
         session = Session(
             database=database,
@@ -94,6 +98,8 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
             ),
             base_s=settings.windows.base_s,
             minutes=options.minutes,
+            clock=clock,
+            usual_delay_s=2 * settings.windows.base_s + settings.windows.out_of_orderness_s + settings.jobs.every_s,
         )
         asyncio.run(_play(session, index, encoder, services, settings, options, clock))
     _farewell(console, services, settings_file)

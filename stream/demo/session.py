@@ -2,16 +2,16 @@
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from ragtide.drift.problems.model import Problem
-from ragtide.drift.problems.store import load_problems
+from ragtide.drift.problems import Groups, Problem, group, load_problems
 from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.demo.console import View
 from ragtide.stream.demo.display import Display
-from ragtide.stream.demo.observe import Snapshot, observe
+from ragtide.stream.demo.observe import Snapshot, describe_delay, observe
 from ragtide.stream.demo.shown_metrics import ShownMetric
 from ragtide.stream.demo.timeline import Timeline
 from ragtide.stream.demo.traffic import Traffic
@@ -38,6 +38,8 @@ class Session:
     shown_metrics: Sequence[ShownMetric]
     base_s: int
     minutes: float | None
+    clock: Callable[[], datetime]
+    usual_delay_s: float  # of the jobs, from the end of a window
 
     async def play(self, traffic: Traffic) -> None:
         """Send, watch and show."""
@@ -49,6 +51,7 @@ class Session:
         began = loop.time()
         snapshot: Snapshot | None = None
         problems: Sequence[Problem] = ()
+        groups = group(problems)
         try:
             while not stop.is_set() and not self._over():
                 self._alive(loop.time() - began)
@@ -57,11 +60,14 @@ class Session:
                 try:
                     snapshot = await asyncio.to_thread(observe, self.database, base_s=self.base_s, keep=_TREND)
                     problems = await asyncio.to_thread(load_problems, self.database)
+                    groups = group(problems, self.clock())
                 except Transient:
                     pass  # the sink is busy or away: the last figures stand
                 if snapshot and snapshot.scores and self.timeline.elapsed_s is None:
                     self.timeline.begin()
-                self.display.update(self._view(traffic, snapshot, problems))
+                if snapshot:
+                    self.timeline.judged(snapshot.judged_until)
+                self.display.update(self._view(traffic, snapshot, problems, groups))
                 await _sleep(stop, _EVERY_S)
         finally:
             sending.cancel()
@@ -85,7 +91,7 @@ class Session:
             logs = ", ".join(str(child.log) for child in self.children)
             raise ConfigError(f"no trace was scored within {_FIRST_SCORE_WITHIN_S:.0f} s; see {logs}")
 
-    def _view(self, traffic: Traffic, snapshot: Snapshot | None, problems: Sequence[Problem]) -> View:
+    def _view(self, traffic: Traffic, snapshot: Snapshot | None, problems: Sequence[Problem], groups: Groups) -> View:
         return View(
             stage="waiting for the first score",
             elapsed_s=self.timeline.elapsed_s,
@@ -93,8 +99,14 @@ class Session:
             sent=traffic.sent,
             snapshot=snapshot,
             shown_metrics=self.shown_metrics,
-            problems=problems,
+            problems=groups.fold(problems),
+            groups=groups,
+            delay=self._delay(snapshot),
         )
+
+    def _delay(self, snapshot: Snapshot | None) -> str:
+        metrics = [one.metric for one in self.shown_metrics]
+        return "" if snapshot is None else describe_delay(snapshot, metrics, self.clock(), self.usual_delay_s)
 
 
 async def _sleep(stop: asyncio.Event, seconds: float) -> None:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ragtide.drift.rules.model import Rule
-from ragtide.drift.rules.resolve import rule_of_every_app
+from ragtide.drift.rules import Rule, rule_of_every_app
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.windows.metrics import metrics_by_name
+from ragtide.drift.windows import metrics_by_name
 from ragtide.evaluators.spec import Evaluator
 
 

@@ -3,7 +3,6 @@
 A decoder makes a trace of a message's bytes, or raises `BadRecord`. The common checks of traces come afterwards.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 
@@ -12,6 +11,7 @@ import msgspec
 from ragtide.evaluators.errors import BadRecord, ConfigError
 from ragtide.evaluators.slugs import is_slug
 from ragtide.evaluators.trace import Trace
+from ragtide.stream.ingest.adjustments import Adjustments
 from ragtide.stream.ingest.canonical_json import decode_canonical
 from ragtide.stream.ingest.decoding import Decoder
 from ragtide.stream.settings.sections import CANONICAL, KafkaSettings
@@ -55,7 +55,7 @@ def _guard(name: str, decoder: Callable[[bytes], object]) -> Decoder:
     The trace is written as canonical JSON and read like every other: types, limits and names are checked in one place.
     """
 
-    def guarded(value: bytes, cut: Counter[str]) -> Trace:
+    def guarded(value: bytes, adjustments: Adjustments) -> Trace:
         try:
             trace = decoder(value)
             written = msgspec.json.encode(trace)
@@ -67,6 +67,6 @@ def _guard(name: str, decoder: Callable[[bytes], object]) -> Decoder:
             raise BadRecord("decoder_failed", f"decoder {name}: {type(error).__name__}") from error
         if not isinstance(trace, Trace):
             raise BadRecord("decoder_failed", f"decoder {name} made no Trace")
-        return decode_canonical(written, cut)
+        return decode_canonical(written, adjustments)
 
     return guarded

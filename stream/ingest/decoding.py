@@ -1,6 +1,5 @@
 """Decode a record into a trace or a `BadRecord` with reason and position that never quotes texts of users."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from msgspec.structs import force_setattr
 from ragtide.evaluators.errors import BadRecord
 from ragtide.evaluators.trace import Source, Trace
 from ragtide.sinks.settings import RetentionSettings
+from ragtide.stream.ingest.adjustments import Adjustments
 from ragtide.stream.ingest.canonical_json import decode_canonical
 from ragtide.stream.ingest.names import refuse_identity
 from ragtide.stream.ingest.records import Record
@@ -18,7 +18,7 @@ from ragtide.stream.ingest.timeliness import Timeliness
 from ragtide.stream.settings.sections import IngestSettings, Price
 
 SCHEMA_VERSION = 1  # the form of `rag.traces` messages that is written; readers take the one before as well
-Decoder = Callable[[bytes, Counter[str]], Trace]  # counts the names that it cuts, by field
+Decoder = Callable[[bytes, Adjustments], Trace]  # counts what it changes
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2106, 1, 1, tzinfo=UTC)  # windows start at 32-bit seconds
 _NESTING = (dict, list)
@@ -58,12 +58,15 @@ class DecodedTrace(NamedTuple):
 
 
 def decode_trace(
-    record: Record, limits: Limits, decoder: Decoder = decode_canonical, cut: Counter[str] | None = None
+    record: Record,
+    limits: Limits,
+    decoder: Decoder = decode_canonical,
+    adjustments: Adjustments | None = None,
 ) -> DecodedTrace:
     """Decode the record's trace, with time in UTC to the ms, task, cost and source filled in; raise `BadRecord`.
 
-    The event time comes as a number too: working it out once saves a tenth of the decoding. Names that were too long
-    are counted in `cut`, by field.
+    The event time comes as a number too: working it out once saves a tenth of the decoding. What decoding changes is
+    counted in `adjustments`.
     """
     value = record.value
     if value is None:
@@ -71,7 +74,7 @@ def decode_trace(
     if len(value) > limits.max_bytes:
         raise BadRecord("too_big", f"{len(value)} bytes; ingest.max_bytes is {limits.max_bytes}")
     try:
-        trace = decoder(value, Counter() if cut is None else cut)
+        trace = decoder(value, Adjustments() if adjustments is None else adjustments)
     except RecursionError:
         raise _too_deep(limits) from None
     _check(trace, limits)
@@ -100,20 +103,21 @@ def _cost_usd(trace: Trace, prices: Mapping[str, Price]) -> float | None:
 
 def _check(trace: Trace, limits: Limits) -> None:
     if not trace.trace_id:
-        raise BadRecord("missing_trace_id", "trace_id is empty")
+        raise BadRecord("missing_trace_id", "trace_id is empty", "trace_id")
     if not trace.app:
-        raise BadRecord("missing_app", "app is empty")
+        raise BadRecord("missing_app", "app is empty", "app")
     identity = trace.app + trace.environment + (trace.task or "")
     if len(identity) > limits.max_name or not identity.isprintable():  # hardly any record needs a closer look
         for field in ("app", "environment", "task"):
             refuse_identity(field, getattr(trace, field) or "", limits.max_name)
     if trace.question is None and trace.answer is None:
-        raise BadRecord("missing_question_and_answer", "one of question and answer must be recorded")
+        raise BadRecord("missing_question_and_answer", "one of question and answer must be recorded", "question")
     if trace.schema_version != SCHEMA_VERSION:
         reason = "newer_schema" if trace.schema_version > SCHEMA_VERSION else "unknown_schema"
         raise BadRecord(
             reason,
             f"schema_version is {str(trace.schema_version)[:20]}; this version reads {SCHEMA_VERSION}, upgrade ragtide",
+            "schema_version",
         )
     for chunk in trace.contexts or ():
         for value in chunk.metadata.values():
@@ -144,12 +148,14 @@ def _too_deep(limits: Limits) -> BadRecord:
 def _utc(time: datetime) -> datetime:
     if time.tzinfo is not UTC:
         if time.tzinfo is None:
-            raise BadRecord("time_without_offset", "time: RFC 3339 demands an offset, e.g. 2026-03-01T12:00:00Z")
+            raise BadRecord(
+                "time_without_offset", "time: RFC 3339 demands an offset, e.g. 2026-03-01T12:00:00Z", "time"
+            )
         try:
             time = time.astimezone(UTC)
         except OverflowError:
-            raise BadRecord("time_out_of_range", "time: before 1970 or after 2105") from None
+            raise BadRecord("time_out_of_range", "time: before 1970 or after 2105", "time") from None
     if not _EARLIEST <= time < _LATEST:
-        raise BadRecord("time_out_of_range", "time: before 1970 or after 2105")
+        raise BadRecord("time_out_of_range", "time: before 1970 or after 2105", "time")
     beyond = time.microsecond % 1000  # tables keep ms, and a row's key must not depend on how a client rounds
     return time.replace(microsecond=time.microsecond - beyond) if beyond else time

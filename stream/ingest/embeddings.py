@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from msgspec.structs import replace
 
-from ragtide.drift.topics.model import SEGMENT, TopicModel
+from ragtide.drift.topics import TOPIC, TopicModel
 from ragtide.evaluators.resources import Batch
 from ragtide.evaluators.spec import Vectors
 from ragtide.sinks.rows import EmbeddingRow
@@ -70,9 +70,7 @@ def embed_questions(
 def with_topics(ctxs: Sequence[TraceContext], rows: Sequence[EmbeddingRow]) -> list[TraceContext]:
     """Add the topic as a segment to the traces; a trace with its own segment of that name keeps it."""
     return [
-        replace(ctx, trace=replace(ctx.trace, segments={SEGMENT: row.topic, **ctx.trace.segments}))
-        if row.topic
-        else ctx
+        replace(ctx, trace=replace(ctx.trace, segments={TOPIC: row.topic, **ctx.trace.segments})) if row.topic else ctx
         for ctx, row in zip(ctxs, rows, strict=True)
     ]
 

@@ -49,6 +49,7 @@ def refuse_identity(field: str, name: str, max_characters: int) -> None:
     """Raise `BadRecord` if a name that identifies the trace's owner is too long or has control characters."""
     if len(name) > max_characters:
         detail = f"{field}: {len(name):,} characters; ingest.max_name_characters is {max_characters}"
-        raise BadRecord("name_too_long", detail)
+        raise BadRecord("name_too_long", detail, field)
     if has_control_characters(name):
-        raise BadRecord("control_characters", f"{field}: it holds control characters or marks of text direction")
+        detail = f"{field}: it holds control characters or marks of text direction"
+        raise BadRecord("control_characters", detail, field)

@@ -1,82 +1,72 @@
-"""Normalise decoded JSON to a trace: drop nulls, move unknown fields, make chunk ids, cut names."""
+"""Normalise decoded JSON to a trace: drop nulls, read other forms, move unknown fields, make chunk ids, cut names."""
 
-import functools
 import hashlib
 import itertools
-import types
-import typing
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from ragtide.evaluators.trace import Chunk, Name, Trace
+from ragtide.evaluators.trace import LONGEST_NAME, Chunk, Trace
+from ragtide.stream.ingest.adjustments import Adjustments, Normalised, Suspects
+from ragtide.stream.ingest.fields import Field, fields_of
 from ragtide.stream.ingest.names import cut_names
+from ragtide.stream.ingest.normalisations import (
+    WRAPPERS,
+    Count,
+    convert,
+    convert_time,
+    field_meant,
+    normalise_context,
+    with_error_type,
+)
 
-
-@functools.cache
-def _struct_fields(struct: type[msgspec.Struct]) -> dict[str, tuple[type[msgspec.Struct], bool]]:
-    """Fields that hold a struct, and whether they hold a list of them."""
-    found: dict[str, tuple[type[msgspec.Struct], bool]] = {}
-    for name, hint in typing.get_type_hints(struct).items():
-        for inner in typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,):
-            if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-                found[name] = (inner, False)
-            for item in typing.get_args(inner):
-                if isinstance(item, type) and issubclass(item, msgspec.Struct):
-                    found[name] = (item, True)
-    return found
-
-
-@functools.cache
-def _field_names(struct: type[msgspec.Struct]) -> frozenset[str]:
-    return frozenset(struct.__struct_fields__)
-
-
-@functools.cache
-def _name_fields(struct: type[msgspec.Struct]) -> frozenset[str]:
-    """Fields that hold names: one, several, or some with a number each."""
-    hints = typing.get_type_hints(struct, include_extras=True)
-    return frozenset(name for name, hint in hints.items() if _holds_name(hint))
-
-
-def _holds_name(hint: Any) -> bool:
-    return hint == Name or any(map(_holds_name, typing.get_args(hint)))
-
-
-@functools.cache
-def _paths(struct: type[msgspec.Struct] = Trace, path: str = "") -> dict[type[msgspec.Struct], str]:
-    """Path of each struct in a trace: `model.`, `relationships.techniques.`."""
-    paths = {struct: path}
-    for name, (below, _) in _struct_fields(struct).items():
-        paths |= _paths(below, f"{path}{name}.")
-    return paths
+_NESTED_KINDS = ("texts", "label", "text map", "number map")
 
 
 @dataclass(slots=True)
 class _Extras:
-    """Unknown fields by path, and the number of cut names by field."""
+    """Unknown fields by path; those that look like mistakes; the counts of what was changed."""
 
-    cut: Counter[str]
+    adjustments: Adjustments
+    suspects: Suspects
     unknown: dict[str, Any] = field(default_factory=dict)
 
 
-def normalise(fields: dict[str, Any], cut: Counter[str]) -> dict[str, Any]:
+class NormalisedTrace(dict[str, Any]):
+    """What `msgspec.convert` takes as a `Trace`. `suspects` are the unknown fields that look like mistakes."""
+
+    suspects: set[str]
+
+
+def normalise(fields: dict[str, Any], adjustments: Adjustments) -> NormalisedTrace:
     """Normalise to what `msgspec.convert` takes as a `Trace`: null means absent, and no unknown field is lost.
 
     Unknown fields go to `attributes` under their path (`latency.queue_s`), a chunk's to its `metadata`. Where one of
     that name was sent there too, that one keeps it and the unknown field is `unknown.latency.queue_s`. Names that are
-    too long are cut, and counted in `cut` by field.
+    too long are cut. Values of other forms are read by the rules of `ragtide.stream.ingest.normalisations`. Both are
+    counted in `adjustments`. Raises `BadRecord` for a time whose unit is not certain.
     """
-    extras = _Extras(cut)
-    known = _normalise_struct(Trace, fields, "", extras)
+    extras = _Extras(adjustments, Suspects())
+    known = NormalisedTrace(_normalise_struct(Trace, fields, "", "", extras))
+    known.suspects = extras.suspects.fields
     known.pop("source", None)  # the broker knows the position
+    if "time" in known:
+        known["time"] = convert_time(known["time"], _counter(extras, "time"))
     if extras.unknown:
         own = known.get("attributes", {})
         if isinstance(own, dict):
             known["attributes"] = _merge_unknown(own, extras.unknown)
     return known
+
+
+def _counter(extras: _Extras, path: str) -> Count:
+    normalised = extras.adjustments.normalised
+
+    def count(rule: str) -> None:
+        normalised[Normalised(rule, path)] += 1
+
+    return count
 
 
 def _merge_unknown(own: dict[str, Any], unknown: dict[str, Any]) -> dict[str, Any]:
@@ -93,50 +83,68 @@ def _free_name(name: str, taken: dict[str, Any]) -> str:
 
 
 def _normalise_struct(
-    struct: type[msgspec.Struct], fields: dict[str, Any], path: str, extras: _Extras
+    struct: type[msgspec.Struct], fields: dict[str, Any], path: str, place: str, extras: _Extras
 ) -> dict[str, Any]:
-    known, below, names = _field_names(struct), _struct_fields(struct), _name_fields(struct)
+    """The known fields of a struct, normalised. `path` has no indices (`relationships.`), `place` has them."""
+    known = fields_of(struct, path)
     normalised: dict[str, Any] = {}
     for name, value in fields.items():
-        if name not in known:
-            extras.unknown[path + name] = value
-        elif value is None:
-            continue
-        elif name in below:
-            normalised[name] = _normalise_nested(below[name], value, f"{path}{name}", extras)
-        else:
-            normalised[name] = _without_nulls(value) if name == "segments" else value
-        if name in names:
-            normalised[name] = cut_names(normalised[name], _paths()[struct] + name, extras.cut)
+        described = known.get(name)
+        if described is None:
+            if meant := field_meant(struct, name, fields):
+                described, rule = known[meant[0]], meant[1]
+            if described is None or meant is None or meant[0] in normalised:
+                extras.unknown[place + name] = value
+                extras.suspects.add(struct, path, name)
+                continue
+            extras.adjustments.normalised[Normalised(rule, described.path)] += 1
+            name = meant[0]  # from here on the field has its own name
+        is_plain = described.is_plain and type(value) in described.json_types
+        if is_plain and (not described.is_name or len(value) <= LONGEST_NAME):
+            normalised[name] = value
+        elif value is not None:
+            normalised[name] = _normalise_value(described, value, place + name, extras)
     return normalised
 
 
-def _normalise_nested(kind: tuple[type[msgspec.Struct], bool], value: Any, path: str, extras: _Extras) -> Any:
-    struct, many = kind
-    if not many:
-        return _normalise_struct(struct, value, f"{path}.", extras) if isinstance(value, dict) else value
+def _normalise_value(described: Field, value: Any, place: str, extras: _Extras) -> Any:
+    if described.kind == "time":
+        return value
+    if type(value) not in described.json_types or described.kind in _NESTED_KINDS:
+        value = convert(described, value, _counter(extras, described.path))
+    struct = described.struct
+    if struct is not None:
+        value = _normalise_nested(struct, described, value, place, extras)
+    return cut_names(value, described.path, extras.adjustments.cut) if described.is_name else value
+
+
+def _normalise_nested(struct: type[msgspec.Struct], described: Field, value: Any, place: str, extras: _Extras) -> Any:
+    path = f"{described.path}."
+    if described.kind == "object":
+        if described.path == "error":
+            value = with_error_type(value, _counter(extras, "error.type"))
+        return _normalise_struct(struct, value, path, f"{place}.", extras) if isinstance(value, dict) else value
     if not isinstance(value, list):
         return value
     if struct is Chunk:
-        return [_normalise_chunk(item, extras.cut) for item in value]
+        count = _counter(extras, "contexts")
+        return [_normalise_chunk(item, extras, count) for item in value]
     return [
-        _normalise_struct(struct, item, f"{path}.{index}.", extras) if isinstance(item, dict) else item
+        _normalise_struct(struct, item, path, f"{place}.{index}.", extras) if isinstance(item, dict) else item
         for index, item in enumerate(value)
     ]
 
 
-def _normalise_chunk(item: Any, cut: Counter[str]) -> Any:
+def _normalise_chunk(item: Any, above: _Extras, count: Count) -> Any:
     """Normalise a chunk. Without an id it gets a hash of its text, equal wherever the chunk is retrieved."""
-    if not isinstance(item, dict):
-        return item
-    extras = _Extras(cut)
-    chunk = _normalise_struct(Chunk, item, "", extras)
+    if type(item) is not dict or not item.keys().isdisjoint(WRAPPERS):
+        item = normalise_context(item, count)
+        if not isinstance(item, dict):
+            return item
+    extras = _Extras(above.adjustments, above.suspects)
+    chunk = _normalise_struct(Chunk, item, "contexts.", "", extras)
     if extras.unknown and isinstance(chunk.get("metadata", {}), dict):
         chunk["metadata"] = _merge_unknown(chunk.get("metadata", {}), extras.unknown)
     if "id" not in chunk and isinstance(text := chunk.get("text"), str):
         chunk["id"] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
     return chunk
-
-
-def _without_nulls(value: Any) -> Any:
-    return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value

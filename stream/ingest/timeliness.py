@@ -44,6 +44,32 @@ def refuse_sent(record: Record, now_s: float) -> Never:
     )
 
 
+@dataclass(slots=True)
+class EventBounds:
+    """Event times, in seconds since 1970, that records of a replay may have; `refused` counts those beyond.
+
+    Live tables have a partition per day, and delete rows beyond their retention as they are stored.
+    """
+
+    oldest_s: float
+    latest_s: float
+    refused: int = 0
+
+    @classmethod
+    def of_live(cls, ingest: IngestSettings, retention: RetentionSettings, now_s: float) -> "EventBounds":
+        """From `retention.traces_days` ago to `ingest.max_future_s` ahead, with a day's margin for clocks."""
+        return cls(now_s - retention.traces_days * _DAY_S, now_s + CLOCK_MARGIN_S + ingest.max_future_s)
+
+    def check(self, event_s: float) -> None:
+        """Raise `BadRecord`, and count it, if the event time is out of bounds."""
+        if self.oldest_s <= event_s <= self.latest_s:
+            return
+        self.refused += 1
+        if event_s < self.oldest_s:
+            raise BadRecord("too_old", "time is older than retention.traces_days keeps live traces")
+        raise BadRecord("in_the_future", "time is more than a day ahead of the clock")
+
+
 @dataclass(frozen=True, slots=True)
 class Timeliness:
     """The limits of live traffic, in seconds. Replays have none."""

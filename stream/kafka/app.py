@@ -11,7 +11,7 @@ from faust.app.base import BootStrategy
 from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 from mode import CrashingSupervisor
 
-from ragtide.stream.kafka.client import client_options
+from ragtide.stream.kafka.client import client_id, client_options
 from ragtide.stream.kafka.driver import SliceConsumer, SliceSchema, SliceTransport
 from ragtide.stream.settings.sections import FETCHES_IN_FLIGHT, KafkaSettings, WorkerSettings
 from ragtide.stream.settings.topics import PATTERN_MARK
@@ -44,6 +44,7 @@ def build_app(kafka: KafkaSettings, worker: WorkerSettings, lane: str, offer: Ca
     app = LaneApp(
         kafka.group(lane),
         broker=[f"kafka://{server.strip()}" for server in kafka.bootstrap_servers.split(",")],
+        broker_client_id=client_id(lane),
         broker_credentials=_credentials(kafka),
         consumer_group_instance_id=kafka.instance(lane),
         broker_session_timeout=kafka.session_timeout_s,

@@ -364,9 +364,9 @@ class RecordFetcher(Fetcher):  # type: ignore[misc]  # aiokafka has no types
         return await super().next_record(partitions)
 
 
-def consumer_of(kafka: KafkaSettings, *topics: str, **options: Any) -> AIOKafkaConsumer:
+def consumer_of(kafka: KafkaSettings, *topics: str, role: str = "", **options: Any) -> AIOKafkaConsumer:
     """Make a consumer that connects like all clients, with batches that expand to `kafka.largest_batch` at most."""
-    consumer = AIOKafkaConsumer(*topics, **options, **client_options(kafka))
+    consumer = AIOKafkaConsumer(*topics, **options, **client_options(kafka, role))
     limit_batches(consumer, kafka.largest_batch)
     return consumer
 

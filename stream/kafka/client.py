@@ -1,5 +1,8 @@
-"""Connection options of every Kafka client: brokers, user, token and certificates."""
+"""Connection options of every Kafka client: brokers, client id, user, token and certificates."""
 
+import os
+import re
+import socket
 import ssl
 from typing import Any
 
@@ -7,12 +10,22 @@ from ragtide.evaluators.errors import ConfigError
 from ragtide.stream.settings.sections import KafkaSettings
 
 
-def client_options(kafka: KafkaSettings) -> dict[str, Any]:
+def client_id(role: str = "") -> str:
+    """Name this client for the brokers' logs, quotas and lists of members: `ragtide-ROLE-HOST-PID`.
+
+    `role` is a lane, `jobs` or `labels`; empty: left out.
+    """
+    parts = ("ragtide", role, socket.gethostname(), str(os.getpid()))
+    return re.sub(r"[^A-Za-z0-9._-]", "_", "-".join(part for part in parts if part))
+
+
+def client_options(kafka: KafkaSettings, role: str = "") -> dict[str, Any]:
     """Keyword arguments that aiokafka's consumers, producers and admin clients share; `ConfigError` for bad files.
 
-    For one client each: a provider of tokens belongs to the event loop of its client.
+    For one client each: a provider of tokens belongs to the event loop of its client. `role`: see `client_id`.
     """
     options: dict[str, Any] = {
+        "client_id": client_id(role),
         "bootstrap_servers": [server.strip() for server in kafka.bootstrap_servers.split(",")],
         "security_protocol": kafka.security_protocol,
         "request_timeout_ms": int(kafka.request_timeout_s * 1000),

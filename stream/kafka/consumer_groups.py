@@ -84,8 +84,13 @@ async def group_positions(
         named = ", ".join(missing)
         raise ConfigError(f"Kafka at {kafka.bootstrap_servers} has no topic {named}: `ragtide topics create` makes it")
     found = [TopicPartition(name, number) for name in names for number in range(known[name])]
-    options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "max_partition_fetch_bytes": _FETCH_BYTES}
-    consumer = consumer_of(kafka, group_id=None, **options)
+    consumer = consumer_of(
+        kafka,
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=_FETCH_BYTES,
+    )
     try:
         await consumer.start()
         consumer.assign(found)

@@ -112,11 +112,12 @@ class SliceConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] 
 
     @Service.task  # type: ignore[untyped-decorator]  # Faust's types are of records
     async def _poll_end_offsets(self) -> None:
-        """Poll end offsets while fetching is paused: without fetches lag would not grow."""
+        """Poll end offsets of what is not fetched, for want of room or since its topic stopped: lag still grows."""
         while not self.should_stop:
             await self.sleep(_END_OFFSETS_S)
             assignment = assignment_of(self._ensure_consumer())
-            asked = list(assignment.tps) if assignment is not None and self.consumer.is_full else []
+            full, stopped = self.consumer.is_full, self.consumer.stopped
+            asked = [at for at in (assignment.tps if assignment else ()) if full or at.topic in stopped]
             with suppress(KafkaError):
                 self.consumer.ends = await self._ensure_consumer().end_offsets(asked) if asked else {}
 

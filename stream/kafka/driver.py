@@ -68,6 +68,8 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         self.offsets: OffsetTracker[TopicPartition] = OffsetTracker()
         self.draining = False  # nothing more is fetched once set
         self.ends: dict[TopicPartition, int] = {}  # as the brokers said while nothing was fetched
+        self.stopped: set[str] = set()  # topics that are read no further
+        self._stopped_at: dict[TopicPartition, int] = {}
         self._left_at: dict[TopicPartition, int] = {}  # what was committed of partitions that were given up
         self._room = asyncio.Event()
         super().__init__(*arguments, **named)
@@ -91,6 +93,7 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
             return None
         oldest = self.offsets.oldest(partition)
         offset = state.position if oldest is None else oldest
+        offset = min(offset, self._stopped_at.get(partition, offset))
         end = max(readable_end(state.highwater, state.lso), self.ends.get(partition, 0))
         waiting = max(0, end - offset)
         return Lag(offset, waiting) if waiting or _answered_recently(state) else None
@@ -112,6 +115,18 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         """Whether half of the limit of bytes in flight is used: time to finish some."""
         return self.offsets.outstanding * 2 >= self.in_flight_bytes
 
+    def stop_topic(self, topic: str) -> bool:
+        """Read and commit nothing more of the topic; False if nothing else is assigned."""
+        self.stopped.add(topic)
+        assignment = assignment_of(self._thread._consumer)
+        assigned = assignment.tps if assignment else frozenset()
+        for partition in (at for at in assigned if at.topic == topic):
+            oldest = self.offsets.oldest(partition)
+            self._stopped_at[partition] = assignment.state_value(partition).position if oldest is None else oldest
+            self.offsets.abandon(partition)
+        self._room.set()
+        return any(partition.topic not in self.stopped for partition in assigned)
+
     def committed(self) -> dict[TopicPartition, int]:
         """Committed offsets by partition."""
         return dict(self._committed_offset)
@@ -123,16 +138,24 @@ class SliceConsumer(driver.Consumer):  # type: ignore[misc]  # see above
         if self.draining or self.is_full:
             await self._wait_for_room(timeout)
             return {}
+        if self.stopped:
+            active_partitions = {at for at in active_partitions or () if at.topic not in self.stopped}
+            if not active_partitions:  # aiokafka would take none for all
+                await asyncio.sleep(timeout)
+                return {}
         fetched = await self._thread.getmany(active_partitions, timeout)
         assignment = assignment_of(self._thread._consumer)
         if fetched.assignment is not assignment or not self.flow_active:
             return {}  # read under an assignment that is gone; the next one begins at what is committed
         slices = {}
         for partition, records in fetched.records.items():
+            if partition.topic in self.stopped:
+                continue  # since this fetch began
             self._detect_reset(partition, records[0].offset)
             slices[partition] = list(self._slices(partition, assignment, records))
         for partition, offset in fetched.next_offsets.items():
-            self.offsets.skip(partition, assignment, offset)
+            if partition.topic not in self.stopped:
+                self.offsets.skip(partition, assignment, offset)
         return slices
 
     def _detect_reset(self, partition: TopicPartition, first: int) -> None:

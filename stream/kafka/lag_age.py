@@ -7,7 +7,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
-from ragtide.drift.checks.consumer_lag import GroupLag
+from ragtide.drift.checks import GroupLag
 from ragtide.evaluators.errors import Transient
 from ragtide.stream.kafka.broker_check import no_answer_message, partition_counts
 from ragtide.stream.kafka.client import client_options

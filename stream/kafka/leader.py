@@ -118,6 +118,7 @@ class KafkaLeadership:
         await _ensure_topic(self._kafka)
         consumer = consumer_of(
             self._kafka,
+            role="jobs",
             group_id=self._kafka.group("jobs"),
             enable_auto_commit=False,
             session_timeout_ms=int(self._kafka.session_timeout_s * 1000),

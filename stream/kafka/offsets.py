@@ -113,6 +113,13 @@ class OffsetTracker(Generic[P]):
             for ticket in state.tickets if state else ():
                 self._release(ticket)
 
+    def abandon(self, partition: P) -> None:
+        """Let go of what was taken and not acknowledged; commits stay before it until it is taken again."""
+        self.committable(partition)
+        state = self._partitions.get(partition)
+        while state and state.tickets:
+            self._release(state.tickets.pop())
+
     def _state_of(self, partition: P, generation: Hashable) -> _PartitionState:
         state = self._partitions.get(partition)
         if state is None or state.generation != generation:

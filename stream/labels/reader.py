@@ -29,7 +29,7 @@ from ragtide.stream.labels.label import Label
 from ragtide.stream.labels.rows import LabelRow, LabelRows
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.telemetry.registry import Telemetry
-from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit
+from ragtide.stream.worker.dead_letter_limit import OF_LABELS, DeadLetterLimit
 from ragtide.stream.worker.dead_letters import DeadLetters
 from ragtide.stream.worker.processor import DeadLetterSender
 
@@ -60,7 +60,7 @@ class LabelReader:
         self._database = database
         self._telemetry = telemetry
         self._rows = LabelRows(settings)
-        self._limit = DeadLetterLimit(worker.dead_letter_ratio, worker.dead_letter_run)
+        self._limit = DeadLetterLimit(worker.dead_letter_ratio, worker.dead_letter_run, OF_LABELS)
         self._rng = rng
         self._clock = clock
         self._retention_s = settings.retention.labels_days * _DAY_S
@@ -96,6 +96,7 @@ class LabelReader:
         consumer = consumer_of(
             kafka,
             kafka.labels_topic,
+            role=GROUP,
             group_id=kafka.group(GROUP),
             enable_auto_commit=False,
             auto_offset_reset="earliest",
@@ -127,7 +128,7 @@ class LabelReader:
     async def take(self, records: Sequence[Record], letters: DeadLetterSender) -> None:
         """Store every record of one partition, or send it to the dead letters."""
         labels, dead = self._decode(records)
-        self._limit.check(records, {id(one.record) for one in dead}, Counter(one.reason for one in dead))
+        self._limit.check(records, dead)
         rows = self._rows.rows_of([label for label, _ in labels], [record for _, record in labels])
         refused = await asyncio.to_thread(self._insert, rows)
         dead += [DeadLetter(labels[at][1], "refused", "label", why) for at, why in refused.items()]

@@ -24,7 +24,8 @@ def send(kafka: KafkaSettings, messages: Sequence[Message]) -> list[bool]:
 
 
 async def _send(kafka: KafkaSettings, messages: Sequence[Message]) -> list[bool]:
-    producer = AIOKafkaProducer(acks="all", max_request_size=kafka.largest_request, **client_options(kafka))
+    options = client_options(kafka, "labels")
+    producer = AIOKafkaProducer(acks="all", max_request_size=kafka.largest_request, **options)
     try:
         await producer.start()
         return await asyncio.gather(*(_try_send(producer, message) for message in messages))

@@ -278,13 +278,15 @@ class WorkerSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False
         "takes minutes.",
     )
     dead_letter_ratio: Rate = Field(
-        default=0.5, description="Stop the worker if more than this share of the latest 1,000 records are dead letters."
+        default=0.5,
+        description="Read a topic no further if more than this share of its latest 1,000 records are dead letters. A "
+        "worker that reads no other topic stops.",
     )
     dead_letter_run: int = Field(
         default=500,
         ge=1,
-        description="Stop the worker after this many consecutive dead letters. Keep it at or below slice_records: "
-        "otherwise every start dead-letters more slices before it stops.",
+        description="Read a topic no further after this many consecutive dead letters. Keep it at or below "
+        "slice_records: otherwise every start dead-letters more slices before it stops.",
     )
 
 

@@ -64,6 +64,22 @@ class Telemetry:
             "lane",
             "field",
         )
+        self.normalised = self._counter(
+            "normalised",
+            "Values in another form than the canonical one that were read, by rule and field. docs/reference/trace.md "
+            "has the rules.",
+            "Usually nothing. `ragtide validate` shows them by line, for a producer that should send another form.",
+            "lane",
+            "rule",
+            "field",
+        )
+        self.unknown_fields = self._counter(
+            "unknown_fields",
+            "Traces with an unknown field that was probably meant to be measured, by application and field.",
+            "Fix the producer: the log names the nearest field once, and `ragtide check` shows the latest ones.",
+            "app",
+            "field",
+        )
         self.evidence_cut = self._counter(
             "evidence_cut",
             "Outcomes with more than 1,000 pieces of evidence. Only the first 1,000 are stored.",
@@ -124,6 +140,13 @@ class Telemetry:
             "Partitions whose start moved before the committed offset: their topic was deleted and created again.",
             "Nothing of the new topic is missed. Check in the log whether all of the old one was processed.",
             "lane",
+        )
+        self.topics_stopped = self._gauge(
+            "topics_stopped",
+            "1 for a topic that the lane reads no further, because too many of its records are dead letters.",
+            "The log has the reasons, an example and what to do. Then start the worker again.",
+            "lane",
+            "topic",
         )
         self.cache_bytes = self._gauge(
             "cache_bytes",

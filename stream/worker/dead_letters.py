@@ -36,7 +36,8 @@ class DeadLetters:
         self._topic = kafka.dead_letter_topic
         self._lane = lane
         self._rng = rng
-        self._producer = AIOKafkaProducer(acks="all", max_request_size=kafka.largest_request, **client_options(kafka))
+        options = client_options(kafka, lane)
+        self._producer = AIOKafkaProducer(acks="all", max_request_size=kafka.largest_request, **options)
 
     async def start(self) -> str:
         """Connect and describe the connection. `Transient` while no broker answers: call it again then."""

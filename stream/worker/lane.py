@@ -27,7 +27,7 @@ from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.telemetry.serving import TelemetryServer
 from ragtide.stream.topic_model_cache import TopicModelCache
 from ragtide.stream.worker.backoff import delays
-from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit
+from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from ragtide.stream.worker.dead_letters import DeadLetters
 from ragtide.stream.worker.processor import RecordProcessor, SliceProcessor
 from ragtide.stream.worker.progress import LaneProgress, worker_name
@@ -105,6 +105,7 @@ class LaneRuntime:
             self._progress,
             self.telemetry,
             self._lag,
+            self._stop_topic,
         )
         self._app = build_app(settings.kafka, worker, lane, self._processor.submit)
 
@@ -187,7 +188,8 @@ class LaneRuntime:
             telemetry.offset_resets_total.labels(self._lane).inc(consumer.offset_resets - offset_resets)
             paused_s, offset_resets = consumer.paused_s, consumer.offset_resets
             blocked, silent = self._writer.blocked_since is not None, not consumer.coordinator_known
-            waits = any(lag.records for lag in lags.values()) or consumer.offsets.unacknowledged > 0
+            read = [lag for (topic, _), lag in lags.items() if topic not in consumer.stopped]
+            waits = any(lag.records for lag in read) or consumer.offsets.unacknowledged > 0
             self.health.observe(consumer.committed(), work_waits=waits, away=blocked or silent)
             self.health.waits_for("sink", "the sink does not accept rows" if blocked else None)
             self.health.waits_for("brokers", unreachable_message(self._settings.kafka) if silent else None)
@@ -199,13 +201,25 @@ class LaneRuntime:
         """Store the progress of every assigned partition, idle or not; one at a time while the sink is slow."""
         while True:
             await asyncio.sleep(self._settings.worker.heartbeat_s)
-            rows = self._progress.heartbeat(self._app.consumer.lags().items())
+            lags, stopped = self._app.consumer.lags(), self._app.consumer.stopped
+            # No window waits for a topic that is read no further.
+            read = {at: lag._replace(records=0) if at[0] in stopped else lag for at, lag in lags.items()}
+            rows = self._progress.heartbeat(read.items())
             if rows:
                 await self._writer.store(Block(progress=rows))
 
     def _lag(self, at: Partition) -> Lag | None:
         lag: Lag | None = self._app.consumer.lag(at)
         return lag
+
+    def _stop_topic(self, topic: str, error: TooManyDeadLetters) -> bool:
+        """Read the topic no further, and go on with the others; False if there are none."""
+        if not self._app.consumer.stop_topic(topic):
+            return False
+        log.error("lane %s reads topic %s no further, and the other topics as before: %s", self._lane, topic, error)
+        self.health.waits_for(f"topic {topic}", f"topic {topic} is read no further: {error}")
+        self.telemetry.topics_stopped.labels(self._lane, topic).set(1)
+        return True
 
     async def _stop(self) -> None:
         warning = "could not leave the group; its partitions move when the session times out"

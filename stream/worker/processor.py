@@ -4,7 +4,7 @@ No exception reaches Faust, whose agents acknowledge what they drop: every error
 """
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
@@ -16,9 +16,10 @@ from ragtide.stream.ingest.rows import dead_letter_row
 from ragtide.stream.kafka.offsets import Lag, Partition
 from ragtide.stream.pipeline import SliceResult
 from ragtide.stream.telemetry.registry import Telemetry
-from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit
+from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from ragtide.stream.worker.progress import LaneProgress
 from ragtide.stream.worker.rejected_rows import dead_letters_of
+from ragtide.stream.worker.unknown_fields import UnknownFields
 from ragtide.stream.worker.writer import Writer
 
 
@@ -41,7 +42,8 @@ class DeadLetterSender(Protocol):
 class SliceProcessor:
     """Processes slices one by one in its own thread, and acknowledges each once it is stored.
 
-    Slices of a partition reach the writer in order. The caller of `submit` limits the queue.
+    Slices of a partition reach the writer in order. The caller of `submit` limits the queue. `stop_topic` stops reading
+    a topic of too many dead letters, for this reason; it returns False where the lane reads no other topic.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class SliceProcessor:
         progress: LaneProgress,
         telemetry: Telemetry,
         lag: Callable[[Partition], Lag | None],
+        stop_topic: Callable[[str, TooManyDeadLetters], bool],
     ) -> None:
         self._lane = lane
         self._pipeline = pipeline
@@ -63,6 +66,8 @@ class SliceProcessor:
         self._progress = progress
         self._telemetry = telemetry
         self._lag = lag
+        self._stop_topic = stop_topic
+        self._unknown_fields = UnknownFields(telemetry)
         self._queue: deque[Any] = deque()
         self._submitted = asyncio.Event()
         self._finishing: set[asyncio.Task[None]] = set()
@@ -117,6 +122,8 @@ class SliceProcessor:
             with self._telemetry.process_seconds.labels(self._lane).time():
                 processed = await loop.run_in_executor(executor, self._pipeline.process, records)
             self._count(records, processed)
+            if self._has_too_many_dead_letters(records, processed):
+                return
             await self._submit_rows(event, records, processed)
         finally:
             self._busy = False
@@ -128,15 +135,28 @@ class SliceProcessor:
             telemetry.skipped.labels(self._lane, reason).inc(count)
         for (evaluator, status), count in processed.outcomes.items():
             telemetry.outcomes.labels(evaluator, status).inc(count)
-        for field, count in processed.cut_names.items():
+        for field, count in processed.adjustments.cut.items():
             telemetry.names_cut.labels(self._lane, field).inc(count)
+        for (rule, field), count in processed.adjustments.normalised.items():
+            telemetry.normalised.labels(self._lane, rule, field).inc(count)
         for evaluator, count in processed.evidence_cut.items():
             telemetry.evidence_cut.labels(evaluator).inc(count)
         for reason, count in processed.without_vector.items():
             telemetry.without_vector.labels(reason).inc(count)
         if self._dead_letters is not None:
-            dead = {id(letter.record) for letter in processed.dead}
-            self._limit.check(records, dead, Counter(letter.reason for letter in processed.dead))
+            self._unknown_fields.report(processed.adjustments.unknown)
+
+    def _has_too_many_dead_letters(self, records: Sequence[Record], processed: SliceResult) -> bool:
+        """Whether the topic of these records was stopped. Raises `TooManyDeadLetters` if the lane reads no other."""
+        if self._dead_letters is None:
+            return False
+        try:
+            self._limit.check(records, processed.dead)
+        except TooManyDeadLetters as error:
+            if self._stop_topic(records[0].topic, error):
+                return True
+            raise
+        return False
 
     async def _submit_rows(self, event: Any, records: Sequence[Record], processed: SliceResult) -> None:
         last = records[-1]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from ragtide.drift.rules import queries
+from ragtide.drift import jobs
 from ragtide.drift.windows import dirty, watermark
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.sink import ClickHouseSink
@@ -98,7 +98,7 @@ JOBS = {
     "marks taken back, watermark not stored": CrashPoint(watermark, "store"),
     "judged, no problem raised": CrashPoint(Database, "insert", counts=_into("problem_events")),
     "problem raised, cursor not moved": CrashPoint(
-        queries, "commit_cursor", counts=lambda database, version: version > 0
+        jobs, "commit_rule_cursor", counts=lambda database, version: version > 0
     ),
 }
 # Brokers were found, and are asked again by the next step.

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ragtide.dashboards.build import build, to_json, write
+from ragtide.dashboards.rule_lines import rule_lines
 from ragtide.dashboards.sdk import JSONEncoder, dashboard
 from ragtide.drift.settings import RuleOverride, RuleSettings
 from ragtide.evaluators.errors import ConfigError
@@ -73,15 +74,22 @@ def test_every_metric_of_every_evaluator_is_asked_for(application: Json) -> None
 
 def test_a_primary_metric_shows_its_threshold_and_the_side_that_is_bad(application: Json) -> None:
     shown = {panel.get("title"): panel for panel in panels(application)}
+    rules = rule_lines(load(), RuleSettings())
     for evaluator in load().values():
         for metric in evaluator.metrics:
-            panel = shown.get(f"{evaluator.id}.{metric.key}")
+            full = f"{evaluator.id}.{metric.key}"
+            panel, of_records = shown.get(full), shown.get(f"{full}: share of bad records")
             assert (panel is not None) == metric.primary
-            if panel is not None and metric.threshold is not None:
-                below, above = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
-                assert above["value"] == metric.threshold
-                assert (below["color"] == "red") == (metric.better == "higher")
-                assert (above["color"] == "red") == (metric.better == "lower")
+            if of_records is not None:  # the rule judges records: the mean has no line
+                assert rules[full].limit is not None
+                assert steps_of(of_records) == [(None, "green"), (rules[full].limit, "red")]
+            elif panel is not None and metric.threshold is not None:
+                colours = ("red", "green") if metric.better == "higher" else ("green", "red")
+                assert steps_of(panel) == [(None, colours[0]), (metric.threshold, colours[1])]
+
+
+def steps_of(panel: Json) -> list[tuple[float | None, str]]:
+    return [(step["value"], step["color"]) for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
 
 
 def test_lines_are_those_of_the_rules_in_the_settings() -> None:
@@ -97,8 +105,7 @@ def test_lines_are_those_of_the_rules_in_the_settings() -> None:
     shown = {panel["title"]: panel for panel in panels(built) if panel["type"] == "timeseries"}
 
     def steps(title: str) -> list[tuple[float | None, str]]:
-        found = shown[title]["fieldConfig"]["defaults"]["thresholds"]["steps"]
-        return [(step["value"], step["color"]) for step in found]
+        return steps_of(shown[title])
 
     assert steps("groundedness.groundedness") == [(None, "red"), (0.4, "green")]
     assert steps("operations.latency_seconds") == [(None, "green"), (1.5, "red")]

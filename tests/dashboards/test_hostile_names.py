@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -14,6 +15,7 @@ from ragtide.drift.windows.window_metrics import WindowRow
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.rows import TextRow
 from tests.dashboards.lint import queries, references
 from tests.dashboards.macros import FORMATS, VARIABLE, Choice, expanded, interpolate
 from tests.dashboards.sample_rows import NOON, REGISTRY, asked, asked_again, event, flip, insight, window
@@ -59,9 +61,10 @@ def stored(name: str) -> Iterator[tuple[str, Any]]:
                 windows.append(window(f"{evaluator.id}.{metric.key}", NOON, values, run_id=run, **dimensions))
     yield "windows", windows
     standards = (name,)
-    opened = event(name[:40], "1", "opened", 1, NOON, severity="info", standards=standards, **dimensions)
+    opened = event(name, "1", "opened", 1, NOON, standards=standards, examples=(name,), **dimensions)
     yield "problem_events", [opened]
-    yield "insights", [insight()._replace(insight_id=name[:40], app=name, environment=name)]
+    yield "insights", [insight()._replace(insight_id=name, app=name, environment=name, examples=(name,))]
+    yield "trace_texts", [TextRow("live", name, name, NOON, name, 1, "why?", "so", [], [], [], "", "{}")]
     yield "flips", [flip("answer.good", 1, "typo", "worse", trace_id=name, original_id=name, **dimensions)]
     yield "asked_again", [asked_again("answer.good", 1, 4, 2, **dimensions)]
     yield "embeddings", [asked(1, 1, "csv", app=name, environment=name, trace_id=name)]
@@ -117,15 +120,25 @@ def answers(
     shown = {}
     for where, sql in asked(documents):
         rows = database.rows(expanded(sql, NOON, END, 60, chosen))
+        rows += [text for row in rows if row.get("trace_link") for text in linked_texts(database, row["trace_link"])]
         assert SECRET not in json.dumps(rows, default=str), where
         if not where.endswith(("variable run", "variable app")):  # these offer every name
             shown[where] = _renamed(rows, name)
     return shown
 
 
+UNNAMED = ("value", "time", "timeEnd", "trace_link")
+
+
+def linked_texts(database: Database, link: str) -> list[dict[str, Any]]:
+    """What Explore shows where a person follows the link of a trace."""
+    (pane,) = json.loads(parse_qs(urlsplit(link).query)["panes"][0]).values()
+    return [{"app": row["app"], "trace": row["trace_id"]} for row in database.rows(pane["queries"][0]["rawSql"])]
+
+
 def _renamed(rows: list[dict[str, Any]], name: str) -> str:
-    """Rows as text, without the encoded values of options and with the plain name for the hostile one."""
-    plain = [{key: value for key, value in row.items() if key not in ("value", "time", "timeEnd")} for row in rows]
+    """Rows as text, without encoded names and with the plain name for the hostile one."""
+    plain = [{key: value for key, value in row.items() if key not in UNNAMED} for row in rows]
     return json.dumps(plain, default=str).replace(json.dumps(name)[1:-1], PLAIN)
 
 
@@ -186,6 +199,7 @@ def test_an_address_with_sql_in_a_variable_changes_no_query(
     chosen = chosen_by(database, documents, "live", PLAIN) | {variable: attack}
     for where, sql in shapes(documents):
         rows = database.rows(expanded(sql, NOON, END, 60, chosen))
+        rows += [text for row in rows if row.get("trace_link") for text in linked_texts(database, row["trace_link"])]
         assert SECRET not in json.dumps(rows, default=str), where
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ragtide.drift.problems.model import EVENTS, EventRow
-from ragtide.drift.problems.store import fold
+from ragtide.drift.problems.store import fold_events
 from ragtide.sinks.clickhouse.database import Database
 from tests.dashboards.sample_rows import NOON
 
@@ -66,7 +66,7 @@ def test_view_and_fold_agree(database: Database, history: list[EventRow]) -> Non
     database.command("TRUNCATE TABLE problem_events")
     database.insert("problem_events", history)
     found = {(row["problem_id"], row["episode"]): row for row in database.rows("SELECT * FROM problems")}
-    told = {(problem.problem_id, problem.episode): problem for problem in fold(history)}
+    told = {(problem.problem_id, problem.episode): problem for problem in fold_events(history)}
     assert set(found) == set(told)
     for key, problem in told.items():
         row = {name: tuple(v) if isinstance(v := found[key][name], list) else v for name in COMPARED}

@@ -1,114 +1,23 @@
 """Every query of every dashboard, run on the real engine, against figures added up by hand."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from scipy.stats import binomtest
 
 from ragtide.dashboards.build import build
-from ragtide.drift.robustness.flip_pairs import FlipRow
-from ragtide.drift.robustness.repeated_questions import AskedAgainRow
+from ragtide.drift.windows.window_metrics import WindowRow
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
-from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from ragtide.sinks.rows import EmbeddingRow
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
-from tests.dashboards.sample_rows import APP, NOON, asked, asked_again, event, flip, insight, ordinary, problems, window
-from tests.infra.fresh_database import fresh_database
+from tests.dashboards.sample_rows import APP, NOON, asked, event, window
+from tests.dashboards.shown_application import ALL, END, TEXT, Shown
 
 pytestmark = pytest.mark.clickhouse
-
-ALL: dict[str, Choice] = {
-    "run": "live",
-    "app": APP,
-    "environment": ["$__all"],
-    "model": ["$__all"],
-    "standard": ["$__all"],
-    "resolution": "0",
-}
-END = NOON + timedelta(minutes=10)
-
-
-class Shown:
-    """The application dashboard over the ten minutes from noon."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.queries = dict(queries(build(load(), database=database.name)["application"]))
-
-    def rows(
-        self, where: str, chosen: Mapping[str, Choice] | None = None, interval_s: int = 60, end: datetime = END
-    ) -> list[dict[str, Any]]:
-        sql = expanded(self.queries[where], NOON, end, interval_s, {**ALL, **(chosen or {})})
-        return self.database.rows(sql)
-
-    def row(self, where: str, chosen: Mapping[str, Choice] | None = None) -> dict[str, Any]:
-        (row,) = self.rows(where, chosen)
-        return row
-
-
-def perturbed() -> Iterator[FlipRow]:
-    """Of 40 pairs 6 became worse and 2 better by a strong paraphrase; by a typo of 10 none could be compared."""
-    outcomes = ["worse"] * 6 + ["better"] * 2 + ["same"] * 32
-    for number, outcome in enumerate(outcomes):
-        yield flip("answer.good", number, "paraphrase strong", outcome)
-    for number in range(10):
-        yield flip("answer.good", 100 + number, "typo 0.1", "unknown", value=None)
-    yield flip("answer.good", 200, "typo 0.1", "worse", app="another")
-    yield flip("answer.good", 201, "typo 0.1", "worse", time=NOON - timedelta(hours=1))
-
-
-def repeated() -> Iterator[AskedAgainRow]:
-    """Two looks at what answers say and one at their scores; and what is of no look of this application and time."""
-    yield asked_again("answers.agreement", 1, 30, 3)
-    yield asked_again("answers.agreement", 5, 40, 8)
-    yield asked_again("groundedness.groundedness", 5, 0, 0, pairs=[])
-    yield asked_again("answers.agreement", 6, 50, 50, app="another")
-    yield asked_again("answers.agreement", -60, 50, 50, model="m2")
-
-
-def placed() -> Iterator[EmbeddingRow]:
-    """Two topics in two minutes, one question placed by nobody; and what is not of this run or application."""
-    for number, (minute, topic) in enumerate([(0, "csv"), (0, "csv"), (0, "other"), (1, "csv"), (1, "json"), (1, "")]):
-        yield asked(number, minute, topic)
-    yield asked(10, 0, "csv", app="another")
-    yield asked(11, 0, "csv", run_id="replayed")
-    yield asked(12, 0, "csv", is_deleted=1)
-
-
-@contextmanager
-def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
-    kept = dict.fromkeys(
-        ("windows_minute_days", "windows_hour_days", "embeddings_days", "traces_days"), 100_000
-    )  # fixed dates
-    with fresh_database(server, **kept) as database:
-        database.insert("windows", list(ordinary()))
-        database.insert("problem_events", list(problems()))
-        database.insert(
-            "insights", [insight(), insight()._replace(insight_id="gone", description="nothing fails", withdrawn=1)]
-        )
-        database.insert("flips", list(perturbed()))
-        database.insert("asked_again", list(repeated()))
-        database.insert("embeddings", list(placed()))
-        yield Shown(database)
-
-
-@pytest.fixture(scope="module")
-def shown(clickhouse_server: EmbeddedClickHouse) -> Iterator[Shown]:
-    """For tests that only read."""
-    with showing(clickhouse_server) as shared:
-        yield shared
-
-
-@pytest.fixture
-def own(clickhouse_server: EmbeddedClickHouse) -> Iterator[Shown]:
-    """For a test that adds rows."""
-    with showing(clickhouse_server) as alone:
-        yield alone
 
 
 def test_every_query_gives_something(shown: Shown) -> None:
@@ -249,6 +158,33 @@ def test_coverage_adds_up_to_what_was_seen(shown: Shown) -> None:
     assert sum(sum(v for k, v in row.items() if k != "time") for row in found) == 230
 
 
+def test_figures_of_the_range_do_not_change_with_the_size_of_windows(own: Shown) -> None:
+    """Minutes at the ends, hours and days between them: each trace counts once, whatever the range and the choice."""
+    first = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
+    until = datetime(2026, 3, 4, 2, 20, tzinfo=UTC)  # the hour from 02:00 and the day of the 4th are still open
+    minutes = [first + timedelta(minutes=10 * number) for number in range(int((until - first).total_seconds()) // 600)]
+
+    def traffic(start: datetime, traces: int, size_s: int = 60) -> WindowRow:
+        return window("operations.error", start, [1.0] * traces, app="long", size_s=size_s, seen=traces)
+
+    def larger(size_s: int, closed: datetime) -> Iterator[WindowRow]:
+        starts = sorted({one - timedelta(seconds=one.timestamp() % size_s) for one in minutes})
+        for start in (one for one in starts if one + timedelta(seconds=size_s) <= closed):
+            inside = [one for one in minutes if start <= one < start + timedelta(seconds=size_s)]
+            yield traffic(start, len(inside), size_s)
+
+    own.database.insert("windows", [traffic(one, 1) for one in minutes])
+    own.database.insert("windows", list(larger(3600, datetime(2026, 3, 4, 2, tzinfo=UTC))))
+    own.database.insert("windows", list(larger(86400, datetime(2026, 3, 4, tzinfo=UTC))))
+    begins = [first, first + timedelta(hours=4), first + timedelta(days=1), first - timedelta(days=30)]
+    for begin in begins:
+        for end in (until, until - timedelta(hours=8), until - timedelta(hours=1)):
+            for interval_s, resolution in ((10, "0"), (7200, "0"), (90_000, "0"), (10, "3600")):
+                chosen = {**ALL, "app": "long", "resolution": resolution}
+                sql = expanded(own.queries["stat Traces A"], begin, end - timedelta(seconds=1), interval_s, chosen)
+                assert own.database.rows(sql) == [{"traces": sum(begin <= minute < end for minute in minutes)}]
+
+
 def test_reasons_most_frequent_first(shown: Shown) -> None:
     found = shown.rows("table pii_leakage: not scored, why A")
     assert found == [{"reason": "missing_contexts", "traces": 60}, {"reason": "crashed", "traces": 40}]
@@ -279,65 +215,23 @@ def test_windows_of_the_sizes_that_there_are_are_asked_for(database: Database) -
         assert [row["mean"] for row in database.rows(sql)] == [mean]
 
 
-def test_the_quality_table_puts_bad_metrics_first(shown: Shown) -> None:
-    found = {row["metric"]: row for row in shown.rows("table Quality A")}
-    watched = {
-        f"{evaluator.id}.{metric.key}"
-        for evaluator in load().values()
-        for metric in evaluator.metrics
-        if metric.primary and metric.threshold is not None
-    }
-    assert set(found) == watched
-    row = found["groundedness.groundedness"]
-    assert (row["state"], row["threshold"], row["scored"]) == ("bad", 0.75, 30)
-    assert row["mean"] == pytest.approx(2 / 3)
-    assert row["of applicable"] == pytest.approx(30 / 70)  # 2 + 1 scored of 4 + 3 a minute
-    assert row["of all"] == pytest.approx(30 / 230)
-    assert found["operations.error"]["state"] == "bad"  # 0.67 where 0.05 is the most
-    assert row["bad records"] == pytest.approx(1 / 3)  # 0.25 of 0.25, 0.75 and 1.0
-    assert found["operations.error"]["bad records"] == 1.0  # 0.25, 0.75 and 1.0 where 0.05 is the most
-    states = [row["state"] for row in shown.rows("table Quality A")]
-    assert states == sorted(states)
-
-
-def test_a_mean_on_its_threshold_is_good(own: Shown) -> None:
-    exact = [window("groundedness.groundedness", NOON, [0.5, 1.0], app="exact")]
-    exact += [window("operations.error", NOON, [0.0] * 19 + [1.0], app="exact")]
-    own.database.insert("windows", exact)
-    found = {row["metric"]: row["state"] for row in own.rows("table Quality A", {"app": "exact"})}
-    assert found == {"groundedness.groundedness": "good", "operations.error": "good"}
-
-
-RULED: list[tuple[str, list[float], float, str]] = [
-    ("pii_leakage.passes", [1.0] * 999 + [0.0], 0.001, "bad"),  # any: one leak, though the mean is 0.999
-    ("pii_leakage.passes", [1.0] * 20, 0.0, "good"),
-    ("text_matching.passes", [1.0] * 19 + [0.0], 0.05, "good"),  # share: at most 0.05
-    ("text_matching.passes", [1.0] * 18 + [0.0] * 2, 0.1, "bad"),
-    ("groundedness.groundedness", [0.74, 0.75, 0.76], 1 / 3, "good"),  # mean: 0.75 where 0.75 is the least
-    ("operations.error", [0.0] * 9 + [1.0], 0.1, "bad"),  # mean: 0.1 where 0.05 is the most
-]
-
-
-def test_quality_is_judged_by_the_metrics_own_rule(own: Shown) -> None:
-    windows = [window(metric, NOON, values, app=f"a{i}") for i, (metric, values, _, _) in enumerate(RULED)]
-    own.database.insert("windows", windows)
-    for i, (metric, _, bad, state) in enumerate(RULED):
-        row = own.row("table Quality A", {"app": f"a{i}"})
-        assert (row["metric"], row["state"]) == (metric, state)
-        assert row["bad records"] == pytest.approx(bad)
-
-
 def test_open_problems_the_worst_first(own: Shown) -> None:
     later = NOON + timedelta(minutes=8)
     opened = event("d", "d1", "opened", 1, later, severity="info", actions=("a", "b"))
     why = event("a", "a9", "explained", 2, later, description="Of one tenant.", attributes='{"opening": 1}')
     own.database.insert("problem_events", [opened, why])
+    own.database.insert("trace_texts", [TEXT, TEXT._replace(trace_id="t3"), TEXT._replace(app="another")])
     first, second = own.rows("table Open problems A")
+    link = first.pop("trace_link")
     assert first == {
-        "opened_at": NOON + timedelta(minutes=5), "severity": "critical", "type": "accuracy",
+        "severity": "critical", "opened_at": NOON + timedelta(minutes=5), "type": "accuracy",
         "metric": "groundedness.groundedness", "model": "m1", "segment": "", "description": "it fell further",
-        "why": "Of one tenant.", "what to do": "", "example traces": "t2 t3", "taken by": "kim", "muted by": "",
+        "why": "Of one tenant.", "what to do": "", "worst trace": "t2", "number of examples": 2, "problem_id": "a",
+        "taken by": "kim", "muted by": "", "before_ms": (NOON - timedelta(minutes=25)).timestamp() * 1000,
     }  # fmt: skip
+    (pane,) = json.loads(parse_qs(urlsplit(link).query)["panes"][0]).values()
+    texts = own.database.rows(pane["queries"][0]["rawSql"])
+    assert [(one["app"], one["trace_id"], one["question"]) for one in texts] == [(APP, "t2", "why?")]
     assert (second["opened_at"], second["severity"], second["what to do"]) == (later, "info", "a b")
     assert own.rows("table Open problems A", {"environment": ["staging"]}) == []
     (fair,) = own.rows("table Open problems A", {"standard": ["Fair"]})
@@ -371,5 +265,7 @@ def test_what_can_be_chosen(shown: Shown) -> None:
 
 
 def test_insights_of_the_period(shown: Shown) -> None:
+    """Also of a period that has not ended, and of one that began before the range."""
+    assert len(shown.rows("table Insights A", end=NOON + timedelta(minutes=2))) == 1
     assert shown.row("table Insights A")["description"] == "three questions fail"
     assert shown.rows("table Insights A", {"environment": ["staging"]}) == []

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ragtide.drift.problems.model import EventRow, Problem
-from ragtide.drift.problems.store import fold, load_events
+from ragtide.drift.problems.store import fold_events, load_events
 from ragtide.drift.rootcause_job import MAX_ATTEMPTS, MAX_TRIES, RootCauseJob, RootCauseResult, query_for
 from ragtide.drift.settings import JobSettings, RuleSettings, WindowSettings
 from ragtide.drift.windows.metrics import metrics_by_name
@@ -156,7 +156,7 @@ def test_it_is_asked_a_few_times_at_most_and_ever_later(database: Database) -> N
         cause = unsegmented_problem(world, "new").cause
         attempts += [minute] * told
         minute = minute if cause["again_at"] is None else _minute(world, cause["again_at"])
-    assert attempts == [24, 24 + 27, 24 + 27 + 54, 24 + 27 + 54 + 108]
+    assert attempts == [24, 24 + 28, 24 + 28 + 56, 24 + 28 + 56 + 112]
 
 
 def _minute(world: World, at: str) -> int:
@@ -176,13 +176,13 @@ def test_a_new_opening_has_a_cause_of_its_own() -> None:
     life = [event("opened", 0), event("explained", 1, opening=1), event("resolved", 2), event("reopened", 3)]
     explanations = []
     for more in range(len(life)):
-        (problem,) = fold(life[: more + 1])
+        (problem,) = fold_events(life[: more + 1])
         explanations.append(problem.explanation)
     assert explanations == ["", "explained", "explained", ""]
 
 
 def reported_problem(kind: str, metric: str, **said: object) -> Problem:
-    (problem,) = fold([event("opened", 0, **said)._replace(kind=kind, metric=metric)])
+    (problem,) = fold_events([event("opened", 0, **said)._replace(kind=kind, metric=metric)])
     return problem
 
 

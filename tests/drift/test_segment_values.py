@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from ragtide.drift.settings import AppWindows, WindowSettings
-from ragtide.drift.windows.contents import OTHER
+from ragtide.drift.windows.contents import OTHER_VALUES
 from ragtide.drift.windows.scope import WindowKey
 from ragtide.drift.windows.segments import Choice, SegmentValues, load_segment_values
 from ragtide.sinks.clickhouse.database import Database
@@ -142,9 +142,9 @@ def test_an_app_has_segments_of_its_own(database: Database) -> None:
         "WHERE metric = 'quality.good' AND size_s = 3600 GROUP BY app"
     )
     assert {row["app"]: set(row["cuts"]) for row in rows} == {
-        "shop": {("", ""), ("tenant", "shop0"), ("tenant", OTHER)},
-        "wide": {("", ""), *(("tenant", f"wide{n}") for n in range(3)), ("tenant", OTHER)},
-        "listed": {("", ""), ("tenant", "x"), ("tenant", OTHER), ("region", "eu")},
+        "shop": {("", ""), ("tenant", "shop0"), ("tenant", OTHER_VALUES)},
+        "wide": {("", ""), *(("tenant", f"wide{n}") for n in range(3)), ("tenant", OTHER_VALUES)},
+        "listed": {("", ""), ("tenant", "x"), ("tenant", OTHER_VALUES), ("region", "eu")},
         "whole": {("", "")},
     }
 

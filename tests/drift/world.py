@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ragtide.drift.checks.engine import Check, run_check
+from ragtide.drift.checks.engine import Check
+from ragtide.drift.checks.run import run_check
 from ragtide.drift.jobs import CycleResult, JobContext
 from ragtide.drift.leadership import Term, elect
 from ragtide.drift.problems.model import Problem

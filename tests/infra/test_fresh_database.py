@@ -64,13 +64,34 @@ def test_views_read_the_tables_beside_them(clickhouse_server: EmbeddedClickHouse
         assert other.rows("SELECT metric FROM metric_values") == []
 
 
-def test_it_is_gone_afterwards_also_where_the_test_failed(clickhouse_server: EmbeddedClickHouse) -> None:
-    with pytest.raises(ZeroDivisionError), fresh_database(clickhouse_server) as failing:
+def test_a_database_serves_later_tests_without_the_rows_of_earlier_ones(clickhouse_server: EmbeddedClickHouse) -> None:
+    """Also where a test failed; with another schema, other retentions or rows that came late it is dropped."""
+
+    def fail(database: Database) -> None:
+        ClickHouseSink(database).write(block(traces=2))
         raise ZeroDivisionError
-    with fresh_database(clickhouse_server) as later:
-        names = [row["name"] for row in later.rows("SHOW DATABASES")]
-    assert later.name in names
-    assert failing.name not in names
+
+    with fresh_database(clickhouse_server, texts_days=77) as unused:
+        pass
+    with pytest.raises(ZeroDivisionError), fresh_database(clickhouse_server, texts_days=77) as failing:
+        fail(failing)
+    assert failing.name == unused.name
+    with fresh_database(clickhouse_server, texts_days=78) as other:
+        assert other.name != failing.name
+    with fresh_database(clickhouse_server, texts_days=77) as later:
+        assert later.name == failing.name
+        assert later.rows("SELECT count() AS n FROM traces") == [{"n": 0}]
+    late = Database(failing.settings)
+    ClickHouseSink(late).write(block(traces=2))  # a statement that ends after its test
+    late.close()
+    with fresh_database(clickhouse_server, texts_days=77) as third:
+        assert third.name != failing.name
+        assert third.rows("SELECT count() AS n FROM traces") == [{"n": 0}]
+        third.command("DROP TABLE outbox")
+        names = [row["name"] for row in third.rows("SHOW DATABASES")]
+        assert failing.name not in names
+    with fresh_database(clickhouse_server, texts_days=77) as fourth:
+        assert fourth.name != third.name
 
 
 def test_every_migration_counts_as_applied(database: Database) -> None:

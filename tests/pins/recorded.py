@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ragtide.drift.problems.inhibition import inhibited_by
+from ragtide.drift.problems.groups import EpisodeKey, parents
 from ragtide.drift.problems.store import load_problems
 from ragtide.sinks.clickhouse.database import Database
 
@@ -34,10 +34,9 @@ def events(database: Database, start: datetime) -> Iterator[str]:
 
 
 def problems(database: Database, start: datetime) -> Iterator[str]:
-    """Every episode as it is folded, and by which open problems it is inhibited."""
+    """Every episode as it is folded, and its parent if it is a symptom."""
     known = load_problems(database, states=("pending", "open", "resolved"), every_episode=True)
-    open_ = [one for one in known if one.state == "open"]
-    causes = inhibited_by(open_)
+    parent_of = parents(known)
     for one in sorted(known, key=lambda each: (each.problem_id, each.episode)):
         times = {
             "first": one.first_seen_at,
@@ -48,8 +47,8 @@ def problems(database: Database, start: datetime) -> Iterator[str]:
         }
         line = f"{one.problem_id} {one.episode} {one.state} {one.severity} kinds {_list(one.kinds)} "
         line += f"active {_list(one.active_kinds)} openings {one.openings} | {_figures(times, start)}"
-        by = causes.get(one.problem_id, ()) if one.state == "open" else ()
-        yield line + (f" | inhibited by {_list(by)}" if by else "")
+        parent = parent_of.get(EpisodeKey.of(one))
+        yield line + (f" | symptom of {parent.problem_id}" if parent else "")
 
 
 def windows(database: Database, start: datetime) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Payment card numbers: an issuer's prefix, one of its lengths, and a right check digit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ragtide.evaluators.leaks.byte_text import ByteText, Span, stands_alone
 from ragtide.evaluators.leaks.detector import Detector
@@ -49,27 +49,26 @@ def find(shape: ByteText) -> Iterator[Span]:
     for run in compile_pattern(r"[0-9]+(?:[ -][0-9]+)*").finditer(shape.data):
         if run.end() - run.start() < 12:
             continue
-        groups = [
-            Span(group.start(), group.end())
-            for group in compile_pattern(r"[0-9]+").finditer(shape.data, run.start(), run.end())
-        ]
-        index = 0
-        while index < len(groups):
-            taken = _card_at(shape, groups, index)
+        lengths = [len(group) for group in run[0].replace(b"-", b" ").split(b" ")]
+        start, index = run.start(), 0
+        while index < len(lengths):
+            taken = _card_at(shape, start, lengths[index : index + 5])
+            span = sum(lengths[index : index + (taken or 1)]) + (taken or 1)  # a blank or hyphen behind each group
             if taken:
-                yield Span(groups[index].start, groups[index + taken - 1].end)
-            index += taken or 1
+                yield Span(start, start + span - 1)
+            start, index = start + span, index + (taken or 1)
 
 
-def _card_at(shape: ByteText, groups: list[Span], index: int) -> int:
-    """How many groups from `index` on make a card number; 0 where none do."""
-    lengths = tuple(group.end - group.start for group in groups[index : index + 5])
-    whole = ((lengths[0],),) if 12 <= lengths[0] <= 19 else ()
-    for grouping in whole or _GROUPINGS:
+def _card_at(shape: ByteText, start: int, lengths: Sequence[int]) -> int:
+    """How many of the groups of digits from `start` on make a card number; 0 where none do."""
+    first = lengths[0]
+    if first != 4 and not 12 <= first <= 19:
+        return 0
+    for grouping in ((first,),) if first != 4 else _GROUPINGS:
         count = len(grouping)
-        if lengths[:count] != grouping:
+        if tuple(lengths[:count]) != grouping:
             continue
-        start, end = groups[index].start, groups[index + count - 1].end
+        end = start + sum(grouping) + count - 1
         digits = shape.text[start:end].replace(" ", "").replace("-", "")
         if stands_alone(shape.text, start, end, joints=".") and _is_meant(shape, start, count, digits):
             return count

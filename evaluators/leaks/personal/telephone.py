@@ -102,6 +102,7 @@ _DATE = (
 )
 _JUMBLED = r"\). ?|\. |\..*-|-.*\."  # pp. 226-231. 1996; clause 252.227-7013
 _RESULT = r"^ ?= ?-?[0-9]"  # what stands before it was a sum
+_DIGITS_APART = bytes(code if chr(code).isdigit() and code < 128 else 32 for code in range(256))
 _NOUGHTS = r"(?:[ .,]?000){2,}$"
 
 
@@ -222,7 +223,7 @@ def _grouped(shape: ByteText, region: str, taken: bytearray, plans: NumberingPla
     text = shape.text
     for run in compile_pattern(_RUN).finditer(shape.data):
         start, end = run.span()
-        groups = compile_pattern(r"[0-9]+").findall(shape.data, start, end)
+        groups = run[0].translate(_DIGITS_APART).split()
         if sum(map(len, groups)) < _DIGITS or 1 in taken[start:end]:
             continue
         marked = b"+" in run[0] or b"(" in run[0]

@@ -296,7 +296,7 @@ CREATE TABLE IF NOT EXISTS problem_events
 (
     problem_id String COMMENT 'Hash of app, environment, model, aspect, metric and segment',
     event_id String COMMENT 'Hash of what happened; a second run writes the same id',
-    event LowCardinality(String) COMMENT 'pending, withdrawn, opened, reopened, joined, updated, accepted, eased, resolved, explained, acked, unacked, muted or unmuted',
+    event LowCardinality(String) COMMENT 'pending, withdrawn, opened, reopened, kind_opened, updated, accepted, kind_cleared, resolved, explained, acked, unacked, muted or unmuted',
     episode UInt32 COMMENT 'Number of the episode, from 1',
     at DateTime64(3, 'UTC') COMMENT 'When it happened, UTC',
     app LowCardinality(String) COMMENT 'Application; empty: the system itself',
@@ -379,7 +379,7 @@ SELECT problem_id, episode,
        argMaxIf(actions, weight, of_job) AS actions,
        argMaxIf(rule_id, weight, of_job) AS rule_id,
        minIf(at, of_job) AS first_seen_at,
-       ifNull(maxOrNullIf(at, of_job AND event NOT IN ('eased', 'resolved')), first_seen_at) AS last_seen_at,
+       ifNull(maxOrNullIf(at, of_job AND event NOT IN ('kind_cleared', 'resolved')), first_seen_at) AS last_seen_at,
        minOrNullIf(at, opens) AS opened_at,
        if(argMaxIf(event, place, opens OR event = 'resolved') = 'resolved', maxOrNullIf(at, event = 'resolved'), NULL)
            AS resolved_at,
@@ -394,7 +394,8 @@ FROM
 (
     -- Of the active kinds the one with the highest severity decides, then the latest; of its messages the latest.
     SELECT *, known AND event = 'explained' AND JSONExtractUInt(attributes, 'opening') = openings_in_all AS explains,
-           (description, attributes) AS why, of_job AND begun > eased AND begun > over AS holds,
+           (description, attributes) AS why,
+           of_job AND kind_opened > kind_cleared AND kind_opened > over AS holds,
            (holds, if(holds, severity_then, 0), spoke, place) AS weight
     FROM
     (
@@ -403,8 +404,8 @@ FROM
                    AS known,
                countIf(opens) OVER (PARTITION BY problem_id, episode) AS openings_in_all,
                maxIf(place, event = 'resolved') OVER (PARTITION BY problem_id, episode) AS over,
-               maxIf(place, opens OR event = 'joined') OVER by_kind AS begun,
-               maxIf(place, event = 'eased') OVER by_kind AS eased,
+               maxIf(place, opens OR event = 'kind_opened') OVER by_kind AS kind_opened,
+               maxIf(place, event = 'kind_cleared') OVER by_kind AS kind_cleared,
                maxIf(place, of_job) OVER by_kind AS spoke,
                argMaxIf(indexOf(['info', 'warning', 'critical'], toString(severity)), place, of_job) OVER by_kind
                    AS severity_then
@@ -424,9 +425,9 @@ FROM
                     SELECT *, event IN ('opened', 'reopened') AS opens, if(actor = '', 'unknown', actor) AS person,
                            parseDateTime64BestEffortOrNull(JSONExtractString(attributes, 'until'), 3, 'UTC') AS until,
                            event IN ('pending', 'opened', 'reopened', 'resolved') AS turns,
-                           turns OR event IN ('joined', 'updated', 'eased') AS of_job,
-                           (at, indexOf(['pending', 'withdrawn', 'opened', 'reopened', 'joined', 'updated', 'accepted',
-                                         'eased', 'resolved', 'explained', 'acked', 'unacked', 'muted', 'unmuted'],
+                           turns OR event IN ('kind_opened', 'updated', 'kind_cleared') AS of_job,
+                           (at, indexOf(['pending', 'withdrawn', 'opened', 'reopened', 'kind_opened', 'updated',
+                                         'accepted', 'kind_cleared', 'resolved', 'explained', 'acked', 'unacked', 'muted', 'unmuted'],
                                         toString(event)), event_id) AS place
                     FROM problem_events FINAL
                 )
@@ -634,7 +635,7 @@ CREATE TABLE IF NOT EXISTS detector_baselines
     lane LowCardinality(String) COMMENT 'Lane of the evaluators',
     number UInt32 COMMENT 'Number of the batch of series',
     slot UInt8 COMMENT 'Slot of the baseline; a new one replaces the oldest',
-    holds_from DateTime('UTC') COMMENT 'First interval that it applies to, UTC',
+    effective_from DateTime('UTC') COMMENT 'First interval that it applies to, UTC',
     baseline String CODEC(ZSTD(1)) COMMENT 'Arrays in base64',
     version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins'
 )
@@ -653,11 +654,11 @@ CREATE TABLE IF NOT EXISTS baseline_pins
     actor String COMMENT 'Operator who pinned or unpinned',
     removed UInt8 COMMENT '1: the pin was removed; 0: it was set',
     at DateTime64(3, 'UTC') COMMENT 'When it was done, UTC',
-    said_at DateTime64(3, 'UTC') COMMENT 'Same as at, in the sorting key, so that no row replaces another'
+    at_key DateTime64(3, 'UTC') COMMENT 'Same as at, in the sorting key, so that no row replaces another'
 )
 ENGINE = ReplacingMergeTree(at)
 PRIMARY KEY (app, metric)
-ORDER BY (app, metric, said_at)
+ORDER BY (app, metric, at_key)
 COMMENT 'Every pin of a baseline and every removal: who pinned what, and why.';
 
 -- A later run replaces the row.
@@ -688,11 +689,11 @@ CREATE TABLE IF NOT EXISTS question_references
     app LowCardinality(String) COMMENT 'Application that answered',
     environment LowCardinality(String) COMMENT 'Deployment environment; empty: the trace named none',
     encoder LowCardinality(String) COMMENT 'Encoder and its revision; another encoder starts a new reference',
-    learned DateTime('UTC') COMMENT 'First instant that the reference applies to, UTC',
+    learned_at DateTime('UTC') COMMENT 'First instant that the reference applies to, UTC',
     until DateTime('UTC') COMMENT 'End of the last processed interval, UTC',
     days Array(DateTime('UTC')) COMMENT 'Days whose questions it was learned from, UTC',
     groups UInt16 COMMENT 'Groups that questions are assigned to',
-    memory String CODEC(ZSTD(1)) COMMENT 'Centroids, shares and detector state in base64',
+    state String CODEC(ZSTD(1)) COMMENT 'Centroids, shares and detector state in base64',
     version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins'
 )
 ENGINE = ReplacingMergeTree(version)

@@ -61,12 +61,12 @@ def test_hours_after_it_was_accepted_it_is_watched_at_its_level(database: Databa
     looked = planted.scan(ONSET + 2 * HOUR + BASE)
     assert (looked.warming_up, looked.alarms) == (1, 0)
     said = told(planted)
-    assert said.warming == "25 windows with records since the accepted change are too few to know its level"
+    assert said.warming == "only 25 windows with records since the accepted change, too few for its level"
     assert said.warm_at == calendar.utc(ONSET + 3 * HOUR)
     planted.scan(ONSET + 5 * HOUR)
     looked = planted.scan(ONSET + 5 * HOUR + BASE)
     assert looked.warming_up == 0
     assert level(looked) == pytest.approx(0.08, abs=0.02)
-    assert told(planted).rests_on.endswith("which was accepted; its hours and its noise are those of the days before")
+    assert told(planted).rests_on.endswith(" UTC; hours of the day and noise are those of the days before")
     assert planted.scan(again).alarms == 0
     assert planted.scan(again + HOUR).alarms == 1

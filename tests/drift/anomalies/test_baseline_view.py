@@ -82,7 +82,7 @@ def test_a_baseline_of_another_release_is_learnt_again_at_the_next_look(
         return found.output
 
     assert "warming up: less than a day of history" in shown()
-    monkeypatch.setattr("ragtide.drift.anomalies.batch._FITTED", 999)
+    monkeypatch.setattr("ragtide.drift.anomalies.batch._BASELINES", 999)
     _, said = shown().splitlines()
     assert said.strip() == (
         "warming up: what is stored is of another release; the next run of the job drift learns the baseline again"
@@ -91,5 +91,5 @@ def test_a_baseline_of_another_release_is_learnt_again_at_the_next_look(
     assert [one[name] for name in ("learned_at", "records", "channels")] == [None, None, []]
     caplog.clear()
     planted.scan(end + BASE)
-    assert "baselines of positive of lane fast are learned anew" in caplog.text
+    assert "stored baselines (positive, lane fast) are unreadable" in caplog.text
     assert "warming up: less than a day of history" in shown()

@@ -17,7 +17,7 @@ from ragtide.drift.job_history import StopRequested
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems.chart import chart_points, chart_series
 from ragtide.drift.problems.model import EventRow, Problem
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details, report
+from ragtide.drift.problems.report import Detection, ProblemKey, build_details, report_detections
 from ragtide.drift.problems.store import load_problems
 from ragtide.drift.rules.model import Series
 from ragtide.drift.settings import RuleSettings
@@ -219,7 +219,7 @@ def test_what_another_job_tells_of_inputs_stays_open(planted: WindowFixture, bad
     place = ProblemKey("falls", "", "", "inputs", "inputs.question_meaning")
     account = build_details("input_drift", place, None, "they ask otherwise", {}, RuleSettings(), rule_id="questions")
     at, now = calendar.utc(ONSET), datetime.now(UTC)
-    report(planted.database, [Detection(place, account, at, at)], RuleSettings(), Term(1, now), now)
+    report_detections(planted.database, [Detection(place, account, at, at)], RuleSettings(), Term(1, now), now)
     told(planted, bad)
     assert problems(planted)["falls", "inputs.question_meaning"].state == "open"
 
@@ -237,7 +237,7 @@ def test_what_another_release_wrote_begins_anew(
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("ragtide.drift.anomalies.batch._ROWS", 999)
-        patched.setattr("ragtide.drift.anomalies.batch._FITTED", 999)
+        patched.setattr("ragtide.drift.anomalies.batch._BASELINES", 999)
         with caplog.at_level(logging.WARNING):
             looked = planted.scan(OVER)
     assert looked.series == bad.series

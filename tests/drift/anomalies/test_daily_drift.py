@@ -11,11 +11,11 @@ from ragtide.drift.anomalies.daily_drift import DailyDriftReporter, DailyDriftTe
 from ragtide.drift.anomalies.metrics import monitored_metrics
 from ragtide.drift.anomalies.references import BaselinePin, ReferenceOverrides
 from ragtide.drift.anomalies.scanner import ScanResult
-from ragtide.drift.detectors.season import SATURDAY, weekday_of
 from ragtide.drift.leadership import Term
 from ragtide.drift.problems.store import load_problems
 from ragtide.drift.rules.model import Series
 from ragtide.drift.settings import DriftSettings, RuleSettings, WindowSettings
+from ragtide.drift.stats.calendar import SATURDAY, weekday_of
 from ragtide.drift.windows.segments import SegmentValues
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from tests.drift.anomalies.window_fixture import BASE, DAY, EVALUATORS, START, WindowFixture, WindowRow, window

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from ragtide.drift.anomalies import dispatch
 from ragtide.drift.anomalies.batch import Batch, BatchKey, BatchSnapshot
+from ragtide.drift.anomalies.cells import blank_baseline
 from ragtide.drift.anomalies.change_points import ChangePointReporter
 from ragtide.drift.anomalies.metrics import monitored_metrics
 from ragtide.drift.anomalies.queries import NewSeries
@@ -29,7 +29,7 @@ def looked(log_e: float) -> ScanResult:
     batch = Batch.empty(BatchKey("score", LANE, 0), TICK_S, START)
     new = {i + 1: NewSeries(Series(f"app{i}", "prod", "quality.good", "m1", "", ""), 1) for i in range(SERIES)}
     batch.add(new, TICK_S, known_before=True)
-    blank = dispatch.blank_baseline("score", TICK_S, SERIES)
+    blank = blank_baseline("score", TICK_S, SERIES)
     blank.active[:] = True
     state = batch.rows.state
     state.evidence.log_m[0] = log_e
@@ -37,7 +37,7 @@ def looked(log_e: float) -> ScanResult:
     state.alarms.records[0], state.alarms.residual[0], state.alarms.expected[0] = 100, -10, 80
     state.alarms.onset[0] = START // TICK_S - 3
     seen = BatchSnapshot(batch, blank)
-    assert run_state.status(blank, state).evidence[0] == pytest.approx(log_e)
+    assert run_state.detector_status(blank, state).evidence[0] == pytest.approx(log_e)
     return ScanResult((seen,), 0, 0)
 
 

@@ -72,10 +72,10 @@ def test_a_reference_of_another_fingerprint_is_none(database: Database) -> None:
     planted.store(failing(START + 2 * DAY, NOW, 0.02))
     planted.store(failing(START, START + DAY // 4, 0.2, "release", fingerprint="f2"))
     planted.scan(NOW)
-    with pytest.raises(ConfigError, match=r"for none of the 1 series .* records of another fingerprint alone of 1"):
+    with pytest.raises(ConfigError, match=r"covers none of the 1 .*: 1 with records of another fingerprint only"):
         pinning.pin(database, WATCHED, planted.windows, planted.settings, [pin_of("release", START, START + DAY)])
     wrong = pin_of("release", START, START + DAY)._replace(metric="checked.fails")
-    with pytest.raises(ConfigError, match=r"checked\.fails is not watched .* checked\.passes"):
+    with pytest.raises(ConfigError, match=r"checked\.fails is not monitored .* checked\.passes"):
         pinning.pin(database, WATCHED, planted.windows, planted.settings, [wrong])
     assert pinning.pin_history(database, "shop") == []
 
@@ -101,8 +101,8 @@ def test_a_reference_stays_and_where_it_is_not_enough_history_counts(database: D
         database, WATCHED, planted.windows, DriftSettings(history_days=2), {"app": "shop", "metric": METRIC}
     )
     assert {one.series.model: one.rests_on for one in found} == {
-        "m1": "what was pinned",
-        "m2": "history, since what was pinned has too little of it",
+        "m1": "the pinned reference",
+        "m2": "history, because the pinned reference has too few records of it",
     }
     assert {one.learned_at for one in found} == {time(MIDNIGHT)}
 

@@ -44,7 +44,7 @@ def left(planted: WindowFixture) -> dict[str, object]:
         "SELECT kind, number, slot, until, names, state FROM detector_states FINAL ORDER BY ALL"
     )
     baselines = planted.database.rows(
-        "SELECT kind, number, holds_from, baseline FROM detector_baselines FINAL ORDER BY ALL"
+        "SELECT kind, number, effective_from, baseline FROM detector_baselines FINAL ORDER BY ALL"
     )
     return {"states": states, "baselines": baselines}
 
@@ -82,8 +82,15 @@ def test_cuts_restarts_and_late_windows_change_nothing(
             ("moves", metric)
             for metric in ("quality.good", "checked.passes", "speed.seconds", "inputs.question_language")
         }
-        learnt = at_once.database.rows("SELECT DISTINCT holds_from FROM detector_baselines FINAL ORDER BY holds_from")
-        assert [int(row["holds_from"].timestamp()) - BEGIN for row in learnt] == [0, 2700, 4 * 3600, 9 * 3600 + 3000]
+        learnt = at_once.database.rows(
+            "SELECT DISTINCT effective_from FROM detector_baselines FINAL ORDER BY effective_from"
+        )
+        assert [int(row["effective_from"].timestamp()) - BEGIN for row in learnt] == [
+            0,
+            2700,
+            4 * 3600,
+            9 * 3600 + 3000,
+        ]
         assert [one.batch.encode_names() for one in last.snapshots] == [
             one.batch.encode_names() for one in whole.snapshots
         ]

@@ -6,7 +6,7 @@ import pytest
 from ragtide.drift.anomalies import queries
 from ragtide.drift.anomalies.metrics import monitored_metrics
 from ragtide.drift.anomalies.queries import TickRange, WindowCells
-from ragtide.drift.detectors.arrays import Numbers
+from ragtide.drift.array_types import Numbers
 from ragtide.drift.rules.model import Series
 from ragtide.drift.windows.histogram import Scale
 from ragtide.sinks.clickhouse.database import Database

@@ -62,7 +62,7 @@ def test_what_is_nobodys_business_is_more_for_one_app_than_for_another(database:
     looked = planted.scan(FIRST + 3600)
     assert {alarm.series.app for one in looked.snapshots for alarm in one.alarms()} == {"shop"}
     near = {
-        series.app: float(one.baseline.near[place, 0])
+        series.app: float(one.baseline.tolerance[place, 0])
         for one in looked.snapshots
         for place, series in enumerate(one.batch.series)
     }

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ragtide.drift.anomalies import dispatch
-from ragtide.drift.anomalies.batch import Batch, BatchKey, Fitted
+from ragtide.drift.anomalies.batch import BaselineSet, Batch, BatchKey
+from ragtide.drift.anomalies.cells import blank_baseline
 from ragtide.drift.anomalies.metrics import monitored_metrics
 from ragtide.drift.anomalies.queries import NewSeries
 from ragtide.drift.anomalies.state_store import (
@@ -53,10 +53,14 @@ def test_states_are_as_they_were_kept_and_can_be_gone_back_to(
         kept.save(batch, NEWEST)
     kept.save(Batch.empty(OTHER, BASE, START), NEWEST)
     batch.processed_until += BASE
-    batch.rows.away[:] = 2  # what goes on is no part of what was kept
+    batch.rows.ticks_on_other_version[:] = 2  # what goes on is no part of what was kept
     first, second = kept.load_batches(WATCHED)
     assert (first.key, second.key) == (KEY, OTHER)
-    assert (first.processed_until, first.windows_version, first.rows.away.tolist()) == (START + 3 * HOUR, 7, [0])
+    assert (first.processed_until, first.windows_version, first.rows.ticks_on_other_version.tolist()) == (
+        START + 3 * HOUR,
+        7,
+        [0],
+    )
     assert [one.metric for one in first.series] == ["quality.good"], "what nobody watches is left out"
     back = [kept.load_checkpoint(KEY, START + late * HOUR + BASE, WATCHED) for late in (1, 2, 3)]
     assert [one and one.processed_until for one in back] == [None, START + 2 * HOUR, START + 3 * HOUR]
@@ -70,10 +74,10 @@ def test_of_baselines_those_are_held_that_a_batch_may_go_back_to(
     kept = made(database)
     ids = np.array([1], np.uint64)
     for day in range(7):
-        fitted = Fitted(ids, ids, np.array([day]), dispatch.blank_baseline("score", BASE, 1))
+        fitted = BaselineSet(ids, ids, np.array([day]), blank_baseline("score", BASE, 1))
         kept.save_baseline(KEY, BaselineVersion(START + day * DAY, fitted))
     for until, held in ((START + 4 * DAY, [3, 4, 5, 6]), (START + 9 * DAY, [5, 6]), (START + 2 * DAY, [2, 5, 6])):
         found = kept.load_baselines(KEY, until)
-        assert [int(one.baselines.basis[0]) for one in found] == held
+        assert [int(one.baselines.baseline_source[0]) for one in found] == held
         assert [one.effective_from for one in found] == [START + day * DAY for day in held]
     assert kept.load_baselines(OTHER, START) == []

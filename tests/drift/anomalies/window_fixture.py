@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ragtide.drift.anomalies.scanner import ScanContext, Scanner, ScanResult, live_context
-from ragtide.drift.detectors.season import weekday_of
 from ragtide.drift.problems.model import EventRow, problem_id
 from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.settings import DriftSettings, WindowSettings
+from ragtide.drift.stats.calendar import weekday_of
 from ragtide.drift.windows.histogram import Scale
 from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.evaluators.builtin.inputs import inputs

@@ -11,7 +11,7 @@ from ragtide.drift.backtest.run import backtest, diff_with_raised
 from ragtide.drift.backtest.simulate import SimulatedProblem
 from ragtide.drift.checks.dead_letters import DeadLetters
 from ragtide.drift.checks.findings import Findings
-from ragtide.drift.problems.report import Detection, build_details, key_of_system, report
+from ragtide.drift.problems.report import Detection, ProblemKey, build_details, report_detections
 from ragtide.drift.settings import JobSettings, LimitOverride, RuleOverride, RuleSettings, WindowSettings
 from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.sinks.clickhouse.database import Database
@@ -135,10 +135,10 @@ def test_other_limits_are_told_apart_from_those_that_ran(world: World) -> None:
 def test_what_has_no_past_is_not_said_to_be_gone(database: Database) -> None:
     world = World(database)
     places = [
-        key_of_system("storage", "disk", "default"),
-        key_of_system("storage", "retention", "ragtide-fast rag.traces"),
-        key_of_system("storage", "dead_letters", "rag.traces"),
-        key_of_system("jobs", "job", "drift"),
+        ProblemKey.of_system("storage", "disk", "default"),
+        ProblemKey.of_system("storage", "retention", "ragtide-fast rag.traces"),
+        ProblemKey.of_system("storage", "dead_letters", "rag.traces"),
+        ProblemKey.of_system("jobs", "job", "drift"),
     ]
     now = world.at(60)
     told = [
@@ -147,6 +147,6 @@ def test_what_has_no_past_is_not_said_to_be_gone(database: Database) -> None:
         )
         for place in places
     ]
-    report(database, told, RULES, world.term, now)
+    report_detections(database, told, RULES, world.term, now)
     against = diff_with_raised(database, [], world.at(0), world.at(120), detectors=True)
     assert [one.segment for one in against.gone] == ["dead_letters"]

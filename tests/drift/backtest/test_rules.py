@@ -11,6 +11,7 @@ from ragtide.drift.backtest.simulate import SimulatedProblem
 from ragtide.drift.rule_settings import AppRules
 from ragtide.drift.settings import RuleOverride, RuleSettings, WindowSettings
 from ragtide.drift.windows.metrics import metrics_by_name
+from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from ragtide.sinks.rows import ScoreRow
 from tests.drift.backtest.contract import counts, raised_summaries, simulated_summaries
@@ -41,7 +42,7 @@ def minute(world: World, number: int) -> list[ScoreRow]:
 
     add("shop", "quality", {"good": [SHOP[number]] * 12})
     add("rare", "quality", {"good": [0.2] * 4})
-    wrong = 2 if 3 <= number <= 5 else 0
+    wrong = 6 if 3 <= number <= 5 else 0
     add("batch", "checked", {"passes": [0.0] * wrong + [1.0] * (20 - wrong)})
     add("leaky", "leak", {"passes": [0.0 if number in (2, 3) else 1.0, 1.0]})
     old = number < 4
@@ -91,6 +92,45 @@ def test_the_same_rules_would_have_raised_what_they_raised_and_nothing_is_writte
     against = diff_with_raised(world.database, found, world.at(0), world.at(MINUTES * 60), detectors=False)
     assert (against.new, against.gone) == ((), ())
     assert set(against.same) == {one.problem_id for one in found}
+
+
+@pytest.mark.parametrize("runs", [(13,), (1, 5, 6, 13)])
+def test_a_backlog_raises_what_the_jobs_raised_window_by_window(
+    world: World, clickhouse_server: EmbeddedClickHouse, runs: tuple[int, ...]
+) -> None:
+    with fresh_database(clickhouse_server) as database:
+        late = World(database, windows=world.windows, rules=RULES, evaluators=ALL, start=world.start)
+        done = 0
+        for number in runs:
+            for at in range(done, number):
+                late.store(minute(late, at))
+            late.advance(number * 60)
+            done = number
+        assert raised_events(database) == raised_events(world.database)
+
+
+def test_a_backlog_of_several_roll_ups_raises_what_the_jobs_raised_window_by_window(
+    world: World, clickhouse_server: EmbeddedClickHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragtide.drift.windows.dirty.MAX_MARKS", 50)
+    with fresh_database(clickhouse_server) as database:
+        late = World(database, windows=world.windows, rules=RULES, evaluators=ALL, start=world.start)
+        for at in range(MINUTES):
+            late.store(minute(late, at))
+        late.progress(MINUTES * 60)
+        windows = [late.watch(MINUTES * 60).rollup.windows for _ in range(5)]
+        assert sum(count > 0 for count in windows) >= 3
+        assert raised_events(database) == raised_events(world.database)
+
+
+def raised_events(database: Database) -> list[tuple[Any, ...]]:
+    """What opened and ended, when and since when; a series that went silent is given up a run after it opened."""
+    rows = database.rows(
+        "SELECT app, event_id, event, episode, at, JSONExtractString(attributes, 'since') AS since, examples "
+        "FROM problem_events FINAL WHERE event NOT IN ('pending', 'withdrawn', 'updated') "
+        "AND NOT (app = 'replaced' AND event = 'resolved') ORDER BY app, at, event_id"
+    )
+    return [tuple(row.values()) for row in rows]
 
 
 def test_a_model_that_another_took_the_place_of_had_been_given_up(world: World) -> None:

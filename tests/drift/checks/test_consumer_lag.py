@@ -41,7 +41,7 @@ def test_a_wait_that_does_not_shrink_is_a_problem_until_it_is_short(database: Da
         0.625,
         RETENTION_S,
     )
-    assert "topic rag.traces wait for group ragtide-fast up to 1.25 h, 62.5 % of the 2 h" in problem.description
+    assert "Group ragtide-fast is 1.25 h behind on rag.traces, 62.5 % of its 2 h retention" in problem.description
     assert "retention.ms" in problem.actions[1], "shorter, it would delete them sooner"
     assert looks.look(6600.0) == ["updated retention ragtide-fast rag.traces"]
     assert looks.world.open()[0].severity == "critical"

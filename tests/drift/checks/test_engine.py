@@ -8,9 +8,9 @@ import pytest
 
 from ragtide.drift import checks
 from ragtide.drift.backtest.run import backtest
-from ragtide.drift.check_registry import every_check
 from ragtide.drift.checks.engine import Check, CheckContext, CumulativeCounts, Observation
 from ragtide.drift.checks.hysteresis import CheckState
+from ragtide.drift.jobs import every_check
 from ragtide.drift.problems.kinds import KINDS, KindInfo
 from ragtide.drift.problems.report import Detection, ProblemKey, build_details
 from ragtide.drift.settings import RuleSettings

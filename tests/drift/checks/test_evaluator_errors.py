@@ -62,9 +62,8 @@ def test_an_evaluator_that_keeps_failing_is_a_problem_until_it_works_again(datab
     (problem,) = [one for one in world.open() if one.aspect == "error"]
     assert (problem.type, problem.code, problem.severity) == ("runtime", "P0203 Scaling", "critical")
     assert (problem.attributes["wrong"], problem.attributes["sample_size"]) == (11, 24)
-    assert "quality failed on 11 of 24 traces (45.8 %), above the limit of 5 %: timeout 6, crashed 5" in (
-        problem.description
-    )
+    assert "quality failed on 11 of 24 traces (45.8 %), above the limit of 5 %, since " in problem.description
+    assert problem.description.endswith(" Reasons: timeout 6, crashed 5.")
     assert problem.examples[:5] == tuple(f"t1-{i}" for i in (4, 3, 2, 1, 0))
     assert "Accountable and Transparent" in problem.standards
     minute(world, 2, 0)

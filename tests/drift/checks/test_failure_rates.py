@@ -54,9 +54,8 @@ def test_many_failing_traces_are_a_problem_though_the_mean_looks_well(database: 
     )
     # Of the twelve: bad contexts 2 + 1, good ones 1 + 5, without a look at their contexts 3.
     assert problem.attributes["causes"] == {"retrieval": 3, "generation": 6, "unknown": 3, "parse": 1}
-    assert "12 of 20 traces (60 %) fail quality.good, above the limit of 40 % (by cause: retrieval 3, generation 6" in (
-        problem.description
-    )
+    assert "12 of 20 traces (60 %) failed quality.good, above the limit of 40 %, since " in problem.description
+    assert "By cause: retrieval 3, generation 6, " in problem.description
     assert len(problem.examples) == 10
     minute(world, 2, [0.7] * 4 + [0.9] * 6, [])
     assert run_check(world, 181) == [], "40 % is not above the limit, and one good window is not two"
@@ -68,6 +67,6 @@ def test_the_mean_and_the_failing_share_are_one_problem(database: Database) -> N
     world = World(database, rules=RULES)
     for number in range(2):
         minute(world, number, [0.3] * 10, [])
-    assert run_check(world, 121) == ["joined quality.good"]
+    assert run_check(world, 121) == ["kind_opened quality.good"]
     (problem,) = world.open()
     assert problem.kinds == ("threshold", "failure_rate")

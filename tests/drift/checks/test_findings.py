@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ragtide.drift.checks.findings import Findings
+from ragtide.drift.problems.groups import group
 from ragtide.drift.settings import LimitOverride, RuleOverride, RuleSettings
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import ScoreRow
@@ -49,7 +50,7 @@ def test_a_remark_on_many_traces_is_one_problem_until_it_is_rarer(database: Data
     assert run_check(world, 120) == []
     (problem,) = [one for one in world.open() if one.aspect == "finding"]
     assert (problem.type, problem.code, problem.severity) == ("data_quality", "P0104 Data quality issues", "critical")
-    assert "quality reports too_short in 4 of 15 traces (26.7 %) of the last hour" in problem.description
+    assert "quality reported too_short in 4 of 15 traces (26.7 %) of the last hour" in problem.description
     assert problem.examples == ("t0-0", "t0-1", "t0-2", "t60-0")
     remarks(world, HOUR + 60, 2, 20)
     assert run_check(world, HOUR + 100) == ["resolved quality too_short"], (
@@ -80,6 +81,9 @@ def test_the_same_leaked_kind_in_many_answers_is_one_problem_of_that_kind(databa
     allowed = RULES.model_copy(update={"overrides": (RuleOverride(metric="leak.passes", allow_kinds=("email",)),)})
     assert run_check(world, 60, allowed) == []
     assert run_check(world, 60) == ["opened leak email"], "phones of answers that passed do not count"
+    found = world.open()
+    assert {(one.type, one.code, one.severity) for one in found} == {("privacy", "P0300 Privacy", "critical")}
+    assert [one.aspect for one in group(found).fold(found)] == ["level"], "every score and its kind: one leak"
     (problem,) = [one for one in world.open() if one.aspect == "finding"]
     assert problem.severity == "critical"
     assert problem.examples[0] == "l0-1", "most of it first"

@@ -43,9 +43,9 @@ def test_runs_in_a_row_that_failed_are_a_problem_until_as_many_went_well(databas
     (problem,) = world.open()
     assert (problem.type, problem.aspect, problem.app, problem.severity) == ("runtime", "jobs", "", "critical")
     assert problem.code == "P0203 Scaling"
-    assert problem.attributes["reasons"] == ["no answer (2 of them)", "ValueError (1 of them)"]
-    assert "Job watch of `ragtide jobs` fails: its last 3 runs did, since" in problem.description
-    assert problem.description.endswith("; the newest of: ValueError.")
+    assert problem.attributes["reasons"] == ["no answer (runs: 2)", "ValueError (runs: 1)"]
+    assert "Job watch failed its last 3 runs (since " in problem.description
+    assert problem.description.endswith(" Latest error: ValueError.")
     assert "ragtide jobs runs --failed" in problem.actions[0]
     record_runs(world, "watch", [30, 40])
     assert run_check(world, 45) == [], "one of the last three failed"

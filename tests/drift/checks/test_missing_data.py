@@ -97,7 +97,7 @@ def test_an_evening_is_no_silence_and_a_morning_without_traces_is(database: Data
     assert look(4, 9.3) == [("missing", "open")]
     (problem,) = world.open()
     assert problem.attributes["since"] == (friday + timedelta(hours=18)).isoformat()
-    assert "60 came in the day before" in problem.description
+    assert "It sent 60 in the day before" in problem.description
     assert look(15, 18.2) == [("missing", "resolved")], "silent for two weeks it was given up"
 
 

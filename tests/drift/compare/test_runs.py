@@ -169,17 +169,17 @@ def test_only_the_application_and_the_time_that_were_asked_for(database: Databas
     assert (found.paired, found.only_a, found.only_b) == (20, 0, 0)
     assert found.mean_a == pytest.approx(0.1)
     assert {moved.trace_id for moved in found.moved} <= {f"t{n}" for n in range(10, 30)}
-    with pytest.raises(ConfigError, match="run 'b' has no scores of that application and time"):
+    with pytest.raises(ConfigError, match="run 'b' has no scores of this application and interval"):
         compare_runs(database, app="other")
 
 
 def test_a_run_that_is_not_there_is_an_error_that_names_those_near(database: Database) -> None:
-    with pytest.raises(ConfigError, match="there is no run 'monday'; there is none with scores"):
+    with pytest.raises(ConfigError, match="unknown run 'monday'; runs with scores: none"):
         compare_runs(database, "monday")
     database.insert("scores", rows("monday-1", {"t": 0.5}) + rows("other", {"t": 0.5}))
-    with pytest.raises(ConfigError, match=r"there is no run 'monday'; there are: monday-1$"):
+    with pytest.raises(ConfigError, match=r"unknown run 'monday'; runs with scores: monday-1$"):
         compare_runs(database, "monday", "other")
-    with pytest.raises(ConfigError, match=r"there is no run 'x'; there are: monday-1, other$"):
+    with pytest.raises(ConfigError, match=r"unknown run 'x'; runs with scores: monday-1, other$"):
         compare_runs(database, "other", "x")
 
 

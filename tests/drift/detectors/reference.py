@@ -124,11 +124,11 @@ class Reference:
         since.records += sums.records
         since.residual += sums.residual
         self.waiting = [self.waiting[0] + sums.records, self.waiting[1] + sums.residual]
-        if self.waiting[0] < self.number("settle", channel):
+        if self.waiting[0] < self.number("min_records_to_clear", channel):
             return
         self.recent.append(self.waiting[1] / self.waiting[0])
         self.waiting = [0.0, 0.0]
-        allowed = max(self.number("near", channel), direction * since.residual / since.records / 2)
+        allowed = max(self.number("tolerance", channel), direction * since.residual / since.records / 2)
         near = len(self.recent) >= 12 and direction * sum(self.recent[-12:]) / 12 <= allowed
         self.good = self.good + 1 if near else 0
         if self.good == 12:
@@ -161,15 +161,17 @@ def _score_update(told: Reference, updates: dict[int, Sums]) -> None:
     def increment(channel: int, direction: int, alternative: int) -> float:
         sums, way = updates[channel], (1 - direction) // 2
         n = sums.records
-        variance = told.number("a", channel) / n + told.number("b", channel) * sums.squares / n**2
-        jump = told.number("third", channel, way) / n**2 / variance
+        variance = (
+            told.number("noise_per_record", channel) / n + told.number("noise_floor", channel) * sums.squares / n**2
+        )
+        jump = told.number("third_moment", channel, way) / n**2 / variance
         most = max(6 * math.sqrt(variance), jump)
         x = direction * sums.residual / n - told.number("margin", channel, way)
         x = min(max(x, -most), most)
         shift = told.number("shifts", channel, alternative)
         rate = variance / jump**2  # of a Poisson variable of which the error is `jump` times, less its mean
         likelihood = (x / jump + rate) * math.log1p(shift / jump / rate) - shift / jump
-        return likelihood / told.number("divisor", channel, way, alternative) / (sums.variance / n)
+        return likelihood / told.number("inflation", channel, way, alternative) / (sums.variance / n)
 
     told.update(updates, increment)
 
@@ -194,8 +196,8 @@ def _share_update(told: Reference, start: int, n: float, hits: Sequence[float]) 
         better = changed / null if null else ratios[alternative] ** direction
         likelihood = hits[channel] * math.log(better) + (n - hits[channel]) * math.log((1 - changed) / (1 - null))
         usual = max(n, told.number("records", channel))
-        spread = told.number("a", channel) + told.number("b", channel) * usual
+        spread = told.number("noise_per_record", channel) + told.number("noise_floor", channel) * usual
         spread *= told.variance(channel, start)
-        return likelihood / spread / told.number("divisor", channel, way, alternative)
+        return likelihood / spread / told.number("inflation", channel, way, alternative)
 
     told.update({c: Sums(start, n, n * n, hits[c] - n * told.level(c, start)) for c in told.channels}, increment)

@@ -67,13 +67,13 @@ def test_every_window_is_as_the_formulae_say(kind: str) -> None:
     batch = there_and_back(kind)
     baseline = KINDS[kind].fit(cut(batch, slice(0, HISTORY)))
     assert baseline.warm_up_reasons() == ["", ""]
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     told, windows = TOLD[kind]
     plain = [list(told(baseline, series, windows(cut(batch, slice(HISTORY, None)), series))) for series in (0, 1)]
     alarms = 0
     for window in range(HISTORY, WINDOWS):
         watched = KINDS[kind].run(baseline, state, cut(batch, slice(window, window + 1)))
-        reading = run_state.status(baseline, state)
+        reading = run_state.detector_status(baseline, state)
         for series in (0, 1):
             expected = plain[series][window - HISTORY]
             alarms += expected.alarm

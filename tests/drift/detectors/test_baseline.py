@@ -24,14 +24,14 @@ def test_too_little_history_is_said_and_gives_no_alarm() -> None:
     baseline = scores.fit(cut(batch, slice(0, 2 * DAY + 200)))
     assert baseline.warm_up_reasons() == [
         "no records yet",
-        "less than a day of history: the hours of the day are not known",
-        "too few records to know how much they vary",
+        "less than a day of history",
+        "too few records to estimate their variance",
     ]
     later = scored(DAY, 3, 2, 0, fall=0.5)
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     watched = scores.run(baseline, state, Scores(later.start + 3 * 86_400, later.n, later.total, later.squares))
     assert not watched.alarm.any()
-    assert run_state.status(baseline, state).evidence.max() < 0
+    assert run_state.detector_status(baseline, state).evidence.max() < 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,7 +43,7 @@ def test_a_kind_of_day_that_was_never_seen_is_not_judged(kind: str, first: float
     baseline = KINDS[kind].fit(cut(batch, slice(int(first * DAY), last * DAY)))
     assert baseline.warm_up_reasons() == ["", ""]
     assert [why.split()[0] for why in baseline.days_not_judged()] == [unknown, unknown]
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     first_days = KINDS[kind].run(baseline, state, cut(batch, slice(last * DAY, known_again * DAY)))
     assert not first_days.alarm.any()
     assert KINDS[kind].run(baseline, state, cut(batch, slice(known_again * DAY, None))).alarm.any(axis=1).all()
@@ -54,12 +54,12 @@ def test_a_day_of_a_kind_is_enough_to_know_it() -> None:
     batch = rated(14 * DAY, 2, 13)
     friday = 4 * DAY + DAY // 2
     known = [
-        proportions.fit_rates(cut(batch, slice(friday, last))).known[0].tolist()
+        proportions.fit_rates(cut(batch, slice(friday, last))).day_kinds_seen[0].tolist()
         for last in (friday + DAY, 6 * DAY, 14 * DAY)
     ]
     assert known == [[False, False], [False, True], [True, True]]
     batch.n[:, 5 * DAY : 7 * DAY] = 0  # nobody comes on weekends
-    assert proportions.fit_rates(cut(batch, slice(0, 7 * DAY))).known[0].tolist() == [True, False]
+    assert proportions.fit_rates(cut(batch, slice(0, 7 * DAY))).day_kinds_seen[0].tolist() == [True, False]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,17 +71,17 @@ def test_a_fixed_reference_needs_no_season(kind: str) -> None:
     assert (baseline.level == baseline.level[:, :, :1]).all()
     for changed_at, alarmed in ((None, False), (30, True)):
         later = KINDS[kind].made(DAY // 2, 1, 4, changed_at)
-        assert KINDS[kind].run(baseline, run_state.start(baseline), later).alarm.any() == alarmed
+        assert KINDS[kind].run(baseline, run_state.start_state(baseline), later).alarm.any() == alarmed
 
 
 def test_the_reading_says_what_happened() -> None:
     batch = scored(4 * DAY, 2, 5, 3 * DAY + 40, fall=0.2)
     baseline = scores.fit(cut(batch, slice(0, 3 * DAY)))
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     scores.run(baseline, state, cut(batch, slice(3 * DAY, 3 * DAY + 40)))
-    assert not run_state.status(baseline, state).alarm.any()
+    assert not run_state.detector_status(baseline, state).alarm.any()
     scores.run(baseline, state, cut(batch, slice(3 * DAY + 40, 3 * DAY + 100)))
-    found = run_state.status(baseline, state)
+    found = run_state.detector_status(baseline, state)
     assert found.alarm.all()
     assert found.channel.tolist() == [0, 0]
     assert found.direction.tolist() == [-1, -1]
@@ -97,10 +97,10 @@ def test_a_wider_spread_is_the_channel_spread() -> None:
     squares = batch.squares + np.where(np.arange(4 * DAY) >= 3 * DAY + 40, 3 * wide, 0.0)
     batch = Scores(batch.start, batch.n, batch.total, squares)
     baseline = scores.fit(cut(batch, slice(0, 3 * DAY)))
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     scores.run(baseline, state, cut(batch, slice(3 * DAY, 3 * DAY + 60)))
-    found = run_state.status(baseline, state)
-    assert (found.alarm[0], scores.CHANNELS[found.channel[0]], found.direction[0]) == (True, "spread", 1)
+    found = run_state.detector_status(baseline, state)
+    assert (found.alarm[0], scores.SCORE_CHANNELS[found.channel[0]], found.direction[0]) == (True, "spread", 1)
     assert found.expected[0] == pytest.approx(0.15**2, rel=0.05)
     assert found.observed[0] == pytest.approx(4 * 0.15**2, rel=0.1)
 
@@ -120,11 +120,11 @@ def test_a_label_that_nobody_had_belongs_to_the_rest() -> None:
     batch = mixed(4 * DAY, 1, 8)
     baseline = categories.fit(cut(batch, slice(0, 3 * DAY)))
     assert baseline.active[0].tolist() == [True, True, True, False, True]
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     counts = batch.counts.copy()
     counts[0, 3 * DAY :, 3] += 2
     categories.run(baseline, state, cut(Categories(batch.start, counts), slice(3 * DAY, None)))
-    found = run_state.status(baseline, state)
+    found = run_state.detector_status(baseline, state)
     assert (found.alarm[0], found.channel[0], found.direction[0]) == (True, 4, 1)
 
 
@@ -133,7 +133,7 @@ def test_a_rest_that_is_less_than_it_is_taken_for_does_not_fall() -> None:
     batch.counts[:, :, 0] += batch.counts[:, :, 3]
     batch.counts[:, :, 3] = 0
     baseline = categories.fit(cut(batch, slice(0, 3 * DAY)))
-    watched = categories.run(baseline, run_state.start(baseline), cut(batch, slice(3 * DAY, None)))
+    watched = categories.run(baseline, run_state.start_state(baseline), cut(batch, slice(3 * DAY, None)))
     assert not watched.alarm.any()
 
 
@@ -146,7 +146,7 @@ def test_levels_of_latency_are_its_bins() -> None:
     assert levels.tolist() == [[scale.bin(50.0), scale.bin(95.0)]]
     assert level_values(levels)[0] == pytest.approx([50, 95], rel=0.01)
     baseline = proportions.fit_heavy_tailed(timed(2 * DAY, 1, 1), levels)
-    assert baseline.bins.tolist() == levels.tolist()
+    assert baseline.level_bins.tolist() == levels.tolist()
 
 
 def test_windows_must_lie_on_a_grid() -> None:

@@ -23,14 +23,16 @@ BASELINES = {kind: one.fit(cut(BATCHES[kind], slice(0, HISTORY))) for kind, one 
 @given(cuts=st.sets(st.integers(HISTORY + 1, WINDOWS - 1), max_size=12), kept=st.booleans())
 def test_cuts_do_not_show(kind: str, cuts: set[int], kept: bool) -> None:
     batch, baseline, run = BATCHES[kind], BASELINES[kind], KINDS[kind].run
-    whole, state = run_state.start(baseline), run_state.start(baseline)
+    whole, state = run_state.start_state(baseline), run_state.start_state(baseline)
     at_once = run(baseline, whole, cut(batch, slice(HISTORY, WINDOWS)))
     borders = [HISTORY, *sorted(cuts), WINDOWS]
     parts = []
     for first, last in pairwise(borders):
         parts.append(run(baseline, state, cut(batch, slice(first, last))))
         if kept:
-            state = serialization.from_bytes(State, serialization.to_bytes(state, run_state.VERSION), run_state.VERSION)
+            state = serialization.from_bytes(
+                State, serialization.to_bytes(state, run_state.STATE_VERSION), run_state.STATE_VERSION
+            )
     assert np.concatenate([part.evidence for part in parts], axis=1).tobytes() == at_once.evidence.tobytes()
     assert np.concatenate([part.alarm for part in parts], axis=1).tobytes() == at_once.alarm.tobytes()
     assert serialization.to_bytes(state, 1) == serialization.to_bytes(whole, 1)
@@ -41,21 +43,21 @@ def test_cuts_do_not_show(kind: str, cuts: set[int], kept: bool) -> None:
 def test_late_windows_are_taken_in_from_a_kept_state(kind: str) -> None:
     """The first run saw half of the records; going back to the state before, the second one sees all."""
     batch, baseline, run = BATCHES[kind], BASELINES[kind], KINDS[kind].run
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     run(baseline, state, cut(batch, slice(HISTORY, HISTORY + 40)))
     kept = serialization.take(state, np.arange(len(state.until)))
     other = KINDS[kind].made(WINDOWS, 5, 8, HISTORY)
     run(baseline, state, cut(other, slice(HISTORY + 40, HISTORY + 60)))
     assert serialization.to_bytes(kept, 1) != serialization.to_bytes(state, 1)
     run(baseline, kept, cut(batch, slice(HISTORY + 40, WINDOWS)))
-    whole = run_state.start(baseline)
+    whole = run_state.start_state(baseline)
     run(baseline, whole, cut(batch, slice(HISTORY, WINDOWS)))
     assert serialization.to_bytes(kept, 1) == serialization.to_bytes(whole, 1)
 
 
 def test_windows_are_not_looked_at_twice() -> None:
     batch, baseline = BATCHES["rates"], BASELINES["rates"]
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     KINDS["rates"].run(baseline, state, cut(batch, slice(HISTORY, HISTORY + 4)))
     with pytest.raises(ValueError, match="looked at before"):
         KINDS["rates"].run(baseline, state, cut(batch, slice(HISTORY + 3, HISTORY + 5)))
@@ -65,7 +67,7 @@ def test_windows_of_another_size_are_refused() -> None:
     batch, baseline = BATCHES["rates"], BASELINES["rates"]
     shifted = type(batch)(batch.start[:4] + 60, batch.n[:, :4], batch.hits[:, :4])
     with pytest.raises(ValueError, match="grid of 300 s"):
-        KINDS["rates"].run(baseline, run_state.start(baseline), shifted)
+        KINDS["rates"].run(baseline, run_state.start_state(baseline), shifted)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,7 +76,7 @@ def test_what_is_kept_is_small(kind: str) -> None:
     baseline, series = BASELINES[kind], 1000
     channels = baseline.level.shape[1]
     many = serialization.take(baseline, np.zeros(series, np.int64))
-    assert len(serialization.to_bytes(run_state.start(many), 1)) / series < 500 + 600 * channels
+    assert len(serialization.to_bytes(run_state.start_state(many), 1)) / series < 500 + 600 * channels
     assert len(serialization.to_bytes(many, 1)) / series < 100 + 1_750 * channels
 
 
@@ -82,14 +84,14 @@ def test_baselines_and_states_of_series_are_taken_and_joined() -> None:
     baseline: Baseline = BASELINES["scores"]
     halves = [serialization.take(baseline, np.array(part)) for part in ([0, 1], [2, 3, 4])]
     assert serialization.to_bytes(serialization.join(halves), 1) == serialization.to_bytes(baseline, 1)
-    states = [run_state.start(half) for half in halves]
+    states = [run_state.start_state(half) for half in halves]
     parts = [slice(0, 2), slice(2, 5)]
     for half, state, part in zip(halves, states, parts, strict=True):
         KINDS["scores"].run(half, state, cut(BATCHES["scores"], slice(HISTORY, WINDOWS), part))
-    joined = run_state.status(baseline, serialization.join(states))
-    whole = run_state.start(baseline)
+    joined = run_state.detector_status(baseline, serialization.join(states))
+    whole = run_state.start_state(baseline)
     KINDS["scores"].run(baseline, whole, cut(BATCHES["scores"], slice(HISTORY, WINDOWS)))
-    together = run_state.status(baseline, whole)
+    together = run_state.detector_status(baseline, whole)
     assert joined.onset.tolist() == together.onset.tolist()
     assert joined.evidence == pytest.approx(together.evidence)
 

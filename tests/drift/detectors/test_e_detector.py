@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from ragtide.drift.array_types import Floats
 from ragtide.drift.detectors import e_detector
-from ragtide.drift.detectors.arrays import Floats
 from ragtide.drift.detectors.baseline import log_threshold
 from ragtide.drift.detectors.e_detector import Evidence, Update
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from ragtide.drift.detectors import multiple_testing, noise, run_state, scores
+from ragtide.drift.detectors import noise, run_state, scores
 from ragtide.drift.detectors.arrays import cut
 from ragtide.drift.detectors.baseline import divisors, log_threshold
 from ragtide.drift.detectors.noise import Noise
+from ragtide.drift.stats.multiple_testing import e_bh
 from tests.drift.detectors.worlds import DAY, KINDS, scored
 
 SERIES, WINDOWS = 300, 200
@@ -20,7 +21,7 @@ def test_a_run_length_of_a_thousand_windows_is_kept(kind: str) -> None:
     """By window T at most T/A of the series alarm: of 300 by window 200 with A = 1,000, at most 60 are expected."""
     batch = KINDS[kind].made(3 * DAY + WINDOWS, SERIES, 11)
     baseline = replace(KINDS[kind].fit(cut(batch, slice(0, 3 * DAY))), threshold=np.log(1000))
-    watched = KINDS[kind].run(baseline, run_state.start(baseline), cut(batch, slice(3 * DAY, None)))
+    watched = KINDS[kind].run(baseline, run_state.start_state(baseline), cut(batch, slice(3 * DAY, None)))
     alarmed = watched.alarm.any(axis=1).mean()
     assert alarmed <= WINDOWS / 1000
     assert watched.evidence.max() > np.log(3)  # it does accumulate: what does not move cannot alarm
@@ -35,13 +36,13 @@ def test_a_fleet_by_hand() -> None:
         ([725, 0.1, 730, 0.1, 300], [0, 2]),
         ([490, 500, 485, 0.1, 0.1], [0, 1, 2]),
     ):
-        found = multiple_testing.e_bh(np.log(values), 300)
+        found = e_bh(np.log(values), log_threshold(300, 1.0))
         assert np.flatnonzero(found).tolist() == believed
 
 
 def test_a_longer_run_length_believes_less() -> None:
     log_e = np.log(np.random.default_rng(1).pareto(0.5, 200) * 1e4)
-    counts = [multiple_testing.e_bh(log_e, 300, days).sum() for days in (1, 7, 70)]
+    counts = [e_bh(log_e, log_threshold(300, 1 / days)).sum() for days in (1, 7, 70)]
     assert counts[0] > counts[1] > counts[2]
 
 
@@ -54,9 +55,9 @@ def test_a_level_that_wanders_keeps_the_run_length() -> None:
     moved = batch.squares + 2 * wander * batch.total + batch.n * wander**2
     batch = replace(batch, total=batch.total + batch.n * wander, squares=moved)
     baseline = replace(scores.fit(cut(batch, slice(0, 4 * DAY))), threshold=np.log(1000))
-    careless = replace(baseline, divisor=np.ones(baseline.divisor.shape))
+    careless = replace(baseline, inflation=np.ones(baseline.inflation.shape))
     found = [
-        scores.run(one, run_state.start(one), cut(batch, slice(4 * DAY, None))).alarm.any(axis=1).mean()
+        scores.run(one, run_state.start_state(one), cut(batch, slice(4 * DAY, None))).alarm.any(axis=1).mean()
         for one in (baseline, careless)
     ]
     assert found[0] <= WINDOWS / 1000 < found[1]  # it is the inflation that keeps it

@@ -65,7 +65,7 @@ ODD: dict[str, dict[str, Any]] = {
 def test_odd_series_are_not_alarming(kind: str, name: str) -> None:
     batch = ODD[kind][name]
     baseline = KINDS[kind].fit(cut(batch, slice(0, HISTORY)))
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     with np.errstate(all="raise", under="ignore"):
         watched = KINDS[kind].run(baseline, state, cut(batch, slice(HISTORY, WINDOWS)))
     assert not watched.alarm.any()
@@ -78,12 +78,12 @@ def test_days_without_a_record_change_nothing(kind: str) -> None:
     for array in (getattr(batch, name) for name in type(batch).__dataclass_fields__ if name != "start"):
         array[:, 3 * DAY + 10 : 4 * DAY + 200] = 0
     baseline = KINDS[kind].fit(cut(batch, slice(0, 3 * DAY)))
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     run = KINDS[kind].run
     run(baseline, state, cut(batch, slice(3 * DAY, 3 * DAY + 10)))
-    before = run_state.status(baseline, state).evidence
+    before = run_state.detector_status(baseline, state).evidence
     run(baseline, state, cut(batch, slice(3 * DAY + 10, 4 * DAY + 200)))
-    assert run_state.status(baseline, state).evidence.tolist() == before.tolist()
+    assert run_state.detector_status(baseline, state).evidence.tolist() == before.tolist()
     assert not run(baseline, state, cut(batch, slice(4 * DAY + 200, 5 * DAY))).alarm.any()
 
 
@@ -104,6 +104,6 @@ def test_anything_may_come(kind: str) -> None:
     odd = type(batch)(batch.start, **arrays)
     with np.errstate(all="raise", under="ignore"):
         baseline = KINDS[kind].fit(cut(odd, slice(0, DAY)))
-        watched = KINDS[kind].run(baseline, run_state.start(baseline), cut(odd, slice(DAY, None)))
+        watched = KINDS[kind].run(baseline, run_state.start_state(baseline), cut(odd, slice(DAY, None)))
     assert np.isfinite(watched.evidence).all()
     assert np.isfinite(baseline.level).all()

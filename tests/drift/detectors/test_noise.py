@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, signal
 
+from ragtide.drift.array_types import Floats
 from ragtide.drift.detectors import noise
-from ragtide.drift.detectors.arrays import Floats
-from ragtide.drift.detectors.subgroups import pool_windows
+from ragtide.drift.detectors.noise import pool_windows
 
 
 def rows(*values: object) -> Floats:

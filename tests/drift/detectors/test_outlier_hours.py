@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from ragtide.drift.array_types import Flags, Floats
 from ragtide.drift.detectors import outlier_hours, run_state, scores, season
-from ragtide.drift.detectors.arrays import Flags, Floats, Scores, cut
+from ragtide.drift.detectors.arrays import Scores, cut
 from ragtide.drift.detectors.outlier_hours import OddHours
 from ragtide.drift.detectors.run_state import Status
-from ragtide.drift.detectors.season import HOURS, Cells
+from ragtide.drift.detectors.season import Cells
+from ragtide.drift.stats.calendar import HOURS
 from tests.drift.detectors.worlds import DAY, daily, starts
 
 SUNDAY = 6
@@ -155,9 +157,9 @@ def third_weekend(fall: float, seed: int) -> tuple[Flags, Status]:
     mean = rng.normal(level, 0.15 / np.sqrt(n))
     batch = Scores(starts(len(at)), n, n * mean, 0.15**2 * rng.chisquare(n - 1) + n * mean**2)
     baseline = scores.fit(cut(batch, slice(0, 14 * DAY)))
-    state = run_state.start(baseline)
+    state = run_state.start_state(baseline)
     until = scores.run(baseline, state, cut(batch, slice(19 * DAY, JOB.stop))).alarm
-    reading = run_state.status(baseline, state)
+    reading = run_state.detector_status(baseline, state)
     since = scores.run(baseline, state, cut(batch, slice(JOB.stop, None))).alarm
     return np.concatenate([until, since], axis=1), reading
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from ragtide.drift.array_types import Floats, Integers
 from ragtide.drift.detectors import season
-from ragtide.drift.detectors.arrays import Floats, Integers
+from ragtide.drift.stats.calendar import HOURS, WEEKDAYS
 from tests.drift.detectors.worlds import DAY, MONDAY, starts
 
 
@@ -14,7 +15,7 @@ def cells(mean: Floats, n: float = 100.0) -> season.Cells:
     return season.Cells.of(starts(len(mean)), records, (records * mean)[:, None])
 
 
-WEEKLY = np.zeros((1, season.WEEKDAYS, season.HOURS), bool)
+WEEKLY = np.zeros((1, WEEKDAYS, HOURS), bool)
 STEPS = WEEKLY.reshape(1, 1, season.SLOTS)
 
 
@@ -45,7 +46,7 @@ def test_between_hour_centres_the_level_is_a_line() -> None:
 
 def test_saturday_begins_between_two_levels() -> None:
     level = np.zeros((1, 1, season.SLOTS))
-    level[0, 0, 5 * season.HOURS :] = 1.0
+    level[0, 0, 5 * HOURS :] = 1.0
     saturday = MONDAY + 5 * 86_400
     assert season.expected(level, STEPS, np.array([saturday - 3600]), 300)[0, 0, 0] == 0
     assert season.expected(level, STEPS, np.array([saturday - 150]), 300)[0, 0, 0] == pytest.approx(0.5)

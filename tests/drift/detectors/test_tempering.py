@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ragtide.drift.array_types import Floats
 from ragtide.drift.detectors import run_state
-from ragtide.drift.detectors.arrays import Categories, Floats, HeavyTailed, Rates, Scores, cut
+from ragtide.drift.detectors.arrays import Categories, HeavyTailed, Rates, Scores, cut
 from ragtide.drift.detectors.tempering import temper
 from tests.drift.detectors.worlds import DAY, KINDS
 
@@ -87,9 +88,9 @@ def test_bursts_at_any_minute_are_no_change_and_a_change_among_them_is(kind: str
     changed_at = HISTORY + 5 * DAY
     batch = bursting(kind, changed_at)
     baseline = KINDS[kind].fit(cut(batch, slice(0, HISTORY)))
-    alarm = KINDS[kind].run(baseline, run_state.start(baseline), cut(batch, slice(HISTORY, None))).alarm
+    alarm = KINDS[kind].run(baseline, run_state.start_state(baseline), cut(batch, slice(HISTORY, None))).alarm
     assert not alarm[:, : 5 * DAY].any()
     assert alarm[:, 5 * DAY :].any(axis=1).all()
-    hardy = replace(baseline, divisor=np.ones(baseline.divisor.shape))
-    alarm = KINDS[kind].run(hardy, run_state.start(hardy), cut(batch, slice(HISTORY, None))).alarm
+    hardy = replace(baseline, inflation=np.ones(baseline.inflation.shape))
+    alarm = KINDS[kind].run(hardy, run_state.start_state(hardy), cut(batch, slice(HISTORY, None))).alarm
     assert alarm[:, : 5 * DAY].any(axis=1).mean() > 0.5

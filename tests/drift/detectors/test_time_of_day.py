@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from ragtide.drift.array_types import Flags, Floats
 from ragtide.drift.detectors import proportions, run_state, scores, time_of_day
-from ragtide.drift.detectors.arrays import Flags, Floats, Rates, Scores, cut
+from ragtide.drift.detectors.arrays import Rates, Scores, cut
 from ragtide.drift.detectors.time_of_day import RecurringTicks, TimeOfDayFit
 from ragtide.drift.stats.calendar import HOUR_S
 from tests.drift.detectors.worlds import DAY, MONDAY, daily, starts
@@ -144,7 +145,7 @@ def scored(fall: Floats, seed: int) -> Scores:
 def alarms(batch: Scores) -> Flags:
     """Of the third week, by a baseline of two."""
     baseline = scores.fit(cut(batch, slice(0, 14 * DAY)))
-    return scores.run(baseline, run_state.start(baseline), cut(batch, slice(14 * DAY, None))).alarm
+    return scores.run(baseline, run_state.start_state(baseline), cut(batch, slice(14 * DAY, None))).alarm
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -174,7 +175,7 @@ def test_failures_of_a_job_are_no_news() -> None:
     n = rng.integers(100, 200, (SERIES, len(AT)))
     batch = Rates(starts(len(AT)), n, rng.binomial(n, 0.05 + job(28, 31, fall=0.15)))
     baseline = proportions.fit_rates(cut(batch, slice(0, 14 * DAY)))
-    watched = proportions.run_rates(baseline, run_state.start(baseline), cut(batch, slice(14 * DAY, None)))
+    watched = proportions.run_rates(baseline, run_state.start_state(baseline), cut(batch, slice(14 * DAY, None)))
     assert not watched.alarm.any()
     level = baseline.expected(MONDAY + 29 * HOUR_S // 12).level
     assert level[:, 0] == pytest.approx(np.full(SERIES, 0.2), abs=0.05)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ragtide.drift.array_types import Integers
 from ragtide.drift.detectors import categories, proportions, scores
-from ragtide.drift.detectors.arrays import Categories, HeavyTailed, Integers, Rates, RunResult, Scores
+from ragtide.drift.detectors.arrays import Categories, HeavyTailed, Rates, RunResult, Scores
 from ragtide.drift.detectors.baseline import Baseline
 from ragtide.drift.detectors.run_state import State
 

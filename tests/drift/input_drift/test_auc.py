@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from ragtide.drift.detectors.arrays import Floats
+from ragtide.drift.array_types import Floats
 from ragtide.drift.input_drift.classifier_test import auc
 
 

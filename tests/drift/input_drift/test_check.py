@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from benchmarks.questions.world import DAY_S, HOUR_S, World, steady
-from ragtide.drift.input_drift import reference as memories
+from ragtide.drift.input_drift import reference as references
 from ragtide.drift.input_drift.check import InputDriftCheck, InputDriftResult
-from ragtide.drift.input_drift.messages import METRIC
+from ragtide.drift.input_drift.messages import QUESTION_METRIC
 from ragtide.drift.input_drift.source import ClickHouseQuestionStore, QuestionSource
 from ragtide.drift.leadership import elect
 from ragtide.drift.problems.model import Problem
@@ -19,7 +19,7 @@ from ragtide.drift.settings import AppDrift, DriftSettings, RuleSettings, Window
 from ragtide.drift.stats import calendar
 from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.sinks.clickhouse.database import Database
-from ragtide.sinks.rows import EmbeddingRow, ProgressRow
+from ragtide.sinks.rows import DirtyRow, EmbeddingRow, ProgressRow
 from ragtide.stream.cli import main
 from tests.infra.fresh_database import reached
 
@@ -93,7 +93,7 @@ def test_a_problem_opens_says_what_is_asked_and_ends(database: Database) -> None
 
     first = look(database, START + 6 * HOUR_S)
     assert (first.applications, told(first)) == (4, [])
-    assert first.warming_up == {"young": "less than a day of history: the hours of the day are not known"}
+    assert first.warming_up == {"young": "less than a day of history"}
     assert told(look(database, CHANGED)) == []
 
     assert told(look(database, NOON)) == ["opened bank", "opened shop"], (
@@ -114,16 +114,16 @@ def test_a_problem_opens_says_what_is_asked_and_ends(database: Database) -> None
     assert all(one["now"] > one["before"] or "refunds" not in one["name"] for one in said["groups"])
     assert datetime.fromisoformat(said["since"]) - calendar.utc(CHANGED) < timedelta(hours=2)
 
-    before = memories.load_states(database)
+    before = references.load_states(database)
     assert told(look(database, NOON)) == [], "another leader sees what is known already"
-    assert memories.load_states(database).keys() == before.keys()
+    assert references.load_states(database).keys() == before.keys()
 
     accept(database, problems(database)["bank"], "ada", datetime.now(UTC), "the spring campaign")
     look(database, START + 3 * DAY_S + HOUR_S)
     after = problems(database)
     assert (after["shop"].state, after["bank"].state) == ("resolved", "resolved")
     assert after["bank"].episode == 1
-    basis = {asked.app: one.reference.basis for asked, one in memories.load_states(database).items()}
+    basis = {asked.app: one.reference.baseline_source for asked, one in references.load_states(database).items()}
     assert basis["shop"] == 0
     assert basis["bank"] == int(datetime.fromisoformat(after["bank"].attributes["since"]).timestamp())
 
@@ -154,21 +154,22 @@ def test_another_encoder_begins_anew_and_is_no_change(database: Database) -> Non
     assert told(look(database, BACK + HOUR_S)) == []
     last = look(database, BACK + DAY_S)
     assert (told(last), last.applications) == ([], 1)
-    assert {one.encoder for one in memories.load_states(database)} == {"e@2"}
+    assert {one.encoder for one in references.load_states(database)} == {"e@2"}
 
 
 def test_what_is_asked_can_be_pinned_and_shown(database: Database) -> None:
     store(database, "shop", world(1, START + 99 * DAY_S), START - DAY_S, BACK + DAY_S)
+    database.insert("dirty_windows", [DirtyRow("live", "shop", "prod", "fast", calendar.utc(START), "t1")])
     environment = {"RAGTIDE_CONFIG": None, **reached(database)}
 
     def run(*words: str) -> Result:
         return CliRunner().invoke(main, ["baseline", *words], env=environment)
 
-    none = run("show", "shop", METRIC)
+    none = run("show", "shop", QUESTION_METRIC)
     assert none.exit_code == 2
-    assert "no questions of 'shop' are watched as inputs.question_meaning" in none.output
+    assert "no questions of 'shop' are monitored as inputs.question_meaning" in none.output
     look(database, CHANGED)
-    (one,) = json.loads(run("show", "shop", METRIC, "--json").stdout)
+    (one,) = json.loads(run("show", "shop", QUESTION_METRIC, "--json").stdout)
     assert one["rests_on"] == "history"
     assert one["channels"][-1]["name"] == "share of questions unlike all before"
     usual = [channel["usual"][0]["level"][10] for channel in one["channels"]]
@@ -177,15 +178,15 @@ def test_what_is_asked_can_be_pinned_and_shown(database: Database) -> None:
     assert sum(last) == pytest.approx(1)
 
     since, until = (f"{calendar.utc(at):%Y-%m-%dT%H:%MZ}" for at in (CHANGED, BACK + DAY_S // 2))
-    pin = ("pin", "shop", "--metric", METRIC, "--why", "the campaign")
+    pin = ("pin", "shop", "--metric", QUESTION_METRIC, "--why", "the campaign")
     empty = run(*pin, "--from", "2020-01-01", "--to", "2020-01-02")
     assert empty.exit_code == 2
     assert "has no vectors of questions of shop" in empty.output
     pinned = run(*pin, "--from", since, "--to", until)
-    assert "1 of 1 series that are watched" in pinned.output
+    assert "1 of 1 monitored series" in pinned.output
     assert told(look(database, BACK + DAY_S)) == [], "half of it being new is how it should be"
-    (one,) = json.loads(run("show", "shop", METRIC, "--json").stdout)
-    assert one["rests_on"] == "what was pinned"
+    (one,) = json.loads(run("show", "shop", QUESTION_METRIC, "--json").stdout)
+    assert one["rests_on"] == "the pinned reference"
 
 
 def test_a_lot_is_bounded_and_the_same_however_it_is_drawn(database: Database) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ragtide.drift.detectors.arrays import Integers
+from ragtide.drift.array_types import Integers
 from ragtide.drift.input_drift.classifier_test import ClassifierTest
 from ragtide.drift.input_drift.day_test import MIN_DAYS, compare, is_drifted, same_day_kind, usual_aucs
 from ragtide.drift.input_drift.source import QuestionSample

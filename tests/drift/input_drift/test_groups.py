@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ragtide.drift.input_drift.groups import MAX_GROUPS, cluster
+from ragtide.drift.input_drift.reference import MAX_GROUPS, cluster
 from tests.drift.topics.synthetic import around, directions, scattered
 
 TOPICS = np.concatenate([around(directions(8)[topic], 100, topic) for topic in range(4)])
@@ -21,7 +21,7 @@ def test_no_group_holds_two_topics_and_what_nobody_asked_is_in_none() -> None:
 def test_the_same_vectors_and_seed_have_the_same_groups() -> None:
     first, second = cluster(TOPICS, seed=3), cluster(TOPICS, seed=3)
     assert np.array_equal(first.centroids, second.centroids)
-    assert np.array_equal(first.least_cosines, second.least_cosines)
+    assert np.array_equal(first.min_cosines, second.min_cosines)
 
 
 def test_few_alike_and_many_unlike_questions_have_groups_too() -> None:

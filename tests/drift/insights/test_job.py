@@ -37,7 +37,7 @@ SECONDS = np.exp(0.4 * RNG.standard_normal(TRACES)) * np.where(MODELS == "m1", 1
 COST = 0.01 * (1 + RNG.random(TRACES)) * np.where(MODELS == "m1", 3.0, 1.0)
 SUPPORT = np.linspace(0.6, 1.0, TRACES)
 LIKED = RNG.random(TRACES) < np.where(np.median(GOOD) < GOOD, 0.1, 0.9)  # people like what scores low
-FLAT = made("flat", [Metric("level", threshold=0.4, primary=True)])
+FLAT = made("flat", [Metric("level", threshold=0.4, primary=True), Metric("best", threshold=0.4, primary=True)])
 CURVED = made("curved", [Metric("near", threshold=0.1, primary=True)])
 SUITE = {**EVALUATORS, **{one.id: one for one in (FLAT, CURVED, operations, groundedness, agent_sanity)}}
 METRICS: Mapping[str, Sequence[Mapping[str, float]]] = {
@@ -46,7 +46,7 @@ METRICS: Mapping[str, Sequence[Mapping[str, float]]] = {
     "curved": [{"near": value**3} for value in GOOD],
     "checked": [{"passes": value} for value in PASSES],
     "leak": [{"passes": 1.0}] * TRACES,
-    "flat": [{"level": 0.5}] * TRACES,
+    "flat": [{"level": 0.5, "best": 1.0}] * TRACES,
     "operations": [
         {"latency_seconds": seconds, "cost_usd": cost, "error": error}
         for seconds, cost, error in zip(SECONDS, COST, ERROR, strict=True)
@@ -208,6 +208,7 @@ def test_a_metric_that_says_the_opposite_of_people(told: dict[tuple[str, ...], T
 def test_metrics_that_tell_nothing_or_the_same(told: dict[tuple[str, ...], Told]) -> None:
     assert told["constant", "flat.level", "", ""].attributes["value"] == 0.5
     assert ("constant", "leak.passes", "", "") not in told  # a guard that found nothing
+    assert ("constant", "flat.best", "", "") not in told  # no fault was there to be found
     assert ("copies", "meaning.near|quality.good", "", "") in told
     same = told["same", "curved.near|quality.good", "", ""].attributes
     assert same["rank_correlation"] == pytest.approx(1.0)

@@ -10,8 +10,7 @@ import pytest
 
 from ragtide.drift import insights
 from ragtide.drift.insights.data import AppData, PeriodData
-from ragtide.drift.insights.model import current_insights
-from ragtide.drift.insights.registry import finders
+from ragtide.drift.insights.model import current_insights, finders
 from ragtide.sinks.clickhouse.database import Database
 from tests.drift.world import World
 

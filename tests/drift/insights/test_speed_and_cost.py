@@ -13,10 +13,9 @@ from ragtide.drift.insights.speed_and_cost import (
     confidence_of_each,
     cost_per_good,
     find_extremes,
-    quantile,
 )
 from ragtide.drift.stats.proportions import Interval
-from ragtide.drift.windows.histogram import Scale
+from ragtide.drift.windows.histogram import Scale, quantile
 
 SECONDS = Scale(0.0, math.inf, "lower")
 

@@ -218,7 +218,7 @@ def test_a_refused_token_says_what_to_do(job: Job) -> None:
 
 def test_of_years_of_history_only_what_is_open_is_announced(job: Job) -> None:
     job.happened(OPENED, RESOLVED, OPENED._replace(problem_id="p2", event_id="f1", description="it fell"))
-    joined = OPENED._replace(event="joined", kind="drift", description="it drifts", at=NOON + timedelta(hours=1))
+    joined = OPENED._replace(event="kind_opened", kind="drift", description="it drifts", at=NOON + timedelta(hours=1))
     job.happened(joined._replace(problem_id="p2", event_id="f2"))
     assert job.run(days=8) == DeliveryResult(opened=1)
     (shown,) = job.annotations()

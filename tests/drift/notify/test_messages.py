@@ -55,35 +55,37 @@ def test_a_cause_is_told_beside_the_description_once_it_is_known(job: Job) -> No
     assert shown["tags"][-2:] == ["id:p1:1", "resolved"]
 
 
-JOINED = OPENED._replace(
-    event_id="j1", event="joined", at=NOON + timedelta(minutes=1), kind="drift", description="it is unlike last week",
-    severity="warning",
+KIND_OPENED = OPENED._replace(
+    event_id="j1", event="kind_opened", at=NOON + timedelta(minutes=1), kind="drift", severity="warning",
+    description="it is unlike last week",
 )  # fmt: skip
-EASED = OPENED._replace(event_id="j2", event="eased", at=NOON + timedelta(minutes=2), description="it was lower")
+KIND_CLEARED = OPENED._replace(
+    event_id="j2", event="kind_cleared", at=NOON + timedelta(minutes=2), description="it was lower"
+)
 
 
 def test_what_is_told_changes_with_what_sees_the_problem_once_each(job: Job) -> None:
     job.happened(OPENED)
     job.run()
-    job.happened(JOINED)  # the severer kind still speaks
+    job.happened(KIND_OPENED)  # the severer kind still speaks
     assert job.run() == DeliveryResult()
     (shown,) = job.annotations()
     assert shown["text"].startswith("critical accuracy: it fell from 0.9 to 0.2\n")
-    assert shown["timeEnd"] == ms(JOINED.at)
-    job.happened(EASED)
+    assert shown["timeEnd"] == ms(KIND_OPENED.at)
+    job.happened(KIND_CLEARED)
     job.run()
     (shown,) = job.annotations()
     assert shown["text"].startswith("warning accuracy: it is unlike last week\n")
     assert "severity:warning" in shown["tags"]
-    assert (shown["time"], shown["timeEnd"]) == (ms(NOON - timedelta(minutes=3)), ms(EASED.at))
+    assert (shown["time"], shown["timeEnd"]) == (ms(NOON - timedelta(minutes=3)), ms(KIND_CLEARED.at))
     calls = len(job.grafana.calls)
     assert job.run() == job.run(epoch=2) == DeliveryResult()
     assert len(job.grafana.calls) == calls
     assert len(job.grafana.made("PATCH", "/api/annotations/")) == 2
 
 
-def test_what_eased_before_the_end_or_in_an_earlier_opening_is_told_no_more(job: Job) -> None:
-    job.happened(OPENED, JOINED, EASED, RESOLVED)
+def test_a_kind_that_cleared_before_the_end_or_in_an_earlier_opening_is_told_no_more(job: Job) -> None:
+    job.happened(OPENED, KIND_OPENED, KIND_CLEARED, RESOLVED)
     assert job.run() == DeliveryResult(opened=1, closed=1)
     job.happened(REOPENED)
     assert job.run() == DeliveryResult(opened=1)
@@ -94,7 +96,7 @@ def test_what_eased_before_the_end_or_in_an_earlier_opening_is_told_no_more(job:
 
 def test_groups_that_are_too_long_for_a_tag_stay_apart(job: Job) -> None:
     long = "a" * 90
-    job.happened(OPENED._replace(app=long), OPENED._replace(app=long, model="m2", problem_id="p2", event_id="f1"))
+    job.happened(OPENED._replace(app=long), OPENED._replace(app=long, type="fairness", problem_id="p2", event_id="f1"))
     job.run()
     groups = {tag for each in job.annotations() for tag in each["tags"] if tag.startswith("group:")}
     assert len(groups) == 2

@@ -11,7 +11,7 @@ import pytest
 from ragtide.drift.detectors.arrays import level_bin, level_values
 from ragtide.drift.problems.chart import chart_points, chart_series
 from ragtide.drift.problems.model import Problem
-from ragtide.drift.problems.store import fold
+from ragtide.drift.problems.store import fold_events
 from ragtide.drift.windows.metrics import metrics_by_name
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
@@ -47,7 +47,7 @@ def database(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
 def problem(metric: str, said: Mapping[str, Any], aspect: str = "level", **where: str) -> Problem:
     at = datetime.fromtimestamp(START + BASE, UTC)
     spoken = event("p", "p1", "opened", 1, at, metric=metric, aspect=aspect, **AT, **where)
-    (found,) = fold([spoken._replace(attributes=json.dumps(said))])
+    (found,) = fold_events([spoken._replace(attributes=json.dumps(said))])
     return found
 
 

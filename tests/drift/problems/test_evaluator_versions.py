@@ -115,4 +115,4 @@ def test_failing_traces_are_counted_under_the_version_that_came_back(
     )
     events = world.check(FailureRates(), world.at(60 * MINUTES + 1), rules).events
     told = {event.app: (event.event, json.loads(event.attributes)["sample_size"]) for event in events}
-    assert told == {"skewed": ("opened", 60), "returned": ("joined", 60)}  # the last three minutes each
+    assert told == {"skewed": ("opened", 60), "returned": ("kind_opened", 60)}  # the last three minutes each

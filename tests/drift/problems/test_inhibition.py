@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from ragtide.drift.problems.inhibition import group_key, inhibited_by, inhibits
+from ragtide.drift.problems.inhibition import group_key, inhibits
 from ragtide.drift.problems.model import Problem
-from ragtide.drift.problems.store import fold
+from ragtide.drift.problems.store import fold_events
 from tests.dashboards.sample_rows import event
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def problem(id_: str = "p", **where: Any) -> Problem:
-    (found,) = fold([event(id_, f"{id_}1", "opened", 1, NOON, **{"metric": "quality.good", **where})])
+    (found,) = fold_events([event(id_, f"{id_}1", "opened", 1, NOON, **{"metric": "quality.good", **where})])
     return found
 
 
@@ -72,15 +72,6 @@ def test_the_same_move_of_a_segment_began_within_an_hour_and_goes_the_same_way(
     )
     assert inhibits(whole, part) is expected
     assert not inhibits(part, whole)
-
-
-def test_only_what_is_open_explains_and_nothing_explains_itself() -> None:
-    cause, level = problem("a", **COVERAGE), problem("b", **LEVEL)
-    error = problem("c", aspect="error", model="")
-    assert inhibited_by([cause, level, error]) == {"a": ("c",), "b": ("a", "c")}
-    (over,) = fold([event("a", f"a{n}", what, 1, NOON, **COVERAGE) for n, what in enumerate(("opened", "resolved"))])
-    assert inhibited_by([over, level]) == {}
-    assert inhibited_by([level, problem("d", **ACME)]) == {"d": ("b",)}
 
 
 def test_a_group_is_of_an_application_a_model_and_a_type() -> None:

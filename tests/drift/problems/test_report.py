@@ -8,7 +8,14 @@ import pytest
 from ragtide.drift.problems.kinds import Kind
 from ragtide.drift.problems.model import Problem
 from ragtide.drift.problems.operator_actions import accept, acceptances
-from ragtide.drift.problems.report import Clear, Detection, ProblemKey, build_details, open_detections, report
+from ragtide.drift.problems.report import (
+    Clear,
+    Detection,
+    ProblemKey,
+    build_details,
+    open_detections,
+    report_detections,
+)
 from ragtide.drift.problems.store import load_events
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.windows.metrics import metrics_by_name
@@ -28,7 +35,7 @@ def detection(world: World, until: float, kind: Kind = "drift", bad: int = 30) -
 
 
 def report_at(world: World, second: float, *what: Detection | Clear) -> list[str]:
-    return [event.event for event in report(world.database, what, world.rules, world.term, world.at(second))]
+    return [event.event for event in report_detections(world.database, what, world.rules, world.term, world.at(second))]
 
 
 def minute(world: World, number: int, value: float) -> None:
@@ -61,20 +68,20 @@ def test_jobs_that_open_one_problem_at_the_same_moment_are_both_heard(
     assert report_at(world, 60, detection(world, 60)) == ["opened"]
     other.join()
     assert (only(world).openings, set(only(world).active_kinds)) == (1, {"drift", "change_point"})
-    assert [event.event for event in sorted(load_events(database), key=lambda one: one.at)] == ["opened", "joined"]
+    assert [event.event for event in sorted(load_events(database), key=lambda one: one.at)] == ["opened", "kind_opened"]
 
 
 def test_a_rule_and_a_detector_have_one_problem_that_ends_with_the_last(database: Database) -> None:
     world = World(database, rules=RULES)
     minute(world, 0, 0.4)
-    assert report_at(world, 60, detection(world, 60)) == ["joined"]
+    assert report_at(world, 60, detection(world, 60)) == ["kind_opened"]
     minute(world, 1, 0.9)
     assert state(world) == ("open", ("drift",))
     assert open_detections(database, "drift").keys() == {KEY}
     assert open_detections(database, "threshold") == {}
     minute(world, 2, 0.4)
     assert state(world) == ("open", ("threshold", "drift"))
-    assert report_at(world, 180, Clear(KEY, "drift", world.at(180))) == ["eased"]
+    assert report_at(world, 180, Clear(KEY, "drift", world.at(180))) == ["kind_cleared"]
     minute(world, 3, 0.9)
     assert state(world) == ("resolved", ())
     assert only(world).openings == 1
@@ -96,7 +103,7 @@ def test_one_kind_may_end_where_another_begins(database: Database) -> None:
     world = World(database, rules=RULES)
     assert report_at(world, 60, detection(world, 60)) == ["opened"]
     both = (Clear(KEY, "drift", world.at(120)), detection(world, 120, "change_point"))
-    assert report_at(world, 120, *both) == ["joined", "eased"]
+    assert report_at(world, 120, *both) == ["kind_opened", "kind_cleared"]
     assert report_at(world, 120, *both) == []
     assert state(world) == ("open", ("change_point",))
 
@@ -115,7 +122,7 @@ def test_what_is_accepted_begins_when_the_detector_says_and_not_at_midnight(data
     world = World(database, rules=RULES)
     hour = 3600
     day, point = detection(world, 24 * hour), detection(world, 24 * hour, "change_point")
-    assert report_at(world, 24 * hour, day, point._replace(since=world.at(20 * hour))) == ["opened", "joined"]
+    assert report_at(world, 24 * hour, day, point._replace(since=world.at(20 * hour))) == ["opened", "kind_opened"]
     accept(database, only(world), "ada", world.at(24 * hour), "meant")
     assert [one.since for one in acceptances(database)] == [world.at(20 * hour)]
     assert only(world).state == "resolved"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ragtide.drift.problems.model import EventRow, Problem, event_id, problem_id
 from ragtide.drift.problems.rule_lifecycle import RuleTransition, next_transition
-from ragtide.drift.problems.store import fold
+from ragtide.drift.problems.store import fold_events
 from ragtide.drift.rules import kinds
 from ragtide.drift.rules.model import Rule, Series, Verdict
 from ragtide.drift.settings import RuleSettings
@@ -56,12 +56,12 @@ def live(pattern: str, rule: Rule = RULE, settings: RuleSettings = SETTINGS) -> 
         if letter != "-":
             verdicts.append(verdict(minute, letter == "b"))
         for _ in range(2):  # the second look finds nothing new to say
-            known = fold(events)
+            known = fold_events(events)
             step = next_transition(ID, rule, verdicts, known, settings, now, now)
             if step is not None:
                 assert step.transition.event_id not in {e.event_id for e in events}
                 events.append(event(step))
-    return [e.event for e in events], fold(events)
+    return [e.event for e in events], fold_events(events)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_two_leaders_say_the_same_of_the_same() -> None:
     assert one is not None
     assert other is not None
     assert one.transition.event_id == other.transition.event_id == event_id(ID, 1, "opened")
-    assert len(fold([event(one)])) == 1
+    assert len(fold_events([event(one)])) == 1
 
 
 @given(st.text("bg-", max_size=40), st.booleans())
@@ -149,11 +149,11 @@ def test_a_fold_does_not_ask_for_the_order_of_its_events(pattern: str, random: o
     events: list[EventRow] = []
     for minute, letter in enumerate(pattern):
         verdicts.append(verdict(minute, letter == "b"))
-        step = next_transition(ID, RULE, verdicts, fold(events), SETTINGS, at(minute + 1), at(minute + 1))
+        step = next_transition(ID, RULE, verdicts, fold_events(events), SETTINGS, at(minute + 1), at(minute + 1))
         if step is not None:
             events.append(event(step))
     shuffled: Sequence[EventRow] = sorted(events, key=lambda e: e.event_id)
-    assert fold(shuffled) == fold(events) == problems
+    assert fold_events(shuffled) == fold_events(events) == problems
 
 
 def test_a_persons_word_is_folded_in_and_a_job_does_not_overwrite_it() -> None:
@@ -163,8 +163,8 @@ def test_a_persons_word_is_folded_in_and_a_job_does_not_overwrite_it() -> None:
     opened = event(step)
     person = opened._replace(event="acked", event_id="ack-1", at=at(3.5), actor="ada", description="", kind="")
     later = opened._replace(event="updated", event_id="u", at=at(6), description="worse")
-    (problem,) = fold([later, person, opened])
+    (problem,) = fold_events([later, person, opened])
     assert (problem.state, problem.acked_by, problem.description) == ("open", "ada", "worse")
     muted = person._replace(event="muted", event_id="m", at=at(4), actor="bob")
-    (problem,) = fold([opened, person, muted, muted._replace(event="unmuted", event_id="n", at=at(5))])
+    (problem,) = fold_events([opened, person, muted, muted._replace(event="unmuted", event_id="n", at=at(5))])
     assert (problem.acked_by, problem.muted_by) == ("ada", "")

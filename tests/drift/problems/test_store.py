@@ -11,7 +11,7 @@ from ragtide.drift.problems import raise_from_rules, store
 from ragtide.drift.problems.fold import JOB_EVENTS
 from ragtide.drift.problems.model import EventRow, Problem, State
 from ragtide.drift.problems.raise_from_rules import Raiser
-from ragtide.drift.problems.store import fold, latest_episodes, load_events, load_problems
+from ragtide.drift.problems.store import fold_events, latest_episodes, load_events, load_problems
 from ragtide.drift.settings import RuleSettings
 from ragtide.sinks.clickhouse.database import Database
 from tests.dashboards.sample_rows import APP, NOON, event
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.clickhouse
 
 
 def whole(events: Iterable[EventRow], states: Collection[State], every_episode: bool) -> list[Problem]:
-    problems = fold(events)
+    problems = fold_events(events)
     chosen = problems if every_episode else latest_episodes(problems).values()
     return sorted((one for one in chosen if one.state in states), key=lambda one: (one.problem_id, one.episode))
 
 
-UPDATES = ("pending", "opened", "joined", "resolved", "accepted", "acked", *["withdrawn"] * 3, *["updated"] * 9)
+UPDATES = ("pending", "opened", "kind_opened", "resolved", "accepted", "acked", *["withdrawn"] * 3, *["updated"] * 9)
 
 
 @settings(
@@ -39,7 +39,7 @@ def test_of_any_events_the_problems_that_go_on_are_those_of_the_whole(
 ) -> None:
     database.command("TRUNCATE TABLE problem_events")
     database.insert("problem_events", history)
-    assert fold(load_events(database)) == fold(history)
+    assert fold_events(load_events(database)) == fold_events(history)
     asked: tuple[tuple[State, ...], ...] = (("open",), ("pending", "open"))
     for states in asked:
         for every in (True, False):
@@ -76,7 +76,7 @@ def test_of_months_of_updates_those_that_change_anything_are_read(database: Data
     for read in (load_events(database, ids=["p"]), load_events(database, unresolved=True)):
         of_drift = {"odrift", "u1drift", "u39drift", "u40drift", "u59drift"}
         assert {one.event_id for one in read} == {"othreshold", "u1threshold", "u59threshold", *of_drift}
-        assert fold(read) == fold([*began, *said])
+        assert fold_events(read) == fold_events([*began, *said])
     (problem,) = load_problems(database, app=APP)
     assert problem.by_kind["drift"].examples == ("t39",)
 

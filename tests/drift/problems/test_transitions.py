@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragtide.drift.problems.kinds import Kind
 from ragtide.drift.problems.model import EventRow, Problem, problem_id
 from ragtide.drift.problems.report import Details, ProblemKey, event_row, last_details
-from ragtide.drift.problems.store import fold
+from ragtide.drift.problems.store import fold_events
 from ragtide.drift.problems.transitions import cleared_by, flap_timeout, opened_by
 from ragtide.drift.settings import RuleSettings, Severity
 
@@ -28,7 +28,7 @@ class Life:
 
     @property
     def problem(self) -> Problem | None:
-        return max(fold(self.rows), key=lambda one: one.episode, default=None)
+        return max(fold_events(self.rows), key=lambda one: one.episode, default=None)
 
     @property
     def events(self) -> list[str]:
@@ -71,7 +71,7 @@ def test_a_problem_is_open_until_the_last_kind_says_that_it_is_over() -> None:
     life.sees_no_more("drift", 5)
     life.sees_no_more("drift", 6)
     assert (life.problem.state, life.problem.active_kinds) == ("resolved", ())
-    assert life.events == ["opened", "joined", "eased", "resolved"]
+    assert life.events == ["opened", "kind_opened", "kind_cleared", "resolved"]
 
 
 def test_the_words_of_the_highest_severity_that_holds_stand() -> None:
@@ -100,7 +100,7 @@ def test_another_kind_reopens_within_the_flap_interval_and_opens_an_episode_late
     life.sees_no_more("drift", 11)
     life.sees("drift", 22)
     assert life.events == ["opened", "resolved", "reopened", "resolved", "opened"]
-    assert [one.kinds for one in fold(life.rows)] == [("threshold", "drift"), ("drift",)]
+    assert [one.kinds for one in fold_events(life.rows)] == [("threshold", "drift"), ("drift",)]
 
 
 def test_what_happens_in_one_moment_is_in_order() -> None:
@@ -118,14 +118,14 @@ def test_a_problem_that_flaps_stays_open_until_it_is_quiet_for_longer() -> None:
     for minute in (0, 20, 40):  # the third opening within two hours, and two are allowed
         life.sees("threshold", minute)
         life.sees_no_more("threshold", minute + 5)
-    assert life.events == ["opened", "resolved", "opened", "resolved", "opened", "eased"]
+    assert life.events == ["opened", "resolved", "opened", "resolved", "opened", "kind_cleared"]
     assert life.problem is not None
     assert (life.problem.state, life.problem.active_kinds, life.problem.attributes["flapping"]) == ("open", (), 3)
     life.rests(74)
     life.sees("threshold", 74)  # it was not quiet for half an hour
     life.sees_no_more("threshold", 80)
     life.rests(109)
-    assert life.events[6:] == ["joined", "eased"]
+    assert life.events[6:] == ["kind_opened", "kind_cleared"]
     life.rests(110)
     life.rests(111)
     assert life.events[8:] == ["resolved"]
@@ -155,10 +155,10 @@ def test_whatever_is_told_a_problem_is_open_while_a_kind_holds(told: list[tuple[
     assert [row.at for row in life.rows] == sorted({row.at for row in life.rows})
 
 
-@pytest.mark.parametrize("event", ["opened", "joined"])
+@pytest.mark.parametrize("event", ["opened", "kind_opened"])
 def test_two_leaders_that_see_the_same_write_the_same(event: str) -> None:
     life = Life()
-    if event == "joined":
+    if event == "kind_opened":
         life.sees("threshold", 0)
     one, other = (opened_by(ID, "drift", life.problem, SETTINGS, T0 + timedelta(minutes=minute)) for minute in (1, 2))
     assert one is not None

@@ -79,8 +79,7 @@ def test_many_questions_whose_answers_disagree_are_one_problem_until_they_are_fe
     assert (known["compared"], known["by"]) == ("answers", {"claims": 10})
     assert known["pairs"][0] == {"by": "claims", "odd": "q0-2", "other": "q0-1"}
     assert problem.examples[:2] == ("q0-2", "q0-1")
-    assert "the answers to 10 of 20 questions" in problem.description
-    assert "10 in figures" in problem.description
+    assert "answers to 10 of 20 repeated questions conflict: 10 in figures" in problem.description
     row = newest_row(world, "answers.agreement")
     assert (row["questions"], row["inconsistent"], row["answers"], row["allowed"]) == (20, 10, 70, 0.2)
     assert row["pairs"][0] == {"by": "claims", "odd": "q0-2", "other": "q0-1"}

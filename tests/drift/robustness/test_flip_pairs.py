@@ -4,7 +4,7 @@ import pytest
 
 from ragtide.drift.robustness.flip_pairs import NO_SCORE, Bounds, Score, flip_outcome
 from ragtide.drift.robustness.perturbation_links import technique_label
-from ragtide.drift.robustness.share_limit import above_limit
+from ragtide.drift.robustness.repeated_questions import above_limit
 from ragtide.drift.stats.proportions import Share, wilson
 from ragtide.evaluators.trace import Technique
 

@@ -99,7 +99,7 @@ def test_flips_are_one_problem_of_their_techniques(database: Database) -> None:
     ]
     assert known["pairs"][0] == {"original": "o0", "perturbed": "p0"}
     assert problem.examples[:2] == ("o0", "p0")
-    assert "12 of 40 pairs (30 %, 95 % interval 18.1 to 45.4 %)" in problem.description
+    assert "Flip rate: 30 % (95 % interval 18.1 to 45.4 %), above the limit of " in problem.description
     kept = outcomes(database)
     store(world, rows)
     world.elect()

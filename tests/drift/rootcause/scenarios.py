@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ragtide.drift.rootcause.explain import RootCause, explain
+from ragtide.drift.rootcause.explain import RootCause, explain_shift
 from ragtide.drift.rootcause.query import RcaQuery
 from ragtide.drift.rules.model import Rule
 from ragtide.drift.settings import WindowSettings
@@ -123,4 +123,4 @@ def explain_app(
     question = RcaQuery(
         "prod", METRICS[metric], world.at(ONSET * 60), world.at(END * 60), app, rule=rule, problem_id="p1"
     )
-    return explain(world.database, METRICS, replace(question, **more), SegmentValues(SEGMENTS), FRAMES.base_s)
+    return explain_shift(world.database, METRICS, replace(question, **more), SegmentValues(SEGMENTS), FRAMES.base_s)

@@ -6,7 +6,7 @@ import pytest
 
 from ragtide.drift.attributes import Evidence
 from ragtide.drift.problems.chart import chart_points, chart_series
-from ragtide.drift.rules.kinds import KINDS, bad_share_series, breached_bound
+from ragtide.drift.rules.kinds import RULE_KINDS, bad_share_series, breached_bound
 from ragtide.drift.rules.model import ChartSeries, Rule, RuleKind, RuleResult, Series, Statistics, Window
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.windows.metrics import MetricRef
@@ -34,15 +34,15 @@ class Median(RuleKind):
 
 
 def test_each_declared_kind_has_a_class_and_only_coverage_is_not_declared() -> None:
-    assert set(KINDS) - set(get_args(spec.RuleKind)) == {"coverage"}
-    assert set(get_args(spec.RuleKind)) <= set(KINDS)
+    assert set(RULE_KINDS) - set(get_args(spec.RuleKind)) == {"coverage"}
+    assert set(get_args(spec.RuleKind)) <= set(RULE_KINDS)
 
 
 @pytest.mark.clickhouse
 def test_a_new_kind_raises_a_problem_with_its_sentence_its_examples_and_its_chart(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(KINDS, "median", Median())
+    monkeypatch.setitem(RULE_KINDS, "median", Median())
     declared = spec.Metric("good", threshold=0.5, primary=True, rule=cast(spec.RuleKind, "median"))
     quality = made("quality", [declared])
     rules = RuleSettings(min_sample=10, k=1, m=1)

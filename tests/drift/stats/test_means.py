@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ragtide.drift.stats.means import Difference, Sample, benjamini_hochberg, paired_difference, unpaired_difference
+from ragtide.drift.stats.means import Difference, Sample, paired_difference, unpaired_difference
+from ragtide.drift.stats.multiple_testing import benjamini_hochberg
 
 A = [0.61, 0.72, 0.55, 0.91, 0.40, 0.83, 0.77]
 B = [0.58, 0.75, 0.41, 0.80, 0.42, 0.70, 0.66]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ragtide.drift.stats.proportions import Share, difference, fisher_p, fisher_p_values, lift, wilson
+from ragtide.drift.stats.proportions import Share, fisher_p, fisher_p_values, lift, share_difference, wilson
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_differences_are_newcombes_method_10(
     here: tuple[int, int], there: tuple[int, int], low: float, high: float
 ) -> None:
     """Newcombe 1998, Statistics in Medicine 17, 873-890, table II."""
-    assert difference(Share(*here), Share(*there)) == pytest.approx((low, high), abs=5e-5)
+    assert share_difference(Share(*here), Share(*there)) == pytest.approx((low, high), abs=5e-5)
 
 
 def test_p_is_the_share_of_deals_with_so_many_hits() -> None:

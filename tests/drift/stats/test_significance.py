@@ -10,7 +10,7 @@ from ragtide.drift.problems.rule_lifecycle import next_transition
 from ragtide.drift.rules.model import Rule, Series, Verdict
 from ragtide.drift.rules.resolve import rules_for
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.stats.significance import Sample, binomial_tail, within_binomial_noise, within_mean_noise
+from ragtide.drift.stats.significance import BadCount, binomial_tail, within_binomial_noise, within_mean_noise
 from ragtide.drift.windows.metrics import metrics_by_name
 from ragtide.evaluators.builtin.operations import operations
 
@@ -30,17 +30,17 @@ def test_the_tail_is_that_of_the_binomial_distribution(wrong: int, records: int,
 def test_more_wrong_records_than_records_have_no_chance(wrong: int) -> None:
     """Windows that somebody else wrote may say so; one of them must not end the job for all applications."""
     assert binomial_tail(wrong, 90, 0.05) == 0.0
-    assert not within_binomial_noise([Sample(90, wrong)], 0.05, 0.001)
+    assert not within_binomial_noise([BadCount(90, wrong)], 0.05, 0.001)
 
 
 def test_more_stretches_tell_what_few_do_not() -> None:
     """10 % against 5 %: of 90 records chance has as many one time in 28, of 600 never."""
-    few = [*[Sample(30, 3)] * 3, *[Sample(30, 1)] * 8]
+    few = [*[BadCount(30, 3)] * 3, *[BadCount(30, 1)] * 8]
     assert within_binomial_noise(few, 0.05, 0.001)
     assert not within_binomial_noise(few, 0.05, 0.05)
     assert not within_binomial_noise(few, 0.05, 1)
-    assert not within_binomial_noise([Sample(30, 3)] * 20, 0.05, 0.001)
-    assert not within_binomial_noise([Sample(30, 30)] * 3, 0.05, 0.001)
+    assert not within_binomial_noise([BadCount(30, 3)] * 20, 0.05, 0.001)
+    assert not within_binomial_noise([BadCount(30, 30)] * 3, 0.05, 0.001)
 
 
 def test_means_are_judged_by_how_far_they_step() -> None:
@@ -69,6 +69,7 @@ def test_a_service_well_within_its_limit_raises_nothing() -> None:
     wrong = np.random.default_rng(1).binomial(30, 0.03, 400).tolist()
     assert opened(wrong, RuleSettings()) is None
     assert opened(wrong, RuleSettings(chance=1)) is not None
-    assert opened([0, 0, 2, 2, 2], RuleSettings()) == 5  # where little is known k of m alone decide
-    assert opened([*[0, 1] * 8, 9, 9, 9], RuleSettings()) == 19
+    assert opened([0, 0, 2, 2, 2], RuleSettings()) is None  # 6 of 90 records, where 4.5 are expected
+    assert opened([0, 0, 9, 9, 9], RuleSettings()) == 4
+    assert opened([*[0, 1] * 8, 9, 9, 9], RuleSettings()) == 18
     assert opened([1, 0, 1, *[3] * 17], RuleSettings()) is not None

@@ -9,7 +9,7 @@ import pytest
 
 from ragtide.drift.settings import WindowSettings
 from ragtide.drift.topics import store
-from ragtide.drift.topics.model import OTHER, Topic, TopicModel
+from ragtide.drift.topics.model import OTHER_TOPIC, Topic, TopicModel
 from ragtide.evaluators import registry
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.plan import prepare
@@ -60,11 +60,11 @@ def topics(block: Block) -> dict[str, str | None]:
 
 def test_scores_and_the_vector_have_the_topic_and_the_vector_its_version() -> None:
     block = process(asked(JSON, CSV, ELSE, None), {"docs": model()})
-    assert topics(block) == {"t0": "json", "t1": "csv", "t2": OTHER, "t3": None}
+    assert topics(block) == {"t0": "json", "t1": "csv", "t2": OTHER_TOPIC, "t3": None}
     assert [(row.topic, row.topic_version) for row in block.embeddings] == [
         ("json", 5),
         ("csv", 5),
-        (OTHER, 5),
+        (OTHER_TOPIC, 5),
         ("", 0),
     ]
     assert all(row.segments["tenant"] == "acme" for row in block.scores)
@@ -219,6 +219,6 @@ def test_a_pipeline_places_questions_where_it_is_told_to(database: Database) -> 
     store.save_model(database, TopicModel("docs", made.resources.encoder.revision, 1, AT, 100, topics_), epoch=1)
     assert made.topics is not None
     made.topics.refresh()
-    assert topics(made.pipeline.process(asked(JSON, CSV)).block) == {"t0": "json", "t1": OTHER}
+    assert topics(made.pipeline.process(asked(JSON, CSV)).block) == {"t0": "json", "t1": OTHER_TOPIC}
     off = {**chosen, "topics": {"enabled": False}}
     assert assemble(Settings.model_validate(off), "model", database=database).topics is None

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from ragtide.drift.topics.cluster_process import find_clusters_apart
-from ragtide.drift.topics.clusters import NONE, find_clusters
+from ragtide.drift.topics.clusters import NO_CLUSTER, find_clusters, find_clusters_apart
 from ragtide.evaluators.errors import Transient
 from tests.drift.topics.synthetic import around, directions, scattered
 
@@ -19,15 +18,15 @@ def test_planted_clusters_are_found_among_noise() -> None:
     found = find_clusters(vectors, 10, seed=1)
     planted = np.repeat(np.arange(6), 40)
     assert adjusted_rand_score(planted, found[:240]) > 0.95
-    assert (found[240:] == NONE).mean() > 0.8
+    assert (found[240:] == NO_CLUSTER).mean() > 0.8
 
 
 def test_noise_has_no_clusters() -> None:
-    assert set(find_clusters(scattered(400, 1), 10, seed=1)) == {NONE}
+    assert set(find_clusters(scattered(400, 1), 10, seed=1)) == {NO_CLUSTER}
 
 
 def test_too_few_have_none() -> None:
-    assert find_clusters(around(directions(1), 19, 1), 10, seed=1).tolist() == [NONE] * 19
+    assert find_clusters(around(directions(1), 19, 1), 10, seed=1).tolist() == [NO_CLUSTER] * 19
 
 
 def test_what_is_nowhere_dense_is_parted_where_it_lies_apart() -> None:

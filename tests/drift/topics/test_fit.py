@@ -10,7 +10,7 @@ from ragtide.drift.leadership import Term
 from ragtide.drift.settings import TopicSettings
 from ragtide.drift.topics import store as stored
 from ragtide.drift.topics.fit import PreviousTopics, find_topics, fit_topics
-from ragtide.drift.topics.model import OTHER, Topic
+from ragtide.drift.topics.model import OTHER_TOPIC, Topic
 from ragtide.drift.topics.source import TopicQuestions, question_counts, sample_questions
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import EmbeddingRow
@@ -116,11 +116,11 @@ def test_a_model_is_fitted_when_due_and_read_back_whole(database: Database) -> N
     (made,) = fit_topics(database, SETTINGS, True, term, NOW)
     assert (made.app, made.encoder, made.questions, made.version >> 32) == ("shop", "e@1", 75, 3)
     assert sorted(names(made.topics)) == sorted(OF_PLANTED[:3])
-    read = stored.load_newest(database, "e@1")["shop"]
+    read = stored.load_newest_models(database, "e@1")["shop"]
     assert ids(read.topics) == ids(made.topics)
     assert read.assign(around(directions(8)[0], 50, 77)).count(OF_PLANTED[0]) >= 45
-    assert read.assign(scattered(50, 78)).count(OTHER) == 50
-    assert stored.newest_version(database, "e@1") == made.version
+    assert read.assign(scattered(50, 78)).count(OTHER_TOPIC) == 50
+    assert stored.newest_model_version(database, "e@1") == made.version
     assert fit_topics(database, SETTINGS, True, term, NOW + timedelta(minutes=1)) == []
 
     ask(database, planted([3], each=80), NOW, name="more")  # twice as many as then
@@ -138,18 +138,18 @@ def test_another_encoder_has_topics_of_its_own_and_new_ids(database: Database) -
     ask(database, planted([0, 1], seed=1), NOW - timedelta(hours=1), encoder="f@2", name="u")
     (second,) = fit_topics(database, SETTINGS, False, Term(1, NOW), NOW)
     assert (second.encoder, sorted(names(second.topics))) == ("f@2", ["topic 3", "topic 4"])
-    assert set(names(stored.load_newest(database, "e@1")["shop"].topics)) == {"topic 1", "topic 2"}
+    assert set(names(stored.load_newest_models(database, "e@1")["shop"].topics)) == {"topic 1", "topic 2"}
 
 
 @pytest.mark.clickhouse
 def test_a_zombie_never_has_the_newest_model(database: Database) -> None:
     ask(database, planted([0, 1]), NOW - timedelta(hours=2))
     fit_topics(database, SETTINGS, True, Term(5, NOW), NOW)
-    newest = stored.newest_version(database, "e@1")
+    newest = stored.newest_model_version(database, "e@1")
     late = NOW + timedelta(hours=3)
     (zombies,) = fit_topics(database, SETTINGS, True, Term(4, NOW), late)
     assert zombies.version < newest
-    assert stored.load_newest(database, "e@1")["shop"].version == newest
+    assert stored.load_newest_models(database, "e@1")["shop"].version == newest
 
 
 @pytest.mark.clickhouse

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragtide.drift.topics.fit import match_topics
-from ragtide.drift.topics.model import OTHER, Topic, TopicModel, centroid_of, min_cosine_of
+from ragtide.drift.topics.model import OTHER_TOPIC, Topic, TopicModel, centroid_of, min_cosine_of
 
 
 def unit(*numbers: float) -> npt.NDArray[np.float32]:
@@ -30,7 +30,7 @@ def test_the_nearest_topic_that_reaches_so_far() -> None:
     # cos of (1, 0.1) with t1 is 0.995; of (1, 0.7) 0.82 with t1, too far, and 0.57 with t2; of (1, 0.5) 0.89 and 0.45;
     # t3 is retired
     vectors = np.array([[1, 0.1], [1, 0.7], [1, 0.5], [1, -1]], np.float32)
-    assert found.assign(vectors) == ["t1", "t2", OTHER, OTHER]
+    assert found.assign(vectors) == ["t1", "t2", OTHER_TOPIC, OTHER_TOPIC]
 
 
 def test_a_model_without_topics_names_none() -> None:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from ragtide.drift.insights.failing_sample import SampledTrace, TraceSample
-from ragtide.drift.insights.failure_clusters import failing_groups
-from ragtide.drift.insights.shared_traits import shared_traits
+from ragtide.drift.insights.failure_clusters import failing_groups, shared_traits
 from ragtide.drift.insights.weak_topics import find_weak_topics
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.settings import JobSettings

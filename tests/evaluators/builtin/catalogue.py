@@ -133,7 +133,7 @@ FAST = {
         "ngram",
         "mean",
         {"answer"},
-        (Line("flesch_reading_ease", -inf, 121.22, "higher", 60, True),),
+        (Line("flesch_reading_ease", -inf, 121.22, "higher", None, True),),
     ),
     "content_analysis": Entry(
         "summarization",

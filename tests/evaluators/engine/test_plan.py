@@ -3,10 +3,12 @@
 import hashlib
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from ragtide.evaluators.describe import describe
 from ragtide.evaluators.encoder import Encoders
 from ragtide.evaluators.encoder.hashing import HashingEncoder
 from ragtide.evaluators.errors import ConfigError
@@ -34,6 +36,22 @@ def test_everything_runs_unless_told_otherwise() -> None:
     assert ids(EvaluatorSettings(enabled=())) == []
     assert ids(EvaluatorSettings(disabled=("nearness",))) == ["brevity"]
     assert ids(EvaluatorSettings(enabled=("brevity", "nearness"), disabled=("brevity",))) == ["nearness"]
+
+
+def test_an_evaluator_that_needs_configuring_is_off_until_it_is() -> None:
+    registry = {"brevity": replace(brevity, off_until_set=("limit",))}
+
+    def runs(**settings: Any) -> bool:
+        return bool(prepare(registry, EvaluatorSettings(**settings), None, None).prepared)
+
+    default = brevity.params().model_dump()["limit"]
+    assert not runs()
+    assert runs(params={"brevity": {"limit": default}})  # a person says that it fits
+    assert not runs(params={"brevity": {"limit": 3}}, disabled=("brevity",))
+    assert runs(enabled=("brevity",))
+    assert not runs(enabled=(), params={"brevity": {"limit": 3}})
+    [info] = describe(registry, EvaluatorSettings())
+    assert (info.available, info.enabled, info.configured) == (True, False, False)
 
 
 def test_without_an_encoder_the_rest_works_and_the_reason_names_what_to_install(

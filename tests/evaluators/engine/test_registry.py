@@ -148,6 +148,7 @@ def changed(of: Any, **fields: Any) -> Any:
         (changed(brevity, own_lane="slow"), "lane must be one of fast, model, judge"),
         (replace(brevity, metrics=(changed(Metric("a"), better="up"),)), "better of metric 'a' must be one of higher,"),
         (replace(brevity, metrics=(changed(Metric("a"), rule="worst"),)), "rule of metric 'a' must be one of mean,"),
+        (replace(brevity, off_until_set=("words",)), "off_until_set names 'words', which is no parameter"),
         (replace(nearness, needs=frozenset()), "method embedding needs Need.EMBEDDING"),
         (replace(nearness, method="rule", needs=frozenset({Need.NLI})), "embeds needs Need.EMBEDDING"),
     ],

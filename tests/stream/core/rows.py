@@ -21,6 +21,8 @@ def progress(partition: int, offset: int) -> ProgressRow:
     return ProgressRow("fast", "rag.traces", partition, "me", AT, offset, 0)
 
 
-def record(offset: int, value: bytes | None = b"{}", timestamp: int = 1, partition: int = 0) -> ConsumerRecord:
+def record(
+    offset: int, value: bytes | None = b"{}", timestamp: int = 1, partition: int = 0, topic: str = "rag.traces"
+) -> ConsumerRecord:
     size = len(value) if value is not None else -1
-    return ConsumerRecord("rag.traces", partition, offset, timestamp, 0, None, value, None, -1, size, ())
+    return ConsumerRecord(topic, partition, offset, timestamp, 0, None, value, None, -1, size, ())

@@ -1,21 +1,21 @@
 """A bad record passes, a bad deployment stops the worker."""
 
-from collections import Counter
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragtide.evaluators.errors import ConfigError
-from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit
+from ragtide.stream.ingest.records import DeadLetter
+from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from tests.stream.core.rows import record
 
 
-def feed(limit: DeadLetterLimit, pattern: str) -> None:
-    """One record a letter: "x" is a dead one."""
-    records = [record(number) for number in range(len(pattern))]
-    dead = {id(found) for found, letter in zip(records, pattern, strict=True) if letter == "x"}
-    limit.check(records, dead, Counter({"not_json": len(dead)} if dead else {}))
+def feed(limit: DeadLetterLimit, pattern: str, topic: str = "rag.traces") -> None:
+    """One record a letter: "x" is a dead one, "y" one for another reason."""
+    records = [record(number, topic=topic) for number in range(len(pattern))]
+    reasons = {"x": "not_json", "y": "missing_app"}
+    marked = [(found, reasons[letter]) for found, letter in zip(records, pattern, strict=True) if letter in reasons]
+    limit.check(records, [DeadLetter(found, reason, "decode", f"why {found.offset}") for found, reason in marked])
 
 
 def test_a_run_stops_at_its_length_and_not_before() -> None:
@@ -50,6 +50,30 @@ def test_a_share_at_the_limit_passes_and_old_records_are_forgotten() -> None:
     feed(limit, "x")
     with pytest.raises(ConfigError):
         feed(limit, "x" * 3)
+
+
+def test_the_message_has_reasons_by_share_an_example_and_what_to_do() -> None:
+    limit = DeadLetterLimit(ratio=1.0, run=8)
+    feed(limit, "xxyx")
+    with pytest.raises(TooManyDeadLetters) as caught:
+        feed(limit, "xxyx")
+    said = str(caught.value)
+    assert "reasons: not_json 75%, missing_app 25%. Example: rag.traces/0 offset 0: not_json, why 0." in said
+    assert "kafka.decoders" in said
+    assert "ragtide validate" in said
+    assert "To skip the records, take the topic out of kafka.topics" in said
+
+
+def test_topics_are_counted_on_their_own() -> None:
+    limit = DeadLetterLimit(ratio=0.5, run=5)
+    for _ in range(600):
+        feed(limit, "x..", "foreign")
+        feed(limit, "x..")
+    feed(limit, "xxxx", "foreign")
+    feed(limit, ".")
+    feed(limit, "xxxx")
+    with pytest.raises(TooManyDeadLetters, match="up to foreign/0"):
+        feed(limit, "x", "foreign")
 
 
 @settings(max_examples=60, deadline=None)

@@ -87,6 +87,8 @@ def consumer(thread: Any = None, **limits: int) -> Any:
     made._room = asyncio.Event()
     made.ends = {}
     made._left_at = {}
+    made.stopped = set()
+    made._stopped_at = {}
     made._thread = thread
     made.flow_active = True
     made._unacked_messages = set()
@@ -120,6 +122,41 @@ async def test_a_commit_passes_what_is_not_delivered_once_all_before_it_is_done(
     assert made._new_offset(AT) is None
     made.offsets.acknowledge(only.ticket)
     assert made._new_offset(AT) == 12
+
+
+class Answers(Polled):
+    """As `Polled`; keeps which partitions each poll asked for."""
+
+    asked: frozenset[TopicPartition] = frozenset()
+
+    async def getmany(self, partitions: Any, timeout: float) -> Fetch:
+        self.asked = frozenset(partitions)
+        return await super().getmany(partitions, timeout)
+
+
+@in_loop
+async def test_a_stopped_topic_is_neither_read_nor_committed_and_its_lag_stays() -> None:
+    other = TopicPartition("other", 0)
+    assignment = Assignment(position=5, highwater=12)
+    assignment.tps = frozenset([AT, other])
+    fetches = [Fetch(assignment, {AT: [record(n) for n in range(5)]}, {})]
+    fetches.append(Fetch(assignment, {AT: [record(5)], other: [record(7, topic="other")]}, {AT: 6, other: 8}))
+    thread = Answers(Kafka(assignment), *fetches)
+    made = consumer(thread, slice_records=2)
+    slices = (await made._getmany({AT, other}, 1.0))[AT]
+    made.offsets.acknowledge(slices[0].ticket)
+    assert made.stop_topic("rag.traces")
+    assert made.offsets.outstanding == 0
+    assert not slices[1].ticket.valid
+    made.offsets.acknowledge(slices[1].ticket)
+    assert list(await made._getmany({AT, other}, 1.0)) == [other]
+    assert thread.asked == {other}
+    assert made._new_offset(AT) == 2  # what was stored before, and nothing after it
+    assert made._new_offset(other) is None
+    assert made.lag(("rag.traces", 0)) == Lag(2, 10)
+    assert not made.stop_topic("other")
+    assert await made._getmany({AT, other}, 0.01) == {}
+    assert thread.polls == 2
 
 
 @in_loop

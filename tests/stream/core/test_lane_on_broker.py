@@ -193,6 +193,30 @@ def test_a_topic_of_nothing_but_poison_stops_the_worker_and_stays(any_broker: Br
     assert read(any_broker, lane.dead_topic, 1, timeout_s=2) == []
 
 
+def test_a_foreign_format_on_a_topic_of_its_own_stops_no_other_topic(any_broker: Broker, tmp_path: Path) -> None:
+    topic = topic_of(any_broker, 1)
+    foreign = f"{topic}.foreign"
+    make_topics(any_broker, {foreign: 2})
+    send(any_broker, foreign, [(b"k", b"2026-03-01 INFO not a trace")] * 1200)
+    send(any_broker, topic, traces(300))
+    worker = {"live_after_s": 3, "heartbeat_s": 0.2}
+    with Lane(any_broker, tmp_path, topic, kafka={"topics": [foreign, topic]}, worker=worker) as lane:
+        eventually(lambda: f"reads topic {foreign} no further" in lane.logs(), 40, lane.logs)
+        send(any_broker, topic, traces(300, start=300))
+        eventually(lambda: committed(any_broker, lane.group, topic, 1) == {0: 600}, 40, lane.logs)
+        assert lane.metric("ragtide_topics_stopped") == 1
+        assert f"topic {foreign} is read no further: the latest 500 records were all" in lane.asked("/ready")
+        assert "reasons: not_json 100%. Example: " in lane.logs()
+        send(any_broker, foreign, [(b"k", b"more of it")] * 50)
+        eventually(lambda: lane.metric("ragtide_lag_records") == 1250, 30, lane.logs)
+        time.sleep(4)  # longer than worker.live_after_s: its lag is nobody's to work off
+        assert "nothing was committed" not in lane.asked("/live")
+        assert lane.terminate() == 0, lane.logs()
+    assert sorted(lane.traces()) == sorted(f"t{n}" for n in range(600))
+    assert sum(committed(any_broker, lane.group, foreign, 2).values()) <= 700  # none from the slice that stopped it
+    assert len(read(any_broker, lane.dead_topic, 1, timeout_s=2)) <= 700
+
+
 @pytest.mark.broker
 def test_live_says_for_how_long_nothing_was_committed(broker: Broker, tmp_path: Path) -> None:
     topic = topic_of(broker, 1)

@@ -12,14 +12,16 @@ from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.sinks.bisect import RejectedRow
 from ragtide.sinks.rows import Block
 from ragtide.sinks.sample import text
+from ragtide.stream.ingest.adjustments import Normalised, UnknownField
 from ragtide.stream.ingest.enriched import version_of
 from ragtide.stream.ingest.records import DeadLetter, Record
 from ragtide.stream.kafka.offsets import Ticket
 from ragtide.stream.pipeline import SliceResult
 from ragtide.stream.telemetry.registry import Telemetry
-from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit
+from ragtide.stream.worker.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from ragtide.stream.worker.processor import SliceProcessor
 from ragtide.stream.worker.progress import LaneProgress
+from ragtide.stream.worker.unknown_fields import UnknownFields
 from ragtide.stream.worker.writer import Writer
 from tests.stream.core.loop import in_loop
 from tests.stream.core.rows import dead, record
@@ -64,8 +66,11 @@ class Rows:
             if found.value == b"odd":
                 done.block.texts.append(text("t", version=version_of(found)))
                 continue
+            if found.value == b"misspelt":
+                done.adjustments.unknown[UnknownField("docs", "latency.total_ms")] += 1
+                done.adjustments.normalised[Normalised("number_as_text", "user_id")] += 1
             if found.value == b"long":
-                done.cut_names["model.served"] += 1
+                done.adjustments.cut["model.served"] += 1
                 done.evidence_cut["pii_leakage"] += 1
             done.block.dead_letters.append(dead(found.offset))
         return done
@@ -92,6 +97,7 @@ class Stage:
         self.away = False
         self.refused = 0  # of the texts of a block, this one and those after it
         self.stored: list[int] = []
+        self.stopped: list[str] = []
         self.rows = Rows()
         self.letters = Letters()
         self.telemetry = Telemetry()
@@ -105,8 +111,13 @@ class Stage:
             LaneProgress(lane, "me", lambda: NOW),
             self.telemetry,
             lambda at: None,
+            self._stop_topic,
         )
         self.tasks = [asyncio.create_task(self.work.run()), asyncio.create_task(self.writer.run())]
+
+    def _stop_topic(self, topic: str, error: TooManyDeadLetters) -> bool:
+        self.stopped.append(topic)
+        return topic == "foreign"
 
     def _write(self, block: Block) -> Sequence[RejectedRow]:
         if self.away:
@@ -231,6 +242,48 @@ async def test_too_many_dead_letters_end_the_work_before_any_is_sent() -> None:
             await stage.tasks[0]
         assert not event.acknowledged
         assert stage.letters.sent == []
+        assert stage.stopped == ["rag.traces"]
+
+
+@in_loop
+async def test_a_topic_of_foreign_records_is_stopped_and_the_others_go_on() -> None:
+    async with Stage(run=3) as stage:
+        stage.letters.open.set()
+        foreign, good = Event(*(record(number, b"dead", topic="foreign") for number in range(3))), Event(record(7))
+        stage.work.submit(foreign)
+        stage.work.submit(good)
+        await stage.until(lambda: good.acknowledged)
+        assert (stage.stored, stage.letters.sent, stage.stopped) == ([7], [], ["foreign"])
+        assert not foreign.acknowledged
+        assert stage.work.is_idle
+
+
+@in_loop
+async def test_unknown_fields_are_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with Stage() as stage:
+        events = [Event(record(number, b"misspelt")) for number in range(3)]
+        for event in events:
+            stage.work.submit(event)
+        await stage.until(lambda: all(event.acknowledged for event in events))
+        labels = {"app": "docs", "field": "latency.total_ms"}
+        assert stage.telemetry.registry.get_sample_value("ragtide_unknown_fields_total", labels) == 3
+        normalised = {"lane": "fast", "rule": "number_as_text", "field": "user_id"}
+        assert stage.telemetry.registry.get_sample_value("ragtide_normalised_total", normalised) == 3
+    logged = [line for line in caplog.messages if "total_ms" in line]
+    assert logged == [
+        "app docs: no trace has a field latency.total_ms. It is stored and not measured; "
+        "did you mean latency.total_s, in seconds?"
+    ]
+
+
+def test_unknown_fields_of_a_hostile_producer_take_bounded_memory() -> None:
+    telemetry = Telemetry()
+    unknown = UnknownFields(telemetry)
+    for number in range(2_000):
+        unknown.report({UnknownField("docs", f"latency.x{number}"): 1})
+    counted = [sample for metric in telemetry.unknown_fields.collect() for sample in metric.samples]
+    assert len([sample for sample in counted if sample.name.endswith("_total")]) == 501
+    assert telemetry.registry.get_sample_value("ragtide_unknown_fields_total", {"app": "", "field": ""}) == 1_500
 
 
 @in_loop

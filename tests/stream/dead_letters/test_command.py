@@ -74,14 +74,14 @@ def test_letters_are_listed_by_reason_time_and_topic(scene: Scene) -> None:
     assert datetime.fromisoformat(poison["first"]) == datetime.fromisoformat(poison["last"]) == times[0, 2]
     assert reasons(scene) == REASONS
     assert reasons(scene, "--reason", "too_old,not_utf8") == {"too_old": 1, "not_utf8": 1}
-    assert reasons(scene, "--topic", "elsewhere") == {}
+    assert "there is no 'elsewhere'" in scene.command("list", "--topic", "elsewhere").output
     assert reasons(scene, "--since", times[0, 2].isoformat()) == {"not_utf8": 1}
     assert reasons(scene, "--until", times[0, 2].isoformat()) == {"too_old": 1, "too_big": 2}
     assert reasons(scene, "--limit", "1") == {"not_utf8": 1}
     table = scene.command("list", "--each").stdout.splitlines()
     assert len(table) == 5
     assert f"{scene.topic}/0/2" in table[1]
-    assert scene.command("list", "--reason", "nothing").stdout == "no open dead letters reason nothing\n"
+    assert scene.command("list", "--reason", "too_old", "--until", "2020-01-01").exit_code == 0
 
 
 def test_one_is_shown_with_its_bytes_escaped_and_its_own_headers(scene: Scene) -> None:

@@ -5,13 +5,15 @@ Several play side by side as environments of one application, so that one round 
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from benchmarks.demo_faults import Bench
 from ragtide.drift.jobs import JobContext
 from ragtide.drift.leadership import elect
+from ragtide.drift.problems.groups import group
+from ragtide.drift.problems.store import load_problems
 from ragtide.evaluators import registry
 from ragtide.evaluators.encoder_thresholds import with_encoder_thresholds
 from ragtide.evaluators.plan import prepare
@@ -54,6 +56,7 @@ class Played:
     traces: int
     judged: frozenset[str]  # metrics whose windows rules looked at before the fault
     said: Sequence[Said]  # in order of time
+    groups: Mapping[str, Sequence[str]]  # metrics of problems without a parent, and those of their symptoms
 
     @property
     def early(self) -> list[Said]:
@@ -158,7 +161,8 @@ async def _demo(stage: _Stage, application: Application, options: DemoOptions, a
     sending.cancel()
     await asyncio.wait([sending])
     judged = _judged(stage.database, environment, began + timedelta(seconds=episode.start_s))
-    return Played(options, episode, traffic.sent, judged, _said(stage.database, environment, began))
+    said, groups = _said(stage.database, environment, began), _groups(stage.database, environment)
+    return Played(options, episode, traffic.sent, judged, said, groups)
 
 
 def _moved(value: bytes, environment: str) -> bytes:
@@ -184,6 +188,12 @@ def _said(database: Database, environment: str, began: datetime) -> list[Said]:
         {"environment": environment},
     )
     return [Said((row["at"] - began).total_seconds(), row["event"], row["metric"], row["aspect"]) for row in rows]
+
+
+def _groups(database: Database, environment: str) -> dict[str, list[str]]:
+    found = [one for one in load_problems(database) if one.environment == environment]
+    groups = group(found)
+    return {one.metric: sorted(each.metric for each in groups.symptoms_of(one)) for one in groups.fold(found)}
 
 
 def _seconds() -> float:

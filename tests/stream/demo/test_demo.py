@@ -127,15 +127,18 @@ def test_an_injected_regression_is_found_and_resolved_and_nothing_is_raised_befo
         demo.kill()
     assert demo.returncode == 0, said
     lines = [line for line in said.splitlines() if re.match(r"\d\d:\d\d ", line)]
-    events = [line[6:] for line in lines if "traces/s" not in line]
+    events = [line[6:] for line in lines if "traces/s" not in line and line[6:] != "no window is judged yet"]
 
-    # before the fault not one problem; during it the metrics that it moves, and none else
+    # Before the fault not one problem; in the end one, with the other metrics that the fault moves as its symptoms. The
+    # fast lane may announce a symptom before the model lane has judged the retrieval.
     assert events[0].startswith("fault on: wrong_chunks"), said
     off = next(number for number, line in enumerate(events) if line == "fault off")
-    raised = {line.split()[2].rstrip(":") for line in events if line.startswith("problem open")}
-    resolved = {line.split()[2].rstrip(":") for line in events if line.startswith("problem resolved")}
-    assert raised == set(FAULTS["wrong_chunks"].moves), said
-    assert resolved == raised, said
+    raised = [line.split()[2].rstrip(",:") for line in events if line.startswith("problem open")]
+    resolved = [line for line in events if line.startswith("problem resolved")]
+    parent, moved = "context_relevancy_soft.recall_relevancy", set(FAULTS["wrong_chunks"].moves)
+    assert raised[-1] == parent, said
+    assert set(raised) <= moved, said
+    assert any(f": {parent}, with {len(moved) - 1} symptoms:" in line for line in resolved), said
     assert not any(line.startswith("problem resolved") for line in events[:off]), said
 
     # what is stored says the same, with the change, the sample and examples from the time of the fault
@@ -150,7 +153,7 @@ def test_an_injected_regression_is_found_and_resolved_and_nothing_is_raised_befo
         assert "context_relevancy_soft.recall_relevancy" in listed
         assert "resolved" in listed
         problems = load_problems(database, every_episode=True)
-        assert {problem.metric for problem in problems} == raised
+        assert {problem.metric for problem in problems} == moved
         # A slow machine tells it late, never of another time (give or take a window): `test_problems` says how soon.
         since = [datetime.fromisoformat(problem.attributes["since"]) for problem in problems]
         assert all(began - timedelta(seconds=10) <= start <= ended for start in since)

@@ -7,12 +7,13 @@ import pytest
 from rich.console import Console
 
 from ragtide.drift.attributes import Evidence
+from ragtide.drift.problems.groups import EpisodeKey, Groups
 from ragtide.drift.problems.model import Problem
 from ragtide.drift.settings import RuleOverride, RuleSettings
 from ragtide.evaluators import registry
 from ragtide.stream.demo.console import View, change, clock, limit, number, render, sparkline
 from ragtide.stream.demo.display import Lines, Screen, display
-from ragtide.stream.demo.faults import WRONG_CHUNKS
+from ragtide.stream.demo.faults import FAULTS, WRONG_CHUNKS
 from ragtide.stream.demo.observe import Point, Snapshot
 from ragtide.stream.demo.schedule import Episode
 from ragtide.stream.demo.shown_metrics import ShownMetric, shown_metrics
@@ -56,7 +57,7 @@ def points(*means: float | None) -> tuple[Point, ...]:
 
 
 def view(elapsed_s: float | None = 65.0, **changes: Any) -> View:
-    snapshot = Snapshot(1234, 19.6, 9999, {"fast": 0, "model": 12}, 3, {RELEVANCY.metric: points(0.8, 0.77, 0.17)})
+    snapshot = Snapshot(1234, 19.6, 9999, {"fast": 0, "model": 12}, 3, {RELEVANCY.metric: points(0.8, 0.77, 0.17)}, {})
     shown = View("starting", elapsed_s, None, 1250, snapshot, (RELEVANCY,), ())
     return replace(shown, **changes)
 
@@ -90,6 +91,53 @@ def test_before_anything_was_observed_the_screen_says_what_is_going_on() -> None
     assert "starting" in drawn(view(None, snapshot=None))
     assert "problems: none" in drawn(view())
     assert "no fault is on" in drawn(view())
+
+
+FIGURES = (1.234, 0.171, 0.000123, 12.34, 0.456, 0.789, 0.918, 0.617, 0.555)
+
+
+def narrow_view(problems: int) -> View:
+    """Every metric of the demo, with long names, units and counts, and problems of the same."""
+    names = [metric for fault in FAULTS.values() for metric in fault.moves]
+    names = list(dict.fromkeys(names))
+    assert len(names) == len(FIGURES)
+    shown = [ShownMetric(name, "mean", 0.0012, None, "USD") for name in names]
+    series = {
+        name: tuple(replace(one, scored=1903, seen=2047) for one in points(*[figure] * 20))
+        for name, figure in zip(names, FIGURES, strict=True)
+    }
+    lag = {"fast": 12_345, "model": 67_890}
+    snapshot = Snapshot(1_234_567, 199.6, 9999, lag, 321, series, {})
+    found = [replace(PROBLEM, problem_id=str(n), metric=name) for n, name in enumerate(names[:problems])]
+    fault = Episode(max(FAULTS.values(), key=lambda one: len(one.title)), 30, 75)
+    return replace(view(fault=fault), sent=1_234_999, snapshot=snapshot, shown_metrics=shown, problems=found)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (100, 30), (120, 40), (72, 24)])
+@pytest.mark.parametrize("problems", [0, 1, 4, 7])
+def test_no_number_is_cut_however_small_the_terminal(columns: int, rows: int, problems: int) -> None:
+    shown = narrow_view(problems)
+    console = Console(file=io.StringIO(), width=columns, height=rows, record=True)
+    console.print(render(shown, columns, rows))
+    text = console.export_text()
+    assert len(text.rstrip("\n").split("\n")) <= rows
+    assert max(map(len, text.split("\n"))) <= columns
+    flat = " ".join(text.replace("│", " ").split())
+    wanted = [f"{number(figure)} USD ≥ 0.0012 1903 / 2047" for figure in FIGURES]
+    wanted += ["1,234,999 sent, 1,234,567 stored", "lag in records: fast 12345, model 67890", "dead letters: 321"]
+    wanted += ["0.776 → 0.171 on 413 traces"] if problems else ["problems: none"]
+    wanted += ["more: ragtide problems list"] if problems == 7 else []
+    assert [part for part in wanted if part not in flat] == []
+
+
+def test_jobs_that_are_behind_are_named_in_place_of_no_problems() -> None:
+    behind = view(delay="jobs are 37 s behind")
+    assert "problems: jobs are 37 s behind" in drawn(behind)
+    assert "none" not in drawn(behind)
+    assert "problems (jobs are 37 s behind)" in drawn(replace(behind, problems=(PROBLEM,)))
+    out = io.StringIO()
+    Lines(Console(file=out, width=80)).update(behind)
+    assert out.getvalue().splitlines()[-1] == "01:05 jobs are 37 s behind"
 
 
 def test_open_problems_come_first_and_what_does_not_fit_is_counted() -> None:
@@ -190,3 +238,15 @@ def test_limits_come_from_the_rules_over_the_evaluators_own() -> None:
 @pytest.mark.parametrize(("mean", "good"), [(0.5, True), (0.499, False), (1.0, True)])
 def test_equal_to_the_limit_is_good(mean: float, good: bool) -> None:
     assert RELEVANCY.good(mean) is good
+
+
+def test_a_problem_shows_its_symptoms() -> None:
+    symptom = replace(PROBLEM, problem_id="11ee", metric="rouge.rouge_l")
+    groups = Groups({EpisodeKey.of(symptom): PROBLEM}, {EpisodeKey.of(PROBLEM): [symptom]})
+    shown = view(problems=(PROBLEM,), groups=groups)
+    out = io.StringIO()
+    Console(file=out, width=100).print(render(shown))
+    assert "with 1 symptom" in out.getvalue()
+    lines = Lines(Console(file=(printed := io.StringIO()), width=100))
+    lines.update(shown)
+    assert f"problem open: {RELEVANCY.metric}, with 1 symptom:" in printed.getvalue()

@@ -5,7 +5,7 @@ import pytest
 
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import DeadLetterRow, ProgressRow, ScoreRow, TraceRow
-from ragtide.stream.demo.observe import Point, observe
+from ragtide.stream.demo.observe import Point, Snapshot, describe_delay, observe
 
 pytestmark = pytest.mark.clickhouse
 
@@ -89,3 +89,14 @@ def test_the_means_of_the_last_windows_over_all_models_and_prompts(database: Dat
     )
     series = observe(database, base_s=10, keep=12).series
     assert series == {"e.m": [Point(older, None, 0, 20), Point(start, 0.7, 40, 40)]}
+    judged = observe(database, base_s=10, keep=12).judged_until
+    assert judged == {"e.m": start + timedelta(seconds=10)}
+
+
+def test_a_delay_is_told_once_it_is_longer_than_usual() -> None:
+    now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    ends = {"fast": now - timedelta(seconds=5), "slow": now - timedelta(seconds=37)}
+    snapshot = Snapshot(0, 0.0, 0, {}, 0, {}, ends)
+    assert describe_delay(snapshot, ["fast", "slow", "other"], now, 24) == "jobs are 37 s behind"
+    assert describe_delay(snapshot, ["fast"], now, 24) == ""
+    assert describe_delay(snapshot, ["other"], now, 24) == "no window is judged yet"

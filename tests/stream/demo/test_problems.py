@@ -57,6 +57,11 @@ def test_all_of_them_are_resolved_between_the_fault_and_the_next(played: Played)
     assert {one.event for one in played.said[-len(resolved) :]} == {"resolved"}
 
 
+def test_one_fault_is_one_problem_with_its_symptoms(played: Played) -> None:
+    first, *symptoms = played.episode.fault.moves
+    assert played.groups == {first: sorted(symptoms)}
+
+
 def test_as_many_traces_were_sent_as_the_rate_says(played: Played) -> None:
     lasted_s = played.episode.end_s + AFTER_S
     assert played.traces == pytest.approx(played.options.rate * lasted_s, rel=0.1)

@@ -45,3 +45,39 @@ def test_faults_are_counted_from_the_first_score_and_written_down(tmp_path: Path
             }
         ],
     }
+
+
+def test_a_fault_stays_on_until_its_first_windows_are_judged_and_the_next_waits(tmp_path: Path) -> None:
+    clock = Clock()
+    timeline = Timeline(Schedule(), tmp_path / "timeline.json", clock.now, clock.monotonic, shown_after_s=30)
+    clearest, other = "context_relevancy_soft.recall_relevancy", "rouge.rouge_l"
+    timeline.begin()
+    clock.seconds = 31.0
+    assert timeline.fault() is not None
+    for seconds, judged_s in ((60.0, 40), (80.0, 55), (100.0, 60.9)):
+        clock.seconds = seconds
+        timeline.judged({clearest: START + timedelta(seconds=judged_s), other: START + timedelta(seconds=99)})
+        assert timeline.fault() is not None, seconds
+    clock.seconds = 110.0
+    timeline.judged({clearest: START + timedelta(seconds=61)})
+    assert timeline.fault() is None
+    clock.seconds = 169.0  # it ended 35 s late: by the schedule the next would be on from 135 s
+    assert timeline.fault() is None
+    clock.seconds = 170.5
+    fault = timeline.fault()
+    assert fault is not None
+    assert fault.name == "invented"
+
+
+def test_a_fault_whose_windows_are_judged_in_time_ends_on_schedule(tmp_path: Path) -> None:
+    clock = Clock()
+    timeline = Timeline(Schedule(), tmp_path / "timeline.json", clock.now, clock.monotonic, shown_after_s=30)
+    timeline.begin()
+    clock.seconds = 30.0
+    assert timeline.fault() is not None
+    clock.seconds = 70.0
+    timeline.judged({"context_relevancy_soft.recall_relevancy": START + timedelta(seconds=61)})
+    clock.seconds = 74.9
+    assert timeline.fault() is not None
+    clock.seconds = 75.0
+    assert timeline.fault() is None

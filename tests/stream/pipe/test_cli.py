@@ -121,6 +121,9 @@ NEEDED = {
     "run_id": ("--run", "r"),
     "place": ("rag.traces/0/1",),
     "problem_id": ("p",),
+    "problem_ids": ("p",),
+    "trace_id": ("t",),
+    "run_name": ("r",),
     "until": ("--until", "2h"),
     "why": ("--why", "w"),
     "app": ("a",),
@@ -138,7 +141,8 @@ def test_an_unknown_variable_stops_every_command(
 ) -> None:
     """All but `evaluators new`, which writes files and has no settings."""
     monkeypatch.chdir(tmp_path)
-    given = [word for param in command_at(path).params if param.required for word in NEEDED[param.name or ""]]
+    params = [param for param in command_at(path).params if param.required or param.name == "problem_ids"]
+    given = [word for param in params for word in NEEDED[param.name or ""]]
     told = run(*path, *given, RAGTIDE_KAFKA__TOPIC="x")
     assert told.exit_code == 2
     assert told.output == "ragtide: RAGTIDE_KAFKA__TOPIC: no such setting; did you mean RAGTIDE_KAFKA__TOPICS?\n"

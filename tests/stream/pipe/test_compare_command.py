@@ -46,7 +46,7 @@ def test_the_exit_status_tells_worse_from_well_from_an_error(runs: dict[str, str
     assert run("after", "before", **runs).exit_code == 0
     assert run("before", "after", "--min-change", "0.2", **runs).exit_code == 0
     unknown = run("before", "aftr", **runs)
-    assert (unknown.exit_code, unknown.output) == (2, "ragtide: there is no run 'aftr'; there are: after\n")
+    assert (unknown.exit_code, unknown.output) == (2, "ragtide: unknown run 'aftr'; runs with scores: after\n")
     for wrong in (["before", "before"], ["before"], ["before", "after", "--from", "2026-03-02", "--to", "2026-03-01"]):
         assert run(*wrong, **runs).exit_code == 2
 

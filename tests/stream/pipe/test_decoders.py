@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 from ragtide.evaluators.errors import BadRecord, ConfigError
 from ragtide.evaluators.resources import Resources
 from ragtide.stream.connectivity_checks import run_checks
+from ragtide.stream.ingest.adjustments import Adjustments
 from ragtide.stream.ingest.decoders import Decoders
 from ragtide.stream.ingest.enriched import enrichment_headers
 from ragtide.stream.ingest.records import StoredRecord
@@ -124,7 +124,7 @@ def test_a_decoder_that_is_not_there_is_refused_at_the_start_and_by_check(name: 
 
 def test_a_broken_record_of_a_canonical_topic_is_told_as_ever() -> None:
     with pytest.raises(BadRecord, match="not_json"):
-        Decoders(KafkaSettings())["rag.traces"](b"{", Counter())
+        Decoders(KafkaSettings())["rag.traces"](b"{", Adjustments())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What each record passes besides evaluators takes time that grows as the record does: the door, masking, rows."""
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from ragtide.evaluators.resources import Resources
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.text.sentences import split
 from ragtide.evaluators.trace import Chunk, Trace
+from ragtide.stream.ingest.adjustments import Adjustments
 from ragtide.stream.ingest.canonical_json import decode_canonical
 from ragtide.stream.ingest.masked_names import NameMasking
 from ragtide.stream.ingest.masking import CHARACTERS_PER_TEXT, MAX_CHARACTERS, WITHHELD, Masking, by_kind
@@ -28,12 +28,12 @@ NAMES = NameMasking(MASKING, users=True)
 
 def strictly(of: Trace) -> Callable[[], Any]:
     written = msgspec.json.encode(of)
-    return lambda: decode_canonical(written, Counter())
+    return lambda: decode_canonical(written, Adjustments())
 
 
 def leniently(of: Trace) -> Callable[[], Any]:
     written = msgspec.json.encode(of)[:-1] + b',"session_id":null,"unknown":1}'
-    return lambda: decode_canonical(written, Counter())
+    return lambda: decode_canonical(written, Adjustments())
 
 
 def masked(of: Trace) -> Callable[[], Any]:

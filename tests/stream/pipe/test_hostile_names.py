@@ -19,13 +19,14 @@ from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.topics.store import TopicModelRow
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.rows import DeadLetterRow
-from ragtide.sinks.sample import score
+from ragtide.sinks.sample import score, text, trace
 from ragtide.stream.cli import COMMANDS, main
+from ragtide.stream.replay.runs import RunRow
 from ragtide.stream.terminal_text import plain_toml
 from tests.infra.fresh_database import reached
 from tests.stream.core.traffic import Broker
 from tests.stream.dead_letters.scene import Scene, Sent
-from tests.stream.pipe.test_problems_commands import Site
+from tests.stream.pipe.problem_site import Site
 
 pytestmark = pytest.mark.clickhouse
 
@@ -44,6 +45,10 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
     ),
     "problems unmute": (["{problem}", "--by", HOSTILE],),
     "problems accept": (["{problem}", "--by", HOSTILE, "--why", HOSTILE], [HOSTILE, "--why", "x"]),
+    "trace": ([HOSTILE], [HOSTILE, "--json"], [HOSTILE, "--app", "x"], ["x", "--run", HOSTILE], [f"{HOSTILE}2"]),
+    "runs list": ([], ["--json"]),
+    "runs show": ([HOSTILE], [HOSTILE, "--json"], [f"{HOSTILE}2"]),
+    "runs delete": ([HOSTILE], [f"live{HOSTILE}"], [HOSTILE, "--yes"]),
     "insights": ([], ["--json"], ["--app", HOSTILE]),
     "insights topics": ([], ["--json"]),
     "jobs runs": ([], ["--json"], ["--job", HOSTILE]),
@@ -86,6 +91,7 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
     "evaluators list": ([HOSTILE], ["--lane", HOSTILE]),
     "evaluators new": ([HOSTILE],),
     "models fetch": ([HOSTILE],),
+    "validate": ([HOSTILE], ["{traces}"], ["{traces}", "--json"]),
     "worker": (["--lane", HOSTILE],),
     "config": (
         ["--config", HOSTILE],
@@ -97,6 +103,7 @@ TRIED: dict[str, Sequence[Sequence[str]]] = {
 }
 # Their JSON has the stored names, unchanged.
 TELL_NAMES = {"problems list", "problems show", "insights", "insights topics", "jobs runs", "baseline pins",
+              "trace", "runs list", "runs show",
               "dead-letters list", "config"}  # fmt: skip
 # Commands that print nothing stored and nothing typed but what the options of the others show.
 OTHERS = {"demo", "topics", "models list", "migrate", "check", "local", "local clickhouse", "jobs", "evaluators",
@@ -150,7 +157,18 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
             for n in range(40)
         ]
         database.insert("scores", rows)
-    files = {name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd")}
+    where = {"run_id": "live", "app": HOSTILE, "environment": HOSTILE, "time": NOW}
+    places = json.dumps([{"field": "contexts", "start": 0, "end": 3, "chunk_id": HOSTILE, "kind": HOSTILE}])
+    database.insert("traces", [trace(HOSTILE, **where, model=HOSTILE, segments={HOSTILE: HOSTILE}, error=HOSTILE)])
+    texts = {"question": HOSTILE, "answer": HOSTILE, "chunk_ids": [HOSTILE], "chunks": [HOSTILE], "rest": "{}"}
+    database.insert("trace_texts", [text(HOSTILE, **where, **texts, expected=[HOSTILE])])
+    database.insert("scores", [score(HOSTILE, **where, evaluator=HOSTILE, metrics={HOSTILE: 1.0}, evidence=places)])
+    database.insert(
+        "runs", [RunRow(HOSTILE, HOSTILE, [HOSTILE], {HOSTILE: HOSTILE}, "", "completed", "{}", 1, 0, 1, NOW)]
+    )
+    files = {name: tmp_path / f"{name}.toml" for name in ("rules", "hostile", "odd", "traces")}
+    odd_trace = {"trace_id": HOSTILE, "app": HOSTILE, HOSTILE: 1, "latency": {HOSTILE: 1}, "question": HOSTILE}
+    files["traces"].write_text(json.dumps(odd_trace) + "\n" + HOSTILE.splitlines()[0] + "\n")
     files["rules"].write_text("[rules]\nmin_sample = 10\n")
     quoted = plain_toml(HOSTILE)
     files["hostile"].write_text(f"[kafka]\n{quoted} = 1\n")

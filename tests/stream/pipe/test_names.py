@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -17,6 +17,7 @@ from ragtide.sinks.row_identity import rows_of
 from ragtide.sinks.rows import DeadLetterRow
 from ragtide.sinks.settings import RetentionSettings
 from ragtide.stream.assembly import assemble
+from ragtide.stream.ingest.adjustments import Adjustments
 from ragtide.stream.ingest.decoding import Limits, decode_trace
 from ragtide.stream.ingest.names import cut_name
 from ragtide.stream.ingest.records import StoredRecord
@@ -97,7 +98,7 @@ def test_every_other_name_is_cut_and_counted_by_field() -> None:
         "relevance": {LONG: 1.0, "c-1": 0.5},
     }
     cut: Counter[str] = Counter()
-    trace = decode_trace(record(**names), REPLAY, cut=cut).trace
+    trace = decode_trace(record(**names), REPLAY, adjustments=Adjustments(cut=cut)).trace
     whole = {**fields(**names), **json.loads(msgspec.json.encode(trace))}
     assert whole["contexts"] == [{"id": CUT, "text": LONG}, {"id": "c-1", "text": "x"}]
     assert whole["relevance"] == {CUT: 1.0, "c-1": 0.5}
@@ -125,8 +126,8 @@ def test_a_cut_name_is_cut_alike_wherever_it_is_read_again() -> None:
     [row] = process(record(model={"served": LONG})).traces
     [again] = process(record(model={"served": row.model})).traces  # as an enriched trace brings it
     assert row.model == again.model == CUT
-    assert pipeline().process([record(model={"served": LONG})]).cut_names == {"model.served": 1}
-    assert pipeline().process([record(model={"served": CUT})]).cut_names == {}
+    assert pipeline().process([record(model={"served": LONG})]).adjustments.cut == {"model.served": 1}
+    assert pipeline().process([record(model={"served": CUT})]).adjustments.cut == {}
 
 
 TEXT = st.text(max_size=8)
@@ -195,7 +196,7 @@ def test_no_row_holds_a_name_beyond_its_limit_however_slices_are_cut(
             most = {"trace_id": LONGEST_ID, "app": 128, "environment": 128, "task": 128}.get(column, LONGEST_NAME)
             for _, name in strings(json.loads(value) if column in JSON else value, column):
                 assert len(name) <= most, column
-    assert whole.cut_names == sum((one.cut_names for one in single), Counter())
+    assert whole.adjustments.cut == sum((one.adjustments.cut for one in single), Counter())
     assert [letter.reason for letter in whole.dead] == [letter.reason for one in single for letter in one.dead]
     singly = {(row.trace_id, row.version): row for one in single for row in one.block.traces}
     assert all(singly[row.trace_id, row.version] == row for row in whole.block.traces)
@@ -259,5 +260,9 @@ def test_every_field_of_a_trace_that_becomes_a_column_has_a_limit() -> None:
     """A new field of type str is one of texts, or gets a limit: see docs/kafka.md."""
     texts = {"question", "answer", "condition"}
     of_setting = {"app", "environment", "task"}
-    plain = {name for name, hint in Trace.__annotations__.items() if hint in (str, str | None)}
+    plain = {
+        name
+        for name, hint in get_type_hints(Trace, include_extras=True).items()
+        if get_args(hint)[0] in (str, str | None) and not any(meta.max_length for meta in hint.__metadata__)
+    }
     assert plain == texts | of_setting

@@ -1,7 +1,6 @@
 """TOML and JSON of people, however deep, long or large: an error is a sentence that says where, and no traceback."""
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from ragtide.evaluators import registry
 from ragtide.evaluators.checks import check_golden
 from ragtide.evaluators.errors import BadRecord, ConfigError
 from ragtide.stream.cli import main
+from ragtide.stream.ingest.adjustments import Adjustments
 from ragtide.stream.ingest.canonical_json import decode_canonical
 from ragtide.stream.ingest.records import StoredRecord
 from ragtide.stream.labels.decoding import decode
@@ -101,7 +101,7 @@ def test_a_line_of_traces_and_a_label(field: str, value: str, reason: str) -> No
     fields = json.dumps({"trace_id": "t", "app": "a", "question": "q"})[:-1]
     line = f'{fields}, "{field}": {value}}}'.encode()
     with pytest.raises(BadRecord) as bad:
-        decode_canonical(line, Counter())
+        decode_canonical(line, Adjustments())
     assert bad.value.reason == reason
     with pytest.raises(BadRecord) as bad:
         decode(StoredRecord("labels", 0, 0, 0, None, line), len(line))

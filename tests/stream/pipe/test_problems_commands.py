@@ -2,60 +2,16 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from ragtide.drift.problems.chart import onset_of
-from ragtide.drift.problems.kinds import Kind
-from ragtide.drift.problems.model import Problem
 from ragtide.drift.problems.operator_actions import acceptances
-from ragtide.drift.problems.report import Detection, ProblemKey, build_details, report
+from ragtide.drift.problems.report import ProblemKey
 from ragtide.drift.problems.store import load_problems
-from ragtide.drift.settings import RuleSettings
-from ragtide.drift.windows.metrics import metrics_by_name
 from ragtide.sinks.clickhouse.database import Database
-from ragtide.stream.cli import main
-from tests.drift.world import EVALUATORS, World
-from tests.infra.fresh_database import reached
+from tests.stream.pipe.problem_site import PLACE, Site
 
 pytestmark = pytest.mark.clickhouse
-PLACE = ProblemKey("shop", "prod", "m1", "level", "quality.good")
-
-
-class Site:
-    """A database with problems, and commands upon it."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.world = World(database, rules=RuleSettings(min_sample=10, k=1, m=1, resolve_after=1))
-
-    def sees(self, kind: Kind, second: float = 60, place: ProblemKey = PLACE) -> list[str]:
-        metric = metrics_by_name(EVALUATORS)["quality.good"]
-        said = build_details(
-            kind, place, metric, f"{kind} sees it at {place.app}", {"threshold": 0.75}, self.world.rules
-        )
-        trouble = Detection(place, said, self.world.at(0), self.world.at(second))
-        told = report(self.database, [trouble], self.world.rules, self.world.term, datetime.now(UTC))
-        return [event.event for event in told]
-
-    def run(self, *args: str, exit_code: int = 0) -> Result:
-        variables = {"RAGTIDE_CONFIG": None, "COLUMNS": "100", **reached(self.database)}
-        found = CliRunner().invoke(main, ["problems", *args], env=variables)
-        assert found.exit_code == exit_code, found.output
-        return found
-
-    def on(self, what: str, *args: str, exit_code: int = 0) -> str:
-        return self.run(what, self.problem.problem_id[:6], *args, exit_code=exit_code).output
-
-    def events(self) -> list[dict[str, Any]]:
-        return self.database.rows("SELECT event, actor, attributes FROM problem_events FINAL ORDER BY at")
-
-    @property
-    def problem(self) -> Problem:
-        (found,) = load_problems(self.database)
-        return found
 
 
 @pytest.fixture
@@ -146,7 +102,7 @@ def test_what_an_application_is_called_stays_on_its_line_and_steers_no_terminal(
     _, line = site.run("list").output.splitlines()
     assert r"sees it at sh\x1b[2Jop\nb" in line
     shown = site.on("show")
-    assert r"in sh\x1b[2Jop\nb prod" in shown
+    assert r"where: sh\x1b[2Jop\nb prod" in shown
     assert "\x1b" not in shown
 
 
@@ -157,15 +113,26 @@ def test_the_metric_is_drawn_around_the_onset_and_json_has_all(site: Site) -> No
     (problem,) = load_problems(site.database)
     shown = site.run("show", problem.problem_id).output
     assert "* mean, ^ onset" in shown
-    assert f"{onset_of(problem):%Y-%m-%d %H:%M:%S}" in site.run("list").output  # as the sentence has it
+    assert f"{problem.onset:%Y-%m-%d %H:%M:%S}" in site.run("list").output  # as the sentence has it
     assert "0.75 -----" in shown
     site.sees("missing_data", place=ProblemKey("shop", "prod", "", "missing", ""))
     site.sees("coverage", place=PLACE._replace(aspect="coverage"))
-    listed = {one["aspect"]: one for one in json.loads(site.run("list", "--json").output)}
+    listed = {one["aspect"]: one for one in json.loads(site.run("list", "--all", "--json").output)}
+    missing, symptoms = listed["missing"], [listed["coverage"], listed["level"]]
     assert listed["level"]["group"] == "shop/prod/m1/accuracy"
-    assert listed["level"]["inhibited_by"] == [listed["coverage"]["problem_id"]]
-    assert listed["coverage"]["inhibited_by"] == [listed["missing"]["problem_id"]]
+    assert [one["parent"] for one in (missing, *symptoms)] == [None, missing["problem_id"], missing["problem_id"]]
+    assert sorted(missing["symptoms"]) == sorted(one["problem_id"] for one in symptoms)
     assert listed["level"]["by_kind"]["threshold"]["active"] is True
+    assert [one["aspect"] for one in json.loads(site.run("list", "--json").output)] == ["missing"]
+    [parent] = json.loads(site.run("list", "--json", "--type", "accuracy").output)  # its parent is not shown
+    assert parent["aspect"] == "level"
+    _, line = site.run("list").output.splitlines()
+    assert f" {len(symptoms)} " in line
+    _, *lines = site.run("list", "--all").output.splitlines()
+    assert [f"of {missing['problem_id'][:8]}" in line for line in lines] == [False, True, True]
+    shown = site.run("show", missing["problem_id"]).output
+    assert all(one["problem_id"] in shown for one in symptoms)
+    assert f"symptom of {missing['problem_id']}" in site.run("show", symptoms[0]["problem_id"]).output
 
 
 def test_problems_are_chosen_by_type_severity_and_standard(site: Site) -> None:
@@ -173,7 +140,7 @@ def test_problems_are_chosen_by_type_severity_and_standard(site: Site) -> None:
     site.sees("coverage", place=PLACE._replace(aspect="coverage"))
 
     def listed(*args: str) -> list[str]:
-        return [one["aspect"] for one in json.loads(site.run("list", "--json", *args).output)]
+        return [one["aspect"] for one in json.loads(site.run("list", "--all", "--json", *args).output)]
 
     assert sorted(listed("--standard", "ongoing monitoring")) == ["coverage", "level"]
     assert listed("--standard", "Accountable and Transparent") == ["coverage"]
@@ -181,3 +148,21 @@ def test_problems_are_chosen_by_type_severity_and_standard(site: Site) -> None:
     assert sorted(listed("--type", "accuracy", "--type", "data_quality", "--severity", "info")) == ["coverage", "level"]
     assert listed("--severity", "critical", "--severity", "warning") == []
     assert "data_quality" in site.run("list", "--type", "data_quality").output
+
+
+def test_what_to_do_comes_first_and_times_of_two_clocks_are_apart(site: Site) -> None:
+    site.world.scores(0, [0.3] * 10)
+    site.world.advance(60)
+    (problem,) = load_problems(site.database)
+    assert problem.actions
+    assert problem.examples
+    shown = site.run("show", problem.problem_id).output
+    parts = ("severity", problem.actions[0], f"ragtide trace {problem.examples[0]} --app shop", "details:")
+    assert [shown.index(part) for part in parts] == sorted(shown.index(part) for part in parts)
+    (event_time,) = [line for line in shown.splitlines() if "event time" in line]
+    (processing_time,) = [line for line in shown.splitlines() if "processing time" in line]
+    assert f"since {site.world.at(0):%Y-%m-%d %H:%M:%S}" in event_time
+    assert f"opened {problem.opened_at:%Y-%m-%d %H:%M:%S}" in processing_time
+    raw = [f"    {name}: {value}" for name, value in problem.attributes.items() if value not in (None, "", [], [""])]
+    assert not set(raw[-3:]) & set(shown.splitlines())
+    assert set(raw) <= set(site.run("show", problem.problem_id, "--verbose").output.splitlines())

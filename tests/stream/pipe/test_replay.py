@@ -36,7 +36,9 @@ pytestmark = pytest.mark.clickhouse
 
 def test_a_file_becomes_a_run(database: Database, tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
-    file.write_text(lines(*traces(25), "", "not json", {"app": "x"}, fields(trace_id="old", time=0)))
+    file.write_text(
+        lines(*traces(25), "", "not json", {"app": "x"}, fields(trace_id="old", time="1970-01-01T00:00:00Z"))
+    )
     told: list[ReplayProgress] = []
     done = go(database, file_source(file), report=told.append)
     assert (done.state, done.traces, done.dead_letters) == ("completed", 26, 2)

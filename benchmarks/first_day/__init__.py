@@ -1,0 +1,1 @@
+"""A team's first hour: plausible applications, faults, default settings."""

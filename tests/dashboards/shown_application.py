@@ -1,0 +1,93 @@
+"""The application dashboard over sample rows: its queries run on the real engine."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from ragtide.dashboards.build import build
+from ragtide.drift.robustness.flip_pairs import FlipRow
+from ragtide.drift.robustness.repeated_questions import AskedAgainRow
+from ragtide.evaluators.registry import load
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.rows import EmbeddingRow, TextRow
+from tests.dashboards.lint import queries
+from tests.dashboards.macros import Choice, expanded
+from tests.dashboards.sample_rows import APP, NOON, asked, asked_again, flip, insight, ordinary, problems
+from tests.infra.fresh_database import fresh_database
+
+ALL: dict[str, Choice] = {
+    "run": "live",
+    "app": APP,
+    "environment": ["$__all"],
+    "model": ["$__all"],
+    "standard": ["$__all"],
+    "resolution": "0",
+}
+END = NOON + timedelta(minutes=10)
+TEXT = TextRow("live", APP, "prod", NOON, "t2", 1, "why?", "so", [], [], [], "", "{}")
+
+
+class Shown:
+    """The application dashboard over the ten minutes from noon."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.queries = dict(queries(build(load(), database=database.name)["application"]))
+
+    def rows(
+        self, where: str, chosen: Mapping[str, Choice] | None = None, interval_s: int = 60, end: datetime = END
+    ) -> list[dict[str, Any]]:
+        sql = expanded(self.queries[where], NOON, end, interval_s, {**ALL, **(chosen or {})})
+        return self.database.rows(sql)
+
+    def row(self, where: str, chosen: Mapping[str, Choice] | None = None) -> dict[str, Any]:
+        (row,) = self.rows(where, chosen)
+        return row
+
+
+def perturbed() -> Iterator[FlipRow]:
+    """Of 40 pairs 6 became worse and 2 better by a strong paraphrase; by a typo of 10 none could be compared."""
+    outcomes = ["worse"] * 6 + ["better"] * 2 + ["same"] * 32
+    for number, outcome in enumerate(outcomes):
+        yield flip("answer.good", number, "paraphrase strong", outcome)
+    for number in range(10):
+        yield flip("answer.good", 100 + number, "typo 0.1", "unknown", value=None)
+    yield flip("answer.good", 200, "typo 0.1", "worse", app="another")
+    yield flip("answer.good", 201, "typo 0.1", "worse", time=NOON - timedelta(hours=1))
+
+
+def repeated() -> Iterator[AskedAgainRow]:
+    """Two looks at what answers say and one at their scores; and what is of no look of this application and time."""
+    yield asked_again("answers.agreement", 1, 30, 3)
+    yield asked_again("answers.agreement", 5, 40, 8)
+    yield asked_again("groundedness.groundedness", 5, 0, 0, pairs=[])
+    yield asked_again("answers.agreement", 6, 50, 50, app="another")
+    yield asked_again("answers.agreement", -60, 50, 50, model="m2")
+
+
+def placed() -> Iterator[EmbeddingRow]:
+    """Two topics in two minutes, one question placed by nobody; and what is not of this run or application."""
+    for number, (minute, topic) in enumerate([(0, "csv"), (0, "csv"), (0, "other"), (1, "csv"), (1, "json"), (1, "")]):
+        yield asked(number, minute, topic)
+    yield asked(10, 0, "csv", app="another")
+    yield asked(11, 0, "csv", run_id="replayed")
+    yield asked(12, 0, "csv", is_deleted=1)
+
+
+@contextmanager
+def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
+    kept = dict.fromkeys(
+        ("windows_minute_days", "windows_hour_days", "embeddings_days", "traces_days", "texts_days"), 100_000
+    )  # fixed dates
+    with fresh_database(server, **kept) as database:
+        database.insert("windows", list(ordinary()))
+        database.insert("problem_events", list(problems()))
+        database.insert(
+            "insights", [insight(), insight()._replace(insight_id="gone", description="nothing fails", withdrawn=1)]
+        )
+        database.insert("flips", list(perturbed()))
+        database.insert("asked_again", list(repeated()))
+        database.insert("embeddings", list(placed()))
+        yield Shown(database)

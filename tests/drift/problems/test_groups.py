@@ -1,0 +1,175 @@
+"""Which problems have one cause, and which of them is the parent."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from ragtide.drift.problems.groups import EpisodeKey, group, parents, speaks_for
+from ragtide.drift.problems.model import Problem
+from ragtide.drift.problems.store import fold_events
+from tests.dashboards.sample_rows import event
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RETRIEVAL: dict[str, Any] = {"aspect": "level", "metric": "context_relevancy.score", "type": "retrieval"}
+ANSWERS: dict[str, Any] = {"aspect": "level", "metric": "groundedness.groundedness", "type": "accuracy"}
+LATENCY: dict[str, Any] = {"aspect": "level", "metric": "operations.latency_seconds", "type": "efficiency"}
+COST: dict[str, Any] = {"aspect": "level", "metric": "operations.cost_usd", "type": "cost"}
+ERRORS: dict[str, Any] = {"aspect": "level", "metric": "operations.error", "type": "runtime"}
+PII: dict[str, Any] = {"aspect": "level", "metric": "pii_leakage.passes", "type": "privacy"}
+EMAIL: dict[str, Any] = {
+    "aspect": "finding",
+    "metric": "pii_leakage",
+    "model": "",
+    "type": "privacy",
+    "segment": "finding",
+    "segment_value": "email",
+}
+SECRET: dict[str, Any] = {"aspect": "level", "metric": "sensitive_data_leakage.passes", "type": "security"}
+FLIP: dict[str, Any] = {"aspect": "flip", "type": "robustness", "segment": "typos", "segment_value": "1"}
+UNSTABLE: dict[str, Any] = {"aspect": "inconsistency", "type": "stability"}
+COVERAGE: dict[str, Any] = {"aspect": "coverage", "type": "data_quality"}
+ERROR: dict[str, Any] = {"aspect": "error", "model": "", "type": "runtime"}
+MISSING: dict[str, Any] = {"aspect": "missing", "metric": "", "model": "", "type": "data_quality"}
+DEAD_LETTERS: dict[str, Any] = {
+    "aspect": "storage",
+    "app": "",
+    "environment": "",
+    "model": "",
+    "metric": "",
+    "type": "storage",
+}
+TENANT: dict[str, Any] = {"segment": "tenant", "segment_value": "acme"}
+
+
+def problem(
+    id_: str = "p", after_m: float = 0, ends_m: float | None = None, interval_m: float = 0, **where: Any
+) -> Problem:
+    """Began and opened `after_m` minutes after noon, by intervals of a length."""
+    since = NOON + timedelta(minutes=after_m)
+    window = {"start": since.isoformat(), "end": (since + timedelta(minutes=interval_m)).isoformat()}
+    evidence = json.dumps({"since": since.isoformat(), "window": window})
+    said = {"attributes": evidence, "metric": "quality.good", **where}
+    events = [event(id_, f"{id_}1", "opened", 1, since, **said)]
+    if ends_m is not None:
+        events.append(event(id_, f"{id_}2", "resolved", 1, NOON + timedelta(minutes=ends_m), **said))
+    (found,) = fold_events(events)
+    return found
+
+
+def parent_ids(*problems: Problem, now: datetime | None = None) -> dict[str, str]:
+    return {key.problem_id: parent.problem_id for key, parent in parents(problems, now).items()}
+
+
+@pytest.mark.parametrize(
+    ("cause", "other", "expected"),
+    [
+        (RETRIEVAL, ANSWERS, True),
+        (RETRIEVAL, UNSTABLE, True),
+        (RETRIEVAL, FLIP, True),
+        (RETRIEVAL, {**RETRIEVAL, "metric": "other.score"}, True),  # one retriever, many metrics
+        (RETRIEVAL, {**ANSWERS, "model": "m2"}, True),  # a retriever serves every model
+        (RETRIEVAL, {**ANSWERS, **TENANT}, True),
+        ({**RETRIEVAL, **TENANT}, {**ANSWERS, **TENANT}, True),
+        ({**RETRIEVAL, **TENANT}, ANSWERS, False),
+        ({**RETRIEVAL, **TENANT}, {**ANSWERS, **TENANT, "segment_value": "globex"}, False),
+        (RETRIEVAL, {**ANSWERS, "segment": "objective", "segment_value": "in-time"}, False),
+        (RETRIEVAL, {**ANSWERS, "app": "other"}, False),
+        (RETRIEVAL, {**ANSWERS, "environment": "other"}, False),
+        (RETRIEVAL, PII, False),
+        (RETRIEVAL, {**ANSWERS, "type": "fairness"}, False),
+        (ANSWERS, LATENCY, True),  # longer answers
+        (ANSWERS, {**LATENCY, "model": "m2"}, False),
+        (ANSWERS, {**ANSWERS, "model": "m2"}, True),  # the same metric
+        (LATENCY, COST, True),
+        (ERRORS, RETRIEVAL, True),
+        (ERRORS, LATENCY, True),
+        (PII, EMAIL, True),
+        (PII, SECRET, True),
+        (SECRET, EMAIL, False),  # of another evaluator
+        (PII, ANSWERS, False),
+        (COVERAGE, {**ANSWERS, "metric": "quality.other"}, True),  # of the same evaluator
+        (ERROR, COVERAGE, True),
+        (ERROR, {**ERROR, "app": "other"}, True),  # one evaluator fails everywhere
+        (ERROR, {**ERROR, "app": "other", "metric": "toxicity"}, False),
+        (MISSING, {**MISSING, "app": "other"}, True),
+        (MISSING, COVERAGE, True),
+        (DEAD_LETTERS, MISSING, True),
+        (DEAD_LETTERS, {**DEAD_LETTERS, "aspect": "jobs"}, True),
+        (DEAD_LETTERS, ANSWERS, False),
+    ],
+)
+def test_what_begins_together_and_follows_from_another_is_its_symptom(
+    cause: dict[str, Any], other: dict[str, Any], expected: bool
+) -> None:
+    both = problem("a", **cause), problem("b", after_m=1, **other)
+    assert parent_ids(*both) == ({"b": "a"} if expected else {})
+
+
+@pytest.mark.parametrize(
+    ("cause", "other", "minutes", "expected"),
+    [
+        (RETRIEVAL, ANSWERS, 10, True),
+        (RETRIEVAL, ANSWERS, -10, True),
+        (RETRIEVAL, ANSWERS, 11, False),
+        (RETRIEVAL, {**ANSWERS, "interval_m": 30}, 40, True),  # pooled windows
+        (RETRIEVAL, {**ANSWERS, "interval_m": 30}, 41, False),
+        (RETRIEVAL, UNSTABLE, 23 * 60, True),  # looks at a day at once
+        (RETRIEVAL, UNSTABLE, 25 * 60, False),
+        (RETRIEVAL, UNSTABLE, -11, False),
+        (MISSING, {**MISSING, "app": "other"}, 10, True),
+        (MISSING, {**MISSING, "app": "other"}, 11, False),
+    ],
+)
+def test_a_symptom_begins_with_its_parent(
+    cause: dict[str, Any], other: dict[str, Any], minutes: float, expected: bool
+) -> None:
+    both = problem("a", **cause), problem("b", after_m=minutes, **other)
+    linked = bool(parents(both))
+    assert linked is expected
+
+
+def test_the_parent_lies_first_on_the_faults_way_and_has_no_parent() -> None:
+    found = [
+        problem("retrieval", **RETRIEVAL),
+        problem("answers", **ANSWERS),
+        problem("latency", after_m=2, **LATENCY),
+        problem("unstable", after_m=90, **UNSTABLE),
+        problem("leak", **PII),
+        problem("part", **{**ANSWERS, **TENANT}),
+    ]
+    expected = dict.fromkeys(("answers", "latency", "unstable", "part"), "retrieval")
+    for some in permutations(found):
+        assert parent_ids(*some) == expected
+    groups = group(found)
+    assert [one.problem_id for one in groups.symptoms_of(found[0])] == ["answers", "latency", "unstable", "part"]
+    assert groups.fold(found) == [found[0], found[4]]
+    assert groups.fold(found[1:]) == found[1:]  # their parent is not shown
+    assert groups.unfold(found) == [*found[:4], found[5], found[4]]
+
+
+def test_no_chain_of_onsets_links_what_is_far_apart() -> None:
+    chain = [
+        problem(str(place), after_m=8 * place, **{**ANSWERS, "metric": f"metric{place}.score"}) for place in range(4)
+    ]
+    assert parent_ids(*chain) == {"1": "0", "3": "2"}
+
+
+def test_symptoms_stand_alone_once_their_parent_has_resolved() -> None:
+    over, still = problem("a", ends_m=30, **RETRIEVAL), problem("b", **ANSWERS)
+    assert parent_ids(over, still) == {}
+    assert parent_ids(over, problem("b", ends_m=35, **ANSWERS)) == {"b": "a"}  # the past stays grouped
+    assert parent_ids(over, problem("b", after_m=31, ends_m=35, **ANSWERS)) == {}  # after its end
+    for minutes, expected in ((44, {"b": "a"}), (45, {})):  # it is announced a while later
+        assert parent_ids(over, still, now=NOON + timedelta(minutes=minutes)) == expected
+
+
+def test_a_symptom_that_is_more_severe_than_its_parent_is_announced() -> None:
+    cause, worse = problem("a", **RETRIEVAL, severity="warning"), problem("b", **ANSWERS, severity="critical")
+    assert parents([cause, worse]) == {EpisodeKey("b", 1): cause}
+    assert not speaks_for(cause, worse)
+    assert group([cause, worse]).severity(cause) == "critical"
+    assert speaks_for(worse, cause)
+    assert speaks_for(problem("c", **COVERAGE, severity="warning"), problem("d", aspect="level", severity="critical"))
