@@ -32,8 +32,8 @@ class FailureState(NamedTuple):
 class RollupBackoff:
     """Backoff of failed windows within one leader's term; a new leader tries everything at once.
 
-        A window that fails alone waits, twice as long after each failure. So does its application until one of its
-    windows     succeeds: an application that always fails costs one attempt per wait.
+    A window that fails alone waits, twice as long after each failure. So does its application until one of its windows
+    succeeds: an application that always fails costs one attempt per wait.
     """
 
     batch_size: int = MAX_WINDOWS

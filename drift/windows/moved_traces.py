@@ -7,6 +7,7 @@ Only a search of all stored ids tells whether a trace was there before. So each 
 traces, and once an hour all days.
 """
 
+import logging
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -15,10 +16,13 @@ from typing import NamedTuple, get_args
 from ragtide.drift import cursors
 from ragtide.evaluators.spec import Lane
 from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.errors import STATEMENT_FAILED, describe_failure
 from ragtide.sinks.rows import LIVE, PROBE, DirtyRow
 
+logger = logging.getLogger(__name__)
 _CURSOR = "reconcile"
 _FULL_CURSOR = "reconcile:far"
+_FULL_TRIED = "reconcile:far_tried"
 _FULL_EVERY = timedelta(hours=1)
 _NEAR = timedelta(days=1)
 _FIRST_LOOKBACK = timedelta(days=1)
@@ -40,18 +44,35 @@ class TraceTombstone(NamedTuple):
 def tombstone_moved_traces(database: Database, base_s: int, now: datetime) -> int:
     """Leave each trace ingested lately at one place, mark the windows it left, and return the number of tombstones.
 
-    Marks are stored first: after a crash the next leader finds either the trace at two places or its windows marked.
+    Marks are stored first: after a crash the next leader finds either the trace at two places or its windows marked. If
+    the search of all days is too much for the server, it is tried again an hour later. The days around the new traces
+    are searched instead.
     """
-    since, near = _since(database, _FULL_CURSOR, now), None
-    full = now - since >= _FULL_EVERY
-    if not full:
-        since, near = _since(database, _CURSOR, now), _NEAR
-    moved = _moved_traces(database, since, near)
+    moved = _search_all_days(database, now)
+    full = moved is not None
+    if moved is None:
+        moved = _moved_traces(database, _since(database, _CURSOR, now), _NEAR)
     database.insert("dirty_windows", _dirty_marks(moved, base_s))
     database.insert("traces", moved)
     for cursor in (_CURSOR, _FULL_CURSOR) if full else (_CURSOR,):
-        cursors.save(database, cursor, int(now.timestamp() * 1000))
+        cursors.save(database, cursor, _ms(now))
     return len(moved)
+
+
+def _search_all_days(database: Database, now: datetime) -> "list[TraceTombstone] | None":
+    """Return what a search of all days finds; None where it is not due or the server could not finish it."""
+    since = _since(database, _FULL_CURSOR, now)
+    if now - since < _FULL_EVERY or _ms(now - _FULL_EVERY) < cursors.load(database, _FULL_TRIED):
+        return None
+    try:
+        return _moved_traces(database, since, None)
+    except STATEMENT_FAILED as error:
+        database.version()  # raises where it is the server that does not answer
+        cursors.save(database, _FULL_TRIED, _ms(now))
+        logger.warning(
+            "the search of all days for moved traces failed and will be retried in an hour: %s", describe_failure(error)
+        )
+        return None
 
 
 def _moved_traces(database: Database, since: datetime, near: timedelta | None) -> list[TraceTombstone]:
@@ -117,6 +138,10 @@ def _dirty_marks(moved: Iterable[TraceTombstone], base_s: int) -> list[DirtyRow]
         for run_id, app, environment, start in sorted(windows)
         for lane in get_args(Lane)
     ]
+
+
+def _ms(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
 
 
 def _since(database: Database, cursor: str, now: datetime) -> datetime:

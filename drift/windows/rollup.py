@@ -10,7 +10,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import get_args
@@ -39,7 +39,7 @@ from ragtide.drift.windows.window_metrics import store_window_metrics
 from ragtide.evaluators.errors import RagtideError
 from ragtide.evaluators.spec import Evaluator, Lane
 from ragtide.sinks.clickhouse.database import Database
-from ragtide.sinks.clickhouse.errors import STATEMENT_FAILED
+from ragtide.sinks.clickhouse.errors import STATEMENT_FAILED, describe_failure
 from ragtide.sinks.rows import LIVE
 from ragtide.sinks.settings import RetentionSettings
 
@@ -191,9 +191,25 @@ class Rollup:
         for lane, closes in run.after.items():
             for smaller_s, size_s in pairwise(self.settings.all_sizes_s):
                 first, end = (int(at.timestamp()) // size_s * size_s for at in (run.frozen_until(lane), closes.at))
-                if lane in run.before and first < end:
-                    scope = Scope(size_s, STREAMED_RUNS, first, end, tuple(run.others(lane)))
-                    dirty.mark_larger(self.database, self.term, scope, smaller_s, lane)
+                if lane in run.before:
+                    self._mark_larger(
+                        Scope(size_s, STREAMED_RUNS, first, end, tuple(run.others(lane))), smaller_s, lane
+                    )
+
+    def _mark_larger(self, scope: Scope, smaller_s: int, lane: str) -> None:
+        """Mark day by day, or in shorter steps where a day is too much for the server."""
+        start, step_s = scope.first, max(scope.size_s, DAY_S)
+        while start < scope.end:
+            end = min(start + step_s, scope.end)
+            try:
+                dirty.mark_larger(self.database, self.term, replace(scope, first=start, end=end), smaller_s, lane)
+            except STATEMENT_FAILED:
+                self.database.version()  # raises where it is the server that does not answer
+                if step_s <= scope.size_s:
+                    raise
+                step_s = max(scope.size_s, step_s // 2 // scope.size_s * scope.size_s)
+            else:
+                start = end
 
     def _process(self, ready: Mapping[WindowKey, Sequence[dirty.DirtyWindow]], run: _RollupRun) -> _RunTotals:
         """Store the windows in batches. A window that fails alone postpones its application's windows."""
@@ -223,9 +239,7 @@ class Rollup:
         self, window: WindowKey, error: Exception, todo: Sequence[WindowKey], now: datetime
     ) -> list[WindowKey]:
         """Record the failure; return what is left to do without the window's application."""
-        why = str(error)
-        if not isinstance(error, RagtideError):  # its message may quote the statement
-            why = f"ClickHouse refuses the statement (code {getattr(error, 'code', None)})"
+        why = describe_failure(error)
         self.backoff.record_failure(window, why, now)
         start = f"{datetime.fromtimestamp(window.start, UTC):%Y-%m-%d %H:%M:%S} UTC"
         logger.warning(

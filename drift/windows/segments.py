@@ -4,6 +4,7 @@ Values chosen for each window would jump, and one series per tenant would be 110
 A choice holds from a base window until the next choice; every other value counts as `__other__`.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,9 @@ from ragtide.drift.settings import WindowSettings
 from ragtide.drift.topics import TOPIC
 from ragtide.drift.windows.scope import Scope, WindowKey, batch_scopes
 from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.errors import STATEMENT_FAILED, describe_failure
 
+logger = logging.getLogger(__name__)
 _DAY = timedelta(days=1)
 _RETRY_AFTER = timedelta(minutes=10)  # for a segment that no trace had
 _MAX_VALUE_BYTES = 512  # a longer value is never chosen
@@ -89,7 +92,7 @@ def update_segment_values(database: Database, settings: WindowSettings, term: Te
     }
     if due := sorted(set(names) - current):
         start = datetime.fromtimestamp((int(now.timestamp()) // settings.base_s + 1) * settings.base_s, UTC)
-        chosen = _choose(database, due, settings, choices, now)
+        chosen = _choose_or_keep(database, due, settings, choices, now)
         made = [Choice(name, start, chosen.get(name, ()), term.epoch) for name in due]
         database.insert("segment_values", made)
         choices += made
@@ -130,6 +133,19 @@ def _load_choices(database: Database, names: Sequence[str]) -> list[Choice]:
         "ORDER BY holds_from, segment"
     )
     return [Choice(*(row[name] for name in Choice._fields)) for row in rows]
+
+
+def _choose_or_keep(
+    database: Database, names: Sequence[str], settings: WindowSettings, before: Sequence[Choice], now: datetime
+) -> Mapping[str, Sequence[str]]:
+    """Choose values by segment; where the server cannot finish the query, return those of the latest choice."""
+    try:
+        return _choose(database, names, settings, before, now)
+    except STATEMENT_FAILED as error:
+        database.version()  # raises where it is the server that does not answer
+        reason = describe_failure(error)
+        logger.warning("values of segments %s could not be chosen, earlier ones stay: %s", ", ".join(names), reason)
+        return {choice.segment: choice.values for choice in before}
 
 
 def _choose(

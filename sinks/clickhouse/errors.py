@@ -67,6 +67,13 @@ class TooMuch(Transient):
 STATEMENT_FAILED: tuple[type[Exception], ...] = (TooMuch, Refused, ClickHouseError)
 
 
+def describe_failure(error: Exception) -> str:
+    """Say why a statement failed, without quoting it."""
+    if isinstance(error, RagtideError):
+        return str(error)
+    return f"ClickHouse refuses the statement (code {getattr(error, 'code', None)})"
+
+
 def classify_error(error: ClickHouseError, url: str) -> RagtideError | None:
     """Classify the error, without quoting stored data; None for a bug."""
     code = error.code if isinstance(error, Error) else None

@@ -57,6 +57,7 @@ def test_settings_as_they_are_find_new_partitions_of_traces_and_labels(
         topics.send_to(kafka, labels, 1, of_labels[1:])
         eventually(lambda: sorted(lane.traces()) == ["after", "before"], PATIENCE_S, lane.logs)
         eventually(lambda: stored() == 2, PATIENCE_S, jobs.said)
+    assert KafkaSettings().metadata_max_age_s <= 15  # so that new partitions are seen within 30 s
 
 
 def test_latest_is_where_a_group_begins_and_nothing_after_is_left_out(kafka: KafkaNode, tmp_path: Path) -> None:
