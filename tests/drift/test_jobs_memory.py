@@ -49,7 +49,8 @@ def test_rules_detectors_and_insights_stay_small_on_many_windows(database: Datab
             SELECT 'live', 60, concat('app', toString(number % {applications})), 'prod',
                 '{metric.partition(".")[0]}', '{metric}',
                 toDateTime('{start:%Y-%m-%d %H:%M:%S}', 'UTC') + intDiv(number, {applications}) * 60 AS start,
-                'f1', 'm1', 'p1', 20, 20, 20, 20, 18, 16.4, 0.5, 1, map(90 + cityHash64(number) % 9, 10, 99, 10), 1, 'closed',
+                'f1', 'm1', 'p1', 20, 20, 20, 20, 18, 16.4, 0.5, 1,
+                map(90 + cityHash64(number) % 9, 10, 99, 10), 1, 'closed',
                 start + 90, number + 1
             FROM numbers({WINDOWS // 2})
             """
