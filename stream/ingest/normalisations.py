@@ -31,10 +31,11 @@ RULES: Mapping[str, str] = {
     "context_as_text": "A text in `contexts` becomes a chunk with this text.",
     "context_wrapped": "A chunk is taken out of `node`, `document`, `payload`, `_source` or LangChain's `kwargs`.",
     "context_with_score": "A pair of a chunk and a number becomes the chunk with this score.",
-    "ids_as_relevance": "A list of chunk ids in `relevance` becomes grades of 1.",
+    "ids_as_relevance": "A list of chunk ids in `relevance` becomes grades of 1, unless it holds only 0 and 1.",
     "model_as_text": "A text in `model` becomes `model.requested`.",
     "error_as_text": "A text in `error` becomes `error.message`, with the type `error`.",
     "error_without_type": "An `error` without a type has the type `error`.",
+    "blank_error": "A blank text, `false` or an object of blank texts in `error` means that there was no error.",
     "time_in_seconds": "Seconds since 1970 (2001 to 2105) become milliseconds.",
     "time_in_microseconds": "Microseconds since 1970 (2001 to 2105) become milliseconds.",
     "time_in_nanoseconds": "Nanoseconds since 1970 (2001 to 2105) become milliseconds.",
@@ -77,7 +78,7 @@ NAMES: Mapping[type[msgspec.Struct], Mapping[str, tuple[str, ...]]] = {
     Chunk: {
         "id": ("chunk_id", "id_", "_id", "node_id", "document.id"),
         "text": ("page_content", "content", "document.content", "chunk_text", "chunk", "passage", "document"),
-        "score": ("similarity", "similarity_score", "relevance_score", "_score", "distance", "document.score"),
+        "score": ("similarity", "similarity_score", "relevance_score", "_score", "document.score"),
         "source": ("uri", "url"),
         "metadata": ("meta",),
     },
@@ -284,16 +285,14 @@ def _is_text(value: Any) -> bool:
 
 
 def _ids_as_relevance(value: Any) -> Any:
-    listed = isinstance(value, list) and value and all(isinstance(item, (str, int)) for item in value)
-    return {item if isinstance(item, str) else str(item): 1 for item in value} if listed else KEEP
+    listed = isinstance(value, list) and all(isinstance(item, (str, int)) for item in value)
+    if not listed or all(item in (0, 1) for item in value):  # these may be grades by rank
+        return KEEP
+    return {item if isinstance(item, str) else str(item): 1 for item in value}
 
 
 def _model_as_text(value: Any) -> Any:
     return {"requested": value} if isinstance(value, str) else KEEP
-
-
-def _error_as_text(value: Any) -> Any:
-    return {"type": _ERROR_TYPE, "message": value} if isinstance(value, str) else KEEP
 
 
 def normalise_context(item: Any, count: Count) -> Any:
@@ -315,12 +314,28 @@ def normalise_context(item: Any, count: Count) -> Any:
     return item
 
 
-def with_error_type(error: Any, count: Count) -> Any:
-    """An error with a type, which becomes a label."""
+def normalise_error(error: Any, count: Count) -> Any:
+    """An error as an object with a type, which becomes a label; None for a blank one."""
+    if _is_blank_error(error):
+        count("blank_error")
+        return None
+    if isinstance(error, str):
+        count("error_as_text")
+        return {"type": _ERROR_TYPE, "message": error}
     if isinstance(error, dict) and error.get("type") is None and isinstance(error.get("message"), str):
         count("error_without_type")
         return {**error, "type": _ERROR_TYPE}
     return error
+
+
+def _is_blank_error(error: Any) -> bool:
+    if isinstance(error, dict):
+        return error.keys() <= {"type", "message"} and all(one is None or _is_blank(one) for one in error.values())
+    return error is False or _is_blank(error)
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip()
 
 
 def convert_time(value: Any, count: Count) -> Any:
@@ -383,5 +398,4 @@ _RULES_OF_FIELD: Mapping[str, tuple[tuple[str, Callable[[Any], Any]], ...]] = {
     "contexts": (("single_value", _single_context),),
     "relevance": (("ids_as_relevance", _ids_as_relevance),),
     "model": (("model_as_text", _model_as_text),),
-    "error": (("error_as_text", _error_as_text),),
 }

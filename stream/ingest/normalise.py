@@ -18,7 +18,7 @@ from ragtide.stream.ingest.normalisations import (
     convert_time,
     field_meant,
     normalise_context,
-    with_error_type,
+    normalise_error,
 )
 
 _NESTED_KINDS = ("texts", "label", "text map", "number map")
@@ -122,7 +122,7 @@ def _normalise_nested(struct: type[msgspec.Struct], described: Field, value: Any
     path = f"{described.path}."
     if described.kind == "object":
         if described.path == "error":
-            value = with_error_type(value, _counter(extras, "error.type"))
+            value = normalise_error(value, _counter(extras, described.path))
         return _normalise_struct(struct, value, path, f"{place}.", extras) if isinstance(value, dict) else value
     if not isinstance(value, list):
         return value

@@ -210,6 +210,15 @@ TAKEN = {
         of(error="timed out"), {"error_as_text"}, {"error.type": "error", "error.message": "timed out"}
     ),
     "error without a type": Taken(of(error={"message": "no"}), {"error_without_type"}, {"error.type": "error"}),
+    "error as a blank text": Taken(of(error=" "), {"blank_error"}, {"error": None}),
+    "error as false": Taken(of(error=False), {"blank_error"}, {"error": None}),
+    "error as an object of blank texts": Taken(
+        of(error={"type": None, "message": ""}), {"blank_error"}, {"error": None}
+    ),
+    "error as an empty object": Taken(of(error={}), {"blank_error"}, {"error": None}),
+    "distance of a chunk": Taken(  # the nearest has the smallest: no score
+        of(contexts=[{"text": "abc", "distance": 0.2}]), set(), {"contexts.0.score": None}
+    ),
     "relevance as ids": Taken(of(relevance=["c-1", 2]), {"ids_as_relevance"}, {"relevance": {"c-1": 1.0, "2": 1.0}}),
     "relevance as booleans": Taken(
         of(relevance={"c-1": True, "c-2": "0.5"}),
@@ -265,6 +274,12 @@ REFUSED = {
     ),
     "labels as a text": Refused(
         of(labels=SECRET), "labels", "labels: found a text; an object of expected, predicted, scores wanted"
+    ),
+    "relevance as grades by rank": Refused(
+        of(relevance=[0, 1, 1]), "relevance", "relevance: found a list; an object of numbers wanted"
+    ),
+    "relevance as booleans by rank": Refused(
+        of(relevance=[True, False]), "relevance", "relevance: found a list; an object of numbers wanted"
     ),
     "attributes as a list": Refused(
         of(attributes=[SECRET]), "attributes", "attributes: found a list; an object wanted"
