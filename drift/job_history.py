@@ -58,6 +58,16 @@ def record_failure(database: Database, job: str, term: Term, started: datetime, 
     database.insert("job_history", [JobRun(job, term.epoch, started, took_s, why[:_LONGEST_WHY])])
 
 
+def seconds_since_success(database: Database, job: str) -> float | None:
+    """Return the seconds since a job last succeeded, by the server's clock; None if it never did."""
+    (row,) = database.rows(
+        "SELECT count() AS n, dateDiff('ms', max(finished_at), now64(3)) / 1000 AS age_s "
+        "FROM job_runs WHERE job = {job:String}",
+        {"job": job},
+    )
+    return float(row["age_s"]) if row["n"] else None
+
+
 def load_runs(database: Database, since: datetime, job: str = "", *, failed: bool = False, most: int) -> list[JobRun]:
     """Load the newest `most` runs of each job, of one job, or of failed ones; newest first."""
     rows = database.rows(

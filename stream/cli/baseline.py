@@ -10,7 +10,7 @@ import click
 
 from ragtide.stream.cli import completion
 from ragtide.stream.cli.baseline_pin import COMMANDS
-from ragtide.stream.cli.names import check_names, known_apps, known_metrics
+from ragtide.stream.cli.names import check_names, given, known_apps, known_metrics, known_values
 from ragtide.stream.cli.options import config_option, settings_from
 from ragtide.stream.terminal import say, say_json
 
@@ -108,6 +108,8 @@ def show(
     with _database(settings) as database:
         check_names("APP", [app], (), lambda: known_apps(database))
         check_names("METRIC", [metric], (QUESTION_METRIC,), known_metrics)
+        for column, chosen in (("environment", environment), ("model", model), ("segment", name)):
+            check_names(f"--{column}", given(chosen), ("",), partial(known_values, database, column, app))
         if metric == QUESTION_METRIC and not (model or name):  # questions come before any model
             found = reference_views(database, ClickHouseQuestionStore(database), app, environment)
         else:

@@ -24,12 +24,12 @@ Named = dict[str, str]  # a name, and what the shell says about it
 
 
 def problem_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Ids of problems that are not resolved, with their descriptions."""
+    """Ids of problems, with their descriptions."""
 
     def load(database: "Database") -> Named:
         from ragtide.drift.problems import load_problems
 
-        found = load_problems(database, states=("pending", "open"))
+        found = load_problems(database, states=("pending", "open", "resolved"))
         return {one.problem_id: f"{one.state}, {one.severity}: {one.description}" for one in found}
 
     return _complete(ctx, incomplete, load)

@@ -238,8 +238,8 @@ def _wanted(
 
 
 def _check_wanted(letters: "Letters", wanted: "Wanted", found: Sequence[object]) -> None:
-    """Raise a usage error where nothing was found and no dead letter of any state has such a run, reason or topic."""
-    if found:
+    """Raise a usage error for a reason or topic that no dead letter of the run has, or for a run without any."""
+    if found and not (wanted.reasons or wanted.topics):
         return
     names = letters.names(wanted.run_id)
     if not names.reasons and wanted.run_id != "live":

@@ -1,6 +1,6 @@
 """Check the names that filters give: an unknown one is an error with the nearest, never an empty result."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -42,6 +42,11 @@ def known_apps(database: "Database") -> list[str]:
     return _names(database, _APPS)
 
 
+def known_values(database: "Database", column: str, app: str) -> list[str]:
+    """Every value of a column of table `windows` that the application has: an environment, a model, a segment."""
+    return _names(database, f"SELECT DISTINCT {column} AS name FROM windows WHERE app = {{app:String}}", {"app": app})
+
+
 def known_runs(database: "Database") -> list[str]:
     """Every run that a replay started, and those with windows: `live` and `probe` too."""
     return _names(database, _RUNS)
@@ -77,8 +82,8 @@ def selects_metric(names: Collection[str], metric: str) -> bool:
     return not names or metric in names or metric.partition(".")[0] in names
 
 
-def _names(database: "Database", sql: str) -> list[str]:
-    return sorted({row["name"] for row in database.rows(sql)} - {""})
+def _names(database: "Database", sql: str, parameters: Mapping[str, str] | None = None) -> list[str]:
+    return sorted({row["name"] for row in database.rows(sql, parameters)} - {""})
 
 
 def _nearest(name: str, valid: Collection[str]) -> str:

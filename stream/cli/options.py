@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ragtide.stream.cli.names import check_names
+
 if TYPE_CHECKING:
     from ragtide.evaluators.spec import Lane
     from ragtide.stream.settings.loader import Loaded
@@ -108,8 +110,7 @@ def split(values: tuple[str, ...]) -> tuple[str, ...]:
 def lanes_named(values: tuple[str, ...]) -> "list[Lane]":
     """The lanes of `--lane`, in order; an unknown name is a usage error."""
     wanted = split(values)
-    if unknown := [lane for lane in wanted if lane not in LANES]:
-        raise click.BadParameter(f"no such lane: {', '.join(unknown)}; there are: {', '.join(LANES)}")
+    check_names("--lane", wanted, LANES)
     return [lane for lane in LANES if lane in wanted]
 
 

@@ -10,7 +10,7 @@ from ragtide.stream.cli.completion import problem_ids
 from ragtide.stream.cli.names import check_names
 from ragtide.stream.cli.options import config_option
 from ragtide.stream.cli.problems_filter import ProblemFilter, filter_options
-from ragtide.stream.cli.problems_lookup import episodes_of, open_database
+from ragtide.stream.cli.problems_lookup import episodes_of, open_database, warn_of_stopped_jobs
 from ragtide.stream.terminal import say, say_json
 
 STATES = ("pending", "open", "resolved")
@@ -84,6 +84,8 @@ def list_problems(
         check_names(
             "--standard", [standard.casefold()] if standard else [], standards, lambda: map(str.casefold, STANDARDS)
         )
+        if not as_json:
+            warn_of_stopped_jobs(database, settings.jobs.live_after_s)
     found = [
         one
         for one in known

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -10,6 +11,7 @@ import click
 
 from ragtide.stream.cli.options import settings_from
 from ragtide.stream.cli.problems_filter import ProblemFilter
+from ragtide.stream.terminal import say
 
 if TYPE_CHECKING:
     from ragtide.drift.problems import Problem
@@ -28,6 +30,17 @@ def open_database(config: Path | None) -> "Iterator[tuple[Settings, Database]]":
         yield settings, database
     finally:
         database.close()
+
+
+def warn_of_stopped_jobs(database: "Database", live_after_s: float) -> None:
+    """Warn on standard error if no jobs process finds problems now."""
+    from ragtide.drift.job_history import seconds_since_success
+
+    age_s = seconds_since_success(database, "watch")
+    if age_s is not None and age_s <= live_after_s:
+        return
+    since = "never ran" if age_s is None else f"last succeeded {timedelta(seconds=round(age_s))} (h:mm:ss) ago"
+    say(f"job watch {since}: later problems are missing; start `ragtide jobs`, or read its log", err=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,10 +148,10 @@ def _figures(metric: ShownMetric, points: Sequence[Point]) -> tuple[str, str, st
 
 
 def change(problem: Problem) -> str:
-    """The metric, its values before and after, and the number of traces; unknown parts are left out."""
-    found = problem.evidence
+    """The metric and its segment, values before and after, and the number of traces; unknown parts are left out."""
+    found, about = problem.evidence, f"{problem.metric} {problem.segment_value}".rstrip()
     moved = " → ".join(_figure(figure, found.rule) for figure in (found.baseline, found.value) if figure is not None)
-    words = f"{problem.metric} {'not passed by ' if _is_share(found.rule) else ''}{moved}".rstrip()
+    words = f"{about} {'not passed by ' if _is_share(found.rule) else ''}{moved}".rstrip()
     return words if found.sample_size is None else f"{words} on {found.sample_size} traces"
 
 

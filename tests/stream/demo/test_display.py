@@ -163,6 +163,10 @@ def test_numbers_and_limits_in_words() -> None:
     assert change(replace(PROBLEM, evidence=Evidence(value=3))) == f"{PROBLEM.metric} 3"
     share = Evidence(value=1.0, baseline=0.138, sample_size=102, rule="share")
     assert change(replace(PROBLEM, evidence=share)) == f"{PROBLEM.metric} not passed by 13.8 % → 100 % on 102 traces"
+    leaks = Evidence(value=42.0, baseline=0.0, sample_size=413, rule="any")
+    assert change(replace(PROBLEM, evidence=leaks)) == f"{PROBLEM.metric} 0 → 42 on 413 traces"
+    kind = replace(PROBLEM, metric="pii_leakage", segment="finding", segment_value="email", evidence=Evidence(value=3))
+    assert change(kind) == "pii_leakage email 3"
 
 
 def test_plain_lines_tell_every_fault_and_every_change_once() -> None:

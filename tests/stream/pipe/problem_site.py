@@ -25,6 +25,7 @@ class Site:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.world = World(database, rules=RuleSettings(min_sample=10, k=1, m=1, resolve_after=1))
+        database.command("INSERT INTO job_runs (job, epoch) VALUES ('watch', 1)")  # the jobs run
 
     def sees(self, kind: Kind, second: float = 60, place: ProblemKey = PLACE) -> list[str]:
         metric = metrics_by_name(EVALUATORS)["quality.good"]

@@ -294,8 +294,8 @@ def test_an_evaluator_setting_that_names_nobody_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("worker", "--lane", "fats"), "no such lane: fats"),
-        (("evaluators", "--lane", "fats"), "no such lane: fats"),
+        (("worker", "--lane", "fats"), "there is no 'fats'; did you mean fast?"),
+        (("evaluators", "--lane", "fats"), "there is no 'fats'; did you mean fast?"),
         (("worker",), "--lane"),
         (("replay", "--file", "x.jsonl"), "--run"),
         (("replay", "--run", "probe", "--file", "x.jsonl"), "is taken"),

@@ -102,7 +102,7 @@ def test_problems_are_listed_and_shown(database: Database) -> None:
     only = json.loads(run("problems", "list", "--state", "open", "--json", **reached(database)).output)
     assert [problem["problem_id"] for problem in only] == ["aaaa1111"]
     assert only[0]["attributes"] == {"value": 0.41, "baseline": 0.82}
-    assert run("problems", "list", "--type", "cost", **reached(database)).output == "no problems\n"
+    assert run("problems", "list", "--type", "cost", **reached(database)).stdout == "no problems\n"
     shown = run("problems", "show", "bbbb", **reached(database)).output
     for said in (
         "resolved",

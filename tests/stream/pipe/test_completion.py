@@ -3,10 +3,13 @@
 import socket
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from click.shell_completion import ShellComplete
 
+from ragtide.drift.problems.report import Clear, report_detections
+from ragtide.drift.problems.store import load_problems
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.cli import completion, main
 from tests.infra.fresh_database import reached
@@ -36,6 +39,11 @@ def test_ids_and_names_come_from_the_database(database: Database, monkeypatch: p
     monkeypatch.setattr(completion, "WAIT_S", 20.0)
     known = site.database.rows("SELECT DISTINCT problem_id FROM problem_events")
     ids = {row["problem_id"] for row in known}
+    assert set(completed("problems", "show", "")) == ids
+    later = datetime.now(UTC) + timedelta(hours=2)
+    for at in (later, later + timedelta(hours=2)):
+        report_detections(database, [Clear(PLACE, "drift", later)], site.world.rules, site.world.term, at)
+    assert {one.state for one in load_problems(database)} == {"open", "resolved"}
     assert set(completed("problems", "show", "")) == ids
     one = min(ids)
     assert completed("problems", "ack", one[:6]) == [one]

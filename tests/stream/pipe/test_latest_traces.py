@@ -3,16 +3,21 @@
 import asyncio
 import time
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ragtide.drift.settings import RuleSettings, WindowSettings
+from ragtide.evaluators.registry import load
+from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.assembly import assemble
 from ragtide.stream.ingest.records import Record
 from ragtide.stream.latest_traces import latest_records, report
 from ragtide.stream.local.broker import EmbeddedBroker
 from ragtide.stream.settings.loader import Settings
+from tests.drift.world import World
 from tests.stream.core.traffic import make_topics, read, send, trace
 from tests.stream.pipe.records import record
 
@@ -77,13 +82,15 @@ def test_the_latest_records_of_each_topic_are_read(broker: EmbeddedBroker) -> No
 
 
 @pytest.mark.broker
-def test_the_first_application_of_the_docs_sends_traces_that_show_the_leak(
-    broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.clickhouse
+def test_the_first_application_of_the_docs_opens_a_problem(
+    broker: EmbeddedBroker, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = f"rag.{uuid.uuid4().hex[:8]}"
     make_topics(broker, {topic: 1})
     page = PAGE.read_text()
     producer = page.split("```python\n")[1].split("```")[0].replace('"rag.traces"', repr(topic))
+    assert len([line for line in producer.splitlines() if line and not line.startswith("#")]) <= 10
     commands = [line for line in page.splitlines() if line.startswith("python producer.py")]
     monkeypatch.setenv("RAGTIDE_KAFKA__BOOTSTRAP_SERVERS", broker.bootstrap)
     answers: list[Any] = []
@@ -102,3 +109,9 @@ def test_the_first_application_of_the_docs_sends_traces_that_show_the_leak(
     passes = [row.metrics["passes"] for row in done.block.scores if row.evaluator == "pii_leakage"]
     assert passes == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
     assert all(abs(row.time.timestamp() - time.time()) < 60 for row in done.block.traces)
+    world = World(database, windows=WindowSettings(), rules=RuleSettings(), evaluators=load())
+    database.insert("traces", done.block.traces)
+    world.store(done.block.scores, traces=False)
+    minute_closed = (datetime.now(UTC) - world.start).total_seconds() + 120
+    world.advance(minute_closed)
+    assert [(one.app, one.metric, one.type) for one in world.open()] == [("support", "pii_leakage.passes", "privacy")]

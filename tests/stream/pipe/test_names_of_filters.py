@@ -10,6 +10,7 @@ from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from ragtide.sinks.rows import DeadLetterRow, DirtyRow
 from ragtide.stream.cli import main
+from tests.dashboards.sample_rows import window
 from tests.infra.fresh_database import fresh_database, reached
 
 pytestmark = pytest.mark.clickhouse
@@ -23,6 +24,8 @@ def database_of_docs(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database
     with fresh_database(clickhouse_server) as opened:
         opened.insert("dirty_windows", [DirtyRow("live", "docs", "prod", "fast", NOW, "m1")])
         opened.insert("dead_letters", [letter])
+        series = {"app": "docs", "model": "m-large", "segment": "tenant", "segment_value": "a"}
+        opened.insert("windows", [window("rouge.rouge_l", datetime.now(UTC), [0.5], **series)])
         yield opened
 
 
@@ -41,7 +44,17 @@ def database_of_docs(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database
         ("dead-letters list --topic rag.trace", "--topic: there is no 'rag.trace'; did you mean rag.traces?"),
         ("dead-letters list --run mnday", "--run: there is no 'mnday'; there are: live"),
         ("dead-letters drop --reason not_jsn --yes", "did you mean not_json?"),
-        ("evaluators --lane fats", "no such lane: fats"),
+        (
+            "dead-letters drop --reason not_json,not_jsn --yes",
+            "--reason: there is no 'not_jsn'; did you mean not_json?",
+        ),
+        ("evaluators --lane fats", "--lane: there is no 'fats'; did you mean fast?"),
+        ("baseline show docs rouge.rouge_l --environment prd", "--environment: there is no 'prd'; did you mean prod?"),
+        ("baseline show docs rouge.rouge_l --model m-lrge", "--model: there is no 'm-lrge'; did you mean m-large?"),
+        (
+            "baseline show docs rouge.rouge_l --segment tenent=a",
+            "--segment: there is no 'tenent'; did you mean tenant?",
+        ),
     ],
 )
 def test_an_unknown_name_is_an_error_with_the_nearest(database_of_docs: Database, command: str, said: str) -> None:

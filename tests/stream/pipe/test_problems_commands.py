@@ -19,6 +19,18 @@ def site(database: Database) -> Site:
     return Site(database)
 
 
+def test_a_list_without_running_jobs_says_so(site: Site) -> None:
+    site.database.command("TRUNCATE TABLE job_runs")
+    assert "job watch never ran" in site.run("list").stderr
+    record = "INSERT INTO job_runs (job, epoch, finished_at) VALUES ('watch', 1, now64(3) - INTERVAL {} SECOND)"
+    site.database.command(record.format(3 * 3600))
+    assert "job watch last succeeded 3:00:0" in site.run("list").stderr
+    assert site.run("list", "--json").output == "[]\n"
+    site.database.command(record.format(1))
+    found = site.run("list")
+    assert (found.stdout, found.stderr) == ("no problems\n", "")
+
+
 def test_acks_and_mutes_are_kept_with_who_and_why_and_shown(site: Site) -> None:
     site.sees("drift")
     site.on("ack", "--why", "looking into it", "--by", "ada")

@@ -78,5 +78,5 @@ def test_an_evaluator_of_another_lane_and_an_unknown_lane_are_refused(database: 
     assert "--evaluators names groundedness (model); --lane has fast only" in said
     status, said = replay(database, tmp_path, "r", "--lane", "quick")
     assert status == 2
-    assert "no such lane: quick" in said
+    assert "there is no 'quick'; there are: fast, judge, model" in said
     assert database.rows("SELECT 1 FROM runs") == []
