@@ -26,10 +26,6 @@ def states(
     title: str, description: str, sql: str, named: Mapping[int, tuple[str, str]], label: str, height: int = 8
 ) -> statetimeline.Panel:
     """A bar per series over time; `named` gives the word and the colour of each number, `label` the series' name."""
-    found = {
-        str(number): {"text": word, "color": colour, "index": index}
-        for index, (number, (word, colour)) in enumerate(named.items())
-    }
     return (
         statetimeline.Panel()
         .title(title)
@@ -39,7 +35,7 @@ def states(
         .height(height)
         .unit("none")
         .no_value("no data")
-        .mappings([dashboard.ValueMap(options={k: dashboard.ValueMappingResult(**v) for k, v in _results(found)})])
+        .mappings([dashboard.ValueMap(options=_results(named))])
         .color_scheme(board.FieldColor().mode(dashboard.FieldColorModeId.FIXED).fixed_color("text"))
         .display_name(label)
         .show_value(common.VisibilityMode.NEVER)
@@ -51,8 +47,11 @@ def states(
     )
 
 
-def _results(found: Mapping[str, Mapping[str, object]]) -> list[tuple[str, dict[str, object]]]:
-    return [(number, dict(result)) for number, result in found.items()]
+def _results(named: Mapping[int, tuple[str, str]]) -> dict[str, dashboard.ValueMappingResult]:
+    return {
+        str(number): dashboard.ValueMappingResult(text=word, color=colour, index=index)
+        for index, (number, (word, colour)) in enumerate(named.items())
+    }
 
 
 def heat_map(title: str, description: str, sql: str, unit: str, label: str, width: int = 24) -> heatmap.Panel:
@@ -133,9 +132,7 @@ def band(panel: timeseries.Panel, low: str, high: str, colour: str) -> timeserie
     """Fill the area between two series of the panel; their own lines are not drawn."""
     shade: list[tuple[str, object]] = [*_HIDDEN_LINE, ("color", {"mode": "fixed", "fixedColor": colour})]
     panel = panel.override_by_name(low, _properties(shade))
-    return panel.override_by_name(
-        high, _properties([*shade, ("custom.fillBelowTo", low), ("custom.fillOpacity", 18)])
-    )
+    return panel.override_by_name(high, _properties([*shade, ("custom.fillBelowTo", low), ("custom.fillOpacity", 18)]))
 
 
 def dashed(panel: timeseries.Panel, series: str, colour: str) -> timeseries.Panel:

@@ -44,24 +44,26 @@ class Tables:
 
     def sized(self, metric: str, scope: str = HERE, segment: str = TOTAL) -> str:
         """FROM and WHERE: windows of the size that suits the range; metric, scope and segment are conditions."""
-        return f"{self._any_size(metric, scope, segment)} AND size_s = {self.size()}"
+        chosen = f"{scope} AND {metric} AND $__timeFilter(start) AND {segment}"
+        return f"FROM {self.name('windows')} FINAL WHERE {chosen} AND size_s = {self.size()}"
 
     def whole_range(self, metrics: Iterable[str]) -> str:
         """FROM and WHERE: windows of the chosen application that cover the time range once, see `covering`."""
         return self.covering(among(metrics))
 
-    def covering(self, metric: str, scope: str = HERE, segment: str = TOTAL) -> str:
+    def covering(self, metric: str, scope: str = HERE, segment: str = TOTAL, since: str = "$__fromTime") -> str:
         """FROM and WHERE: windows that cover the time range once, whatever size is chosen.
 
         Closed windows of the largest size inside the range, and smaller ones at both ends: a figure of the range does
-        not change with the size. Metric, scope and segment are conditions.
+        not change with the size. Metric, scope and segment are conditions; `since` is the start of the range.
         """
-        source = self._any_size(metric, scope, segment)
-        newest = f"FROM {self.name('windows')} WHERE {scope} AND {metric} AND $__timeFilter(start) AND {segment}"
+        within = f"{scope} AND {metric} AND start >= {since} AND start <= $__toTime AND {segment}"
+        source = f"FROM {self.name('windows')} FINAL WHERE {within}"
+        newest = f"FROM {self.name('windows')} WHERE {within}"
         smallest, *larger = sorted(self.sizes_s)
         parts, covered = [], ""
         for size in reversed(larger):
-            first = f"intDiv(toUnixTimestamp($__fromTime) + {size - 1}, {size}) * {size}"
+            first = f"intDiv(toUnixTimestamp({since}) + {size - 1}, {size}) * {size}"
             ends_inside = f"size_s = {size} AND toUnixTimestamp(start) + {size} <= toUnixTimestamp($__toTime)"
             until = f"(SELECT max(toUnixTimestamp(start)) + {size} {newest} AND {ends_inside})"
             inside = f"toUnixTimestamp(start) >= {first} AND toUnixTimestamp(start) < {until}"
@@ -69,17 +71,15 @@ class Tables:
             covered += f" AND NOT ({inside})"
         return f"{source} AND ({' OR '.join([*parts, f'(size_s = {smallest}{covered})'])})"
 
-    def _any_size(self, metric: str, scope: str, segment: str) -> str:
-        return (
-            f"FROM {self.name('windows')} FINAL WHERE {scope} AND {metric} AND $__timeFilter(start) AND {segment}"
-        )
-
     def size(self) -> str:
         """The window size: the chosen one, else the largest that is not longer than a point of the graph."""
+        return f"if({number('resolution')} > 0, {number('resolution')}, {self.size_within('$__interval_s')})"
+
+    def size_within(self, seconds: str) -> str:
+        """The largest window size that is not longer than these seconds; the smallest if none is."""
         smallest, *larger = sorted(self.sizes_s)
-        cases = "".join(f"$__interval_s >= {size}, {size}, " for size in reversed(larger))
-        by_range = f"multiIf({cases}{smallest})" if cases else f"{smallest}"
-        return f"if({number('resolution')} > 0, {number('resolution')}, {by_range})"
+        cases = "".join(f"{seconds} >= {size}, {size}, " for size in reversed(larger))
+        return f"multiIf({cases}{smallest})" if cases else f"{smallest}"
 
     def means(self, names: Mapping[str, str]) -> str:
         """A time series per metric, called as `names` says: the mean over scored records, empty where none was."""
@@ -150,6 +150,7 @@ def wrong(sign: str, edge: str) -> str:
 
 
 def bins_of(windows: str) -> str:
+    """SELECT of the bins of windows: `start`, `bin` and its number of records `n`."""
     return f"SELECT start, arrayJoin(mapKeys(bins)) AS bin, bins[bin] AS n {windows}"
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ragtide.drift.anomalies.batch import BaselineSet, Batch, BatchKey
+from ragtide.drift.anomalies.expected_levels import store_expected_levels
 from ragtide.drift.anomalies.metrics import MonitoredMetric, SignalKind
 from ragtide.drift.stats import calendar
 from ragtide.evaluators.spec import Lane
@@ -93,6 +94,11 @@ class StateStore(ABC):
     def save_baseline(self, key: BatchKey, version: BaselineVersion) -> None:
         """Store a baseline in place of the oldest."""
 
+    def save_expected_levels(
+        self, batch: Batch, version: BaselineVersion, monitored: Mapping[str, MonitoredMetric]
+    ) -> None:
+        """Store the levels that a baseline expects, for dashboards. Nothing is stored unless there is a database."""
+
     @abstractmethod
     def _states(self, key: BatchKey | None) -> Iterable[_StateRow]:
         """Read the newest state of every batch, in order; or the checkpoints of one batch."""
@@ -137,6 +143,13 @@ class ClickHouseStateStore(StateStore):
         """Store a baseline in place of the oldest."""
         since, text = calendar.utc(version.effective_from), version.baselines.encode()
         self.database.insert("detector_baselines", [_BaselineRow(*key, version.slot, since, text, self.version())])
+
+    def save_expected_levels(
+        self, batch: Batch, version: BaselineVersion, monitored: Mapping[str, MonitoredMetric]
+    ) -> None:
+        """Store them in `expected_levels`; the row with the highest version counts."""
+        effective_from, baselines = version
+        store_expected_levels(self.database, batch, monitored, baselines, effective_from, self.version())
 
     def _states(self, key: BatchKey | None) -> Iterable[_StateRow]:
         where = f"slot = {NEWEST}" if key is None else f"{_BATCH_FILTER} AND slot != {NEWEST}"
