@@ -14,6 +14,12 @@ from ragtide.dashboards.classification_sql import CLASSIFICATION as CLASSIFIER
 from ragtide.dashboards.fleet import NAME as FLEET
 from ragtide.dashboards.fleet import fleet
 from ragtide.dashboards.fleet_sql import Fleet
+from ragtide.dashboards.metric import NAME as METRIC
+from ragtide.dashboards.metric import metric
+from ragtide.dashboards.metric_sql import OneMetric
+from ragtide.dashboards.models import NAME as MODELS
+from ragtide.dashboards.models import models
+from ragtide.dashboards.models_sql import Models
 from ragtide.dashboards.objects import NAME as OBJECTS
 from ragtide.dashboards.objects import objects
 from ragtide.dashboards.objects_sql import DETECTION
@@ -46,8 +52,13 @@ def build(
     tables = Tables(database, tuple(sizes_s))
     rules, chosen = rules or RuleSettings(), evaluators or EvaluatorSettings()
     lines = rule_lines(registry, rules)
-    whole = Fleet(tables, list(lines.values()), metrics_by_name(registry), rules.objectives, routes)
-    made = {FLEET: fleet(whole, trace_url), APPLICATION: application(registry, tables, lines, trace_url)}
+    metrics, judged = metrics_by_name(registry), list(lines.values())
+    made = {
+        FLEET: fleet(Fleet(tables, judged, metrics, rules.objectives, routes), trace_url),
+        APPLICATION: application(registry, tables, lines, trace_url),
+        METRIC: metric(OneMetric(tables, judged, metrics), trace_url),
+        MODELS: models(Models(tables, judged, metrics), rules, classifier=CLASSIFIER in registry),
+    }
     # Where a plug-in has taken a name, there is no such dashboard.
     if (classifier := registry.get(CLASSIFIER)) is not None:
         params = parameters(classifier, chosen)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ragtide.dashboards.metric_panels import METRIC_URL
 from ragtide.dashboards.panels import color_cells, hide_columns, lines, link_cells, number, rows, wrap_cells
 from ragtide.dashboards.quality_sql import overview
 from ragtide.dashboards.rule_lines import RuleLine
@@ -58,6 +59,9 @@ def quality(rule_lines: Sequence[RuleLine], tables: Tables) -> table.Panel:
         overview(tables, rule_lines),
         12,
         dict.fromkeys(("bad records", "limit of bad records", "of applicable", "of all"), "percentunit"),
+    )
+    panel = link_cells(
+        panel, "metric", "Open the metric", f"{METRIC_URL}&var-metric=${{__data.fields.metric:percentencode}}"
     )
     return color_cells(panel, "state", {"problem": "red", "bad": "orange", "good": "green", "no data": "text"})
 

@@ -112,9 +112,9 @@ def rows(
     return panel
 
 
-def matrix(panel: table.Panel, down: str, across: str, cell: str) -> table.Panel:
+def matrix(panel: table.Panel, down: str, across: str, cell: str, empty: str = "zero") -> table.Panel:
     """The rows of a table as a matrix: a row for each value of a column, a column for each of another."""
-    options_ = {"rowField": down, "columnField": across, "valueField": cell, "emptyValue": "zero"}
+    options_ = {"rowField": down, "columnField": across, "valueField": cell, "emptyValue": empty}
     return panel.with_transformation(dashboard.DataTransformerConfig("groupingToMatrix", options=options_))
 
 

@@ -13,9 +13,10 @@ _FLOAT = "CAST(NULL, 'Nullable(Float64)')"
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The lines of rules as expressions over a column `metric`."""
+    """The lines of rules as expressions over a column, or a variable, that names the metric."""
 
     rule_lines: Sequence[RuleLine]
+    metric: str = "metric"
 
     @property
     def names(self) -> list[str]:
@@ -40,7 +41,7 @@ class Judge:
     @property
     def own(self) -> str:
         """Condition: windows have a number of their own, which is no mean over records."""
-        return f"has({array((text(each.metric) for each in self.rule_lines if each.own), 'String')}, metric)"
+        return f"has({array((text(each.metric) for each in self.rule_lines if each.own), 'String')}, {self.metric})"
 
     def windows(self, source: str) -> str:
         """FROM: rows of `source` (FROM and WHERE of windows) with `bad_n`, `told_n` and `level_n`.
@@ -64,7 +65,7 @@ class Judge:
         if not self.rule_lines:
             return otherwise
         names = ", ".join(map(text, self.names))
-        return f"transform(metric, [{names}], [{', '.join(map(repr, values))}], {otherwise})"
+        return f"transform({self.metric}, [{names}], [{', '.join(map(repr, values))}], {otherwise})"
 
 
 def overview(tables: Tables, rule_lines: Sequence[RuleLine]) -> str:

@@ -94,10 +94,11 @@ class StateStore(ABC):
     def save_baseline(self, key: BatchKey, version: BaselineVersion) -> None:
         """Store a baseline in place of the oldest."""
 
+    @abstractmethod
     def save_expected_levels(
         self, batch: Batch, version: BaselineVersion, monitored: Mapping[str, MonitoredMetric]
     ) -> None:
-        """Store the levels that a baseline expects, for dashboards. Nothing is stored unless there is a database."""
+        """Store the levels that a baseline expects, for dashboards."""
 
     @abstractmethod
     def _states(self, key: BatchKey | None) -> Iterable[_StateRow]:
@@ -181,6 +182,11 @@ class InMemoryStateStore(StateStore):
     def save_baseline(self, key: BatchKey, version: BaselineVersion) -> None:
         """Store a baseline in place of the oldest."""
         self._baselines[key, version.slot] = version
+
+    def save_expected_levels(
+        self, batch: Batch, version: BaselineVersion, monitored: Mapping[str, MonitoredMetric]
+    ) -> None:
+        """Store nothing: only dashboards read them."""
 
     def _states(self, key: BatchKey | None) -> Iterable[_StateRow]:
         rows = (row for _, row in sorted(self._rows.items(), key=lambda item: item[0]))
