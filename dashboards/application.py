@@ -49,9 +49,9 @@ def application(
         view = view.with_panel(quality(list(rule_lines.values()), tables))
     view = view.with_panel(insights(tables, trace_url))
     view = view.with_row(section(TITLE, questions(tables)))
-    for evaluator in sorted(registry.values(), key=lambda each: each.id):
+    for evaluator in sorted(registry.values(), key=lambda each: (each.domain, each.id)):
         shown = panels if evaluator.combine is None else window_panels
-        view = view.with_row(section(evaluator.id, shown(evaluator, tables, rule_lines)))
+        view = view.with_row(section(f"{evaluator.domain}: {evaluator.id}", shown(evaluator, tables, rule_lines)))
     return view.build()
 
 

@@ -11,13 +11,24 @@ from ragtide.dashboards.application import application
 from ragtide.dashboards.classification import NAME as CLASSIFICATION
 from ragtide.dashboards.classification import classification
 from ragtide.dashboards.classification_sql import CLASSIFICATION as CLASSIFIER
+from ragtide.dashboards.fleet import NAME as FLEET
+from ragtide.dashboards.fleet import fleet
+from ragtide.dashboards.fleet_sql import Fleet
+from ragtide.dashboards.metric import NAME as METRIC
+from ragtide.dashboards.metric import metric
+from ragtide.dashboards.metric_sql import OneMetric
+from ragtide.dashboards.models import NAME as MODELS
+from ragtide.dashboards.models import models
+from ragtide.dashboards.models_sql import Models
 from ragtide.dashboards.objects import NAME as OBJECTS
 from ragtide.dashboards.objects import objects
 from ragtide.dashboards.objects_sql import DETECTION
 from ragtide.dashboards.rule_lines import rule_lines
 from ragtide.dashboards.sdk import JSONEncoder, dashboard
 from ragtide.dashboards.sql import Tables
+from ragtide.drift.routes import Route
 from ragtide.drift.settings import RuleSettings
+from ragtide.drift.windows import metrics_by_name
 from ragtide.evaluators.builtin.classification import Params as ClassificationParams
 from ragtide.evaluators.builtin.object_detection import Params as DetectionParams
 from ragtide.evaluators.plan import parameters
@@ -35,11 +46,19 @@ def build(
     rules: RuleSettings | None = None,
     evaluators: EvaluatorSettings | None = None,
     trace_url: str = "",
+    routes: Sequence[Route] = (),
 ) -> dict[str, Json]:
-    """Every dashboard by name. Database, sizes of windows (s), rules, evaluators and `trace_url` are the settings'."""
+    """Every dashboard by name. All but the registry are the settings'; `sizes_s` are those of windows, in seconds."""
     tables = Tables(database, tuple(sizes_s))
-    lines, chosen = rule_lines(registry, rules or RuleSettings()), evaluators or EvaluatorSettings()
-    made = {APPLICATION: application(registry, tables, lines, trace_url)}
+    rules, chosen = rules or RuleSettings(), evaluators or EvaluatorSettings()
+    lines = rule_lines(registry, rules)
+    metrics, judged = metrics_by_name(registry), list(lines.values())
+    made = {
+        FLEET: fleet(Fleet(tables, judged, metrics, rules.objectives, routes), trace_url),
+        APPLICATION: application(registry, tables, lines, trace_url),
+        METRIC: metric(OneMetric(tables, judged, metrics), trace_url),
+        MODELS: models(Models(tables, judged, metrics), rules, classifier=CLASSIFIER in registry),
+    }
     # Where a plug-in has taken a name, there is no such dashboard.
     if (classifier := registry.get(CLASSIFIER)) is not None:
         params = parameters(classifier, chosen)
@@ -76,7 +95,7 @@ def finish(view: dashboard.Dashboard) -> Json:
         panel["id"] = crc32(where.encode()) >> 1  # annotations and links to a panel name it by this
         if taken.setdefault(panel["id"], where) != where:
             raise ValueError(f"panels {where!r} and {taken[panel['id']]!r} have one id: rename one")
-    for shown in [*document["links"], *document["annotations"]["list"]]:
+    for shown in [*document["links"], *document["annotations"].setdefault("list", [])]:
         shown.pop("placement", None)
     return document
 

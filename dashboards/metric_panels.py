@@ -1,13 +1,19 @@
 """The panels of an evaluator: from its spec, with the lines that the rules draw."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote
 
 from ragtide.dashboards.panels import lines, rows, stacked_bars, with_line
 from ragtide.dashboards.rule_lines import RuleLine
-from ragtide.dashboards.sdk import table, timeseries
+from ragtide.dashboards.sdk import board, table, timeseries
 from ragtide.dashboards.sql import Tables
 from ragtide.evaluators.spec import Evaluator, Metric
 
+# The same application, environments, models and time range.
+METRIC_URL = (
+    "/d/ragtide-metric?${app:queryparam}&${run:queryparam}&${environment:queryparam}&${model:queryparam}"
+    "&${__url_time_range}"
+)
 _UNITS = {"s": "s", "usd": "currencyUSD", "share": "percentunit", "bytes": "bytes"}
 
 
@@ -73,10 +79,17 @@ def primary(
     """A primary metric over time with its threshold; `more` ends its description."""
     says = f"{metric.description.capitalize()}. " if metric.description else ""
     says += f"{evaluator.description} {good_side(metric, rule_line).capitalize()}.{more}"
-    panel = lines(name(evaluator, metric), says, queries, unit(metric), 8)
+    panel = lines(name(evaluator, metric), says, queries, unit(metric), 8).data_links(
+        [metric_link(name(evaluator, metric))]
+    )
     if metric.bounded:
         panel = panel.min(metric.low).max(metric.high)
     return panel if rule_line is None or rule_line.limit is not None else with_line(panel, rule_line)
+
+
+def metric_link(metric: str) -> board.DashboardLink:
+    """Link of a graph's points to the dashboard of its metric."""
+    return board.DashboardLink("Open the metric").url(f"{METRIC_URL}&var-metric={quote(metric, safe='')}")
 
 
 def good_side(metric: Metric, rule_line: RuleLine | None) -> str:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ragtide.dashboards.metric_panels import METRIC_URL
 from ragtide.dashboards.panels import color_cells, hide_columns, lines, link_cells, number, rows, wrap_cells
+from ragtide.dashboards.quality_sql import overview
 from ragtide.dashboards.rule_lines import RuleLine
 from ragtide.dashboards.sdk import stat, steps, table, timeseries
 from ragtide.dashboards.sql import APP, OPEN_PROBLEMS, TRAFFIC, Tables
@@ -54,9 +56,12 @@ def quality(rule_lines: Sequence[RuleLine], tables: Tables) -> table.Panel:
         "Every metric with a rule over the time range: its mean or its share of bad records against the limit, and the "
         "records behind it. A metric with an open problem is a problem, whatever its figures say. Rules judge window "
         "by window. For metrics with one number per window, the mean weights windows by their records.",
-        tables.overview(rule_lines),
+        overview(tables, rule_lines),
         12,
         dict.fromkeys(("bad records", "limit of bad records", "of applicable", "of all"), "percentunit"),
+    )
+    panel = link_cells(
+        panel, "metric", "Open the metric", f"{METRIC_URL}&var-metric=${{__data.fields.metric:percentencode}}"
     )
     return color_cells(panel, "state", {"problem": "red", "bad": "orange", "good": "green", "no data": "text"})
 

@@ -19,6 +19,12 @@ from ragtide.dashboards.sdk import (
 )
 
 _GREY = "text"
+_NOTHING = " No data: nothing was recorded for this choice and time range."
+
+
+def explained(description: str) -> str:
+    """Return the description of a panel, which always says what "no data" means there."""
+    return description if "No data" in description else description + _NOTHING
 
 
 def number(title: str, description: str, sql: str, unit: str, width: int = 4) -> stat.Panel:
@@ -26,7 +32,7 @@ def number(title: str, description: str, sql: str, unit: str, width: int = 4) ->
     return (
         stat.Panel()
         .title(title)
-        .description(description)
+        .description(explained(description))
         .datasource(DATA_SOURCE)
         .span(width)
         .height(4)
@@ -45,11 +51,12 @@ def lines(title: str, description: str, queries: Iterable[str], unit: str, width
     panel = (
         timeseries.Panel()
         .title(title)
-        .description(description)
+        .description(explained(description))
         .datasource(DATA_SOURCE)
         .span(width)
         .height(8)
         .unit(unit)
+        .no_value("no data")
         .span_nulls(False)
         .show_points(common.VisibilityMode.AUTO)
         .thresholds(steps((None, "green")))
@@ -92,11 +99,12 @@ def rows(
     panel = (
         table.Panel()
         .title(title)
-        .description(description)
+        .description(explained(description))
         .datasource(DATA_SOURCE)
         .span(width)
         .height(height)
         .filterable(True)
+        .no_value("no data")
         .with_target(Query(sql, "table"))
     )
     for column, unit in (units or {}).items():
@@ -104,9 +112,9 @@ def rows(
     return panel
 
 
-def matrix(panel: table.Panel, down: str, across: str, cell: str) -> table.Panel:
+def matrix(panel: table.Panel, down: str, across: str, cell: str, empty: str = "zero") -> table.Panel:
     """The rows of a table as a matrix: a row for each value of a column, a column for each of another."""
-    options_ = {"rowField": down, "columnField": across, "valueField": cell, "emptyValue": "zero"}
+    options_ = {"rowField": down, "columnField": across, "valueField": cell, "emptyValue": empty}
     return panel.with_transformation(dashboard.DataTransformerConfig("groupingToMatrix", options=options_))
 
 
@@ -116,11 +124,12 @@ def curves(title: str, description: str, sql: str, each: str) -> xychart.Panel:
     return (
         xychart.Panel()
         .title(title)
-        .description(description)
+        .description(explained(description))
         .datasource(DATA_SOURCE)
         .span(8)
         .height(10)
         .unit("percentunit")
+        .no_value("no data")
         .min(0)
         .max(1)
         .show(xy.XYShowMode.POINTS_AND_LINES)
@@ -139,6 +148,17 @@ def color_cells(panel: table.Panel, column: str, colours: Mapping[str, str]) -> 
         column,
         [
             dashboard.DynamicConfigValue(id_val="mappings", value=[{"type": "value", "options": found}]),
+            dashboard.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
+        ],
+    )
+
+
+def shade_cells(panel: table.Panel, column: str, *colours: tuple[float | None, str]) -> table.Panel:
+    """Colour the numbers of a column, from these values upwards; the first has None: from below."""
+    return panel.override_by_name(
+        column,
+        [
+            dashboard.DynamicConfigValue(id_val="thresholds", value=steps(*colours).build()),
             dashboard.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
         ],
     )

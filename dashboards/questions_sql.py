@@ -1,9 +1,9 @@
 """SQL of questions: topics, flips of perturbed questions, consistency of repeated ones."""
 
+from ragtide.dashboards.interval_sql import share_interval
 from ragtide.dashboards.sql import APP, RUN, Tables
 from ragtide.dashboards.variable_sql import in_variable, value
 from ragtide.drift import sql
-from ragtide.drift.stats import CONFIDENCE, z_score
 from ragtide.drift.windows import STREAMED_RUNS
 
 OTHERS = "all others"
@@ -81,9 +81,6 @@ def _streamed(tables: Tables, table: str) -> str:
 
 
 def _interval() -> str:
-    """Two columns: the interval of a `rate` of `n` (Wilson), NULL where nothing was counted."""
-    z = z_score(CONFIDENCE)
-    middle = f"(rate + {z**2!r} / (2 * n)) / (1 + {z**2!r} / n)"
-    reach = f"{z!r} / (1 + {z**2!r} / n) * sqrt(rate * (1 - rate) / n + {z**2!r} / (4 * n * n))"
-    low, high = f"greatest(0, {middle} - {reach})", f"least(1, {middle} + {reach})"  # of nothing they would be 0 and 1
-    return f"if(isNull(rate), NULL, {low}) AS `at least`, if(isNull(rate), NULL, {high}) AS `at most`"
+    """Two columns: the interval of a `rate` of `n`."""
+    low, high = share_interval("rate", "n")
+    return f"{low} AS `at least`, {high} AS `at most`"

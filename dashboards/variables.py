@@ -1,31 +1,69 @@
 """Variables at the top of a dashboard."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ragtide.dashboards.data_source import DATA_SOURCE_UID, PLUGIN
 from ragtide.dashboards.sdk import DATA_SOURCE, board, dashboard
 from ragtide.dashboards.sql import APP, RUN, Tables
-from ragtide.dashboards.variable_sql import in_variable, options
+from ragtide.dashboards.variable_sql import equals_variable, in_variable, options
+from ragtide.drift.sql import array, text
 
 _ALL = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
 
 
-def variables(tables: Tables) -> list[board.QueryVariable | board.CustomVariable | board.DatasourceVariable]:
+Variable = board.QueryVariable | board.CustomVariable | board.DatasourceVariable
+
+
+def variables(tables: Tables) -> list[Variable]:
     """Data source, run, application, environment, model and the size of the windows, in this order."""
     windows = f"FROM {tables.name('windows')} WHERE $__timeFilter(start)"
     of_run = f"{windows} AND {RUN}"
     of_app = f"{of_run} AND {APP}"
     of_here = f"{of_app} AND {in_variable('environment')}"
-    source = dashboard.VariableOption(selected=True, text="ragtide", value=DATA_SOURCE_UID)
-    live = dashboard.VariableOption(selected=True, text="live", value="live")
     return [
-        board.DatasourceVariable("datasource").label("Data source").type(PLUGIN).current(source),
-        _queried("run", "Run", f"SELECT DISTINCT run_id {windows} ORDER BY run_id").current(live),
+        _source(),
+        _run(windows),
         _queried("app", "Application", f"SELECT DISTINCT app {of_run} ORDER BY app"),
         _several("environment", "Environment", f"SELECT DISTINCT {options('environment')} {of_app} ORDER BY label"),
         _several("model", "Model", f"SELECT DISTINCT {options('model')} {of_here} ORDER BY label"),
         _sizes(tables),
     ]
+
+
+def fleet_variables(tables: Tables) -> list[Variable]:
+    """Data source, run and environment, of every application."""
+    windows = f"FROM {tables.name('windows')} WHERE $__timeFilter(start)"
+    sql = f"SELECT DISTINCT {options('environment')} {windows} AND {RUN} ORDER BY label"
+    return [_source(), _run(windows), _several("environment", "Environment", sql)]
+
+
+def metrics(tables: Tables, primary: Sequence[str] = ()) -> board.QueryVariable:
+    """The variable of one metric of the application; `primary` ones come first."""
+    first = f"indexOf({array(map(text, primary), 'String')}, toString(metric))"
+    sql = (
+        f"SELECT metric FROM {tables.name('windows')} WHERE $__timeFilter(start) AND {RUN} AND {APP} "
+        f"AND segment = '' GROUP BY metric ORDER BY {first} = 0, metric"
+    )
+    return _queried("metric", "Metric", sql)
+
+
+def segments(tables: Tables) -> board.QueryVariable:
+    """The variable of one segment of the metric's windows."""
+    sql = (
+        f"SELECT DISTINCT segment FROM {tables.name('windows')} WHERE $__timeFilter(start) AND {RUN} AND {APP} "
+        f"AND {equals_variable('metric')} AND segment != '' ORDER BY segment"
+    )
+    return _queried("segment", "Segment", sql)
+
+
+def _source() -> board.DatasourceVariable:
+    source = dashboard.VariableOption(selected=True, text="ragtide", value=DATA_SOURCE_UID)
+    return board.DatasourceVariable("datasource").label("Data source").type(PLUGIN).current(source)
+
+
+def _run(windows: str) -> board.QueryVariable:
+    live = dashboard.VariableOption(selected=True, text="live", value="live")
+    return _queried("run", "Run", f"SELECT DISTINCT run_id {windows} ORDER BY run_id").current(live)
 
 
 def standards(tables: Tables) -> board.QueryVariable:

@@ -54,7 +54,7 @@ class BatchProcessor:
         before.baseline_source[places] = basis
         rebased = replace(before, baseline=replace_rows(before.baseline, places, fresh))
         batch.reset(places, rebased.baseline)
-        self.store.save_baseline(batch.key, last._replace(baselines=rebased))
+        self._save(batch, last._replace(baselines=rebased))
 
     def awaiting_baseline(self, batch: Batch) -> Integers:
         """Find series without a baseline of a change that was accepted in the last days; at whole hours only."""
@@ -94,8 +94,12 @@ class BatchProcessor:
         learned = BaselineVersion(batch.processed_until, self.learner.learn(batch, batch.processed_until, before))
         kind, lane, number = batch.key
         logger.info("learned baselines of %d series (%s, lane %s, batch %d)", len(batch.series), kind, lane, number)
-        self.store.save_baseline(batch.key, learned)
+        self._save(batch, learned)
         return learned
+
+    def _save(self, batch: Batch, version: BaselineVersion) -> None:
+        self.store.save_baseline(batch.key, version)
+        self.store.save_expected_levels(batch, version, self.learner.monitored)
 
     def _reset_changed(self, batch: Batch, before: BaselineVersion | None, now: BaselineVersion) -> None:
         """Start series anew that were not ready before, or are not from now on; drop those without any history."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ragtide.drift.anomalies.batch import BaselineSet, Batch, BatchKey
+from ragtide.drift.anomalies.expected_levels import store_expected_levels
 from ragtide.drift.anomalies.metrics import MonitoredMetric, SignalKind
 from ragtide.drift.stats import calendar
 from ragtide.evaluators.spec import Lane
@@ -94,6 +95,12 @@ class StateStore(ABC):
         """Store a baseline in place of the oldest."""
 
     @abstractmethod
+    def save_expected_levels(
+        self, batch: Batch, version: BaselineVersion, monitored: Mapping[str, MonitoredMetric]
+    ) -> None:
+        """Store the levels that a baseline expects, for dashboards."""
+
+    @abstractmethod
     def _states(self, key: BatchKey | None) -> Iterable[_StateRow]:
         """Read the newest state of every batch, in order; or the checkpoints of one batch."""
 
@@ -138,6 +145,13 @@ class ClickHouseStateStore(StateStore):
         since, text = calendar.utc(version.effective_from), version.baselines.encode()
         self.database.insert("detector_baselines", [_BaselineRow(*key, version.slot, since, text, self.version())])
 
+    def save_expected_levels(
+        self, batch: Batch, version: BaselineVersion, monitored: Mapping[str, MonitoredMetric]
+    ) -> None:
+        """Store them in `expected_levels`; the row with the highest version counts."""
+        effective_from, baselines = version
+        store_expected_levels(self.database, batch, monitored, baselines, effective_from, self.version())
+
     def _states(self, key: BatchKey | None) -> Iterable[_StateRow]:
         where = f"slot = {NEWEST}" if key is None else f"{_BATCH_FILTER} AND slot != {NEWEST}"
         rows = self.database.rows(
@@ -168,6 +182,11 @@ class InMemoryStateStore(StateStore):
     def save_baseline(self, key: BatchKey, version: BaselineVersion) -> None:
         """Store a baseline in place of the oldest."""
         self._baselines[key, version.slot] = version
+
+    def save_expected_levels(
+        self, batch: Batch, version: BaselineVersion, monitored: Mapping[str, MonitoredMetric]
+    ) -> None:
+        """Store nothing: only dashboards read them."""
 
     def _states(self, key: BatchKey | None) -> Iterable[_StateRow]:
         rows = (row for _, row in sorted(self._rows.items(), key=lambda item: item[0]))

@@ -28,10 +28,11 @@ def context_metrics(metrics: Mapping[str, MetricRef]) -> list[MetricRef]:
     ]
 
 
-def select_context_results(metrics: list[MetricRef], where: str) -> str:
+def select_context_results(metrics: list[MetricRef], where: str, table: str = "scores") -> str:
     """SELECT of `trace_id` and `beyond` (0 or 1), a row for each of these metrics that a trace has.
 
-    `where` is a condition on rows of `scores`; traces that none of the metrics scored are left out.
+    `where` is a condition on rows of `scores`, which the statement calls `table`. Traces that none of the metrics
+    scored are left out.
     """
     sides = []
     for one in metrics:
@@ -39,7 +40,7 @@ def select_context_results(metrics: list[MetricRef], where: str) -> str:
         sides.append(f"{name}, value {'<' if one.metric.better == 'higher' else '>'} {one.metric.threshold!r}")
     return f"""
         SELECT trace_id, multiIf({", ".join(sides)}, NULL) AS beyond
-        FROM scores FINAL ARRAY JOIN mapKeys(metrics) AS key, mapValues(metrics) AS value
+        FROM {table} FINAL ARRAY JOIN mapKeys(metrics) AS key, mapValues(metrics) AS value
         WHERE {where} AND status = 'scored' AND beyond IS NOT NULL
             AND evaluator IN {sql.texts(sorted({one.evaluator.id for one in metrics}))}"""
 

@@ -92,6 +92,7 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         "question_references": f"until + toIntervalDay({retention.embeddings_days})",
         "labels": f"toDateTime(time) + toIntervalDay({retention.labels_days})",
         "windows": ", ".join(windows),
+        "expected_levels": f"effective_from + toIntervalDay({retention.windows_minute_days})",
         "verdicts": f"end + toIntervalDay({retention.windows_minute_days})",
         # A mark that comes back because only its taking-back expired costs one idempotent roll-up.
         "dirty_windows": "toDateTime(marked_at) + toIntervalDay(2) WHERE done = 1",

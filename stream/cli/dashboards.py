@@ -134,4 +134,5 @@ def _rendered(settings: "Settings") -> "dict[str, Json]":
         rules=settings.rules,
         evaluators=settings.evaluators,
         trace_url=settings.grafana.trace_url,
+        routes=settings.routes,
     )

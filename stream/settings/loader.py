@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
+from ragtide.drift.routes import Route
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, TopicSettings, WindowSettings
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.settings import EvaluatorSettings
@@ -49,6 +50,12 @@ class Settings(BaseModel, extra="forbid", frozen=True):
     drift: DriftSettings = Field(default_factory=DriftSettings)
     jobs: JobSettings = Field(default_factory=JobSettings)
     topics: TopicSettings = Field(default_factory=TopicSettings)
+    routes: tuple[Route, ...] = Field(
+        default=(),
+        description="Who owns problems: tables [[routes]], of which the first that matches decides. app, metric and type "
+        "are patterns (* stands for any characters, ? for one; default *). owner is a team or person. labels are more "
+        "labels for alerts, e.g. { channel = '#search' }.",
+    )
     grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
 

@@ -9,6 +9,7 @@ from tests.dashboards.macros import VARIABLE
 Json = dict[str, Any]
 
 _WITHOUT_UNIT = {"table"}
+_OVER_TIME = {"timeseries", "state-timeline", "heatmap"}
 _SAFE = re.compile(r"decodeURLComponent\('\$\{(\w+):percentencode\}'\)")
 _CONDITION = re.compile(r", \$(\w+)\)")  # the second argument of $__conditionalAll: only its name is read
 _BOUND = re.compile(r"\$__(timeFilter\(|fromTime\b|toTime\b)")
@@ -69,7 +70,7 @@ def references(where: str, sql: str, variables: Collection[str]) -> Iterator[str
         if not match[0].startswith("$__"):
             yield f"sql-quoting: {where}: {match[0]}: use ragtide.dashboards.variable_sql"
     for name in [*_SAFE.findall(sql), *_CONDITION.findall(sql)]:
-        if name not in variables:
+        if name not in variables and not name.startswith("__"):
             yield f"sql-unknown-variable: {where}: {name}"
 
 
@@ -86,7 +87,7 @@ def _of_panel(panel: Json) -> Iterator[str]:
     for target in panel.get("targets", []):
         if target["datasource"]["uid"] != "${datasource}":
             yield f"target-datasource: {title}"
-        if target["format"] != (0 if panel["type"] == "timeseries" else 1):
+        if target["format"] != (0 if panel["type"] in _OVER_TIME else 1):
             yield f"sql-format: {title}"
 
 

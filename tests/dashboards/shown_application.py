@@ -1,4 +1,4 @@
-"""The application dashboard over sample rows: its queries run on the real engine."""
+"""The dashboards over sample rows: their queries run on the real engine."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -6,14 +6,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ragtide.dashboards.build import build
+from ragtide.drift.anomalies.expected_levels import TABLE as EXPECTED_LEVELS
 from ragtide.drift.robustness.flip_pairs import FlipRow
 from ragtide.drift.robustness.repeated_questions import AskedAgainRow
+from ragtide.drift.routes import Route
+from ragtide.drift.settings import Objective, RuleSettings
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from ragtide.sinks.rows import EmbeddingRow, TextRow
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
+from tests.dashboards.sample_details import METRIC, before, confusion, expected_levels, scores, verdicts
 from tests.dashboards.sample_rows import APP, NOON, asked, asked_again, flip, insight, ordinary, problems
 from tests.infra.fresh_database import fresh_database
 
@@ -24,26 +28,43 @@ ALL: dict[str, Choice] = {
     "model": ["$__all"],
     "standard": ["$__all"],
     "resolution": "0",
+    "metric": METRIC,
+    "segment": "tenant",
+    "score": "50",
+    "trace_id": "t2",
+    "problem": "a",
 }
 END = NOON + timedelta(minutes=10)
+OBJECTIVES = (
+    Objective(name="few-errors", metric="operations.error", max=0.5, target=0.5),
+    Objective(name="few-errors", metric="operations.error", max=0.5, target=0.9, app="another"),
+)
+ROUTES = (Route(app="help*", owner="search-team"), Route(type="accuracy", owner="quality"))
 TEXT = TextRow("live", APP, "prod", NOON, "t2", 1, "why?", "so", [], [], [], "", "{}")
 
 
 class Shown:
-    """The application dashboard over the ten minutes from noon."""
+    """The dashboards over the ten minutes from noon; the application's where none is named."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.queries = dict(queries(build(load(), database=database.name)["application"]))
+        self.documents = build(load(), database=database.name, rules=RuleSettings(objectives=OBJECTIVES), routes=ROUTES)
+        self.boards = {name: dict(queries(document)) for name, document in self.documents.items()}
+        self.queries = self.boards["application"]
 
     def rows(
-        self, where: str, chosen: Mapping[str, Choice] | None = None, interval_s: int = 60, end: datetime = END
+        self,
+        where: str,
+        chosen: Mapping[str, Choice] | None = None,
+        interval_s: int = 60,
+        end: datetime = END,
+        board: str = "application",
     ) -> list[dict[str, Any]]:
-        sql = expanded(self.queries[where], NOON, end, interval_s, {**ALL, **(chosen or {})})
+        sql = expanded(self.boards[board][where], NOON, end, interval_s, {**ALL, **(chosen or {})})
         return self.database.rows(sql)
 
-    def row(self, where: str, chosen: Mapping[str, Choice] | None = None) -> dict[str, Any]:
-        (row,) = self.rows(where, chosen)
+    def row(self, where: str, chosen: Mapping[str, Choice] | None = None, board: str = "application") -> dict[str, Any]:
+        (row,) = self.rows(where, chosen, board=board)
         return row
 
 
@@ -82,7 +103,7 @@ def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
         ("windows_minute_days", "windows_hour_days", "embeddings_days", "traces_days", "texts_days"), 100_000
     )  # fixed dates
     with fresh_database(server, **kept) as database:
-        database.insert("windows", list(ordinary()))
+        database.insert("windows", [*ordinary(), *confusion(), *before()])
         database.insert("problem_events", list(problems()))
         database.insert(
             "insights", [insight(), insight()._replace(insight_id="gone", description="nothing fails", withdrawn=1)]
@@ -90,4 +111,7 @@ def showing(server: EmbeddedClickHouse) -> Iterator[Shown]:
         database.insert("flips", list(perturbed()))
         database.insert("asked_again", list(repeated()))
         database.insert("embeddings", list(placed()))
+        database.insert("scores", list(scores()))
+        database.insert("verdicts", list(verdicts()))
+        database.insert(EXPECTED_LEVELS, list(expected_levels()))
         yield Shown(database)

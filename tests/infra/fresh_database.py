@@ -1,6 +1,6 @@
 """A migrated, empty database of one's own on a running server.
 
-Creating its 31 tables and views costs more than most tests do with them. So a database is emptied at the end and given
+Creating its 32 tables and views costs more than most tests do with them. So a database is emptied at the end and given
 to a later test, unless a test changed the schema.
 """
 

@@ -643,6 +643,30 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (kind, lane, number, slot)
 COMMENT 'Baselines of detectors, one row per batch of series and slot.';
 
+-- What `detector_baselines` holds as arrays of whole batches, as rows that queries can read.
+CREATE TABLE IF NOT EXISTS expected_levels
+(
+    app LowCardinality(String) COMMENT 'Application that answered',
+    environment LowCardinality(String) COMMENT 'Deployment environment; empty: the trace named none',
+    metric LowCardinality(String) COMMENT 'Metric, as evaluator.metric',
+    model LowCardinality(String) COMMENT 'Model of the series; empty: not recorded',
+    segment LowCardinality(String) COMMENT 'Name of the segment; empty: all traces',
+    segment_value String COMMENT 'Value of the segment; empty: all traces',
+    effective_from DateTime('UTC') COMMENT 'First interval that it applies to, UTC',
+    quantity LowCardinality(String) COMMENT 'What the levels are of: the mean, or a share of records',
+    of_records UInt8 COMMENT '1: share of records in bins outside of min_bin to max_bin; 0: mean, in the unit of the metric',
+    min_bin Int32 COMMENT 'Records in a lower bin of windows.bins count',
+    max_bin Int32 COMMENT 'Records in a higher bin of windows.bins count',
+    levels Array(Float32) CODEC(ZSTD(1)) COMMENT 'Expected level of each hour of the week, from Monday 00:00 UTC',
+    variance_per_record Float64 COMMENT 'Variance of the level over n records in k ticks is this / n + variance_floor / k; of shares times p (1 - p)',
+    variance_floor Float64 COMMENT 'Part of the variance that more records do not lower, see variance_per_record',
+    tick_s UInt32 COMMENT 'Length of a tick of the detector, in seconds',
+    version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (app, environment, metric, model, segment, segment_value, effective_from)
+COMMENT 'Levels that the change detectors expect of each series by hour of the week, one row per baseline.';
+
 CREATE TABLE IF NOT EXISTS baseline_pins
 (
     app LowCardinality(String) COMMENT 'Application of the pin',

@@ -1,0 +1,223 @@
+"""SQL of the fleet: every application with its health, what it does and what that costs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ragtide.dashboards.budget_sql import budgets_left
+from ragtide.dashboards.owners import owner_sql
+from ragtide.dashboards.quality_sql import Judge
+from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.sql import FLEET, LOG_MIDDLE, TOTAL, TRAFFIC, Tables, among
+from ragtide.dashboards.variable_sql import in_variable
+from ragtide.drift.routes import Route
+from ragtide.drift.settings import Objective
+from ragtide.drift.windows import MetricRef
+
+LATENCY, COST = "operations.latency_seconds", "operations.cost_usd"
+HEALTH = {0: "no traffic", 1: "healthy", 2: "info", 3: "warning", 4: "critical"}  # numbers of the timeline
+_KNOWN_DAYS = 7  # an application without traffic since then is forgotten
+_POINTS = 120  # of the timeline
+_APPLICATIONS = 500
+_TIMELINES = 40
+# Of every application and of the system itself; the run is live or that of the problems' windows.
+OPEN = f"state = 'open' AND opened_at <= $__toTime AND (environment = '' OR {in_variable('environment')})"
+_MINUTES = "(greatest(dateDiff('second', $__fromTime, least($__toTime, now())), 60) / 60)"
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The queries; they rest on the rules, objectives and routes of the settings."""
+
+    tables: Tables
+    rule_lines: Sequence[RuleLine]
+    metrics: Mapping[str, MetricRef]
+    objectives: Sequence[Objective] = ()
+    routes: Sequence[Route] = ()
+
+    def applications(self) -> str:
+        """One row per application and environment, the worst first; also those that only have problems."""
+        parts = [self._known(), self._traffic(), self._latency(), self._cost(), self._problems(), self._left()]
+        if self.rule_lines:
+            parts.append(self._quality())
+        figures = " UNION ALL ".join(
+            f"SELECT app, environment, figure.1 AS name, figure.2 AS value FROM ({part})" for part in parts
+        )
+
+        def of(name: str) -> str:
+            return f"anyOrNullIf(value, name = '{name}')"
+
+        counted = ", ".join(f"toUInt64(ifNull({of(name)}, 0)) AS {name}" for name in ("critical", "warning", "info"))
+        state = (
+            "multiIf(critical > 0, 'critical', warning > 0, 'warning', info > 0, 'info', "
+            "isNull(traces), 'no traffic', 'healthy')"
+        )
+        return (
+            f"SELECT {state} AS state, app, environment, {counted}, {of('per_minute')} AS `traces per minute`, "
+            f"{of('errors')} AS errors, {of('latency')} AS `latency p95`, {of('cost')} AS `cost per hour`, "
+            f"{of('quality')} AS `within limits`, toUInt64({of('watched')}) AS metrics, {of('coverage')} AS coverage, "
+            f"{of('budget_left')} AS `budget left`, toUInt64({of('traces')}) AS traces, "
+            f"toDateTime({of('opened')}) AS `last problem`, {owner_sql(self.routes, 'app')} AS owner, "
+            "encodeURLComponent(environment) AS environment_value, "
+            "if(app = '', '/d/ragtide-pipeline?', concat('/d/ragtide-application?var-app=', encodeURLComponent(app), "
+            "'&var-environment=', encodeURLComponent(environment_value))) AS link "
+            f"FROM ({figures}) GROUP BY app, environment "
+            "ORDER BY indexOf(['critical', 'warning', 'info', 'no traffic', 'healthy'], state), critical DESC, "
+            "warning DESC, `budget left` NULLS LAST, `within limits` NULLS LAST, app, environment "
+            f"LIMIT {_APPLICATIONS}"
+        )
+
+    def _known(self) -> str:
+        """Applications of the last days, whether or not they sent anything in the time range."""
+        largest = max(self.tables.sizes_s)
+        return (
+            f"SELECT app, environment, ('known', toFloat64(1)) AS figure FROM {self.tables.name('windows')} "
+            f"WHERE {FLEET} AND {among([TRAFFIC])} AND {TOTAL} AND size_s = {largest} "
+            f"AND start >= $__toTime - INTERVAL {_KNOWN_DAYS} DAY AND start <= $__toTime GROUP BY app, environment"
+        )
+
+    def _traffic(self) -> str:
+        return (
+            "SELECT app, environment, arrayJoin([('traces', toFloat64(sum(seen_n))), "
+            f"('per_minute', sum(seen_n) / {_MINUTES}), ('errors', sum(total) / nullIf(sum(scored_n), 0))]) AS figure "
+            f"FROM ({self._seen()}) GROUP BY app, environment"
+        )
+
+    def _seen(self) -> str:
+        """Traces seen per window: `seen` is the same for each fingerprint, so it is not summed."""
+        return (
+            "SELECT app, environment, max(seen) AS seen_n, sum(sum) AS total, sum(scored) AS scored_n "
+            f"{self.tables.covering(among([TRAFFIC]), FLEET)} "
+            "GROUP BY app, environment, size_s, start, model, prompt_version"
+        )
+
+    def _latency(self) -> str:
+        merged = (
+            f"SELECT app, environment, sumMap(bins) AS merged {self.tables.covering(among([LATENCY]), FLEET)} "
+            "GROUP BY app, environment"
+        )
+        bins = f"SELECT app, environment, arrayJoin(mapKeys(merged)) AS bin, merged[bin] AS n FROM ({merged})"
+        return (
+            f"SELECT app, environment, ('latency', toNullable(quantileExactWeighted(0.95)({LOG_MIDDLE}, n))) AS figure "
+            f"FROM ({bins}) GROUP BY app, environment"
+        )
+
+    def _cost(self) -> str:
+        return (
+            f"SELECT app, environment, ('cost', sum(sum) * 60 / {_MINUTES}) AS figure "
+            f"{self.tables.covering(among([COST]), FLEET)} AND scored > 0 GROUP BY app, environment"
+        )
+
+    def _problems(self) -> str:
+        counted = ", ".join(
+            f"('{one}', toFloat64(countIf(severity = '{one}')))" for one in ("critical", "warning", "info")
+        )
+        return (
+            f"SELECT app, environment, arrayJoin([{counted}, ('opened', toFloat64(toUnixTimestamp(max(opened_at))))]) "
+            f"AS figure FROM {self.tables.name('problems')} WHERE {OPEN} GROUP BY app, environment"
+        )
+
+    def _left(self) -> str:
+        left = budgets_left(self.tables, self.objectives, self.metrics)
+        return (
+            f"SELECT app, environment, ('budget_left', min(budget_left)) AS figure FROM ({left}) "
+            "GROUP BY app, environment"
+        )
+
+    def _quality(self) -> str:
+        judge = Judge(self.rule_lines)
+        by_metric = (
+            "SELECT app, environment, metric, sum(level_n) / nullIf(sum(told_n), 0) AS mean, "
+            "sum(bad_n) / sum(scored) AS bad_share, sum(scored) AS scored_n, sum(applicable) AS applicable_n "
+            f"{judge.windows(self.tables.covering(among(judge.names), FLEET))} WHERE scored > 0 "
+            "GROUP BY app, environment, metric HAVING isNotNull(mean)"
+        )
+        return (
+            f"SELECT app, environment, arrayJoin([('quality', toNullable(avg({judge.passes('mean', 'bad_share')}))), "
+            "('watched', toFloat64(count())), ('coverage', sum(scored_n) / sum(applicable_n))]) AS figure "
+            f"FROM ({by_metric}) GROUP BY app, environment"
+        )
+
+    def health(self) -> str:
+        """A series per application and environment: the numbers of `HEALTH` over time, of the worst applications."""
+        step = f"greatest($__interval_s, intDiv(dateDiff('second', $__fromTime, $__toTime), {_POINTS}), 60)"
+        first, last = "toUnixTimestamp($__fromTime)", "toUnixTimestamp(least($__toTime, now()))"
+        opened = f"greatest(toUnixTimestamp(assumeNotNull(opened_at)), {first})"
+        closed = f"least(toUnixTimestamp(ifNull(resolved_at, $__toTime)), {last})"
+        problems = (
+            f"SELECT app, environment, arrayJoin(range(intDiv({opened}, step), intDiv({closed}, step) + 1)) AS at, "
+            "indexOf(['info', 'warning', 'critical'], severity) + 1 AS code "
+            f"FROM {self.tables.name('problems')} WHERE state IN ('open', 'resolved') AND app != '' "
+            f"AND opened_at <= $__toTime AND ifNull(resolved_at, $__toTime) >= $__fromTime "
+            f"AND (environment = '' OR {in_variable('environment')})"
+        )
+        traffic = (
+            f"SELECT app, environment, intDiv(toUnixTimestamp(start), step) AS at, 1 AS code "
+            f"FROM {self.tables.name('windows')} WHERE {FLEET} AND {among([TRAFFIC])} AND $__timeFilter(start) "
+            f"AND {TOTAL} AND size_s = {self.tables.size_within('step')} AND seen > 0"
+        )
+        codes = (
+            f"SELECT app, environment, at, max(code) AS code FROM ({problems} UNION ALL {traffic}) "
+            "GROUP BY app, environment, at"
+        )
+        worst = (
+            f"SELECT app, environment, mapFromArrays(groupArray(at), groupArray(code)) AS codes FROM ({codes}) "
+            f"GROUP BY app, environment ORDER BY max(code) DESC, sum(code) DESC, app, environment LIMIT {_TIMELINES}"
+        )
+        return (
+            f"WITH {step} AS step SELECT toDateTime(slot * step) AS time, "
+            "trimRight(concat(app, ' ', environment)) AS application, codes[slot] AS health "
+            f"FROM ({worst}) ARRAY JOIN range(intDiv({first}, step), intDiv({last}, step) + 1) AS slot "
+            "ORDER BY time, application"
+        )
+
+    def by_owner(self) -> str:
+        """Open problems by owner: by severity, how many nobody took, and the oldest."""
+        return (
+            f"SELECT {owner_sql(self.routes, 'app', 'metric', 'type')} AS owner, "
+            "countIf(severity = 'critical') AS critical, "
+            "countIf(severity = 'warning') AS warning, countIf(severity = 'info') AS info, "
+            "countIf(acked_by = '' AND muted_by = '') AS `not taken`, uniqExact(app) AS applications, "
+            f"min(opened_at) AS oldest FROM {self.tables.name('problems')} WHERE {OPEN} GROUP BY owner "
+            "ORDER BY critical DESC, warning DESC, info DESC, owner LIMIT 100"
+        )
+
+    def critical_applications(self) -> str:
+        """How many applications have a critical problem."""
+        return (
+            f"SELECT uniqExactIf(app, severity = 'critical' AND app != '') AS applications "
+            f"FROM {self.tables.name('problems')} WHERE {OPEN}"
+        )
+
+    def open_problems(self, severity: str) -> str:
+        """How many problems of that severity are open."""
+        return f"SELECT countIf(severity = '{severity}') AS problems FROM {self.tables.name('problems')} WHERE {OPEN}"
+
+    def traces_per_minute(self) -> str:
+        """Traces per minute of all applications."""
+        return f"SELECT sum(seen_n) / {_MINUTES} AS traces FROM ({self._seen()}) HAVING count() > 0"
+
+    def cost_per_hour(self) -> str:
+        """Recorded cost per hour of all applications."""
+        windows = self.tables.covering(among([COST]), FLEET)
+        return f"SELECT if(sum(scored) = 0, NULL, sum(sum) * 60 / {_MINUTES}) AS cost {windows}"
+
+    def lowest_budget(self) -> str:
+        """The smallest share of an error budget that is left."""
+        left = budgets_left(self.tables, self.objectives, self.metrics)
+        return f"SELECT min(budget_left) AS left FROM ({left}) HAVING count() > 0 AND $__toTime > toDateTime(0)"
+
+    def coverage(self) -> str:
+        """Share of applicable records that were scored, over every watched metric of every application."""
+        names = among([each.metric for each in self.rule_lines] or [TRAFFIC])
+        return f"SELECT sum(scored) / nullIf(sum(applicable), 0) AS coverage {self.tables.covering(names, FLEET)}"
+
+    def insights(self, trace_link: str) -> str:
+        """Insights of every application whose period overlaps the time range, newest first."""
+        return (
+            "SELECT period_end AS until, app, environment, type, description, "
+            "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `example trace`, "
+            f"length(examples) AS `number of examples`, {trace_link} AS trace_link "
+            f"FROM {self.tables.name('insights')} FINAL WHERE (environment = '' OR {in_variable('environment')}) "
+            "AND period_start <= $__toTime AND period_end >= $__fromTime AND NOT withdrawn "
+            "ORDER BY period_end DESC, insight_id LIMIT 50"
+        )
