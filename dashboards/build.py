@@ -1,8 +1,7 @@
-"""Render every dashboard from the evaluators' specs and the rules: same input, same bytes."""
+"""Render every dashboard from the evaluators' specs, the rules and the settings: same input, same bytes."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -11,12 +10,20 @@ from ragtide.dashboards.application import application
 from ragtide.dashboards.classification import NAME as CLASSIFICATION
 from ragtide.dashboards.classification import classification
 from ragtide.dashboards.classification_sql import CLASSIFICATION as CLASSIFIER
+from ragtide.dashboards.dashboard_settings import DashboardSettings
+from ragtide.dashboards.naming import apply_settings
 from ragtide.dashboards.objects import NAME as OBJECTS
 from ragtide.dashboards.objects import objects
 from ragtide.dashboards.objects_sql import DETECTION
+from ragtide.dashboards.pipeline import NAME as PIPELINE
+from ragtide.dashboards.pipeline import pipeline
+from ragtide.dashboards.problems import NAME as PROBLEMS
+from ragtide.dashboards.problems import problems
 from ragtide.dashboards.rule_lines import rule_lines
 from ragtide.dashboards.sdk import JSONEncoder, dashboard
 from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.trace import NAME as TRACE
+from ragtide.dashboards.trace import trace
 from ragtide.drift.settings import RuleSettings
 from ragtide.evaluators.builtin.classification import Params as ClassificationParams
 from ragtide.evaluators.builtin.object_detection import Params as DetectionParams
@@ -35,11 +42,26 @@ def build(
     rules: RuleSettings | None = None,
     evaluators: EvaluatorSettings | None = None,
     trace_url: str = "",
+    trace_links: Mapping[str, str] | None = None,
+    prometheus_uid: str = "",
+    heartbeat_timeout_s: float = 30.0,
+    live_after_s: float = 120.0,
+    names: DashboardSettings | None = None,
 ) -> dict[str, Json]:
-    """Every dashboard by name. Database, sizes of windows (s), rules, evaluators and `trace_url` are the settings'."""
+    """Return every dashboard by name.
+
+    Database, sizes of windows (s), rules, evaluators, links of traces and the uid of a Prometheus data source are the
+    settings'. `names` are those of section `dashboards`: names, selectors, and what is left out.
+    """
     tables = Tables(database, tuple(sizes_s))
     lines, chosen = rule_lines(registry, rules or RuleSettings()), evaluators or EvaluatorSettings()
-    made = {APPLICATION: application(registry, tables, lines, trace_url)}
+    links = {**({"Trace": trace_url} if trace_url else {}), **(trace_links or {})}
+    made = {
+        APPLICATION: application(registry, tables, lines, trace_url),
+        TRACE: trace(registry, tables, lines, links),
+        PROBLEMS: problems(tables, lines, trace_url),
+        PIPELINE: pipeline(registry, tables, prometheus_uid, heartbeat_timeout_s, live_after_s),
+    }
     # Where a plug-in has taken a name, there is no such dashboard.
     if (classifier := registry.get(CLASSIFIER)) is not None:
         params = parameters(classifier, chosen)
@@ -49,22 +71,12 @@ def build(
         params = parameters(detector, chosen)
         if isinstance(params, DetectionParams):
             made[OBJECTS] = objects(detector, params, tables, lines)
-    return {name: finish(view) for name, view in made.items()}
-
-
-def write(dashboards: Mapping[str, Json], directory: Path) -> list[Path]:
-    """One file per dashboard for Grafana's file provisioning; returns the files."""
-    directory.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name, document in sorted(dashboards.items()):
-        file = directory / f"ragtide-{name}.json"
-        file.write_text(to_json(document), encoding="utf-8")
-        files.append(file)
-    return files
+    named = names or DashboardSettings()
+    return {name: apply_settings(finish(view), named) for name, view in made.items() if name not in named.leave_out}
 
 
 def to_json(document: Json) -> str:
-    """The document as text: sorted, indented, ending with a newline."""
+    """Write the document as text: sorted, indented, ending with a newline."""
     return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -76,7 +88,8 @@ def finish(view: dashboard.Dashboard) -> Json:
         panel["id"] = crc32(where.encode()) >> 1  # annotations and links to a panel name it by this
         if taken.setdefault(panel["id"], where) != where:
             raise ValueError(f"panels {where!r} and {taken[panel['id']]!r} have one id: rename one")
-    for shown in [*document["links"], *document["annotations"]["list"]]:
+    annotations = document["annotations"].setdefault("list", [])
+    for shown in [*document["links"], *annotations]:
         shown.pop("placement", None)
     return document
 

@@ -6,9 +6,9 @@ from ragtide.dashboards.sql import Tables
 from ragtide.dashboards.variables import variables
 
 
-def empty_dashboard(name: str, title: str, description: str, tables: Tables) -> board.Dashboard:
-    """A dashboard without panels, of the last 24 hours."""
-    view = (
+def frame(name: str, title: str, description: str) -> board.Dashboard:
+    """A dashboard of the last 24 hours with links to the others, without variables and panels."""
+    return (
         board.Dashboard(title)
         .uid(f"ragtide-{name}")
         .description(description)
@@ -18,9 +18,13 @@ def empty_dashboard(name: str, title: str, description: str, tables: Tables) -> 
         .time("now-24h", "now")
         .timezone("browser")
         .tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
-        .annotation(_problem_times(tables))
         .link(_other_dashboards())
     )
+
+
+def empty_dashboard(name: str, title: str, description: str, tables: Tables) -> board.Dashboard:
+    """The frame with the variables of an application and its problems on the graphs; without panels."""
+    view = frame(name, title, description).annotation(_problem_times(tables))
     for variable in variables(tables):
         view = view.with_variable(variable)
     return view

@@ -8,23 +8,29 @@ from ragtide.dashboards.data_source import PLUGIN
 
 with warnings.catch_warnings():  # the SDK warns of its own successor, which Grafana 11 and 12 do not read
     warnings.simplefilter("ignore", DeprecationWarning)
+    from grafana_foundation_sdk.builders import barchart, heatmap, stat, statetimeline, table, timeseries, xychart
     from grafana_foundation_sdk.builders import common as options
     from grafana_foundation_sdk.builders import dashboard as board
-    from grafana_foundation_sdk.builders import stat, table, timeseries, xychart
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.cog.runtime import UnknownDataquery
     from grafana_foundation_sdk.models import common, dashboard
+    from grafana_foundation_sdk.models import heatmap as heat
     from grafana_foundation_sdk.models import xychart as xy
 
 __all__ = [
     "DATA_SOURCE",
     "JSONEncoder",
+    "MetricQuery",
     "Query",
+    "barchart",
     "board",
     "common",
     "dashboard",
+    "heat",
+    "heatmap",
     "options",
     "stat",
+    "statetimeline",
     "steps",
     "table",
     "timeseries",
@@ -59,6 +65,30 @@ class Query:
                 "format": _FORMATS[self.shape],
                 "pluginVersion": "4.20.0",
                 "rawSql": self.sql,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MetricQuery:
+    """A range query of a Prometheus data source."""
+
+    expression: str
+    legend: str
+    uid: str
+    ref: str = "A"
+
+    def build(self) -> UnknownDataquery:
+        """Return what the SDK puts into the panel."""
+        return UnknownDataquery(
+            {
+                "refId": self.ref,
+                "datasource": {"type": "prometheus", "uid": self.uid},
+                "editorMode": "code",
+                "expr": self.expression,
+                "legendFormat": self.legend,
+                "range": True,
+                "instant": False,
             }
         )
 
