@@ -4,24 +4,31 @@ They query the data source of the dashboards, so nothing else has to run. Proble
 """
 
 from ragtide.dashboards.build import Json, to_json
-from ragtide.dashboards.data_source import DATA_SOURCE_UID, PLUGIN
+from ragtide.dashboards.dashboard_settings import DashboardSettings
+from ragtide.dashboards.data_source import PLUGIN
 from ragtide.dashboards.sql import Tables
 
-_FOLDER = "ragtide alerts"  # such files name it by title alone: by that of the dashboards' there might come to be two
 _EVERY = "1m"
 _OF_GRAFANA = "__expr__"  # the data source of what Grafana computes itself
 _HEADER = "# Written by `ragtide dashboards alerts`, not by hand. JSON, which YAML includes.\n"
 
 
-def alerts(*, database: str = "ragtide", silent_after_s: float = 120.0, unsent_after_s: float = 900.0) -> Json:
+def alerts(
+    *,
+    database: str = "ragtide",
+    silent_after_s: float = 120.0,
+    unsent_after_s: float = 900.0,
+    names: DashboardSettings | None = None,
+) -> Json:
     """Rules for Grafana's file provisioning: the jobs' dead-man's switch, and messages that wait long in the outbox.
 
     The switch fires as well where no job ever ran, where Grafana gets no data, and where the database cannot be asked;
     the other rule leaves that to it.
     """
-    tables = Tables(database)
+    tables, named = Tables(database), names or DashboardSettings()
     stopped = _rule(
-        "ragtide-jobs-stopped",
+        named,
+        "jobs-stopped",
         "The jobs of ragtide stopped",
         _silence(tables),
         silent_after_s,
@@ -32,7 +39,8 @@ def alerts(*, database: str = "ragtide", silent_after_s: float = 120.0, unsent_a
         severity="critical",
     )
     unsent = _rule(
-        "ragtide-outbox-waits",
+        named,
+        "outbox-waits",
         "Problems of ragtide are not announced",
         _oldest_unsent(tables),
         unsent_after_s,
@@ -42,7 +50,10 @@ def alerts(*, database: str = "ragtide", silent_after_s: float = 120.0, unsent_a
         unknown="OK",
         severity="warning",
     )
-    group = {"orgId": 1, "name": "ragtide", "folder": _FOLDER, "interval": _EVERY, "rules": [stopped, unsent]}
+    # Such files name a folder by title alone: by that of the dashboards' there might come to be two.
+    folder = f"{named.folder_title} alerts"
+    name = named.uid_prefix.strip("-_") or "ragtide"
+    group = {"orgId": 1, "name": name, "folder": folder, "interval": _EVERY, "rules": [stopped, unsent]}
     return {"apiVersion": 1, "groups": [group]}
 
 
@@ -52,14 +63,23 @@ def provisioning(document: Json) -> str:
 
 
 def _rule(
-    uid: str, title: str, sql: str, limit: float, *, summary: str, description: str, unknown: str, severity: str
+    names: DashboardSettings,
+    name: str,
+    title: str,
+    sql: str,
+    limit: float,
+    *,
+    summary: str,
+    description: str,
+    unknown: str,
+    severity: str,
 ) -> Json:
     """A rule that fires if the query's only number is above `limit`; `unknown` is its state without a number."""
     return {
-        "uid": uid,
+        "uid": names.uid(name),
         "title": title,
         "condition": "B",
-        "data": [_query("A", sql), _above("B", "A", limit)],
+        "data": [_query("A", sql, names.data_source_uid), _above("B", "A", limit)],
         "noDataState": unknown,
         "execErrState": unknown,
         "for": _EVERY,
@@ -84,10 +104,10 @@ def _oldest_unsent(tables: Tables) -> str:
     )
 
 
-def _query(ref: str, sql: str) -> Json:
+def _query(ref: str, sql: str, source: str) -> Json:
     model = {
         "refId": ref,
-        "datasource": {"type": PLUGIN, "uid": DATA_SOURCE_UID},
+        "datasource": {"type": PLUGIN, "uid": source},
         "editorType": "sql",
         "queryType": "table",
         "format": 1,
@@ -95,7 +115,7 @@ def _query(ref: str, sql: str) -> Json:
     }
     return {
         "refId": ref,
-        "datasourceUid": DATA_SOURCE_UID,
+        "datasourceUid": source,
         "relativeTimeRange": {"from": 600, "to": 0},
         "model": model,
     }

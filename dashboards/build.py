@@ -1,8 +1,7 @@
-"""Render every dashboard from the evaluators' specs and the rules: same input, same bytes."""
+"""Render every dashboard from the evaluators' specs, the rules and the settings: same input, same bytes."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -11,6 +10,7 @@ from ragtide.dashboards.application import application
 from ragtide.dashboards.classification import NAME as CLASSIFICATION
 from ragtide.dashboards.classification import classification
 from ragtide.dashboards.classification_sql import CLASSIFICATION as CLASSIFIER
+from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.dashboards.fleet import NAME as FLEET
 from ragtide.dashboards.fleet import fleet
 from ragtide.dashboards.fleet_sql import Fleet
@@ -20,12 +20,19 @@ from ragtide.dashboards.metric_sql import OneMetric
 from ragtide.dashboards.models import NAME as MODELS
 from ragtide.dashboards.models import models
 from ragtide.dashboards.models_sql import Models
+from ragtide.dashboards.naming import apply_settings
 from ragtide.dashboards.objects import NAME as OBJECTS
 from ragtide.dashboards.objects import objects
 from ragtide.dashboards.objects_sql import DETECTION
+from ragtide.dashboards.pipeline import NAME as PIPELINE
+from ragtide.dashboards.pipeline import pipeline
+from ragtide.dashboards.problems import NAME as PROBLEMS
+from ragtide.dashboards.problems import problems
 from ragtide.dashboards.rule_lines import rule_lines
 from ragtide.dashboards.sdk import JSONEncoder, dashboard
 from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.trace import NAME as TRACE
+from ragtide.dashboards.trace import trace
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import RuleSettings
 from ragtide.drift.windows import metrics_by_name
@@ -46,18 +53,31 @@ def build(
     rules: RuleSettings | None = None,
     evaluators: EvaluatorSettings | None = None,
     trace_url: str = "",
+    trace_links: Mapping[str, str] | None = None,
+    prometheus_uid: str = "",
+    heartbeat_timeout_s: float = 30.0,
+    live_after_s: float = 120.0,
+    names: DashboardSettings | None = None,
     routes: Sequence[Route] = (),
 ) -> dict[str, Json]:
-    """Every dashboard by name. All but the registry are the settings'; `sizes_s` are those of windows, in seconds."""
+    """Return every dashboard by name.
+
+    Database, sizes of windows (s), rules, evaluators, routes, links of traces and the uid of a Prometheus data source
+    are the settings'. `names` are those of section `dashboards`: names, selectors, and what is left out.
+    """
     tables = Tables(database, tuple(sizes_s))
     rules, chosen = rules or RuleSettings(), evaluators or EvaluatorSettings()
     lines = rule_lines(registry, rules)
     metrics, judged = metrics_by_name(registry), list(lines.values())
+    links = {**({"Trace": trace_url} if trace_url else {}), **(trace_links or {})}
     made = {
         FLEET: fleet(Fleet(tables, judged, metrics, rules.objectives, routes), trace_url),
         APPLICATION: application(registry, tables, lines, trace_url),
         METRIC: metric(OneMetric(tables, judged, metrics), trace_url),
         MODELS: models(Models(tables, judged, metrics), rules, classifier=CLASSIFIER in registry),
+        TRACE: trace(registry, tables, lines, links),
+        PROBLEMS: problems(tables, lines, trace_url),
+        PIPELINE: pipeline(registry, tables, prometheus_uid, heartbeat_timeout_s, live_after_s),
     }
     # Where a plug-in has taken a name, there is no such dashboard.
     if (classifier := registry.get(CLASSIFIER)) is not None:
@@ -68,22 +88,12 @@ def build(
         params = parameters(detector, chosen)
         if isinstance(params, DetectionParams):
             made[OBJECTS] = objects(detector, params, tables, lines)
-    return {name: finish(view) for name, view in made.items()}
-
-
-def write(dashboards: Mapping[str, Json], directory: Path) -> list[Path]:
-    """One file per dashboard for Grafana's file provisioning; returns the files."""
-    directory.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name, document in sorted(dashboards.items()):
-        file = directory / f"ragtide-{name}.json"
-        file.write_text(to_json(document), encoding="utf-8")
-        files.append(file)
-    return files
+    named = names or DashboardSettings()
+    return {name: apply_settings(finish(view), named) for name, view in made.items() if name not in named.leave_out}
 
 
 def to_json(document: Json) -> str:
-    """The document as text: sorted, indented, ending with a newline."""
+    """Write the document as text: sorted, indented, ending with a newline."""
     return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -95,7 +105,8 @@ def finish(view: dashboard.Dashboard) -> Json:
         panel["id"] = crc32(where.encode()) >> 1  # annotations and links to a panel name it by this
         if taken.setdefault(panel["id"], where) != where:
             raise ValueError(f"panels {where!r} and {taken[panel['id']]!r} have one id: rename one")
-    for shown in [*document["links"], *document["annotations"].setdefault("list", [])]:
+    annotations = document["annotations"].setdefault("list", [])
+    for shown in [*document["links"], *annotations]:
         shown.pop("placement", None)
     return document
 

@@ -9,15 +9,17 @@ DATA_SOURCE_UID = "ragtide-clickhouse"
 PLUGIN = "grafana-clickhouse-datasource"
 
 
-def data_source(url: str, user: str, password: str, database: str) -> dict[str, Any]:
-    """For `push`: `url` is ClickHouse's HTTP interface as Grafana reaches it, which may not be as we reach it."""
+def data_source(
+    url: str, user: str, password: str, database: str, *, uid: str = DATA_SOURCE_UID, name: str = "ragtide"
+) -> dict[str, Any]:
+    """Describe the data source. `url` is ClickHouse's HTTP interface as Grafana reaches it."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(f"the data source's url must look like http://host:8123, not {url!r}")
     secure = parts.scheme == "https"
     return {
-        "uid": DATA_SOURCE_UID,
-        "name": "ragtide",
+        "uid": uid,
+        "name": name,
         "type": PLUGIN,
         "access": "proxy",
         "jsonData": {

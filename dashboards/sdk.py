@@ -20,6 +20,7 @@ with warnings.catch_warnings():  # the SDK warns of its own successor, which Gra
 __all__ = [
     "DATA_SOURCE",
     "JSONEncoder",
+    "MetricQuery",
     "Query",
     "barchart",
     "board",
@@ -64,6 +65,30 @@ class Query:
                 "format": _FORMATS[self.shape],
                 "pluginVersion": "4.20.0",
                 "rawSql": self.sql,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MetricQuery:
+    """A range query of a Prometheus data source."""
+
+    expression: str
+    legend: str
+    uid: str
+    ref: str = "A"
+
+    def build(self) -> UnknownDataquery:
+        """Return what the SDK puts into the panel."""
+        return UnknownDataquery(
+            {
+                "refId": self.ref,
+                "datasource": {"type": "prometheus", "uid": self.uid},
+                "editorMode": "code",
+                "expr": self.expression,
+                "legendFormat": self.legend,
+                "range": True,
+                "instant": False,
             }
         )
 

@@ -1,5 +1,6 @@
 """Settings of sinks. Only `ragtide.stream.settings.loader` reads them."""
 
+import re
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -109,6 +110,10 @@ class PrivacySettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
         return self.store_texts == "full" if self.store_embeddings is None else self.store_embeddings
 
 
+# What a link to a trace may name.
+TRACE_FIELDS = ("trace_id", "app", "environment", "run", "session_id", "time_ms")
+
+
 class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """The Grafana that dashboards and annotations are pushed to; nothing is sent without a url."""
 
@@ -117,11 +122,22 @@ class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
     )
     token: SecretStr = Field(default=SecretStr(""), description="Service account token.")
     org_id: int = Field(default=1, ge=1, description="Organisation id.")
-    folder_uid: str = Field(default="ragtide", description="UID of the folder for ragtide's dashboards.")
     trace_url: str = Field(
         default="",
-        description="URL of a trace, e.g. https://traces.example.org/{app}/{trace_id}. Example traces in "
-        "annotations and tables link to it. If empty, they link to their texts in Grafana Explore.",
+        description="URL of a trace, e.g. https://traces.example.org/{app}/{trace_id}. Example traces in tables link "
+        "to it. If empty, they link to the dashboard of the trace.",
+    )
+    trace_links: dict[str, str] = Field(
+        default={},
+        description="Links of a trace to other tools, as name = URL, e.g. Langfuse = "
+        "https://langfuse.example.org/project/p1/traces/{trace_id}. The URL is absolute, or a path in Grafana. "
+        f"It may name {', '.join(f'{{{name}}}' for name in TRACE_FIELDS)}.",
+    )
+    prometheus_uid: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9_-]{0,40}$",
+        description="UID of the Prometheus data source that scrapes ragtide's /metrics. If set, dashboard pipeline "
+        "shows memory, GPUs and more.",
     )
     data_source_user: str = Field(
         default="",
@@ -145,6 +161,17 @@ class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
         if url and not (url.startswith(("http://", "https://")) and "{trace_id}" in url):
             raise ValueError("give http:// or https:// and {trace_id} where the trace's id stands")
         return url
+
+    @field_validator("trace_links")
+    @classmethod
+    def _check_trace_links(cls, links: dict[str, str]) -> dict[str, str]:
+        for name, url in links.items():
+            if not (url.startswith(("http://", "https://")) or re.match(r"/(?!/)", url)) or "{trace_id}" not in url:
+                raise ValueError(f"{name}: give http://, https:// or a path, and {{trace_id}} where the id stands")
+            if unknown := set(re.findall(r"\{([a-z_]+)\}", url)) - set(TRACE_FIELDS):
+                valid = ", ".join(f"{{{field}}}" for field in TRACE_FIELDS)
+                raise ValueError(f"{name}: no such field {{{min(unknown)}}}; valid: {valid}")
+        return links
 
 
 def _without_credentials(url: str, instead: str) -> str:

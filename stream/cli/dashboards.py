@@ -1,5 +1,6 @@
 """`ragtide dashboards`."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,18 +11,26 @@ from ragtide.stream.terminal import say
 
 if TYPE_CHECKING:
     from ragtide.dashboards.build import Json
+    from ragtide.sinks.grafana import GrafanaGateway
     from ragtide.stream.settings.loader import Settings
+
+FORMATS = ("json", "provisioning", "resource")
+_PATH = "/var/lib/grafana/dashboards/ragtide"
 
 
 @click.group()
 def command() -> None:
-    """Build or push the Grafana dashboards of the installed evaluators, and write alert rules.
+    """Build, compare or push the Grafana dashboards of the installed evaluators, and write alert rules.
+
+    Section `dashboards` of the settings has every name that can be changed.
 
     \b
     Examples:
       ragtide dashboards build --out dashboards/
+      ragtide dashboards build --format resource --out git-sync/
       ragtide dashboards alerts
       ragtide dashboards push
+      ragtide dashboards diff
     """
 
 
@@ -31,20 +40,45 @@ def command() -> None:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("dashboards-json"),
     show_default=True,
-    help="Folder for one JSON file per dashboard, for Grafana's file provisioning.",
+    help="Folder to write to.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="json",
+    show_default=True,
+    help="json: one file per dashboard. provisioning: a tree for Grafana's file provisioning, with provider, data "
+    "source and alert rules. resource: manifests for Git Sync and gcx.",
+)
+@click.option(
+    "--path",
+    default=_PATH,
+    show_default=True,
+    metavar="FOLDER",
+    help="With --format provisioning: folder of the dashboards' files as Grafana sees it.",
 )
 @config_option
-def build(out: Path, config: Path | None) -> None:
-    """Write the dashboards as files. The same evaluators always give the same bytes.
+def build(out: Path, format_: str, path: str, config: Path | None) -> None:
+    """Write the dashboards as files. The same evaluators and settings always give the same bytes.
 
     \b
     Examples:
       ragtide dashboards build --out /etc/grafana/dashboards
+      ragtide dashboards build --format provisioning --out grafana/
+      ragtide dashboards build --format resource --out git-sync/ && gcx resources push -p git-sync/
     """
     settings = settings_from(config).settings
-    from ragtide.dashboards.build import write
+    from ragtide.dashboards.files import plain_files, provisioning_files, resource_files, write
 
-    for file in write(_rendered(settings), out):
+    made, names = _rendered(settings), settings.dashboards
+    if format_ == "resource":
+        files = resource_files(made, names)
+    elif format_ == "provisioning":
+        files = provisioning_files(made, names, _alerts(settings), settings.clickhouse.database, path)
+    else:
+        files = plain_files(made)
+    for file in write(files, out):
         say(file)
 
 
@@ -65,11 +99,7 @@ def alerts(out: Path | None, config: Path | None) -> None:
       ragtide dashboards alerts
       ragtide dashboards alerts --out /etc/grafana/provisioning/alerting/ragtide.yaml
     """
-    settings = settings_from(config).settings
-    from ragtide.dashboards.alerts import alerts as rules
-    from ragtide.dashboards.alerts import provisioning
-
-    made = provisioning(rules(database=settings.clickhouse.database, silent_after_s=settings.jobs.live_after_s))
+    made = _alerts(settings_from(config).settings)
     if out is None:
         say(*made.removesuffix("\n").split("\n"))
         return
@@ -102,23 +132,61 @@ def push(url: str | None, config: Path | None) -> None:
     settings = settings_from(config).settings
     from ragtide.dashboards.data_source import data_source
     from ragtide.dashboards.push import push as pushed
-    from ragtide.evaluators.errors import ConfigError
-    from ragtide.sinks.grafana import GrafanaGateway
 
-    if not settings.grafana.url:
-        raise ConfigError("grafana.url is not set; e.g. RAGTIDE_GRAFANA__URL=https://grafana.example.org")
-    clickhouse = settings.clickhouse
+    gateway = _gateway(settings)
+    clickhouse, names = settings.clickhouse, settings.dashboards
     source = None
     if url is not None:
         user, password = clickhouse.user, clickhouse.password
         if settings.grafana.data_source_user:
             user, password = settings.grafana.data_source_user, settings.grafana.data_source_password
-        source = data_source(url, user, password.get_secret_value(), clickhouse.database)
-    gateway, folder = GrafanaGateway(settings.grafana), settings.grafana.folder_uid
-    done = pushed(gateway, _rendered(settings), folder_uid=folder, data_source=source)
+        secret, uid, name = password.get_secret_value(), names.data_source_uid, names.data_source_name
+        source = data_source(url, user, secret, clickhouse.database, uid=uid, name=name)
+    made, folder = _rendered(settings), names.folder_uid
+    done = pushed(gateway, made, folder_uid=folder, folder_title=names.folder_title, data_source=source)
     for what in ("created", "changed", "unchanged"):
         for name in getattr(done, what):
             say(f"{what}: {name}")
+
+
+@command.command()
+@config_option
+def diff(config: Path | None) -> None:
+    """Show how the dashboards differ from those in Grafana: panels, variables and settings. Changes nothing.
+
+    Exits 1 if something differs, 2 if Grafana cannot be asked. Needs grafana.url and grafana.token, role Viewer.
+
+    \b
+    Examples:
+      ragtide dashboards diff
+      ragtide dashboards diff || ragtide dashboards push
+    """
+    settings = settings_from(config).settings
+    from ragtide.dashboards.push import diff as differences
+
+    found = differences(_gateway(settings), _rendered(settings))
+    for one in found:
+        say(f"{one.name}:", *(f"  {detail}" for detail in one.details))
+    if found:
+        sys.exit(1)
+    say("no differences")
+
+
+def _gateway(settings: "Settings") -> "GrafanaGateway":
+    from ragtide.evaluators.errors import ConfigError
+    from ragtide.sinks.grafana import GrafanaGateway
+
+    if not settings.grafana.url:
+        raise ConfigError("grafana.url is not set; e.g. RAGTIDE_GRAFANA__URL=https://grafana.example.org")
+    return GrafanaGateway(settings.grafana)
+
+
+def _alerts(settings: "Settings") -> str:
+    from ragtide.dashboards.alerts import alerts as rules
+    from ragtide.dashboards.alerts import provisioning
+
+    database, silent_after_s = settings.clickhouse.database, settings.jobs.live_after_s
+    return provisioning(rules(database=database, silent_after_s=silent_after_s, names=settings.dashboards))
 
 
 def _rendered(settings: "Settings") -> "dict[str, Json]":
@@ -135,4 +203,9 @@ def _rendered(settings: "Settings") -> "dict[str, Json]":
         evaluators=settings.evaluators,
         trace_url=settings.grafana.trace_url,
         routes=settings.routes,
+        trace_links=settings.grafana.trace_links,
+        prometheus_uid=settings.grafana.prometheus_uid,
+        heartbeat_timeout_s=settings.windows.heartbeat_timeout_s,
+        live_after_s=settings.jobs.live_after_s,
+        names=settings.dashboards,
     )

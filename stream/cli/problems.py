@@ -1,7 +1,8 @@
 """`ragtide problems`."""
 
+from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -12,6 +13,10 @@ from ragtide.stream.cli.options import config_option
 from ragtide.stream.cli.problems_filter import ProblemFilter, filter_options
 from ragtide.stream.cli.problems_lookup import episodes_of, open_database, warn_of_stopped_jobs
 from ragtide.stream.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from ragtide.stream.cli.problems_render import TraceLink
+    from ragtide.stream.settings.loader import Settings
 
 STATES = ("pending", "open", "resolved")
 SEVERITIES = ("critical", "warning", "info")
@@ -97,7 +102,7 @@ def list_problems(
     groups = group(known)
     listed = groups.unfold(found) if with_symptoms else groups.fold(found)
     if as_json:
-        say_json(as_objects(listed, groups, settings.grafana))
+        say_json(as_objects(listed, groups, _trace_link(settings)))
     elif not listed:
         say("no problems")
     else:
@@ -139,7 +144,7 @@ def show_problem(problem_id: str, as_json: bool, verbose: bool, config: Path | N
         known = load_problems(database, states=get_args(State), every_episode=True)
         groups = group([one for one in known if one.app in ("", found[0].app)])
         if as_json:
-            say_json(as_objects(found, groups, settings.grafana))
+            say_json(as_objects(found, groups, _trace_link(settings)))
             return
         metrics = metrics_by_name(with_encoder_thresholds(registry.load(), settings.evaluators))
         figure = chart_series(found[0], metrics.get(found[0].metric))
@@ -150,7 +155,7 @@ def show_problem(problem_id: str, as_json: bool, verbose: bool, config: Path | N
     parts = [
         describe_head(newest, groups),
         describe_next_steps(newest),
-        describe_examples(newest, settings.grafana),
+        describe_examples(newest, _trace_link(settings)),
         chart_lines,
         describe_details(newest, verbose=verbose),
         describe_actions(actions),
@@ -158,3 +163,9 @@ def show_problem(problem_id: str, as_json: bool, verbose: bool, config: Path | N
     ]
     for number, part in enumerate(part for part in parts if part):
         say(*([""] if number else []), *part)
+
+
+def _trace_link(settings: "Settings") -> "TraceLink":
+    from ragtide.dashboards.trace_links import trace_link
+
+    return partial(trace_link, settings=settings.grafana, uid_prefix=settings.dashboards.uid_prefix)

@@ -1,18 +1,17 @@
 """Problems on a terminal: a table, one in text, or all fields as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Any
 
 import msgspec
 
-from ragtide.dashboards.trace_links import trace_link
 from ragtide.drift.attributes import evidence_of
 from ragtide.drift.problems import EventRow, Groups, Problem, group_key
-from ragtide.sinks.settings import GrafanaSettings
 from ragtide.stream.console import plain_console, table_of
 
+TraceLink = Callable[[str, str], str]  # from trace id and application; empty: there is no page
 _WIDTH = 1000  # of the table where it goes to a file or a pipe: nothing is folded there
 
 
@@ -32,12 +31,12 @@ def show_table(problems: Sequence[Problem], groups: Groups) -> None:
     console.print(table)
 
 
-def as_objects(problems: Sequence[Problem], groups: Groups, grafana: GrafanaSettings) -> list[Any]:
+def as_objects(problems: Sequence[Problem], groups: Groups, link: TraceLink) -> list[Any]:
     """Problems as JSON objects. `parent` explains a symptom; `links` are those of the examples, in order."""
     return [
         {
             **msgspec.to_builtins(problem),
-            "links": [trace_link(trace_id, problem.app, grafana) for trace_id in problem.examples],
+            "links": [link(trace_id, problem.app) for trace_id in problem.examples],
             "group": group_key(problem),
             "parent": parent.problem_id if (parent := groups.parent(problem)) else None,
             "symptoms": [one.problem_id for one in groups.symptoms_of(problem)],
@@ -62,12 +61,12 @@ def describe_next_steps(problem: Problem) -> list[str]:
     return ["  what to do:", *steps] if steps else []
 
 
-def describe_examples(problem: Problem, grafana: GrafanaSettings) -> list[str]:
+def describe_examples(problem: Problem, link: TraceLink) -> list[str]:
     """A command for each example trace, and its link if the settings have one; empty without examples."""
     lines = []
     for trace_id in problem.examples:
         lines.append(f"    ragtide trace {quote(trace_id)} --app {quote(problem.app)}")
-        lines += [f"      {link}"] if (link := trace_link(trace_id, problem.app, grafana)) else []
+        lines += [f"      {url}"] if (url := link(trace_id, problem.app)) else []
     return ["  example traces, the worst first:", *lines] if lines else []
 
 

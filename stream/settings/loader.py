@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
+from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, TopicSettings, WindowSettings
 from ragtide.evaluators.errors import ConfigError
@@ -57,6 +58,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
         "labels for alerts, e.g. { channel = '#search' }.",
     )
     grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
+    dashboards: DashboardSettings = Field(default_factory=DashboardSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
 
     @model_validator(mode="after")

@@ -172,7 +172,7 @@ def stored(database: Database, tmp_path: Path) -> dict[str, str]:
     files["rules"].write_text("[rules]\nmin_sample = 10\n")
     quoted = plain_toml(HOSTILE)
     files["hostile"].write_text(f"[kafka]\n{quoted} = 1\n")
-    files["odd"].write_text(f"[grafana]\nfolder_uid = {quoted}\n")
+    files["odd"].write_text(f"[dashboards]\nfolder_title = {quoted}\n")
     yesterday = (NOW - timedelta(days=1)).isoformat()
     return {"problem": problem, "yesterday": yesterday, **{name: str(file) for name, file in files.items()}}
 

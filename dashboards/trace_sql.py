@@ -1,0 +1,252 @@
+"""SQL of one trace: which it is, its facts, scores, labels and problems, and the traces to choose from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ragtide.dashboards.rule_lines import RuleLine
+from ragtide.dashboards.sql import APP, Tables
+from ragtide.dashboards.trace_evidence_sql import Field, Line, evidence, is_bad, lines_of, pieces
+from ragtide.dashboards.trace_links import filled_template_sql
+from ragtide.dashboards.variable_sql import in_variable, value
+from ragtide.drift.sql import array, text
+from ragtide.evaluators.spec import Evaluator
+
+NEWEST = "newest"  # the choice of variable `worst` that sorts by time
+_ID = f"trim({value('trace_id')})"
+_RUN = f"run_id IN ({value('run')}, if({value('run')} = 'live', 'probe', {value('run')}))"
+_HERE = f"{_RUN} AND {APP} AND {in_variable('environment')} AND {in_variable('model')} AND $__timeFilter(time)"
+_ERRORS = f"({value('errors')} != 'only' OR error != '')"
+_PLACE = "run_id = one.1 AND app = one.2 AND environment = one.3 AND time = one.4 AND trace_id = one.5"
+_MOST_TRACES = 50
+_QUESTION = 120  # characters of a question in the list
+
+
+@dataclass(frozen=True, slots=True)
+class TraceQueries:
+    """Queries about the chosen trace. One that is named is found up to the end of the range, however old it is."""
+
+    tables: Tables
+    registry: Mapping[str, Evaluator]
+    rule_lines: Mapping[str, RuleLine]
+
+    def choices(self) -> str:
+        """Return the chosen trace, else the newest or worst of the choice: what it was, and its failed metrics."""
+        scores = f"{_HERE} AND trace_id IN (SELECT trace_id FROM picks) AND status = 'scored'"
+        within = "time >= (SELECT min(time) FROM picks) AND time <= (SELECT max(time) FROM picks)"
+        metric = "concat(evaluator, '.', key)"
+        judged = [line for line in self._lines() if line.metric in self.rule_lines]
+        line, sign = _by_metric(judged, "line", "0."), _by_metric(judged, "sign", "0")
+        named = f"{_RUN} AND {APP} AND trace_id IN (SELECT trace_id FROM picks)"
+        scores = f"{named} AND {within} AND status = 'scored'"
+        verdicts = (
+            f"SELECT trace_id, count() AS judged, countIf(bad) AS failed, argMaxIf(metric, short, bad) AS worst, "
+            f"argMaxIf(number, short, bad) AS worst_value FROM (SELECT trace_id, {metric} AS metric, number, "
+            f"{line} AS line, {sign} AS sign, {is_bad('number', 'line', 'sign')} AS bad, "
+            "(line - number) * sign / greatest(abs(line), 0.01) AS short "
+            f"FROM {self._name('scores')} FINAL ARRAY JOIN mapKeys(metrics) AS key, mapValues(metrics) AS number "
+            f"WHERE {scores}) WHERE sign != 0 GROUP BY trace_id"
+        )
+        asked = (
+            f"SELECT trace_id, any(leftUTF8(ifNull(question, ''), {_QUESTION})) AS question "
+            f"FROM {self._name('trace_texts')} FINAL WHERE {named} AND {within} GROUP BY trace_id"
+        )
+        return (
+            f"WITH picks AS ({self._picks()}) SELECT t.time AS time, t.trace_id AS trace_id, s.failed AS `failed metrics`, "
+            "s.judged AS `of judged`, s.worst AS `worst metric`, if(s.worst = '', NULL, s.worst_value) AS `its value`, "
+            "q.question AS question, t.error AS error, t.latency_s AS latency, t.cost_usd AS cost, "
+            "t.environment AS environment, t.model AS model, t.prompt_version AS `prompt version` "
+            f"FROM (SELECT * FROM {self._name('traces')} FINAL WHERE {named} AND {within}) AS t "
+            f"LEFT JOIN ({verdicts}) AS s ON t.trace_id = s.trace_id LEFT JOIN ({asked}) AS q ON t.trace_id = q.trace_id "
+            f"INNER JOIN picks AS p ON t.trace_id = p.trace_id ORDER BY p.place, t.time DESC, t.trace_id"
+        )
+
+    def text(self, field: Field) -> str:
+        """Return the texts of a field in pieces, see `trace_evidence_sql.pieces`."""
+        return pieces(self.tables, self._one(), _PLACE, self._evidence(), field)
+
+    def evidence(self) -> str:
+        """Return every place that an evaluator points at, by position alone; the worst first."""
+        order = "indexOf(['bad', 'weak', 'noted', 'good'], verdict)"
+        return (
+            f"WITH {self._one()} SELECT verdict, evaluator, replaceAll(kind, '_', ' ') AS kind, field, chunk_id AS chunk, "
+            f"start AS `from`, end AS `to`, score, nearest AS `nearest chunk` FROM ({self._evidence()}) "
+            f"ORDER BY {order}, evaluator, number LIMIT 1000"
+        )
+
+    def scores(self) -> str:
+        """Return each metric and each evaluator without one: value, line, verdict, reason; failed ones first."""
+        lines = self._lines()
+        line, sign = _by_metric(lines, "line", "0."), _by_metric(lines, "sign", "0")
+        bounds = "if(sign = 0 OR key = '', '', concat(if(sign = 1, '≥ ', '≤ '), toString(line)))"
+        verdict = (
+            "multiIf(status = 'failed', 'evaluator failed', status = 'not_applicable', 'not applicable', "
+            f"status = 'sampled_out', 'not in the sample', sign = 0, 'no threshold', "
+            f"{is_bad('number', 'line', 'sign')}, 'fail', 'pass')"
+        )
+        labels = "arrayStringConcat(arrayMap((k, v) -> concat(k, ' = ', v), mapKeys(categories), mapValues(categories)), ', ')"
+        order = "['fail', 'evaluator failed', 'pass', 'no threshold', 'not applicable', 'not in the sample']"
+        return (
+            f"WITH {self._one()} SELECT {verdict} AS verdict, metric, if(key = '', NULL, number) AS value, "
+            f"{bounds} AS threshold, replaceAll(reason, '_', ' ') AS reason, {labels} AS labels, "
+            "replaceAll(arrayStringConcat(findings, ', '), '_', ' ') AS findings FROM ("
+            f"SELECT evaluator, status, reason, categories, findings, key, number, "
+            f"if(key = '', toString(evaluator), concat(evaluator, '.', key)) AS metric, {line} AS line, {sign} AS sign "
+            "FROM (SELECT evaluator, status, reason, categories, findings, arrayJoin(if(empty(metrics), [('', 0.)], "
+            "arrayZip(CAST(mapKeys(metrics), 'Array(String)'), mapValues(metrics)))) AS pair, pair.1 AS key, "
+            f"pair.2 AS number FROM {self._name('scores')} FINAL WHERE {_PLACE})) "
+            f"ORDER BY indexOf({order}, verdict), metric LIMIT 1000"
+        )
+
+    def facts(self) -> str:
+        """Return what is known of the trace, a row each; without what was not recorded."""
+        number = "ifNull(toString({}), '')".format
+        facts = {
+            "trace": "trace_id",
+            "time": "concat(formatDateTime(time, '%Y-%m-%d %H:%i:%S'), ' UTC')",
+            "application": "app",
+            "environment": "environment",
+            "run": "run_id",
+            "model": "model",
+            "model asked for": "if(model_requested = model, '', model_requested)",
+            "provider": "provider",
+            "prompt version": "prompt_version",
+            "task": "task",
+            "probe": "probe",
+            "error": "error",
+            "latency, s": number("latency_s"),
+            "first token, s": number("first_token_s"),
+            "cost, USD": number("cost_usd"),
+            "input tokens": number("input_tokens"),
+            "output tokens": number("output_tokens"),
+            "session": "session_id",
+            "user": "user_id",
+            "categories": "arrayStringConcat(categories, ', ')",
+            "segments": "arrayStringConcat(arrayMap((k, v) -> concat(k, ' = ', v), mapKeys(segments), "
+            "mapValues(segments)), ', ')",
+            "related traces": "if(relationships IN ('', '[]'), '', relationships)",
+            "test case": "if(test_case IN ('', '{}'), '', test_case)",
+            "message": "concat(topic, '/', toString(partition), '/', toString(offset))",
+            "revision by labels": f"if({_REVISION} = 0, '', toString({_REVISION}))",
+        }
+        pairs = ", ".join(f"({text(name)}, toString({sql}))" for name, sql in facts.items())
+        return (
+            f"WITH {self._one()} SELECT fact.1 AS name, fact.2 AS value FROM (SELECT [{pairs}] AS facts "
+            f"FROM {self._name('traces')} FINAL WHERE {_PLACE}) ARRAY JOIN facts AS fact WHERE fact.2 != ''"
+        )
+
+    def versions(self) -> str:
+        """Return the fingerprint of each evaluator that saw the trace, and how many traces its row stands for."""
+        return (
+            f"WITH {self._one()} SELECT evaluator, bitAnd(version, 65535) AS version, fingerprint, "
+            f"weight AS `stands for traces`, ingested_at AS `stored at` FROM {self._name('scores')} FINAL "
+            f"WHERE {_PLACE} ORDER BY evaluator LIMIT 500"
+        )
+
+    def labels(self) -> str:
+        """Return what people said of the trace, the newest first."""
+        return (
+            f"WITH {self._one()} SELECT time, author, thumbs, score, comment, expected AS `reference answers`, "
+            f"relevance AS `grades of chunks`, classes FROM {self._name('labels')} FINAL "
+            f"WHERE trace_id = one.5 AND trace_id != '' AND time <= $__toTime ORDER BY time DESC LIMIT 100"
+        )
+
+    def problems(self) -> str:
+        """Return the problems that have named the trace as an example, the newest first."""
+        ids = (
+            f"SELECT problem_id FROM {self._name('problem_events')} WHERE app = one.2 AND has(examples, one.5) "
+            "AND one.5 != ''"
+        )
+        return (
+            f"WITH {self._one()} SELECT state, severity, type, metric, description, opened_at, problem_id, app "
+            f"FROM {self._name('problems')} WHERE problem_id IN ({ids}) AND first_seen_at <= $__toTime "
+            "ORDER BY first_seen_at DESC LIMIT 100"
+        )
+
+    def links(self, templates: Mapping[str, str]) -> str:
+        """Return a row per template: name and URL of the trace in another tool; no row without a trace."""
+        fields = {
+            "trace_id": "one.5",
+            "app": "one.2",
+            "environment": "one.3",
+            "run": "one.1",
+            "session_id": "session_id",
+            "time_ms": "toUnixTimestamp64Milli(time)",
+        }
+        listed = ", ".join(
+            f"({text(name)}, {filled_template_sql(template, fields)})" for name, template in templates.items()
+        )
+        return (
+            f"WITH {self._one()} SELECT link.1 AS tool, link.2 AS url FROM ("
+            f"SELECT [{listed}] AS links FROM {self._name('traces')} FINAL WHERE {_PLACE}) ARRAY JOIN links AS link"
+        )
+
+    def sortable(self) -> str:
+        """Return a query of the choices of variable `worst`: the newest, or a metric that the application has."""
+        metrics = [
+            f"{one.id}.{metric.key}" for one in self.registry.values() for metric in one.metrics if metric.primary
+        ]
+        listed = array(map(text, metrics), "String")
+        return (
+            f"SELECT {text(NEWEST)} AS value, 'newest first' AS label UNION ALL SELECT * FROM (SELECT DISTINCT metric AS value, "
+            f"metric AS label FROM {self._name('windows')} WHERE {_RUN} AND {APP} AND $__timeFilter(start) "
+            f"AND has({listed}, metric) AND segment = '' ORDER BY metric)"
+        )
+
+    def _picks(self) -> str:
+        """Return a query of trace_id, time and place in the order, of the traces to list."""
+        traces = f"FROM {self._name('traces')} FINAL WHERE"
+        one = f"SELECT trace_id, time, toUInt64(0) AS place {traces} {_RUN} AND {APP} AND trace_id = {_ID}"
+        none, worst = f"{_ID} = ''", value("worst")
+        newest = (
+            f"SELECT trace_id, time, toUInt64(0) AS place {traces} {none} AND {worst} IN ('', {text(NEWEST)}) AND {_HERE} "
+            f"AND {_ERRORS} ORDER BY time DESC, trace_id LIMIT {_MOST_TRACES}"
+        )
+        key = f"splitByChar('.', {worst}, 2)[2]"
+        signs = _transform(
+            worst,
+            {
+                f"{one.id}.{m.key}": 1 if m.better == "higher" else -1
+                for one in self.registry.values()
+                for m in one.metrics
+            },
+            "1",
+        )
+        failed = f"trace_id IN (SELECT trace_id {traces} {none} AND {_HERE} AND error != '')"
+        by_score = (
+            f"SELECT trace_id, time, rowNumberInAllBlocks() AS place FROM (SELECT trace_id, time "
+            f"FROM {self._name('scores')} FINAL WHERE {none} AND {_HERE} AND evaluator = splitByChar('.', {worst}, 2)[1] "
+            f"AND status = 'scored' AND mapContains(metrics, {key}) AND ({value('errors')} != 'only' OR {failed}) "
+            f"ORDER BY metrics[{key}] * {signs}, time DESC, trace_id LIMIT {_MOST_TRACES})"
+        )
+        return f"{one} AND time <= $__toTime UNION ALL SELECT * FROM ({newest}) UNION ALL {by_score}"
+
+    def _one(self) -> str:
+        """Write the name `one` of the chosen trace's place: (run, app, environment, time, id)."""
+        columns = "run_id, app, environment, time, trace_id, version"
+        rows = f"SELECT {columns} FROM {self._name('traces')} FINAL WHERE"
+        named = f"{rows} {_RUN} AND {APP} AND trace_id = {_ID} AND time <= $__toTime"
+        newest = f"{rows} {_ID} = '' AND {_HERE} AND {_ERRORS} ORDER BY time DESC, trace_id LIMIT 1"
+        found = "argMax((toString(run_id), toString(app), toString(environment), time, trace_id), version)"
+        return f"(SELECT {found} FROM ({named} UNION ALL SELECT * FROM ({newest}))) AS one"
+
+    def _evidence(self) -> str:
+        return evidence(self.tables, _PLACE, self.registry, self._lines())
+
+    def _lines(self) -> list[Line]:
+        return lines_of(self.registry, self.rule_lines)
+
+    def _name(self, table: str) -> str:
+        return self.tables.name(table)
+
+
+_REVISION = "bitAnd(bitShiftRight(version, 16), 65535)"  # of `ragtide.sinks.version`: labels that the trace carries
+
+
+def _by_metric(lines: Sequence[Line], what: str, otherwise: str) -> str:
+    return _transform("metric", {line.metric: getattr(line, what) for line in lines}, otherwise)
+
+
+def _transform(column: str, values: Mapping[str, float], otherwise: str) -> str:
+    names = array(map(text, values), "String")
+    type_ = "Float64" if otherwise.endswith(".") else "Int8"
+    return f"transform(toString({column}), {names}, {array(map(repr, values.values()), type_)}, CAST({otherwise}, '{type_}'))"
