@@ -145,7 +145,7 @@ class JobContext:
     def scan_for_changes(self, now: datetime, stopped: Callable[[], bool] = lambda: False) -> AnomalyResult:
         """Scan every series up to its lane's watermark, and report changes; events are stored on return.
 
-        Raises `Stopped` soon after `stopped` returns true; then nothing is reported, and the next scan continues.
+        Raises `StopRequested` soon after `stopped` returns true; then nothing is reported, and the next scan continues.
         """
         context = live_context(self.database, self.windows, self.term.next_version)
         scanner = Scanner(self.database, self.evaluators, self.windows, self.drift, context)
@@ -161,7 +161,7 @@ class JobContext:
         return AnomalyResult(scan, len(events))
 
     def check_input_drift(self, now: datetime, stopped: Callable[[], bool]) -> RunResult:
-        """Check questions for drift; events are stored on return. Raises `Stopped` as `scan_for_changes` does."""
+        """Check questions for drift; events are stored on return. Raises `StopRequested` as `scan_for_changes` does."""
         found = InputDriftCheck(self.database, self.drift, self.rules, self.windows, self.term).run(now, stopped)
         return RunResult(read=found.applications, raised=len(found.events))
 

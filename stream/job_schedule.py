@@ -84,7 +84,7 @@ def _root_cause_job(telemetry: Telemetry) -> Job:
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
         found = explaining.run(jobs, now)
-        telemetry.explanations.labels("told").inc(found.explained)
+        telemetry.explanations.labels("explained").inc(found.explained)
         telemetry.explanations.labels("failed").inc(found.failed)
         return RunResult(read=found.explained + found.failed, raised=found.explained)
 

@@ -5,7 +5,7 @@ Hits [S, C, T] among records n [S, T]. Every window with a record counts. If pro
 expectation of at most 1 too, so the run length holds.
 
 Rates have one channel. Heavy-tailed metrics (latency, cost) have two, records above the history's median and 95th
-percentile, since one request can dominate the mean. `Baseline.bins` holds the levels' bins,
+percentile, since one request can dominate the mean. `Baseline.level_bins` holds the levels' bins,
 `arrays.level_values` gives them in the metric's unit."""
 
 from dataclasses import replace

@@ -93,7 +93,7 @@ def _is_holdout(one: SampledTrace) -> bool:
 
 
 def _assign_groups(sample: TraceSample, known: Sequence[SampledTrace]) -> list[int]:
-    """Return the group of each question, `NONE` if it is in none."""
+    """Return the group of each question, `NO_CLUSTER` if it is in none."""
     finding = [one.vector_row for one in known if one.failed_metrics and not _is_holdout(one)]
     if len(finding) < 2 * MIN_QUESTIONS:
         return [NO_CLUSTER] * len(known)

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from ragtide.drift import insights
 from ragtide.drift.leadership import Term
 from ragtide.drift.stats import Interval, Share, wilson
 from ragtide.drift.text import percent, scope_label
@@ -177,6 +176,7 @@ def insight(reads: type[Data]) -> Callable[[Callable[[Data], Iterable[Insight]]]
 
 def finders(reads: type[Data]) -> list[Finder[Data]]:
     """Find the functions of the room that read this type, by module name."""
-    modules = [import_module(f"{insights.__name__}.{found.name}") for found in pkgutil.iter_modules(insights.__path__)]
+    room = import_module(__name__.rpartition(".")[0])
+    modules = [import_module(f"{room.__name__}.{found.name}") for found in pkgutil.iter_modules(room.__path__)]
     values = [value for module in modules for value in vars(module).values()]
     return list(dict.fromkeys(one for one in values if isinstance(one, Finder) and one.reads is reads))

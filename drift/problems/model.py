@@ -1,4 +1,4 @@
-"""Problems: their events, the state of each kind, and the problem that `fold.fold` makes of them."""
+"""Problems: their events, the state of each kind, and the problem that `store.fold_events` makes of them."""
 
 import hashlib
 import json

@@ -65,11 +65,6 @@ class _Breaches:
         return self.fresh[-1] if self.fresh else None
 
 
-def kind_of(rule: Rule) -> Kind:
-    """Return the kind of the problems that this rule raises."""
-    return rule.kind.problem_kind
-
-
 def next_transition(
     problem_id: str,
     rule: Rule,

@@ -92,7 +92,7 @@ def sample_questions(
 
 
 def decode_vectors(encoded: Sequence[str]) -> Vectors:
-    """Decode the vectors that a SELECT of `ENCODED` returned: float32 [n, dimension]."""
+    """Decode the vectors that a SELECT of `ENCODED_VECTOR` returned: float32 [n, dimension]."""
     data = b"".join(map(base64.b64decode, encoded))
     return np.frombuffer(data, "<f4").reshape(len(encoded), -1)
 

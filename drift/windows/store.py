@@ -64,7 +64,7 @@ def store_changes(scope: Scope, contents: str, closing: CloseParams, per: Iterab
     """INSERT of the scope's windows whose contents differ from those stored; a second run inserts nothing.
 
     Sums are compared to nine digits: the engine adds in no fixed order. Series of the metrics `per` are not made here
-    (see `values`), and so are not missed.
+    (see `window_metrics`), and so are not missed.
     """
     stored = f"{scope.windows_condition(scope.size_s)} AND metric NOT IN {sql.texts(per)}"
     keys, columns = ", ".join(KEYS), ", ".join(_column(name) for name in CONTENTS)

@@ -329,13 +329,8 @@ def normalise_error(error: Any, count: Count) -> Any:
 
 
 def _is_blank_error(error: Any) -> bool:
-    if isinstance(error, dict):
-        return error.keys() <= {"type", "message"} and all(one is None or _is_blank(one) for one in error.values())
-    return error is False or _is_blank(error)
-
-
-def _is_blank(value: Any) -> bool:
-    return isinstance(value, str) and not value.strip()
+    values = error.values() if isinstance(error, dict) and error.keys() <= {"type", "message"} else [error]
+    return all(one in (None, False) or (isinstance(one, str) and not one.strip()) for one in values)
 
 
 def convert_time(value: Any, count: Count) -> Any:
