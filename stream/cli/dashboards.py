@@ -44,7 +44,7 @@ def build(out: Path, config: Path | None) -> None:
     settings = settings_from(config).settings
     from ragtide.dashboards.build import write
 
-    for file in write(_rendered(settings), out):
+    for file in write(rendered(settings), out):
         say(file)
 
 
@@ -115,13 +115,13 @@ def push(url: str | None, config: Path | None) -> None:
             user, password = settings.grafana.data_source_user, settings.grafana.data_source_password
         source = data_source(url, user, password.get_secret_value(), clickhouse.database)
     gateway, folder = GrafanaGateway(settings.grafana), settings.grafana.folder_uid
-    done = pushed(gateway, _rendered(settings), folder_uid=folder, data_source=source)
+    done = pushed(gateway, rendered(settings), folder_uid=folder, data_source=source)
     for what in ("created", "changed", "unchanged"):
         for name in getattr(done, what):
             say(f"{what}: {name}")
 
 
-def _rendered(settings: "Settings") -> "dict[str, Json]":
+def rendered(settings: "Settings") -> "dict[str, Json]":
     """Render every dashboard by name, as the settings demand."""
     from ragtide.dashboards.build import build
     from ragtide.evaluators import registry

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
+from ragtide.dashboards.settings import ViewSettings
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, TopicSettings, WindowSettings
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.settings import EvaluatorSettings
@@ -50,6 +51,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
     jobs: JobSettings = Field(default_factory=JobSettings)
     topics: TopicSettings = Field(default_factory=TopicSettings)
     grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
+    view: ViewSettings = Field(default_factory=ViewSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
 
     @model_validator(mode="after")
