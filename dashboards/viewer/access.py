@@ -74,7 +74,7 @@ class Access:
             self._login_code = ""
         elif not (token and _equal(token, self._token)):
             return None
-        answer = web.HTTPSeeOther(_own_path(str(form.get("next", "")) or request.query.get("next", "")))
+        answer = web.Response(status=303, headers={hdrs.LOCATION: _own_path(request.query.get("next", ""))})
         secure = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
         answer.set_cookie(
             COOKIE, self._cookie, max_age=_MONTH_S, path="/", httponly=True, samesite="Lax", secure=secure

@@ -14,7 +14,7 @@ _EVENTS = """
 SELECT at, event, problem_id, app, environment, metric, severity, description
 FROM problem_events FINAL
 WHERE at >= {since:DateTime64(3)} AND event IN ('opened', 'reopened', 'resolved')
-ORDER BY at DESC
+ORDER BY at DESC, indexOf(['critical', 'warning', 'info'], severity), problem_id
 LIMIT {most:UInt32}
 """
 

@@ -23,7 +23,7 @@ from ragtide.sinks.clickhouse.database import Database
 _LARGEST_REQUEST = 1 << 20  # bytes
 _LATEST_MS = 253_402_300_799_000  # the year 9999
 _MOST_POINTS = 20_000  # of a graph
-_Text = Annotated[str, Field(max_length=4096)]
+_Text = Annotated[str, Field(max_length=65536)]
 _Time = Annotated[int, Field(ge=0, le=_LATEST_MS)]
 
 

@@ -53,17 +53,17 @@ export class Activity {
     const parts = [];
     if (this.demo) {
       const on = fault?.kind === 'fault on';
-      parts.push(el('span', { class: `fault ${on ? 'on' : ''}` }, el('span', { class: `event-dot ${on ? 'fault-on' : 'fault-off'}` }), on ? `Fault on: ${fault.says}` : 'Demo: no fault is on'));
+      parts.push(el('span', { class: `fault ${on ? 'on' : ''}` }, el('span', { class: `event-dot ${on ? 'fault-on' : 'fault-off'}` }), el('span', {}, on ? `Fault on: ${fault.says}` : 'Demo: no fault is on')));
     }
     const latest = events.find((event) => !event.kind.startsWith('fault'));
-    parts.push(latest ? this.line(latest, 'event latest') : el('span', { class: 'event hint' }, this.demo ? 'No problem so far.' : ''));
+    parts.push(latest ? this.line({ ...latest, says: latest.metric || latest.says, full: latest.says }, 'event latest') : el('span', { class: 'event latest hint' }, this.demo ? 'No problem so far.' : ''));
     if (events.length > 1) {
       const toggle = el('button', { type: 'button', class: 'text-button', 'aria-expanded': String(this.open), onclick: () => {
         this.open = !this.open;
         this.draw();
         this.strip.querySelector('.text-button')?.focus();
       } }, `${events.length} events in the last hour`, icon('chevron'));
-      parts.push(el('span', { class: 'spacer' }), toggle);
+      parts.push(toggle);
     }
     const focused = this.strip.contains(document.activeElement) && document.activeElement.className;
     const scrolled = this.strip.querySelector('.events')?.scrollTop || 0;
@@ -81,7 +81,7 @@ export class Activity {
     const href = this.link(event);
     const words = el(href ? 'a' : 'span', { class: 'event-says', ...(href ? { href } : {}) }, says);
     const about = [app, metric].filter(Boolean).join(' · ');
-    return el('span', { class: kind, title: `${formatTime(at)}  ${about}` },
+    return el('span', { class: kind, title: `${formatTime(at)}  ${about}: ${event.full ?? says}` },
       el('span', { class: `event-dot ${event.kind === 'opened' ? event.severity : event.kind.replace(' ', '-')}` }),
       el('strong', {}, WORDS[event.kind]), words, about && el('span', { class: 'event-about' }, about),
       el('time', { dateTime: new Date(at).toISOString() }, fromNow(at)));

@@ -44,6 +44,7 @@ export async function query(body, onanswer, signal) {
     rest = lines.pop();
     for (const line of lines) {
       const { key, error, ...found } = JSON.parse(line);
+      if (found.cut) found.answer.data.length = found.rows; // one more was sent, to tell that there are more
       onanswer(key, error ? new Problem(error.says, error.do) : { ...found, text: line });
     }
   }

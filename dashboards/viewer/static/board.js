@@ -4,6 +4,7 @@ import { Problem, query } from './api.js';
 import { el, icon } from './dom.js';
 import { Panel } from './panel.js';
 import { isRelative, resolveRange } from './timerange.js';
+import { remember, remembered } from './state.js';
 import { Variables } from './variables.js';
 
 const AHEAD = '300px'; // below the window, panels are asked for before one scrolls to them
@@ -13,7 +14,7 @@ export class Board {
   constructor(document_, given, range, { onchange, onvariables, announce }) {
     this.document = document_;
     this.uid = document_.uid;
-    this.variables = new Variables(document_.templating.list, given);
+    this.variables = new Variables(document_.templating.list, given, (name) => remembered(`variable-${name}`, ''));
     this.range = range;
     this.annotations = [];
     this.onchange = onchange;
@@ -123,21 +124,25 @@ export class Board {
     this.flight = new AbortController();
     const signal = this.flight.signal;
     this.shown = resolveRange(this.range) || this.shown;
-    let begun = false;
-    const begin = () => {
-      begun = true;
-      this.loadPanels();
-      this.loadAnnotations();
-    };
-    if (!this.variables.waiting) begin();
-    for (const wave of this.variables.waves()) {
+    this.variables.outdate();
+    let begun = !this.variables.waiting;
+    if (begun) this.loadData();
+    for (let wave = this.variables.next(), round = 0; wave.length && round < 20; wave = this.variables.next(), round++) {
       const changed = await this.loadVariables(wave);
       if (signal.aborted) return;
-      if (!begun && !this.variables.waiting) begin();
-      else if (begun && changed) begin();
+      if (!this.variables.waiting && (changed || !begun)) {
+        begun = true;
+        this.loadData();
+      }
     }
-    if (!begun) begin();
+    if (!begun) this.loadData();
+    for (const name of this.variables.first) remember(`variable-${name}`, this.variables.values[name]);
     this.onvariables(this);
+  }
+
+  loadData() {
+    this.loadPanels();
+    this.loadAnnotations();
   }
 
   loadVariables(wave) {
@@ -146,12 +151,13 @@ export class Board {
       let changed = false;
       for (const { name } of wave) {
         this.ask({ kind: 'variable', name }, (answer) => {
-          if (answer instanceof Error) this.variables.options[name] ||= [];
-          else if (this.variables.accept(name, answer.answer)) changed = true;
-          if (--left === 0) {
-            this.onvariables(this);
-            resolve(changed);
-          }
+          if (answer instanceof Error) {
+            this.variables.options[name] ||= [];
+            this.variables.loaded.add(name);
+          } else if (this.variables.accept(name, answer.answer)) changed = true;
+          if (--left) return;
+          this.onvariables(this);
+          resolve(changed);
         });
       }
     });

@@ -11,7 +11,8 @@ export function configure(frames, panel, scope) {
     for (const field of frame.fields) {
       field.config = structuredClone(defaults);
       field.config.custom ||= {};
-      field.seriesIndex = field.type === 'number' || field.type === 'boolean' ? index++ : 0;
+      // A series without a value is not shown and takes no colour.
+      field.seriesIndex = field.type === 'number' && field.values.some((value) => value !== null) ? index++ : 0;
       field.displayName = nameOf(field, frame, frames, scope);
       for (const { matcher, properties } of overrides) {
         if (!matches(matcher, field)) continue;

@@ -132,11 +132,14 @@ export class Plot {
     ctx.beginPath();
     ctx.rect(left, top, width, height);
     ctx.clip();
-    for (const { from, to, color } of this.board.annotations) {
+    for (const { from, to, color } of united(this.board.annotations)) {
       const [a, b] = [from, to].map((at) => u.valToPos(at, 'x', true));
-      if (b < left || a > left + width) continue;
-      ctx.fillStyle = faded(markColor(color), 0.09);
-      if (to > from) ctx.fillRect(a, top, Math.max(b - a, 1), height);
+      ctx.fillStyle = faded(markColor(color), 0.08);
+      ctx.fillRect(a, top, Math.max(b - a, 1), height);
+    }
+    for (const { from, color } of this.board.annotations) {
+      const a = u.valToPos(from, 'x', true);
+      if (a < left || a > left + width) continue;
       ctx.strokeStyle = faded(markColor(color), 0.75);
       ctx.lineWidth = devicePixelRatio;
       ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
@@ -163,6 +166,17 @@ export class Plot {
     this.foot = el('div', { class: 'annotations' }, made);
     u.over.append(this.foot);
   }
+}
+
+/** Regions of one colour that overlap as one: shades must not add up. */
+function united(annotations) {
+  const found = [];
+  for (const { from, to, color } of annotations.filter((one) => one.to > one.from).sort((a, b) => a.from - b.from)) {
+    const last = found.findLast((one) => one.color === color);
+    if (last && from <= last.to) last.to = Math.max(last.to, to);
+    else found.push({ from, to, color });
+  }
+  return found;
 }
 
 function annotationText({ name, from, to, isOpen, title, text, tags }) {

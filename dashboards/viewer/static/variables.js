@@ -4,15 +4,22 @@ const ALL = '$__all';
 
 /** The variables of one dashboard. Values are texts, or lists of texts where several may be chosen. */
 export class Variables {
-  constructor(list, given) {
+  /** `last(name)`: the value that was chosen last on this machine, where the dashboard starts with none. */
+  constructor(list, given, last = () => '') {
+    this.first = []; // whose first value is the one that their query finds first
     this.list = list;
     this.byName = new Map(list.map((one) => [one.name, one]));
     this.values = {};
     this.options = {};
+    this.loaded = new Set();
     this.explicit = new Set(); // set by the address or by hand: kept though its query does not find it
     for (const one of list) {
       if (one.type === 'custom') this.options[one.name] = (one.options || []).map(({ text, value }) => ({ label: flat(text), value: flat(value) }));
-      const start = one.name in given ? given[one.name] : this.start(one);
+      let start = one.name in given ? given[one.name] : this.start(one);
+      if (one.type === 'query' && !one.multi && this.start(one) === '') {
+        this.first.push(one.name);
+        if (start === '') start = last(one.name);
+      }
       this.values[one.name] = this.shaped(one, start);
       if (one.name in given) this.explicit.add(one.name);
     }
@@ -41,20 +48,17 @@ export class Variables {
     return this.list.some((one) => one.type === 'query' && !one.multi && this.values[one.name] === '' && !(one.name in this.options));
   }
 
-  /** Query variables in waves: each needs only those of waves before. */
-  waves() {
-    const queried = this.list.filter((one) => one.type === 'query');
-    const waves = [];
-    const done = new Set(this.list.filter((one) => one.type !== 'query').map((one) => one.name));
-    let left = queried;
-    while (left.length) {
-      const ready = left.filter((one) => one.variables.every((name) => done.has(name) || name === one.name || !this.byName.has(name)));
-      const wave = ready.length ? ready : left;
-      waves.push(wave);
-      for (const one of wave) done.add(one.name);
-      left = left.filter((one) => !wave.includes(one));
-    }
-    return waves;
+  /** Forget which options are loaded, e.g. because the time range changed. */
+  outdate() {
+    this.loaded = new Set();
+  }
+
+  /** Query variables to ask for next: those that depend only on variables with a value, or on variables loaded before. */
+  next() {
+    const left = this.list.filter((one) => one.type === 'query' && !this.loaded.has(one.name));
+    const known = (name) => !this.byName.has(name) || this.loaded.has(name) || this.byName.get(name).type !== 'query' || String(this.values[name]) !== '';
+    const ready = left.filter((one) => one.variables.every((name) => name === one.name || known(name)));
+    return ready.length ? ready : left;
   }
 
   /** Take the options that a query found; true if the value had to change. */
@@ -75,7 +79,10 @@ export class Variables {
       this.values[name] = kept.length ? kept : [one.includeAll ? ALL : found[0]?.value ?? ''];
     } else if (exists(this.values[name])) this.values[name] = known(this.values[name]);
     else if (!this.explicit.has(name) || this.values[name] === '') this.values[name] = one.includeAll ? ALL : found[0]?.value ?? '';
-    return JSON.stringify(this.values[name]) !== before;
+    this.loaded.add(name);
+    const changed = JSON.stringify(this.values[name]) !== before;
+    if (changed) for (const other of this.list) if (other.variables?.includes(name) && other.name !== name) this.loaded.delete(other.name);
+    return changed;
   }
 
   /** How the chosen value reads. */

@@ -14,7 +14,9 @@ const uPlot = window.uPlot;
 export function draw(view, frames) {
   const { panel, board, state } = view;
   state.hidden ||= new Set();
-  const all = seriesOf(frames);
+  const found = seriesOf(frames);
+  const filled = found.filter((one) => one.field.values.some((value) => value !== null));
+  const all = filled.length ? filled : found; // a series without any value says nothing
   const shown = all.filter((one) => !one.custom.hideFrom?.viz);
   const [times, aligned] = align(shown);
   const { values, order } = stack(shown, aligned, state.hidden);
