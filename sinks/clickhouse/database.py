@@ -83,6 +83,15 @@ class Database:
             answer = client.raw_query(sql, settings=_supported_settings(client, sql, settings), fmt="RowBinary")
             return np.frombuffer(answer, np.dtype(columns))
 
+    def json(self, sql: str, settings: Mapping[str, int | str]) -> bytes:
+        """Answer of a SELECT as ClickHouse's format JSONCompact: columns with types, then rows.
+
+        `settings` hold for the statement, as for `rows`.
+        """
+        with self._named_errors():
+            client = self._connection()
+            return client.raw_query(sql, settings=_supported_settings(client, sql, settings), fmt="JSONCompact")
+
     def command(
         self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None
     ) -> None:
@@ -202,9 +211,11 @@ def _insert(client: Client, context: InsertContext, rows: Sequence[Row]) -> None
         vars(context).clear()
 
 
-def _supported_settings(client: Client, sql: str, settings: Mapping[str, int] | None) -> dict[str, Any] | None:
+def _supported_settings(
+    client: Client, sql: str, settings: Mapping[str, int | str] | Mapping[str, int] | None
+) -> dict[str, Any] | None:
     known = client.server_settings
-    wanted = dict(settings or {})
+    wanted: dict[str, Any] = dict(settings or {})
     if (size := len(sql.encode())) >= _LONGEST_STATEMENT:
         wanted["max_query_size"] = size + _LONGEST_STATEMENT  # the driver adds some words
     return {name: value for name, value in wanted.items() if name in known and not known[name].readonly}

@@ -14,6 +14,7 @@ from ragtide.evaluators.errors import ConfigError, RagtideError, Refused, Transi
 _TRANSIENT = {
     **{3: "UNEXPECTED_END_OF_FILE", 32: "ATTEMPT_TO_READ_AFTER_EOF", 74: "CANNOT_READ_FROM_FILE_DESCRIPTOR"},
     **{75: "CANNOT_WRITE_TO_FILE_DESCRIPTOR", 76: "CANNOT_OPEN_FILE", 159: "TIMEOUT_EXCEEDED", 160: "TOO_SLOW"},
+    **{158: "TOO_MANY_ROWS", 307: "TOO_MANY_BYTES", 396: "TOO_MANY_ROWS_OR_BYTES"},
     **{77: "CANNOT_CLOSE_FILE", 88: "CANNOT_TRUNCATE_FILE", 107: "FILE_DOESNT_EXIST", 172: "CANNOT_CREATE_DIRECTORY"},
     **{173: "CANNOT_ALLOCATE_MEMORY", 204: "CANNOT_FSYNC", 214: "CANNOT_STATVFS"},
     **{202: "TOO_MANY_SIMULTANEOUS_QUERIES", 203: "NO_FREE_CONNECTION", 209: "SOCKET_TIMEOUT", 210: "NETWORK_ERROR"},
@@ -48,7 +49,7 @@ _CONFIG = {
 }
 _NOT_GRANTED = 497
 _TOO_MANY_PARTS = 252
-_TOO_MUCH = (159, 160, 209, 241)  # of time, of memory
+_TOO_MUCH = (158, 159, 160, 209, 241, 307, 396)  # of rows, of time, of memory, of bytes
 _STD_EXCEPTION = 1001  # anything; of a file system it is the disk
 
 # What the driver lets through when a value does not fit its column.
@@ -60,7 +61,7 @@ class NotGranted(ConfigError):
 
 
 class TooMuch(Transient):
-    """The statement exceeded its time or memory limit: a smaller one may succeed."""
+    """The statement exceeded its limit of time, memory, rows or bytes: a smaller one may succeed."""
 
 
 # What a statement of ours may fail with while the server works; another statement may succeed.

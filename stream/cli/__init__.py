@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evaluators": ("ragtide.stream.cli.evaluators", "List evaluators and whether they can run; create your own."),
     "models": ("ragtide.stream.cli.models", "List the models that evaluators use, or download them."),
     "dashboards": ("ragtide.stream.cli.dashboards", "Build or push the Grafana dashboards; write alert rules."),
+    "view": ("ragtide.stream.cli.view", "Show the dashboards in a browser, without a Grafana."),
     "migrate": ("ragtide.stream.cli.migrate", "Create or update the tables in ClickHouse."),
     "check": ("ragtide.stream.cli.check", "Check every connection and print what to do."),
     "validate": ("ragtide.stream.cli.validate", "Validate traces of a file: what is refused, and what to write."),
@@ -42,7 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "local": ("ragtide.stream.cli.local", "Run a broker and ClickHouse locally, for development."),
 }
 # SIGTERM during the start ends these with status 0; all others it kills.
-_EXIT_AT_SIGTERM = ("demo", "worker", "jobs", "replay", "check", "local")
+_EXIT_AT_SIGTERM = ("demo", "worker", "jobs", "replay", "check", "local", "view")
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # these name no file

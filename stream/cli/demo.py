@@ -26,10 +26,11 @@ FAULTS = ("wrong_chunks", "invented", "looping", "leaked_email", "slow_expensive
 def command(minutes: float | None, fault: str | None, seed: int | None, rate: float, data: Path) -> None:
     """Watch the whole pipeline find an injected regression, with nothing else installed.
 
-    Starts a broker, ClickHouse, a worker for each lane and the jobs as child processes. A small real RAG application
+    Starts a broker, ClickHouse, a worker for each lane, the jobs and the dashboards (`ragtide view`, at the address
+    that it prints) as child processes. A small real RAG application
     answers questions about Python's standard library and sends its traces through the broker. A fault is active from
     30 to 75 seconds after the first score. The screen shows the metrics that fall, the problem that opens, and how it
-    resolves. Ctrl-C ends everything and prints where the data is.
+    resolves; so do the dashboards. Ctrl-C ends everything and prints where the data is.
 
     The demo has its own settings. It reads no settings file and no RAGTIDE_ variables, but an unknown variable is
     still an error.

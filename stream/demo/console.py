@@ -39,6 +39,7 @@ class View:
     shown_metrics: Sequence[ShownMetric]
     problems: Sequence[Problem]  # without symptoms
     delay: str = ""  # how far the jobs are behind; empty: not at all
+    dashboards: str = ""  # address of the viewer
     groups: Groups = field(default_factory=lambda: Groups({}, {}))
 
 
@@ -46,6 +47,8 @@ def render(view: View, columns: int = 120, rows: int = 40) -> RenderableType:
     """The whole screen, within `columns` and `rows`: names, trends and examples give way, numbers do not."""
     width = columns - _BORDER
     parts: list[RenderableType] = [*_head(view, width)]
+    if view.dashboards:
+        parts.append(Text(f"dashboards: {view.dashboards}", style="cyan", no_wrap=True, overflow="fold"))
     if view.snapshot:
         gaps = [Text()] if rows >= _SPACIOUS_ROWS else []
         parts += [*gaps, Text(_TITLE, style="italic"), _metrics(view.snapshot, view.shown_metrics, width), *gaps]

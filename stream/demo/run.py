@@ -31,6 +31,7 @@ from ragtide.stream.demo.session import Session
 from ragtide.stream.demo.shown_metrics import shown_metrics
 from ragtide.stream.demo.timeline import Timeline
 from ragtide.stream.demo.traffic import Traffic, kafka_outbox
+from ragtide.stream.demo.viewer import viewer
 from ragtide.stream.local.processes import Child, Children
 from ragtide.stream.local.services import LocalServices, require
 from ragtide.stream.local.topics import create_topics, topics_of
@@ -71,7 +72,9 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
         with console.status("Starting the broker and ClickHouse …"):
             services = running.enter_context(LocalServices(directory, settings.retention))
             asyncio.run(create_topics(services.bootstrap, topics_of(settings.kafka)))
-        children = _children(services, settings_file)
+        timeline_file = directory / "timeline.json"
+        viewing, dashboards = viewer(services, settings_file, timeline_file)
+        children = _children(services, settings_file, viewing)
         running.callback(_stop, children, console)
         children.start()
         with console.status("Reading the standard library …"):
@@ -79,10 +82,11 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
             index = Index(corpus.read(_split), encoder)
         database = Database(services.clickhouse)
         running.callback(database.close)
+        console.print(f"Dashboards: {dashboards}", highlight=False, markup=False, soft_wrap=True)
         screen = running.enter_context(display(console))
         timeline = Timeline(
             Schedule(options.fault, options.seed),
-            directory / "timeline.json",
+            timeline_file,
             clock,
             monotonic=time.monotonic,
             shown_after_s=(settings.rules.k + 1) * settings.windows.base_s,  # k windows that lie within the fault
@@ -99,6 +103,7 @@ def run(options: DemoOptions, console: Console, clock: Callable[[], datetime] = 
             base_s=settings.windows.base_s,
             minutes=options.minutes,
             clock=clock,
+            dashboards=dashboards,
             usual_delay_s=2 * settings.windows.base_s + settings.windows.out_of_orderness_s + settings.jobs.every_s,
         )
         asyncio.run(_play(session, index, encoder, services, settings, options, clock))
@@ -133,8 +138,8 @@ def _split(text: str) -> list[str]:
     return [sentence.text for sentence in sentences.split(text)]
 
 
-def _children(services: LocalServices, settings_file: Path) -> Children:
-    """One worker per lane and the jobs, each a child of this very process, so that none outlives it."""
+def _children(services: LocalServices, settings_file: Path, viewing: Child) -> Children:
+    """One worker per lane, the jobs and the viewer, each a child of this very process, so that none outlives it."""
     commands = {
         "worker-fast": ["worker", "--lane", "fast"],
         "worker-model": ["worker", "--lane", "model"],
@@ -152,6 +157,7 @@ def _children(services: LocalServices, settings_file: Path) -> Children:
             )
             for name, command in commands.items()
         ]
+        + [viewing]
     )
 
 
@@ -174,15 +180,18 @@ def _farewell(console: Console, services: LocalServices, settings_file: Path) ->
     query = (
         "SELECT metric, start, scored, sum / scored AS mean FROM windows FINAL WHERE scored > 0 ORDER BY metric, start"
     )
-    paths = (services.directory, services.key_file, services.reader_key_file, settings_file)
-    folder, key, reader_key, settings = (quote(str(path)) for path in paths)
+    timeline_file = services.directory / "timeline.json"
+    paths = (services.directory, services.key_file, services.reader_key_file, settings_file, timeline_file)
+    folder, key, reader_key, settings, timeline = (quote(str(path)) for path in paths)
     text = f"""
 The data of this run is in {services.directory}: tables, logs, settings and which fault was on when (timeline.json).
 To look at it again, serve it:
 
   ragtide local --data {folder} --clickhouse-port 8123
 
-and ask, in another terminal:
+and look at its dashboards, or ask, in another terminal:
+
+  RAGTIDE_CLICKHOUSE__PASSWORD="$(cat {reader_key})" ragtide view --config {settings} --timeline {timeline}
 
   curl "http://127.0.0.1:8123/?database={services.clickhouse.database}&default_format=PrettyCompact" \\
     -H "X-ClickHouse-Key: $(cat {reader_key})" -d "{query}"

@@ -39,6 +39,7 @@ class Session:
     base_s: int
     minutes: float | None
     clock: Callable[[], datetime]
+    dashboards: str  # address of the viewer
     usual_delay_s: float  # of the jobs, from the end of a window
 
     async def play(self, traffic: Traffic) -> None:
@@ -102,6 +103,7 @@ class Session:
             problems=groups.fold(problems),
             groups=groups,
             delay=self._delay(snapshot),
+            dashboards=self.dashboards,
         )
 
     def _delay(self, snapshot: Snapshot | None) -> str:

@@ -12,6 +12,7 @@ from ragtide.stream.demo.schedule import Episode, Schedule
 
 class _Past(TypedDict):
     fault: str
+    title: str  # for people
     start: str  # RFC 3339
     end: str | None
 
@@ -68,7 +69,8 @@ class Timeline:
                     episode = None
                 self._past[-1]["end"] = now.isoformat()
             if episode:
-                self._past.append({"fault": episode.fault.name, "start": now.isoformat(), "end": None})
+                fault = episode.fault
+                self._past.append({"fault": fault.name, "title": fault.title, "start": now.isoformat(), "end": None})
                 self._judged_from = now + self._shown_after if self._shown_after else None
             self._now = episode
             self._write()

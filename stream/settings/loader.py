@@ -11,6 +11,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
 from ragtide.dashboards.dashboard_settings import DashboardSettings
+from ragtide.dashboards.settings import ViewSettings
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, TopicSettings, WindowSettings
 from ragtide.evaluators.errors import ConfigError
@@ -59,6 +60,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
     )
     grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
     dashboards: DashboardSettings = Field(default_factory=DashboardSettings)
+    view: ViewSettings = Field(default_factory=ViewSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
 
     @model_validator(mode="after")

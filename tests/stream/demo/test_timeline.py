@@ -40,6 +40,7 @@ def test_faults_are_counted_from_the_first_score_and_written_down(tmp_path: Path
         "faults": [
             {
                 "fault": "wrong_chunks",
+                "title": "after a rebuild of the index the retriever returns wrong chunks",
                 "start": (START + timedelta(seconds=71)).isoformat(),
                 "end": (START + timedelta(seconds=116)).isoformat(),
             }
