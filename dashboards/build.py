@@ -25,13 +25,13 @@ from ragtide.dashboards.objects import objects
 from ragtide.dashboards.objects_sql import DETECTION
 from ragtide.dashboards.rule_lines import rule_lines
 from ragtide.dashboards.sdk import JSONEncoder, dashboard
-from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.sql import TRAFFIC, Tables
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.windows import metrics_by_name
+from ragtide.drift.windows import metrics_by_name, traffic_metrics
 from ragtide.evaluators.builtin.classification import Params as ClassificationParams
 from ragtide.evaluators.builtin.object_detection import Params as DetectionParams
-from ragtide.evaluators.plan import parameters
+from ragtide.evaluators.plan import is_on, parameters
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.spec import Evaluator
 
@@ -49,8 +49,9 @@ def build(
     routes: Sequence[Route] = (),
 ) -> dict[str, Json]:
     """Every dashboard by name. All but the registry are the settings'; `sizes_s` are those of windows, in seconds."""
-    tables = Tables(database, tuple(sizes_s))
     rules, chosen = rules or RuleSettings(), evaluators or EvaluatorSettings()
+    few, every = traffic_metrics(one for one in registry.values() if is_on(one, chosen))
+    tables = Tables(database, tuple(sizes_s), few or every or (TRAFFIC,))
     lines = rule_lines(registry, rules)
     metrics, judged = metrics_by_name(registry), list(lines.values())
     made = {
