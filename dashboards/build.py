@@ -30,15 +30,15 @@ from ragtide.dashboards.problems import NAME as PROBLEMS
 from ragtide.dashboards.problems import problems
 from ragtide.dashboards.rule_lines import rule_lines
 from ragtide.dashboards.sdk import JSONEncoder, dashboard
-from ragtide.dashboards.sql import Tables
+from ragtide.dashboards.sql import TRAFFIC, Tables
 from ragtide.dashboards.trace import NAME as TRACE
 from ragtide.dashboards.trace import trace
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import RuleSettings
-from ragtide.drift.windows import metrics_by_name
+from ragtide.drift.windows import metrics_by_name, traffic_metrics
 from ragtide.evaluators.builtin.classification import Params as ClassificationParams
 from ragtide.evaluators.builtin.object_detection import Params as DetectionParams
-from ragtide.evaluators.plan import parameters
+from ragtide.evaluators.plan import is_on, parameters
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.evaluators.spec import Evaluator
 
@@ -65,8 +65,9 @@ def build(
     Database, sizes of windows (s), rules, evaluators, routes, links of traces and the uid of a Prometheus data source
     are the settings'. `names` are those of section `dashboards`: names, selectors, and what is left out.
     """
-    tables = Tables(database, tuple(sizes_s))
     rules, chosen = rules or RuleSettings(), evaluators or EvaluatorSettings()
+    few, every = traffic_metrics(one for one in registry.values() if is_on(one, chosen))
+    tables = Tables(database, tuple(sizes_s), few or every or (TRAFFIC,))
     lines = rule_lines(registry, rules)
     metrics, judged = metrics_by_name(registry), list(lines.values())
     links = {**({"Trace": trace_url} if trace_url else {}), **(trace_links or {})}

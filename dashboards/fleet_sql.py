@@ -60,7 +60,7 @@ class Fleet:
             "encodeURLComponent(environment) AS environment_value, "
             "if(app = '', '/d/ragtide-pipeline?', concat('/d/ragtide-application?var-app=', encodeURLComponent(app), "
             "'&var-environment=', encodeURLComponent(environment_value))) AS link "
-            f"FROM ({figures}) GROUP BY app, environment "
+            f"FROM ({figures}) GROUP BY app, environment HAVING countIf(name != 'budget_left') > 0 "
             "ORDER BY indexOf(['critical', 'warning', 'info', 'no traffic', 'healthy'], state), critical DESC, "
             "warning DESC, `budget left` NULLS LAST, `within limits` NULLS LAST, app, environment "
             f"LIMIT {_APPLICATIONS}"

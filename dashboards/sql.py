@@ -25,10 +25,11 @@ TOTAL = "segment = ''"
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Database of the tables, and sizes of windows."""
+    """Database of the tables, sizes of windows, and metrics of which every application has windows."""
 
     database: str = "ragtide"
     sizes_s: Sequence[int] = (60, 3600, 86400)
+    present: Sequence[str] = (TRAFFIC,)
 
     def __post_init__(self) -> None:
         if not _PLAIN.fullmatch(self.database):
@@ -41,6 +42,20 @@ class Tables:
     def windows(self, metrics: Iterable[str], segment: str = "") -> str:
         """FROM and WHERE: windows of the chosen application, of the size that suits the range, cut by that segment."""
         return self.sized(among(metrics), segment=f"segment = {text(segment)}")
+
+    def choices(self, every_metric: bool = False) -> str:
+        """FROM and WHERE of what variables offer: few windows, but of all that there is in the time range.
+
+        Windows of about a twenty-fourth of the range, and of its end also the smallest ones, since larger ones close
+        later.
+        """
+        size = self.size_within("intDiv(dateDiff('second', $__fromTime, $__toTime), 24)")
+        newest = f"size_s = {min(self.sizes_s)} AND toUnixTimestamp(start) >= toUnixTimestamp($__toTime) - 2 * {size}"
+        metric = "" if every_metric else f" AND {among(self.present)}"
+        return (
+            f"FROM {self.name('windows')} WHERE $__timeFilter(start) AND {TOTAL}{metric} "
+            f"AND (size_s = {size} OR ({newest}))"
+        )
 
     def sized(self, metric: str, scope: str = HERE, segment: str = TOTAL) -> str:
         """FROM and WHERE: windows of the size that suits the range; metric, scope and segment are conditions."""

@@ -16,7 +16,7 @@ Variable = board.QueryVariable | board.CustomVariable | board.DatasourceVariable
 
 def variables(tables: Tables) -> list[Variable]:
     """Data source, run, application, environment, model and the size of the windows, in this order."""
-    windows = f"FROM {tables.name('windows')} WHERE $__timeFilter(start)"
+    windows = tables.choices()
     of_run = f"{windows} AND {RUN}"
     of_app = f"{of_run} AND {APP}"
     of_here = f"{of_app} AND {in_variable('environment')}"
@@ -32,7 +32,7 @@ def variables(tables: Tables) -> list[Variable]:
 
 def fleet_variables(tables: Tables) -> list[Variable]:
     """Data source, run and environment, of every application."""
-    windows = f"FROM {tables.name('windows')} WHERE $__timeFilter(start)"
+    windows = tables.choices()
     sql = f"SELECT DISTINCT {options('environment')} {windows} AND {RUN} ORDER BY label"
     return [_source(), _run(windows), _several("environment", "Environment", sql)]
 
@@ -41,8 +41,8 @@ def metrics(tables: Tables, primary: Sequence[str] = ()) -> board.QueryVariable:
     """The variable of one metric of the application; `primary` ones come first."""
     first = f"indexOf({array(map(text, primary), 'String')}, toString(metric))"
     sql = (
-        f"SELECT metric FROM {tables.name('windows')} WHERE $__timeFilter(start) AND {RUN} AND {APP} "
-        f"AND segment = '' GROUP BY metric ORDER BY {first} = 0, metric"
+        f"SELECT metric {tables.choices(every_metric=True)} AND {RUN} AND {APP} "
+        f"GROUP BY metric ORDER BY {first} = 0, metric"
     )
     return _queried("metric", "Metric", sql)
 
@@ -51,6 +51,7 @@ def segments(tables: Tables) -> board.QueryVariable:
     """The variable of one segment of the metric's windows."""
     sql = (
         f"SELECT DISTINCT segment FROM {tables.name('windows')} WHERE $__timeFilter(start) AND {RUN} AND {APP} "
+        f"AND size_s IN ({', '.join(map(str, tables.sizes_s))}) "
         f"AND {equals_variable('metric')} AND segment != '' ORDER BY segment"
     )
     return _queried("segment", "Segment", sql)

@@ -1,0 +1,166 @@
+"""Time every query of every dashboard over a given number of scores.
+
+python -m benchmarks.dashboards --scores 10_000_000     needs extra `local`; fills for some minutes
+
+For each dashboard and time range it prints the median, the 95th percentile and the slowest of its queries: panels that
+are open at first, variables and annotations. Beside it stands a plain sum over the windows of the same range.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.dashboards.fill import APPS, Volume, fill
+from ragtide.dashboards.build import build
+from ragtide.drift.settings import Objective, RuleSettings
+from ragtide.evaluators.registry import load
+from ragtide.sinks.clickhouse.database import Database
+from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
+from ragtide.sinks.clickhouse.migrate import migrate
+from ragtide.sinks.settings import RetentionSettings
+from tests.dashboards.lint import queries
+from tests.dashboards.macros import Choice, expanded
+
+EVALUATORS = 25
+DAYS = 7
+RANGES_S = {"6 h": 6 * 3600, "24 h": 86400, "7 d": 7 * 86400}
+POINTS = 800  # of a graph: Grafana asks for one per pixel or two
+CHOSEN: Mapping[str, Choice] = {
+    "run": "live",
+    "app": APPS[0],
+    "environment": ["$__all"],
+    "model": ["$__all"],
+    "standard": ["$__all"],
+    "resolution": "0",
+    "metric": "groundedness.groundedness",
+    "segment": "tenant",
+    "score": "50",
+    "trace_id": f"{APPS[0]}-1000",
+    "problem": "p0",
+}
+OBJECTIVE = Objective(name="few-errors", metric="operations.error", max=0.5)
+
+
+class Timing(NamedTuple):
+    where: str
+    seconds: float
+
+
+def opened(document: dict[str, Any]) -> dict[str, Any]:
+    """The dashboard without the panels of collapsed rows."""
+    return {**document, "panels": [{**panel, "panels": []} for panel in document["panels"]]}
+
+
+def ranges(until: datetime) -> Iterator[tuple[str, datetime, int]]:
+    """Name, start and seconds between two points of each time range."""
+    for name, seconds in RANGES_S.items():
+        yield name, until - timedelta(seconds=seconds), max(seconds // POINTS, 1)
+
+
+def timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def measure(
+    database: Database, document: dict[str, Any], since: datetime, until: datetime, interval_s: int, runs: int
+) -> list[Timing]:
+    """Every query of the dashboard, each `runs` times after one to warm up."""
+    found = []
+    for where, sql in queries(document):
+        statement = expanded(sql, since, until, interval_s, CHOSEN)
+        database.rows(statement)
+        found += [Timing(where, timed(lambda statement=statement: database.rows(statement))) for _ in range(runs)]
+    return found
+
+
+def plain(database: Database, since: datetime, until: datetime, runs: int) -> float:
+    """The median of a sum over all windows of the range, as a yardstick."""
+    statement = (
+        f"SELECT sum(scored) FROM windows FINAL WHERE start >= toDateTime({int(since.timestamp())}) "
+        f"AND start <= toDateTime({int(until.timestamp())})"
+    )
+    return statistics.median(timed(lambda: database.rows(statement)) for _ in range(runs))
+
+
+def percentile(timings: Sequence[Timing], share: float) -> float:
+    ordered = sorted(each.seconds for each in timings)
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
+def main() -> int:
+    """0 where the 95th percentile of every dashboard is within the limit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scores", type=int, default=10_000_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=None, help="seconds; 0.3 up to 10 million scores, else 1")
+    parser.add_argument("--slow", type=float, default=0.2, help="name the queries that take longer, in seconds")
+    parser.add_argument("--folder", type=Path, help="keep the data here, and use what is there")
+    parser.add_argument("names", nargs="*", metavar="DASHBOARD", help="dashboards; all, if none is named")
+    given = parser.parse_args()
+    limit = given.limit or (0.3 if given.scores <= 10_000_000 else 1.0)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        with EmbeddedClickHouse(folder) as server:
+            database = Database(server.settings.model_copy(update={"database": "bench", "timeout_s": 3600}))
+            migrate(database, RetentionSettings())
+            return report(database, given, limit)
+
+
+def report(database: Database, given: argparse.Namespace, limit: float) -> int:
+    """Fill the database unless it is, time every query, and print."""
+    registry = load()
+    of_records = [one for one in registry.values() if one.combine is None and one.metrics]
+    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    newest = database.rows("SELECT toUnixTimestamp(max(start)) + 86400 AS until FROM windows WHERE size_s = 86400")
+    if newest[0]["until"] > 86400:
+        until = datetime.fromtimestamp(newest[0]["until"], UTC)
+    else:
+        until = now.replace(hour=0)
+        took = timed(lambda: fill(database, Volume(of_records[:EVALUATORS], given.scores, DAYS, until)))
+        print(f"filled in {took:.0f} s", flush=True)
+    sizes = database.rows(
+        "SELECT table, sum(rows) AS n, sum(bytes_on_disk) AS bytes FROM system.parts "
+        "WHERE active AND database = currentDatabase() GROUP BY table HAVING n > 1000 ORDER BY n DESC"
+    )
+    for row in sizes:
+        print(f"  {row['table']:18} {row['n']:14,} rows {row['bytes'] / 1e6:10,.0f} MB")
+    documents = build(registry, database="bench", rules=RuleSettings(objectives=(OBJECTIVE,)))
+    end, missed = until - timedelta(minutes=17), 0
+    plains = {name: plain(database, since, end, given.runs) for name, since, _ in ranges(end)}
+    print(
+        f"\n{'dashboard':16} {'range':>5} {'queries':>7} {'p50 s':>7} {'p95 s':>7} {'max s':>7} {'all s':>7} {'p95/plain':>9}"
+    )
+    for name, document in documents.items():
+        if given.names and name not in given.names:
+            continue
+        for span, since, interval_s in ranges(end):
+            found = measure(database, opened(document), since, end, interval_s, given.runs)
+            p95 = percentile(found, 0.95)
+            missed += p95 > limit
+            print(
+                f"{name:16} {span:>5} {len(found) // given.runs:7} {percentile(found, 0.5):7.3f} {p95:7.3f} "
+                f"{max(each.seconds for each in found):7.3f} {sum(each.seconds for each in found) / given.runs:7.3f} "
+                f"{p95 / plains[span]:9.2f}",
+                flush=True,
+            )
+            medians: dict[str, list[float]] = {}
+            for each in found:
+                medians.setdefault(each.where, []).append(each.seconds)
+            for where, seconds in sorted(medians.items(), key=lambda item: -statistics.median(item[1])):
+                if statistics.median(seconds) > given.slow:
+                    print(f"    {statistics.median(seconds):.3f} s  {where}", flush=True)
+    print("plain sum over all windows of the range: " + ", ".join(f"{k} {v:.3f} s" for k, v in plains.items()))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
