@@ -1,6 +1,6 @@
 """SQL of the pipeline's own health, from ragtide's tables alone: lag, throughput, failures, jobs, storage."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtide.dashboards.sql import TRAFFIC, Tables
@@ -101,7 +101,7 @@ class PipelineQueries:
         """Return a time series per application: traces per minute, of event time."""
         counts = (
             "SELECT start, app, environment, model, prompt_version, max(seen) AS seen_n "
-            f"{self._windows()} AND metric = {text(TRAFFIC)} GROUP BY start, app, environment, model, prompt_version"
+            f"{self._windows([TRAFFIC])} GROUP BY start, app, environment, model, prompt_version"
         )
         rate = f"sum(seen_n) * 60 / greatest($__interval_s, {self._base()})"
         return (
@@ -233,10 +233,10 @@ class PipelineQueries:
     def _marks(self) -> str:
         return f"SELECT lane, topic, max(watermark) AS mark FROM {self._name('watermarks')} GROUP BY lane, topic"
 
-    def _windows(self) -> str:
-        """FROM and WHERE: base windows of live traffic, of one metric of each evaluator."""
-        metrics = (f"{one.id}.{self._first(one)}" for one in self.registry.values())
-        listed = ", ".join(text(metric) for metric in metrics)
+    def _windows(self, metrics: Sequence[str] = ()) -> str:
+        """FROM and WHERE: base windows of live traffic, of these metrics, else of one of each evaluator."""
+        every = metrics or [f"{one.id}.{self._first(one)}" for one in self.registry.values()]
+        listed = ", ".join(text(metric) for metric in every)
         return (
             f"FROM {self._name('windows')} FINAL WHERE run_id = 'live' AND size_s = {self._base()} "
             f"AND metric IN ({listed}) AND segment = '' AND $__timeFilter(start)"

@@ -71,13 +71,14 @@ class ProblemQueries:
             f"SELECT severity, state, opened_at AS opened, {_lasted()} AS lasted, type, app AS application, environment, "
             f"metric, {_SEGMENT}, description, arrayStringConcat(kinds, ', ') AS `found by`, {_handled()} AS handled, "
             "arrayStringConcat(standards, ', ') AS standards, problem_id, episode "
-            f"FROM {self._name('problems')} WHERE {_MATCHES} AND {in_variable('state')} AND {_IN_RANGE} "
+            f"FROM (SELECT * FROM {self._name('problems')} WHERE {_MATCHES} AND {in_variable('state')} AND {_IN_RANGE}) "
             f"ORDER BY indexOf(['open', 'pending', 'resolved'], state), {_SEVERITY} DESC, first_seen_at DESC LIMIT {_MOST}"
         )
 
     def life_cycle(self) -> str:
         """Return a time series per problem: 1, 2 or 3 while it is open by its severity, 0 while it is pending."""
-        step = f"greatest(toUInt32($__interval_s), intDiv(toUInt32($__toTime) - toUInt32($__fromTime), {_POINTS}), 1)"
+        length = "toInt64(toUInt32($__toTime)) - toInt64(toUInt32($__fromTime))"
+        step = f"toUInt32(greatest(toInt64($__interval_s), intDiv({length}, {_POINTS}), 1))"
         newest = (
             f"SELECT problem_id FROM {self._name('problems')} WHERE {_MATCHES} AND {in_variable('state')} AND {_IN_RANGE} "
             f"GROUP BY problem_id ORDER BY max(state = 'open') DESC, max(first_seen_at) DESC LIMIT {_BARS}"
@@ -240,7 +241,7 @@ class ProblemQueries:
         return (
             "SELECT period_end AS until, period_start AS since, type, app AS application, environment, description, "
             "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `worst trace`, "
-            f"length(examples) AS examples, {trace_link_sql('app', 'examples[1]', self.trace_url)} AS trace_link "
+            f"length(examples) AS `number of examples`, {trace_link_sql('app', 'examples[1]', self.trace_url)} AS trace_link "
             f"FROM (SELECT * FROM {self._name('insights')} FINAL WHERE {in_variable('app')} AND {in_variable('environment')} "
             "AND period_start <= $__toTime AND period_end >= $__fromTime AND NOT withdrawn) "
             "ORDER BY until DESC, insight_id LIMIT 200"
@@ -261,7 +262,7 @@ class ProblemQueries:
             f"SELECT problem_id AS id, episode AS number, min({_SINCE}) AS began "
             f"FROM {self._name('problem_events')} FINAL WHERE event = 'opened' AND at <= $__toTime GROUP BY id, number"
         )
-        seconds = "greatest(dateDiff('millisecond', {}, {}), 0) / 1000".format
+        seconds = "if(isNull({0}) OR isNull({1}), NULL, greatest(dateDiff('millisecond', {0}, {1}), 0) / 1000)".format
         return (
             f"SELECT type, severity, {seconds('began', 'opened_at')} AS detect_s, "
             f"{seconds('opened_at', 'resolved_at')} AS resolve_s FROM (SELECT * FROM {self._name('problems')} "
