@@ -64,9 +64,7 @@ def planted(database: Database, problem_id: str, event: str, ago_s: str, steps: 
 def everything(database: Database) -> list[Problem]:
     """The open ones, by the fold over all."""
     rows = database.rows(f"SELECT {', '.join(EventRow._fields)} FROM problem_events FINAL")
-    return [
-        one for one in latest_episodes(fold_events(EventRow(**row) for row in rows)).values() if one.state == "open"
-    ]
+    return [one for one in latest_episodes(fold_events(EventRow(**row) for row in rows)) if one.state == "open"]
 
 
 def measured(work: Callable[[], object]) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from ragtide.drift.attributes import evidence_of, read_attributes
 from ragtide.drift.notify import outbox
 from ragtide.drift.notify.outbox import GRAFANA, Action, Message
 from ragtide.drift.problems import (
+    LONGEST_EXPECTED,
     UNRESOLVED,
     EpisodeKey,
     EventRow,
@@ -69,8 +70,8 @@ def enqueue(database: Database, epoch: int, now: datetime) -> None:
     """Store messages for the oldest `outbox.MOST` events without one.
 
     Events of muted problems wait until the mute ends. Events of a symptom that is no more severe than its parent wait
-    until the parent resolves (`ragtide.drift.problems.groups`), and a while longer: a symptom that ends with its parent
-    has no message. If the opening was sent, the end is sent too. Events older than `MAX_AGE`
+    until the parent resolves, and then for as long as the symptom is expected (`ragtide.drift.problems.groups`): a
+    symptom that ends by then has no message. If the opening was sent, the end is sent too. Events older than `MAX_AGE`
     have a message only if they still hold: the problem is open, or its opening was sent and it is resolved.
     """
     unsent = _unsent(database, now)
@@ -113,7 +114,7 @@ def _unsent(database: Database, now: datetime) -> list[_UnsentEvent]:
 
 def _explained_episodes(database: Database, known: Sequence[Problem], now: datetime) -> Collection[EpisodeKey]:
     """Return episodes of symptoms whose parent says enough: it is as severe, and open or resolved not long ago."""
-    since = min(one.first_seen_at for one in known)
+    since = min(one.first_seen_at for one in known) - LONGEST_EXPECTED
     condition = f"{UNRESOLVED} OR (event = 'resolved' AND at >= {{since:DateTime64(3, 'UTC')}})"
     rows = database.rows(f"SELECT DISTINCT problem_id FROM problem_events FINAL WHERE {condition}", {"since": since})
     causes = load_problems(database, ids={row["problem_id"] for row in rows}, every_episode=True) if rows else ()

@@ -12,7 +12,7 @@ True
 from ragtide.drift.problems import evidence, rule_lifecycle
 from ragtide.drift.problems.chart import ChartPoint, chart_points, chart_series
 from ragtide.drift.problems.classification import type_of
-from ragtide.drift.problems.groups import EpisodeKey, Groups, group, parents, speaks_for
+from ragtide.drift.problems.groups import LONGEST_EXPECTED, EpisodeKey, Groups, group, parents, speaks_for
 from ragtide.drift.problems.inhibition import group_key
 from ragtide.drift.problems.kinds import REBASELINABLE, Aspect, Kind
 from ragtide.drift.problems.model import EventRow, KindState, Problem, State, event_id, problem_id
@@ -37,9 +37,17 @@ from ragtide.drift.problems.report import (
     report_detections,
     transitions_for,
 )
-from ragtide.drift.problems.store import UNRESOLVED, fold_events, last_episode, load_events, load_problems
+from ragtide.drift.problems.store import (
+    UNRESOLVED,
+    fold_events,
+    last_episode,
+    latest_episodes,
+    load_events,
+    load_problems,
+)
 
 __all__ = [
+    "LONGEST_EXPECTED",
     "REBASELINABLE",
     "UNRESOLVED",
     "Acceptance",
@@ -71,6 +79,7 @@ __all__ = [
     "group",
     "group_key",
     "last_episode",
+    "latest_episodes",
     "load_events",
     "load_problems",
     "open_detections",

@@ -1,7 +1,7 @@
 """Group problems with one cause: the problem that explains most is the parent, the others are its symptoms. Pure.
 
-Groups follow from the problems alone, so they are computed where problems are read and nothing is stored. A problem is
-a symptom only as long as its parent is open; one that outlasts its parent stands alone again.
+Groups follow from the problems and the clock alone. A symptom whose parent has resolved is still expected for a while:
+as long as its check looks back at traffic of the fault, and a little longer. One that outlasts that stands alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,6 +77,7 @@ _LOOKBACK: Mapping[Stage, timedelta] = {  # these look at so much traffic at onc
     "finding": timedelta(hours=1),
 }
 _OUTLASTS = timedelta(minutes=15)  # after its parent's end a symptom is still expected to end
+LONGEST_EXPECTED = max(COINCIDENT, _OUTLASTS + max(_LOOKBACK.values()))  # no symptom outlasts its parent by more
 
 
 class EpisodeKey(NamedTuple):
@@ -100,11 +101,11 @@ def stage_of(problem: Problem) -> Stage:
     return _STAGE_OF_METRIC.get(problem.metric) or _STAGE_OF_TYPE.get(problem.type, "generation")
 
 
-def parents(problems: Iterable[Problem], now: datetime | None = None) -> dict[EpisodeKey, Problem]:
+def parents(problems: Iterable[Problem], now: datetime) -> dict[EpisodeKey, Problem]:
     """Return the parent of each symptom among these problems; it has no parent itself.
 
-    An open problem has an open parent, a resolved one a parent that was open with it. With `now`, a parent that has
-    resolved also counts for a while: symptoms end later.
+    Parent and symptom were open at one time, or the symptom's check looked back at the fault. A parent that has
+    resolved keeps them for as long as they are expected.
     """
     ordered = sorted((one for one in problems if one.state != "pending"), key=_rank)
     by_place: dict[tuple[str, str], list[Problem]] = {}
@@ -140,24 +141,25 @@ class Groups(NamedTuple):
         """Return the highest severity of the problem and its symptoms."""
         return max((one.severity for one in (problem, *self.symptoms_of(problem))), key=SEVERITIES.index)
 
-    def fold(self, problems: Sequence[Problem]) -> list[Problem]:
-        """Leave out each symptom whose parent is among these problems."""
-        shown = {EpisodeKey.of(one) for one in problems}
+    def fold(self, problems: Sequence[Problem], among: Sequence[Problem] | None = None) -> list[Problem]:
+        """Leave out each symptom whose parent is, in any episode, one of `among`; by default, of these problems."""
+        known = {one.problem_id for one in (problems if among is None else among)}
         found = ((one, self.parent(one)) for one in problems)
-        return [one for one, parent in found if parent is None or EpisodeKey.of(parent) not in shown]
+        return [one for one, parent in found if parent is None or parent.problem_id not in known]
 
     def unfold(self, problems: Sequence[Problem]) -> list[Problem]:
         """Put symptoms after their parents."""
-        shown = {EpisodeKey.of(one) for one in problems}
-        folded = self.fold(problems)
-        return [
-            one
-            for parent in folded
-            for one in (parent, *(each for each in self.symptoms_of(parent) if EpisodeKey.of(each) in shown))
-        ]
+        shown = self.fold(problems)
+        apart = {EpisodeKey.of(one) for one in shown}
+        symptoms: dict[str, list[Problem]] = {}
+        for one in problems:
+            parent = self.parent(one)
+            if parent is not None and EpisodeKey.of(one) not in apart:
+                symptoms.setdefault(parent.problem_id, []).append(one)
+        return [one for parent in shown for one in (parent, *symptoms.pop(parent.problem_id, ()))]
 
 
-def group(problems: Sequence[Problem], now: datetime | None = None) -> Groups:
+def group(problems: Sequence[Problem], now: datetime) -> Groups:
     """Group these problems by `parents`."""
     parent_of = parents(problems, now)
     symptoms: dict[EpisodeKey, list[Problem]] = {}
@@ -193,7 +195,7 @@ def _places(problem: Problem) -> list[tuple[str, str]]:
     return [*own, *([_EVERYWHERE] if stage in (*_SYSTEM, *_ACROSS_APPS) else [])]
 
 
-def _explains(cause: Problem, other: Problem, now: datetime | None) -> bool:
+def _explains(cause: Problem, other: Problem, now: datetime) -> bool:
     """Whether `other` follows from `cause`, as far as both are known."""
     if ProblemKey.of(cause) == ProblemKey.of(other):  # another episode
         return False
@@ -240,9 +242,12 @@ def _traffic_segment(problem: Problem) -> tuple[str, str]:
 
 
 def _began_together(cause: Problem, other: Problem) -> bool:
-    lookback = _LOOKBACK.get(stage_of(other))
-    if lookback is not None:
-        return -_SIMULTANEOUS <= _opened_at(other) - cause.onset <= lookback
+    stage = stage_of(other)
+    if stage == "finding":  # reports the same as the scores of its evaluator, for as long as these are bad
+        return _opened_at(other) >= cause.onset - _SIMULTANEOUS
+    if stage in _LOOKBACK:  # bad answers differ from good ones, before the fault and after it
+        changed_at = (cause.onset, *([] if cause.resolved_at is None else [cause.resolved_at]))
+        return any(-_SIMULTANEOUS <= _opened_at(other) - at <= _LOOKBACK[stage] for at in changed_at)
     tolerance = _SIMULTANEOUS + max(_interval(cause), _interval(other))
     return abs(cause.onset - other.onset) <= tolerance
 
@@ -253,15 +258,17 @@ def _interval(problem: Problem) -> timedelta:
     return timedelta() if window is None else window.end - window.start
 
 
-def _was_open_with(cause: Problem, other: Problem, now: datetime | None, outlasts: timedelta) -> bool:
-    """Whether both were open at a time, and the cause still is, or ended less than `outlasts` ago."""
+def _was_open_with(cause: Problem, other: Problem, now: datetime, outlasts: timedelta) -> bool:
+    """Whether the other opened while traffic of the cause was judged, and did not outlast it by more than expected."""
     if other.resolved_at is not None and _opened_at(cause) > other.resolved_at:
         return False
     if cause.resolved_at is None:
         return True
-    if _opened_at(other) > cause.resolved_at:
+    lookback = _LOOKBACK.get(stage_of(other), timedelta())
+    if _opened_at(other) > cause.resolved_at + lookback:
         return False
-    return other.resolved_at is not None or (now is not None and now - cause.resolved_at < outlasts)
+    expected_until = cause.resolved_at + lookback + outlasts
+    return now < expected_until if other.resolved_at is None else other.resolved_at <= expected_until
 
 
 def _opened_at(problem: Problem) -> datetime:

@@ -69,13 +69,12 @@ def _mute(event: EventRow) -> Mute:
     return Mute(event.actor or "unknown", evidence_of(event.attributes).until)
 
 
-def latest_episodes(problems: Iterable[Problem]) -> dict[str, Problem]:
-    """Return the last episode of each problem, by problem id."""
-    found: dict[str, Problem] = {}
-    for problem in problems:
-        if problem.problem_id not in found or problem.episode > found[problem.problem_id].episode:
-            found[problem.problem_id] = problem
-    return found
+def latest_episodes(problems: Sequence[Problem]) -> list[Problem]:
+    """Leave out all episodes of a problem but the last."""
+    last: dict[str, int] = {}
+    for one in problems:
+        last[one.problem_id] = max(one.episode, last.get(one.problem_id, one.episode))
+    return [one for one in problems if one.episode == last[one.problem_id]]
 
 
 def load_problems(
@@ -93,7 +92,7 @@ def load_problems(
     """
     unresolved = "resolved" not in states
     problems = fold_events(load_events(database, app=app, problem=problem, ids=ids, unresolved=unresolved))
-    chosen = problems if every_episode else list(latest_episodes(problems).values())
+    chosen = problems if every_episode else latest_episodes(problems)
     return sorted(
         (one for one in chosen if one.state in states),
         key=lambda one: (one.opened_at or one.first_seen_at, one.problem_id),

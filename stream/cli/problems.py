@@ -75,7 +75,8 @@ def list_problems(
       ragtide problems list --severity critical --standard "privacy enhanced"
       ragtide problems list --state open --json | jq -r '.[].description'
     """
-    from ragtide.drift.problems import State, group, load_problems
+    from ragtide.drift.jobs import server_time
+    from ragtide.drift.problems import State, group, latest_episodes, load_problems
     from ragtide.evaluators.standards import STANDARDS
     from ragtide.stream.cli.problems_render import as_objects, show_table
 
@@ -83,7 +84,7 @@ def list_problems(
     wanted: list[State] = [state for state in get_args(State) if state in (states or ("open", "resolved"))]
     with open_database(config) as (settings, database):
         # What explains a problem may be of another state or application.
-        known = load_problems(database, states=get_args(State))
+        known, now = load_problems(database, states=get_args(State), every_episode=True), server_time(database)
         chosen.check_names(database, known)
         standards = {name.casefold() for one in known for name in one.standards}
         check_names(
@@ -91,16 +92,17 @@ def list_problems(
         )
         if not as_json:
             warn_of_stopped_jobs(database, settings.jobs.live_after_s)
-    found = [
+    matching = [
         one
-        for one in known
-        if one.state in wanted
-        and chosen.matches(one)
+        for one in latest_episodes(known)
+        if chosen.matches(one)
         and (not severities or one.severity in severities)
         and (standard is None or standard.casefold() in map(str.casefold, one.standards))
     ]
-    groups = group(known)
-    listed = groups.unfold(found) if with_symptoms else groups.fold(found)
+    found = [one for one in matching if one.state in wanted]
+    groups = group(known, now)
+    # An open symptom belongs to its parent, though that has resolved.
+    listed = groups.unfold(found) if with_symptoms else groups.fold(found, matching)
     if as_json:
         say_json(as_objects(listed, groups, _trace_link(settings)))
     elif not listed:
@@ -125,6 +127,7 @@ def show_problem(problem_id: str, as_json: bool, verbose: bool, config: Path | N
       ragtide problems show 3f2a
       ragtide problems show 3f2a --verbose
     """
+    from ragtide.drift.jobs import server_time
     from ragtide.drift.problems import State, chart_points, chart_series, group, load_problems, problem_history
     from ragtide.drift.windows import metrics_by_name
     from ragtide.evaluators import registry
@@ -142,7 +145,7 @@ def show_problem(problem_id: str, as_json: bool, verbose: bool, config: Path | N
     with open_database(config) as (settings, database):
         found = episodes_of(database, problem_id)
         known = load_problems(database, states=get_args(State), every_episode=True)
-        groups = group([one for one in known if one.app in ("", found[0].app)])
+        groups = group([one for one in known if one.app in ("", found[0].app)], server_time(database))
         if as_json:
             say_json(as_objects(found, groups, _trace_link(settings)))
             return

@@ -188,7 +188,7 @@ def _confirm(selection: Selection, found: "list[Problem]", action: str) -> None:
     if not found:
         say(f"no problems to {action}")
         return
-    show_table(found, group(found))
+    show_table(found, group(found, datetime.now(UTC)))
     if not selection.yes:
         confirm(f"{action} {'this problem' if len(found) == 1 else f'these {len(found):,} problems'}?")
 

@@ -52,7 +52,7 @@ class Session:
         began = loop.time()
         snapshot: Snapshot | None = None
         problems: Sequence[Problem] = ()
-        groups = group(problems)
+        groups = group(problems, self.clock())
         try:
             while not stop.is_set() and not self._over():
                 self._alive(loop.time() - began)

@@ -36,7 +36,7 @@ def events(database: Database, start: datetime) -> Iterator[str]:
 def problems(database: Database, start: datetime) -> Iterator[str]:
     """Every episode as it is folded, and its parent if it is a symptom."""
     known = load_problems(database, states=("pending", "open", "resolved"), every_episode=True)
-    parent_of = parents(known)
+    parent_of = parents(known, max((one.last_event_at for one in known), default=start))
     for one in sorted(known, key=lambda each: (each.problem_id, each.episode)):
         times = {
             "first": one.first_seen_at,

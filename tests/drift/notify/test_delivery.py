@@ -97,6 +97,20 @@ def test_one_fall_of_the_whole_and_of_its_segments_is_one_message(job: Job) -> N
     assert job.run(days=0.2) == DeliveryResult(opened=5)  # what stands alone now; of the others nothing
 
 
+def test_a_check_that_looks_back_announces_nothing_of_a_fault_that_is_over(job: Job) -> None:
+    now = datetime.now(UTC)
+    since = json.dumps({"since": (now - timedelta(hours=3)).isoformat()})
+    fault = {"metric": "context_relevancy.score", "type": "retrieval", "attributes": since}
+    job.happened(
+        event("p0", "c1", "opened", 1, now - timedelta(hours=3), **fault),
+        event("p0", "c2", "resolved", 1, now - timedelta(hours=2), **fault),
+        event("p1", "i1", "opened", 1, now - timedelta(hours=1), aspect="inconsistency", type="stability"),
+    )
+    assert job.run() == DeliveryResult(opened=1, closed=1)
+    assert job.run(days=0.9) == DeliveryResult()
+    assert job.run(days=1) == DeliveryResult(opened=1), "it is no symptom any more"
+
+
 @pytest.mark.parametrize(
     "fault", [Fault("POST", "/api/annotations", after=True), Fault("POST", "/api/annotations", 500)]
 )

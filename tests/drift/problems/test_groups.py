@@ -59,7 +59,7 @@ def problem(
     return found
 
 
-def parent_ids(*problems: Problem, now: datetime | None = None) -> dict[str, str]:
+def parent_ids(*problems: Problem, now: datetime = NOON) -> dict[str, str]:
     return {key.problem_id: parent.problem_id for key, parent in parents(problems, now).items()}
 
 
@@ -127,7 +127,7 @@ def test_a_symptom_begins_with_its_parent(
     cause: dict[str, Any], other: dict[str, Any], minutes: float, expected: bool
 ) -> None:
     both = problem("a", **cause), problem("b", after_m=minutes, **other)
-    linked = bool(parents(both))
+    linked = bool(parents(both, NOON + timedelta(minutes=minutes)))
     assert linked is expected
 
 
@@ -143,7 +143,7 @@ def test_the_parent_lies_first_on_the_faults_way_and_has_no_parent() -> None:
     expected = dict.fromkeys(("answers", "latency", "unstable", "part"), "retrieval")
     for some in permutations(found):
         assert parent_ids(*some) == expected
-    groups = group(found)
+    groups = group(found, NOON)
     assert [one.problem_id for one in groups.symptoms_of(found[0])] == ["answers", "latency", "unstable", "part"]
     assert groups.fold(found) == [found[0], found[4]]
     assert groups.fold(found[1:]) == found[1:]  # their parent is not shown
@@ -159,17 +159,40 @@ def test_no_chain_of_onsets_links_what_is_far_apart() -> None:
 
 def test_symptoms_stand_alone_once_their_parent_has_resolved() -> None:
     over, still = problem("a", ends_m=30, **RETRIEVAL), problem("b", **ANSWERS)
-    assert parent_ids(over, still) == {}
-    assert parent_ids(over, problem("b", ends_m=35, **ANSWERS)) == {"b": "a"}  # the past stays grouped
-    assert parent_ids(over, problem("b", after_m=31, ends_m=35, **ANSWERS)) == {}  # after its end
-    for minutes, expected in ((44, {"b": "a"}), (45, {})):  # it is announced a while later
+    for minutes, expected in ((44, {"b": "a"}), (45, {})):
         assert parent_ids(over, still, now=NOON + timedelta(minutes=minutes)) == expected
+    later = NOON + timedelta(days=30)
+    assert parent_ids(over, problem("b", ends_m=45, **ANSWERS), now=later) == {"b": "a"}  # the past stays grouped
+    assert parent_ids(over, problem("b", ends_m=46, **ANSWERS), now=later) == {}  # and what was announced alone
+    assert parent_ids(over, problem("b", after_m=31, ends_m=35, **ANSWERS), now=later) == {}  # after its end
+
+
+@pytest.mark.parametrize(
+    ("cause", "other", "lookback_m"), [(RETRIEVAL, UNSTABLE, 24 * 60), (RETRIEVAL, FLIP, 24 * 60), (PII, EMAIL, 60)]
+)
+def test_what_looks_back_at_a_fault_that_is_over_stays_its_symptom(
+    cause: dict[str, Any], other: dict[str, Any], lookback_m: int
+) -> None:
+    over = problem("a", ends_m=30, **cause)
+    opens = {"while it is open": 5, "soon after": 31, "as its last traffic is judged": 30 + lookback_m}
+    for opens_m in opens.values():
+        still = problem("b", after_m=opens_m, **other)
+        for minutes in (30 + lookback_m, 44 + lookback_m):
+            assert parent_ids(over, still, now=NOON + timedelta(minutes=minutes)) == {"b": "a"}
+        assert parent_ids(over, still, now=NOON + timedelta(minutes=45 + lookback_m)) == {}
+    apart = problem("b", after_m=31 + lookback_m, **other)
+    assert parent_ids(over, apart, now=NOON + timedelta(minutes=32 + lookback_m)) == {}
+
+
+def test_a_finding_is_a_symptom_for_as_long_as_its_evaluators_scores_are_bad() -> None:
+    both = problem("a", **PII), problem("b", after_m=300, **EMAIL)
+    assert parent_ids(*both, now=NOON + timedelta(minutes=301)) == {"b": "a"}
 
 
 def test_a_symptom_that_is_more_severe_than_its_parent_is_announced() -> None:
     cause, worse = problem("a", **RETRIEVAL, severity="warning"), problem("b", **ANSWERS, severity="critical")
-    assert parents([cause, worse]) == {EpisodeKey("b", 1): cause}
+    assert parents([cause, worse], NOON) == {EpisodeKey("b", 1): cause}
     assert not speaks_for(cause, worse)
-    assert group([cause, worse]).severity(cause) == "critical"
+    assert group([cause, worse], NOON).severity(cause) == "critical"
     assert speaks_for(worse, cause)
     assert speaks_for(problem("c", **COVERAGE, severity="warning"), problem("d", aspect="level", severity="critical"))

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.clickhouse
 
 def whole(events: Iterable[EventRow], states: Collection[State], every_episode: bool) -> list[Problem]:
     problems = fold_events(events)
-    chosen = problems if every_episode else latest_episodes(problems).values()
+    chosen = problems if every_episode else latest_episodes(problems)
     return sorted((one for one in chosen if one.state in states), key=lambda one: (one.problem_id, one.episode))
 
 

@@ -192,7 +192,7 @@ def _said(database: Database, environment: str, began: datetime) -> list[Said]:
 
 def _groups(database: Database, environment: str) -> dict[str, list[str]]:
     found = [one for one in load_problems(database) if one.environment == environment]
-    groups = group(found)
+    groups = group(found, now)
     return {one.metric: sorted(each.metric for each in groups.symptoms_of(one)) for one in groups.fold(found)}
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ragtide.drift.problems.operator_actions import acceptances
-from ragtide.drift.problems.report import ProblemKey
+from ragtide.drift.problems.report import Clear, ProblemKey, report_detections
 from ragtide.drift.problems.store import load_problems
 from ragtide.sinks.clickhouse.database import Database
 from tests.stream.pipe.problem_site import PLACE, Site
@@ -145,6 +145,23 @@ def test_the_metric_is_drawn_around_the_onset_and_json_has_all(site: Site) -> No
     shown = site.run("show", missing["problem_id"]).output
     assert all(one["problem_id"] in shown for one in symptoms)
     assert f"symptom of {missing['problem_id']}" in site.run("show", symptoms[0]["problem_id"]).output
+
+
+def test_a_problem_that_looks_back_at_a_fault_that_is_over_is_listed_with_it(site: Site) -> None:
+    site.sees("threshold")
+    site.sees("inconsistency", place=PLACE._replace(aspect="inconsistency", model=""))
+    (symptom,) = [one for one in load_problems(site.database) if one.aspect == "inconsistency"]
+    clear = Clear(PLACE, "threshold", site.world.at(120))
+    report_detections(site.database, [clear], site.world.rules, site.world.term, datetime.now(UTC))
+
+    def listed(*args: str) -> list[str]:
+        return [one["aspect"] for one in json.loads(site.run("list", "--json", *args).output)]
+
+    assert [one.state for one in load_problems(site.database) if one.aspect == "level"] == ["resolved"]
+    assert listed() == ["level"]
+    assert listed("--state", "open") == []
+    assert listed("--state", "open", "--all") == ["inconsistency"]
+    assert "symptom of" in site.run("show", symptom.problem_id).output
 
 
 def test_problems_are_chosen_by_type_severity_and_standard(site: Site) -> None:
