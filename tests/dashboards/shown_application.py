@@ -11,7 +11,7 @@ from ragtide.drift.robustness.repeated_questions import AskedAgainRow
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from ragtide.sinks.rows import EmbeddingRow, TextRow
+from ragtide.sinks.rows import EmbeddingRow
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
 from tests.dashboards.sample_rows import APP, NOON, asked, asked_again, flip, insight, ordinary, problems
@@ -26,7 +26,6 @@ ALL: dict[str, Choice] = {
     "resolution": "0",
 }
 END = NOON + timedelta(minutes=10)
-TEXT = TextRow("live", APP, "prod", NOON, "t2", 1, "why?", "so", [], [], [], "", "{}")
 
 
 class Shown:
