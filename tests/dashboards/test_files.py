@@ -56,13 +56,9 @@ def test_the_tree_for_provisioning_is_complete(tmp_path: Path) -> None:
 
 
 def test_manifests_name_dashboard_and_folder_and_hold_the_same_dashboard(tmp_path: Path) -> None:
-    assert (
-        built(
-            "--format", "resource", "--out", str(tmp_path / "made"), FOLDER_UID="team-a", FOLDER_TITLE="Team A"
-        ).exit_code
-        == 0
-    )
-    written = files(tmp_path)
+    made = built("--format", "resource", "--out", str(tmp_path / "made"), FOLDER_UID="team-a", FOLDER_TITLE="Team A")
+    assert made.exit_code == 0, made.output
+    written = files(tmp_path / "made")
     folder = written.pop("team-a-folder.json")
     assert (folder["apiVersion"], folder["kind"]) == ("folder.grafana.app/v1beta1", "Folder")
     assert (folder["metadata"], folder["spec"]) == ({"name": "team-a"}, {"title": "Team A"})
