@@ -71,7 +71,7 @@ def build(out: Path, format_: str, path: str, config: Path | None) -> None:
     settings = settings_from(config).settings
     from ragtide.dashboards.files import plain_files, provisioning_files, resource_files, write
 
-    made, names = _rendered(settings), settings.dashboards
+    made, names = rendered(settings), settings.dashboards
     if format_ == "resource":
         files = resource_files(made, names)
     elif format_ == "provisioning":
@@ -142,7 +142,7 @@ def push(url: str | None, config: Path | None) -> None:
             user, password = settings.grafana.data_source_user, settings.grafana.data_source_password
         secret, uid, name = password.get_secret_value(), names.data_source_uid, names.data_source_name
         source = data_source(url, user, secret, clickhouse.database, uid=uid, name=name)
-    made, folder = _rendered(settings), names.folder_uid
+    made, folder = rendered(settings), names.folder_uid
     done = pushed(gateway, made, folder_uid=folder, folder_title=names.folder_title, data_source=source)
     for what in ("created", "changed", "unchanged"):
         for name in getattr(done, what):
@@ -164,7 +164,7 @@ def diff(config: Path | None) -> None:
     settings = settings_from(config).settings
     from ragtide.dashboards.push import diff as differences
 
-    found = differences(_gateway(settings), _rendered(settings))
+    found = differences(_gateway(settings), rendered(settings))
     for one in found:
         say(f"{one.name}:", *(f"  {detail}" for detail in one.details))
     if found:
@@ -189,7 +189,7 @@ def _alerts(settings: "Settings") -> str:
     return provisioning(rules(database=database, silent_after_s=silent_after_s, names=settings.dashboards))
 
 
-def _rendered(settings: "Settings") -> "dict[str, Json]":
+def rendered(settings: "Settings") -> "dict[str, Json]":
     """Render every dashboard by name, as the settings demand."""
     from ragtide.dashboards.build import build
     from ragtide.evaluators import registry
