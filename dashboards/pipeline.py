@@ -78,13 +78,15 @@ def _lag(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel]:
     lanes = rows("Lanes", says, ask.lanes(), 14, seconds).no_value("no worker has reported")
     yield _bad_above(lanes, "partitions without heartbeat", 1)
     says = (
-        "Windows that wait for their roll-up, now. Closable ones lie before the watermarks: more than a few mean that jobs "
+        "Windows that wait for their roll-up, now. Closable ones lie before the watermarks: more "
+        "than a few mean that jobs "
         "are behind. No data: none waits."
     )
     waiting = rows("Windows behind", says, ask.windows_behind(), 10, {"oldest mark": "s"}).no_value("none waits")
     yield waiting
     says = (
-        "From the end of a window to its close, the slowest of each point: the lag of a lane over time. The out-of-orderness "
+        "From the end of a window to its close, the slowest of each point: the lag of a lane over "
+        "time. The out-of-orderness "
         "(30 s by default) and the interval of jobs are part of it. No data: no window of the time range is closed."
     )
     yield (
@@ -93,9 +95,12 @@ def _lag(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel]:
         .no_value("no data")
     )
     says = (
-        "From the event time that the application sent to the row in ClickHouse. It includes the application's own delay, "
-        "waiting in Kafka, and differences between clocks. Traces that labels sent again are left out; a trace that the "
-        "application sends again counts from its first event time. Series traces: how many it rests on. No data: no traces."
+        "From the event time that the application sent to the row in ClickHouse. It includes the "
+        "application's own delay, "
+        "waiting in Kafka, and differences between clocks. Traces that labels sent again are left "
+        "out; a trace that the "
+        "application sends again counts from its first event time. Series traces: how many it rests "
+        "on. No data: no traces."
     )
     yield _on_the_right(lines("Insert lag", says, [ask.insert_lag()], "s"), "traces").no_value("no data")
     says = "Evaluations per minute of event time by lane, scored and failed ones. No data: no closed window."
@@ -141,7 +146,8 @@ def _failures(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel]:
 
 def _jobs(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel | stat.Panel]:
     says = (
-        "Scheduled jobs, those with failures first: time since the last success, and runs of the time range. No data: no "
+        "Scheduled jobs, those with failures first: time since the last success, and runs of the "
+        "time range. No data: no "
         "`ragtide jobs` process has ever led."
     )
     seconds = dict.fromkeys(("last success", "median duration", "95th percentile"), "s")
@@ -150,7 +156,10 @@ def _jobs(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel | sta
     says = "Longest run of each job. Above its interval the job falls behind. No data: no run in the time range."
     durations = lines("Duration of jobs", says, [ask.job_durations()], "s", 10)
     yield durations.height(9).display_name("${__field.labels.job}").no_value("no data")
-    says = "The newest elections of a leader among `ragtide jobs` processes. Many short terms: processes restart or stall. "
+    says = (
+        "The newest elections of a leader among `ragtide jobs` processes. Many short terms: processes "
+        "restart or stall. "
+    )
     leaders = rows("Leaders of the jobs", f"{says}No data: none was elected.", ask.leaders(), 10, {"led": "s"})
     yield leaders.no_value("none was elected")
     says = "Rows and bytes of ragtide's tables now, as far as the user of the data source may see them. No data: none."

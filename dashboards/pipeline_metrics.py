@@ -57,7 +57,8 @@ PANELS = (
     ),
     _Panel(
         "Storing",
-        "Seconds to store one block (95th percentile), and seconds since ClickHouse last took rows while it takes none.",
+        "Seconds to store one block (95th percentile), and seconds since ClickHouse last took rows "
+        "while it takes none.",
         "s",
         (
             (f"histogram_quantile(0.95, sum by (le) (rate(ragtide_write_seconds_bucket{_RATE})))", "store a block"),

@@ -184,7 +184,8 @@ class PipelineQueries:
         """Return the newest elections and how long each leader led."""
         ends = "leadInFrame(toNullable(elected_at)) OVER (ORDER BY epoch ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING)"
         return (
-            f"SELECT elected_at AS elected, epoch, holder, dateDiff('second', elected_at, ifNull({ends}, now64(3))) AS led "
+            "SELECT elected_at AS elected, epoch, holder, dateDiff('second', elected_at, "
+            f"ifNull({ends}, now64(3))) AS led "
             f"FROM {self._name('leaders')} FINAL WHERE elected_at <= $__toTime ORDER BY epoch DESC LIMIT 50"
         )
 
@@ -192,7 +193,8 @@ class PipelineQueries:
         """Return a time series per reason: dead letters, by the time at which they were stored."""
         return (
             "SELECT $__timeInterval(ingested_at) AS time, replaceAll(reason, '_', ' ') AS why, count() AS letters "
-            f"FROM {self._name('dead_letters')} FINAL WHERE $__timeFilter(ingested_at) GROUP BY time, why ORDER BY time, why"
+            f"FROM {self._name('dead_letters')} FINAL WHERE $__timeFilter(ingested_at) GROUP BY time, "
+            "why ORDER BY time, why"
         )
 
     def letters(self) -> str:
@@ -202,13 +204,15 @@ class PipelineQueries:
             "countIf(mark = 'replayed') AS replayed, countIf(mark = 'dropped') AS dropped, max(ingested_at) AS newest, "
             "argMax(detail, ingested_at) AS `newest detail`, "
             "argMax(concat(toString(partition), '/', toString(offset)), ingested_at) AS `newest position` "
-            f"FROM ({self._letters()}) GROUP BY topic, stage, why ORDER BY open DESC, letters DESC, topic, why LIMIT 200"
+            f"FROM ({self._letters()}) GROUP BY topic, stage, why ORDER BY open DESC, letters DESC, "
+            "topic, why LIMIT 200"
         )
 
     def tables_by_size(self) -> str:
         """Return the tables with their rows and bytes on disk, as far as the reader may see them."""
         return (
-            "SELECT name AS table, total_rows AS rows, total_bytes AS bytes, total_bytes / nullIf(total_rows, 0) AS `per row` "
+            "SELECT name AS table, total_rows AS rows, total_bytes AS bytes, total_bytes / "
+            "nullIf(total_rows, 0) AS `per row` "
             f"FROM system.tables WHERE database = {text(self.tables.database)} AND total_bytes > 0 "
             "AND toDateTime(0) <= $__toTime ORDER BY bytes DESC LIMIT 100"
         )
@@ -224,7 +228,8 @@ class PipelineQueries:
         key = ("run_id", "topic", "partition", "offset", "time")
         same = " AND ".join(f"d.{column} = m.{column}" for column in key)
         return (
-            "SELECT d.topic AS topic, d.stage AS stage, d.reason AS reason, d.detail AS detail, d.partition AS partition, "
+            "SELECT d.topic AS topic, d.stage AS stage, d.reason AS reason, d.detail AS detail, "
+            "d.partition AS partition, "
             "d.offset AS offset, d.ingested_at AS ingested_at, m.state AS mark "
             f"FROM (SELECT * FROM {self._name('dead_letters')} FINAL WHERE $__timeFilter(ingested_at)) AS d "
             f"LEFT JOIN (SELECT * FROM {self._name('dead_letter_marks')} FINAL) AS m ON {same}"

@@ -129,7 +129,8 @@ def _overview(ask: ProblemQueries) -> Iterator[stat.Panel | table.Panel | statet
     says = "Median time from opening to resolution, of problems that opened in the time range and are resolved. "
     yield number("Time to resolve", f"{says}No data: none is resolved.", ask.median_s("resolve"), "s")
     says = (
-        "Problems whose life overlaps the time range, open ones first, the most severe first, those of the system itself "
+        "Problems whose life overlaps the time range, open ones first, the most severe first, those "
+        "of the system itself "
         f"among them. The id shows one below. {_NONE}"
     )
     listed = rows("Problems", says, ask.listed(), 24, {"lasted": "s"}, height=10).no_value("no problem")
@@ -150,7 +151,8 @@ def _timeline(ask: ProblemQueries) -> statetimeline.Panel:
         statetimeline.Panel()
         .title("Life cycle")
         .description(
-            "When each problem was pending and open, by its present severity: the newest 25, open ones first. A gap: it "
+            "When each problem was pending and open, by its present severity: the newest 25, open "
+            "ones first. A gap: it "
             f"was not there, or resolved. {_NONE}"
         )
         .datasource(DATA_SOURCE)
@@ -224,7 +226,8 @@ def _styled(panel: timeseries.Panel) -> timeseries.Panel:
 
 def _times(ask: ProblemQueries) -> Iterator[table.Panel | timeseries.Panel]:
     says = (
-        "Of problems that opened in the time range: from the first bad trace to opening, and from opening to resolution, "
+        "Of problems that opened in the time range: from the first bad trace to opening, and from "
+        "opening to resolution, "
         "each with the number it rests on. No data: none has opened."
     )
     named = {f"{level} to {which}": "s" for which in ("detect", "resolve") for level in ("median", "90th percentile")}
@@ -247,7 +250,8 @@ def _others(ask: ProblemQueries) -> Iterator[table.Panel]:
     feed = link_cells(feed, "application", "Show the application", _APP)
     yield hide_columns(wrap_cells(wrap_cells(feed, "description", 420), "what to do", 300), "trace_link")
     says = (
-        "Messages about problems by receiver and state: pending ones are tried again, refused ones are not. No data: no "
+        "Messages about problems by receiver and state: pending ones are tried again, refused ones "
+        "are not. No data: no "
         "message was written in the time range, or grafana.url is not set."
     )
     sent = rows("Notifications", says, ask.notifications(), 24, height=6).no_value("no messages")

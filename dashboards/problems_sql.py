@@ -68,11 +68,14 @@ class ProblemQueries:
     def listed(self) -> str:
         """Return the problems, open ones first, the most severe first."""
         return (
-            f"SELECT severity, state, opened_at AS opened, {_lasted()} AS lasted, type, app AS application, environment, "
+            f"SELECT severity, state, opened_at AS opened, {_lasted()} AS lasted, type, app AS "
+            "application, environment, "
             f"metric, {_SEGMENT}, description, arrayStringConcat(kinds, ', ') AS `found by`, {_handled()} AS handled, "
             "arrayStringConcat(standards, ', ') AS standards, problem_id, episode "
-            f"FROM (SELECT * FROM {self._name('problems')} WHERE {_MATCHES} AND {in_variable('state')} AND {_IN_RANGE}) "
-            f"ORDER BY indexOf(['open', 'pending', 'resolved'], state), {_SEVERITY} DESC, first_seen_at DESC LIMIT {_MOST}"
+            f"FROM (SELECT * FROM {self._name('problems')} WHERE {_MATCHES} AND "
+            f"{in_variable('state')} AND {_IN_RANGE}) "
+            f"ORDER BY indexOf(['open', 'pending', 'resolved'], state), {_SEVERITY} DESC, "
+            f"first_seen_at DESC LIMIT {_MOST}"
         )
 
     def life_cycle(self) -> str:
@@ -80,7 +83,8 @@ class ProblemQueries:
         length = "toInt64(toUInt32($__toTime)) - toInt64(toUInt32($__fromTime))"
         step = f"toUInt32(greatest(toInt64($__interval_s), intDiv({length}, {_POINTS}), 1))"
         newest = (
-            f"SELECT problem_id FROM {self._name('problems')} WHERE {_MATCHES} AND {in_variable('state')} AND {_IN_RANGE} "
+            f"SELECT problem_id FROM {self._name('problems')} WHERE {_MATCHES} AND "
+            f"{in_variable('state')} AND {_IN_RANGE} "
             f"GROUP BY problem_id ORDER BY max(state = 'open') DESC, max(first_seen_at) DESC LIMIT {_BARS}"
         )
         label = "concat(if(metric = '', toString(aspect), metric), if(app = '', '', concat(' of ', app)), ' ', short)"
@@ -122,7 +126,8 @@ class ProblemQueries:
             "metric": "metric",
             "segment": "if(segment = '', '', concat(segment, ' = ', segment_value))",
             "found by": "arrayStringConcat(kinds, ', ')",
-            "no longer by": "if(state = 'open', arrayStringConcat(arrayFilter(k -> NOT has(active_kinds, k), kinds), ', '), '')",
+            "no longer by": "if(state = 'open', arrayStringConcat(arrayFilter(k -> NOT "
+            "has(active_kinds, k), kinds), ', '), '')",
             "standards": "arrayStringConcat(standards, ', ')",
             "rule": "rule_id",
             "began (UTC)": f"ifNull(formatDateTime({_SINCE}, '%Y-%m-%d %H:%i:%S'), '')",
@@ -223,7 +228,8 @@ class ProblemQueries:
 
         return (
             f"SELECT type, severity, count() AS problems, {of('detect', 'detected')}, {of('resolve', 'resolved')} "
-            f"FROM ({self._durations()}) GROUP BY type, severity ORDER BY problems DESC, type, {_SEVERITY} DESC LIMIT 200"
+            f"FROM ({self._durations()}) GROUP BY type, severity ORDER BY problems DESC, type, "
+            f"{_SEVERITY} DESC LIMIT 200"
         )
 
     def per_day(self) -> str:
@@ -241,8 +247,10 @@ class ProblemQueries:
         return (
             "SELECT period_end AS until, period_start AS since, type, app AS application, environment, description, "
             "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `worst trace`, "
-            f"length(examples) AS `number of examples`, {trace_link_sql('app', 'examples[1]', self.trace_url)} AS trace_link "
-            f"FROM (SELECT * FROM {self._name('insights')} FINAL WHERE {in_variable('app')} AND {in_variable('environment')} "
+            "length(examples) AS `number of examples`, "
+            f"{trace_link_sql('app', 'examples[1]', self.trace_url)} AS trace_link "
+            f"FROM (SELECT * FROM {self._name('insights')} FINAL WHERE {in_variable('app')} AND "
+            f"{in_variable('environment')} "
             "AND period_start <= $__toTime AND period_end >= $__fromTime AND NOT withdrawn) "
             "ORDER BY until DESC, insight_id LIMIT 200"
         )
@@ -250,7 +258,8 @@ class ProblemQueries:
     def notifications(self) -> str:
         """Return the messages of the range by receiver and state."""
         return (
-            "SELECT target AS receiver, state, count() AS messages, sum(attempts) AS attempts, min(written_at) AS oldest, "
+            "SELECT target AS receiver, state, count() AS messages, sum(attempts) AS attempts, "
+            "min(written_at) AS oldest, "
             "max(updated_at) AS `last change`, argMax(why, (why != '', updated_at)) AS `last error` "
             f"FROM {self._name('outbox')} FINAL WHERE written_at <= $__toTime AND updated_at >= $__fromTime "
             "GROUP BY target, state ORDER BY indexOf(['pending', 'refused', 'sent'], state), receiver"

@@ -85,8 +85,10 @@ def _trace_id() -> board.TextBoxVariable:
 
 def _trace(ask: TraceQueries) -> Iterator[table.Panel]:
     says = (
-        "The chosen trace, and without a trace id the 50 newest ones, or the worst by the chosen metric. The panels below "
-        "show the chosen trace, else the newest. Failed metrics are those of rules, out of the metrics that were judged. "
+        "The chosen trace, and without a trace id the 50 newest ones, or the worst by the chosen "
+        "metric. The panels below "
+        "show the chosen trace, else the newest. Failed metrics are those of rules, out of the "
+        "metrics that were judged. "
         "No data: no trace has this id up to the end of the time range, or none is in the range."
     )
     choices = rows("Traces", says, ask.choices(), 24, {"latency": "s", "cost": "currencyUSD"}, height=7)
@@ -95,7 +97,8 @@ def _trace(ask: TraceQueries) -> Iterator[table.Panel]:
     yield _text(ask, "question", "Question", 24, 4, 900)
     yield _text(ask, "answer", "Answer", 14, 12, 420)
     says = (
-        "Every metric of the trace against its threshold: that of the rules, else the metric's own. Evaluators without a "
+        "Every metric of the trace against its threshold: that of the rules, else the metric's own. "
+        "Evaluators without a "
         "value say why. No data: no evaluator has stored a row, or there is no such trace."
     )
     scores = color_cells(rows("Scores", says, ask.scores(), 10, height=12), "verdict", _PASS)
@@ -116,7 +119,8 @@ def _details(ask: TraceQueries, links: Mapping[str, str]) -> Iterator[table.Pane
     says = "What the trace recorded of itself. No data: no such trace."
     yield rows("Facts", says, ask.facts(), 8, height=10).no_value("no such trace")
     says = (
-        "Every place that an evaluator points at, by position: characters of the text, or numbers of list items. It never "
+        "Every place that an evaluator points at, by position: characters of the text, or numbers of "
+        "list items. It never "
         "quotes. Personal data is here by kind and position only. No data: no evaluator points at anything."
     )
     places = color_cells(rows("Evidence", says, ask.evidence(), 16, height=10), "verdict", VERDICTS)

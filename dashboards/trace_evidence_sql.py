@@ -110,8 +110,9 @@ def evidence(tables: Tables, place: str, registry: Mapping[str, Evaluator], line
 def pieces(tables: Tables, names: str, place: str, evidence_sql: str, field: Field) -> str:
     """Return a query of the consecutive pieces of a trace's texts of that field, in order.
 
-    `names` goes into the WITH of the statement. Columns: rank and chunk (of contexts and expected), text, verdict (the worst of the evidence that covers the piece),
-    why, nearest chunk, from (offset). Pieces of white space without evidence belong to the piece before.
+    `names` goes into the WITH of the statement. Columns: rank and chunk (of contexts), text, verdict (the worst of the
+    evidence that covers the piece), why, nearest chunk, from (offset). Pieces of white space without evidence belong to
+    the piece before.
     """
     spans = (
         f"SELECT groupArray((start, end, chunk_id, indexOf({_ranked()}, verdict), {_why()}, nearest)) "
@@ -141,7 +142,10 @@ def pieces(tables: Tables, names: str, place: str, evidence_sql: str, field: Fie
 
 
 def _columns(field: Field) -> str:
-    verdict = f"multiIf(is_masked, 'masked', empty(covering), 'not judged', arrayElement({_ranked()}, covering[1].3)) AS verdict"
+    verdict = (
+        f"multiIf(is_masked, 'masked', empty(covering), 'not judged', arrayElement({_ranked()}, "
+        "covering[1].3)) AS verdict"
+    )
     piece = f"leftUTF8(substringUTF8(content, start + 1, end - start), {LONGEST_PIECE})"
     why = "arrayStringConcat(arrayDistinct(arrayMap(s -> s.4, covering)), '; ') AS why"
     nearest = "arrayStringConcat(arrayDistinct(arrayFilter(c -> c != '', arrayMap(s -> s.5, covering))), ', ')"
@@ -164,7 +168,10 @@ def _texts(tables: Tables, place: str, field: Field) -> str:
         each = f"ARRAY JOIN arrayZip(expected, {offsets}, arrayEnumerate(expected)) AS c"
         columns = "c.3 AS rank, '' AS id, c.1 AS content, c.2 AS begin"
         return f"SELECT {columns}, is_masked FROM (SELECT expected, rest = '' AS is_masked {rows}) {each}"
-    return f"SELECT 1 AS rank, '' AS id, ifNull({field}, '') AS content, toInt64(0) AS begin, rest = '' AS is_masked {rows}"
+    return (
+        f"SELECT 1 AS rank, '' AS id, ifNull({field}, '') AS content, toInt64(0) AS begin, rest = '' AS "
+        f"is_masked {rows}"
+    )
 
 
 def _ranked() -> str:

@@ -30,8 +30,8 @@ def trace_link_sql(app: str, trace_id: str, trace_url: str, run: str = "'live'")
         link = filled_template_sql(trace_url, {"app": app, "trace_id": trace_id})
     else:
         names = {"var-app": app, "var-run": run, "var-trace_id": trace_id}
-        parts = (f"'{sign}{name}=', encodeURLComponent({sql})" for sign, (name, sql) in zip("?&&", names.items()))
-        link = f"concat('/d/{DEFAULT_PREFIX}{TRACE}', {', '.join(parts)})"
+        query = ", '&', ".join(f"'{name}=', encodeURLComponent({sql})" for name, sql in names.items())
+        link = f"concat('/d/{DEFAULT_PREFIX}{TRACE}?', {query})"
     return f"if({trace_id} = '', '', {link})"
 
 

@@ -12,7 +12,8 @@ from ragtide.drift.sql import array, text
 from ragtide.evaluators.spec import Evaluator
 
 NEWEST = "newest"  # the choice of variable `worst` that sorts by time
-_ID = f"trim({value('trace_id')})"
+_GIVEN = value("trace_id")
+_IS_ONE = f"trace_id IN ({_GIVEN}, trim({_GIVEN})) AND {_GIVEN} != ''"  # a pasted id may have white space around it
 _RUN = f"run_id IN ({value('run')}, if({value('run')} = 'live', 'probe', {value('run')}))"
 _HERE = f"{_RUN} AND {APP} AND {in_variable('environment')} AND {in_variable('model')} AND $__timeFilter(time)"
 _ERRORS = f"({value('errors')} != 'only' OR error != '')"
@@ -51,12 +52,14 @@ class TraceQueries:
             f"FROM {self._name('trace_texts')} FINAL WHERE {named} AND {within} GROUP BY trace_id"
         )
         return (
-            f"WITH picks AS ({self._picks()}) SELECT t.time AS time, t.trace_id AS trace_id, s.failed AS `failed metrics`, "
+            f"WITH picks AS ({self._picks()}) SELECT t.time AS time, t.trace_id AS trace_id, s.failed "
+            "AS `failed metrics`, "
             "s.judged AS `of judged`, s.worst AS `worst metric`, if(s.worst = '', NULL, s.worst_value) AS `its value`, "
             "q.question AS question, t.error AS error, t.latency_s AS latency, t.cost_usd AS cost, "
             "t.environment AS environment, t.model AS model, t.prompt_version AS `prompt version` "
             f"FROM (SELECT * FROM {self._name('traces')} FINAL WHERE {named} AND {within}) AS t "
-            f"LEFT JOIN ({verdicts}) AS s ON t.trace_id = s.trace_id LEFT JOIN ({asked}) AS q ON t.trace_id = q.trace_id "
+            f"LEFT JOIN ({verdicts}) AS s ON t.trace_id = s.trace_id LEFT JOIN ({asked}) AS q ON "
+            "t.trace_id = q.trace_id "
             f"INNER JOIN picks AS p ON t.trace_id = p.trace_id ORDER BY p.place, t.time DESC, t.trace_id"
         )
 
@@ -68,7 +71,8 @@ class TraceQueries:
         """Return every place that an evaluator points at, by position alone; the worst first."""
         order = "indexOf(['bad', 'weak', 'noted', 'good'], verdict)"
         return (
-            f"WITH {self._one()} SELECT verdict, evaluator, replaceAll(kind, '_', ' ') AS kind, field, chunk_id AS chunk, "
+            f"WITH {self._one()} SELECT verdict, evaluator, replaceAll(kind, '_', ' ') AS kind, "
+            "field, chunk_id AS chunk, "
             f"start AS `from`, end AS `to`, score, nearest AS `nearest chunk` FROM ({self._evidence()}) "
             f"ORDER BY {order}, evaluator, number LIMIT 1000"
         )
@@ -83,7 +87,10 @@ class TraceQueries:
             f"status = 'sampled_out', 'not in the sample', sign = 0, 'no threshold', "
             f"{is_bad('number', 'line', 'sign')}, 'fail', 'pass')"
         )
-        labels = "arrayStringConcat(arrayMap((k, v) -> concat(k, ' = ', v), mapKeys(categories), mapValues(categories)), ', ')"
+        labels = (
+            "arrayStringConcat(arrayMap((k, v) -> concat(k, ' = ', v), mapKeys(categories), "
+            "mapValues(categories)), ', ')"
+        )
         order = "['fail', 'evaluator failed', 'pass', 'no threshold', 'not applicable', 'not in the sample']"
         return (
             f"WITH {self._one()} SELECT {verdict} AS verdict, metric, if(key = '', NULL, number) AS value, "
@@ -187,7 +194,8 @@ class TraceQueries:
         ]
         listed = array(map(text, metrics), "String")
         return (
-            f"SELECT {text(NEWEST)} AS value, 'newest first' AS label UNION ALL SELECT * FROM (SELECT DISTINCT metric AS value, "
+            f"SELECT {text(NEWEST)} AS value, 'newest first' AS label UNION ALL SELECT * FROM (SELECT "
+            "DISTINCT metric AS value, "
             f"metric AS label FROM {self._name('windows')} WHERE {_RUN} AND {APP} AND $__timeFilter(start) "
             f"AND has({listed}, metric) AND segment = '' ORDER BY metric)"
         )
@@ -195,10 +203,11 @@ class TraceQueries:
     def _picks(self) -> str:
         """Return a query of trace_id, time and place in the order, of the traces to list."""
         traces = f"FROM {self._name('traces')} FINAL WHERE"
-        one = f"SELECT trace_id, time, toUInt64(0) AS place {traces} {_RUN} AND {APP} AND trace_id = {_ID}"
-        none, worst = f"{_ID} = ''", value("worst")
+        one = f"SELECT trace_id, time, toUInt64(0) AS place {traces} {_RUN} AND {APP} AND {_IS_ONE}"
+        none, worst = f"{_GIVEN} = ''", value("worst")
         newest = (
-            f"SELECT trace_id, time, toUInt64(0) AS place {traces} {none} AND {worst} IN ('', {text(NEWEST)}) AND {_HERE} "
+            f"SELECT trace_id, time, toUInt64(0) AS place {traces} {none} AND {worst} IN ('', "
+            f"{text(NEWEST)}) AND {_HERE} "
             f"AND {_ERRORS} ORDER BY time DESC, trace_id LIMIT {_MOST_TRACES}"
         )
         key = f"splitByChar('.', {worst}, 2)[2]"
@@ -214,7 +223,8 @@ class TraceQueries:
         failed = f"trace_id IN (SELECT trace_id {traces} {none} AND {_HERE} AND error != '')"
         by_score = (
             f"SELECT trace_id, time, rowNumberInAllBlocks() AS place FROM (SELECT trace_id, time "
-            f"FROM {self._name('scores')} FINAL WHERE {none} AND {_HERE} AND evaluator = splitByChar('.', {worst}, 2)[1] "
+            f"FROM {self._name('scores')} FINAL WHERE {none} AND {_HERE} AND evaluator = "
+            f"splitByChar('.', {worst}, 2)[1] "
             f"AND status = 'scored' AND mapContains(metrics, {key}) AND ({value('errors')} != 'only' OR {failed}) "
             f"ORDER BY metrics[{key}] * {signs}, time DESC, trace_id LIMIT {_MOST_TRACES})"
         )
@@ -224,8 +234,8 @@ class TraceQueries:
         """Write the name `one` of the chosen trace's place: (run, app, environment, time, id)."""
         columns = "run_id, app, environment, time, trace_id, version"
         rows = f"SELECT {columns} FROM {self._name('traces')} FINAL WHERE"
-        named = f"{rows} {_RUN} AND {APP} AND trace_id = {_ID} AND time <= $__toTime"
-        newest = f"{rows} {_ID} = '' AND {_HERE} AND {_ERRORS} ORDER BY time DESC, trace_id LIMIT 1"
+        named = f"{rows} {_RUN} AND {APP} AND {_IS_ONE} AND time <= $__toTime"
+        newest = f"{rows} {_GIVEN} = '' AND {_HERE} AND {_ERRORS} ORDER BY time DESC, trace_id LIMIT 1"
         found = "argMax((toString(run_id), toString(app), toString(environment), time, trace_id), version)"
         return f"(SELECT {found} FROM ({named} UNION ALL SELECT * FROM ({newest}))) AS one"
 
@@ -249,4 +259,7 @@ def _by_metric(lines: Sequence[Line], what: str, otherwise: str) -> str:
 def _transform(column: str, values: Mapping[str, float], otherwise: str) -> str:
     names = array(map(text, values), "String")
     type_ = "Float64" if otherwise.endswith(".") else "Int8"
-    return f"transform(toString({column}), {names}, {array(map(repr, values.values()), type_)}, CAST({otherwise}, '{type_}'))"
+    return (
+        f"transform(toString({column}), {names}, {array(map(repr, values.values()), type_)}, "
+        f"CAST({otherwise}, '{type_}'))"
+    )

@@ -14,7 +14,7 @@ from ragtide.drift.settings import Objective, RuleSettings
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from ragtide.sinks.rows import EmbeddingRow, TextRow
+from ragtide.sinks.rows import EmbeddingRow
 from tests.dashboards.lint import queries
 from tests.dashboards.macros import Choice, expanded
 from tests.dashboards.sample_details import METRIC, before, confusion, expected_levels, scores, verdicts
@@ -40,7 +40,6 @@ OBJECTIVES = (
     Objective(name="few-errors", metric="operations.error", max=0.5, target=0.9, app="another"),
 )
 ROUTES = (Route(app="help*", owner="search-team"), Route(type="accuracy", owner="quality"))
-TEXT = TextRow("live", APP, "prod", NOON, "t2", 1, "why?", "so", [], [], [], "", "{}")
 
 
 class Shown:

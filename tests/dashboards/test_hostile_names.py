@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
@@ -16,10 +16,11 @@ from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from ragtide.sinks.rows import TextRow
+from ragtide.stream.labels.rows import LabelRow
 from tests.dashboards.lint import queries, references
 from tests.dashboards.macros import FORMATS, VARIABLE, Choice, expanded, interpolate
 from tests.dashboards.sample_rows import NOON, REGISTRY, asked, asked_again, event, flip, insight, window
-from tests.drift.world import World, score_row, text_row
+from tests.drift.world import World, score_row, text_row, trace_row
 from tests.infra.fresh_database import fresh_database
 
 PLAIN = "helpdesk"
@@ -43,7 +44,7 @@ HOSTILE = {
     "braces": "{x:String}",
 }
 WHOLE = ("union", "trailing backslash")  # for these every single panel is asked for
-Asked = Callable[[dict[str, Any]], Iterator[tuple[str, str]]]
+Asked = Callable[[dict[str, Any]], Iterator[tuple[str, str, str]]]
 
 
 def named(kind: str, database: Database) -> str:
@@ -64,7 +65,19 @@ def stored(name: str) -> Iterator[tuple[str, Any]]:
     opened = event(name, "1", "opened", 1, NOON, standards=standards, examples=(name,), **dimensions)
     yield "problem_events", [opened]
     yield "insights", [insight()._replace(insight_id=name, app=name, environment=name, examples=(name,))]
-    yield "trace_texts", [TextRow("live", name, name, NOON, name, 1, "why?", "so", [], [], [], "", "{}")]
+    for run in ("live", name):
+        evidence = json.dumps([{"field": "answer", "start": 0, "end": 1, "kind": "odd"}])
+        score = score_row(
+            NOON, name, {"groundedness": 0.5}, evaluator="groundedness", run_id=run, evidence=evidence, app=name
+        )
+        score = score._replace(environment=name, model=name, prompt_version=name, version=1)
+        yield "scores", [score]
+        yield "traces", [trace_row(score)]
+        yield (
+            "trace_texts",
+            [TextRow(run, name, name, NOON, name, 1, "why?", "so", [name], ["c"], ["r"], "", "{}", "{}")],
+        )
+    yield "labels", [LabelRow(name, NOON, "rag.labels", 0, 0, 1, name, "", "", "", "up", None, name)]
     yield "flips", [flip("answer.good", 1, "typo", "worse", trace_id=name, original_id=name, **dimensions)]
     yield "asked_again", [asked_again("answer.good", 1, 4, 2, **dimensions)]
     yield "embeddings", [asked(1, 1, "csv", app=name, environment=name, trace_id=name)]
@@ -85,7 +98,9 @@ def database(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
 
 def chosen_by(database: Database, documents: dict[str, Any], run: str, name: str) -> dict[str, Choice]:
     """Choose the name in every variable as a person does: where a query offers it, by the value beside the label."""
-    chosen: dict[str, Choice] = {"run": run, "app": name, "resolution": "0", "score": "50"}
+    chosen: dict[str, Choice] = {"run": run, "app": name, "resolution": "0", "score": "50", "errors": "all"}
+    chosen |= {"worst": "newest", "trace_id": name, "problem": name, "severity": ["$__all"], "state": ["$__all"]}
+    chosen |= {"type": ["$__all"], "kind": ["$__all"]}
     for variable in ("environment", "model", "standard"):
         sql = dict(queries(documents["application"]))[f"variable {variable}"]
         rows = database.rows(expanded(sql, NOON, END, 60, chosen))
@@ -95,7 +110,16 @@ def chosen_by(database: Database, documents: dict[str, Any], run: str, name: str
     return chosen
 
 
-def shapes(documents: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def choices_of(document: dict[str, Any], chosen: dict[str, Choice]) -> dict[str, Choice]:
+    """The same choices on that dashboard: names are encoded once more where a variable takes several."""
+    several = {each["name"] for each in document["templating"]["list"] if each.get("multi")}
+    fits = dict(chosen)
+    if "app" in several:
+        fits["app"] = [quote(str(chosen["app"]), safe="-_.~")]
+    return fits
+
+
+def shapes(documents: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """One query of each shape: those of several metrics or evaluators differ in literals and names of columns only."""
     known = set()
     for board, document in documents.items():
@@ -103,13 +127,13 @@ def shapes(documents: dict[str, Any]) -> Iterator[tuple[str, str]]:
             shape = re.sub(r"'[\w.: ]*'|`[^`]*`|\b(sumIf|argMaxIf)\b[^`]*", "?", sql)
             if shape not in known:
                 known.add(shape)
-                yield f"{board}: {where}", sql
+                yield board, where, sql
 
 
-def everything(documents: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def everything(documents: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     for board, document in documents.items():
         for where, sql in queries(document):
-            yield f"{board}: {where}", sql
+            yield board, where, sql
 
 
 def answers(
@@ -118,22 +142,24 @@ def answers(
     """What the dashboards show for the name, with the plain name in its place."""
     chosen = chosen_by(database, documents, run, name)
     shown = {}
-    for where, sql in asked(documents):
-        rows = database.rows(expanded(sql, NOON, END, 60, chosen))
-        rows += [text for row in rows if row.get("trace_link") for text in linked_texts(database, row["trace_link"])]
+    for board, where, sql in asked(documents):
+        rows = database.rows(expanded(sql, NOON, END, 60, choices_of(documents[board], chosen)))
+        rows += [one for row in rows if row.get("trace_link") for one in linked_trace(row["trace_link"])]
         assert SECRET not in json.dumps(rows, default=str), where
-        if not where.endswith(("variable run", "variable app")):  # these offer every name
-            shown[where] = _renamed(rows, name)
+        # These offer every name: a list of all, and a dashboard without an application.
+        if board != "pipeline" and not where.startswith(OF_EVERY_NAME.get(board, ("variable run", "variable app"))):
+            shown[f"{board}: {where}"] = _renamed(rows, name)
     return shown
 
 
+OF_EVERY_NAME = {"problems": ("variable", "table Notifications", "state-timeline")}  # this shortens the name
 UNNAMED = ("value", "time", "timeEnd", "trace_link")
 
 
-def linked_texts(database: Database, link: str) -> list[dict[str, Any]]:
-    """What Explore shows where a person follows the link of a trace."""
-    (pane,) = json.loads(parse_qs(urlsplit(link).query)["panes"][0]).values()
-    return [{"app": row["app"], "trace": row["trace_id"]} for row in database.rows(pane["queries"][0]["rawSql"])]
+def linked_trace(link: str) -> list[dict[str, Any]]:
+    """What the address of a trace's link asks for."""
+    asked = parse_qs(urlsplit(link).query, strict_parsing=True)
+    return [{"app": asked["var-app"], "run": asked["var-run"], "trace": asked["var-trace_id"]}]
 
 
 def _renamed(rows: list[dict[str, Any]], name: str) -> str:
@@ -191,15 +217,19 @@ def test_several_names_with_commas_and_braces_are_told_apart(database: Database,
 
 
 @pytest.mark.clickhouse
-@pytest.mark.parametrize("variable", ["resolution", "score", "app", "run", "environment", "model", "standard"])
+@pytest.mark.parametrize(
+    "variable",
+    ["resolution", "score", "app", "run", "environment", "model", "standard", "trace_id", "problem", "worst", "errors",
+     "severity", "state", "type", "kind"],
+)  # fmt: skip
 def test_an_address_with_sql_in_a_variable_changes_no_query(
     database: Database, documents: dict[str, Any], variable: str
 ) -> None:
     attack = f"0) OR 1=1 UNION ALL SELECT question FROM {database.name}.trace_texts -- \\"
     chosen = chosen_by(database, documents, "live", PLAIN) | {variable: attack}
-    for where, sql in shapes(documents):
+    for _board, where, sql in shapes(documents):
         rows = database.rows(expanded(sql, NOON, END, 60, chosen))
-        rows += [text for row in rows if row.get("trace_link") for text in linked_texts(database, row["trace_link"])]
+        rows += [one for row in rows if row.get("trace_link") for one in linked_trace(row["trace_link"])]
         assert SECRET not in json.dumps(rows, default=str), where
 
 

@@ -13,13 +13,12 @@ from ragtide.drift.windows.watermark import WatermarkRow
 from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
-from ragtide.sinks.rows import DeadLetterRow, TraceRow
 from ragtide.sinks.version import pack
 from ragtide.stream.telemetry.registry import Telemetry
 from tests.dashboards.lint import faults, panels, queries
 from tests.dashboards.macros import expanded
 from tests.dashboards.sample_rows import APP, window
-from tests.drift.world import Heartbeat, score_row, trace_row
+from tests.drift.world import Heartbeat
 from tests.infra.fresh_database import fresh_database
 
 pytestmark = pytest.mark.clickhouse
@@ -290,7 +289,8 @@ def test_panels_of_metrics_are_there_only_where_prometheus_is_set() -> None:
     assert [panel["title"] for panel in added] == [one.title for one in PANELS]
     for panel in added:
         assert panel["datasource"] == {"type": "prometheus", "uid": "prom"}
-        assert panel["description"] and panel["fieldConfig"]["defaults"]["unit"]
+        assert panel["description"]
+        assert panel["fieldConfig"]["defaults"]["unit"]
         assert all(target["datasource"]["uid"] == "prom" and target["expr"] for target in panel["targets"])
 
 

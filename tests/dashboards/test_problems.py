@@ -47,8 +47,14 @@ def events() -> Iterator[EventRow]:
     """a is open and acknowledged, b and c are resolved, d is pending, e belongs to the system, z lies in the past."""
     figures = {"rule": "mean", "value": 0.4, "baseline": 0.8, "threshold": 0.75, "sample_size": 120, "min": 0.75}
     figures |= {"app": APP, "reasons": [], "effect_size": -0.5}
-    yield event("aaaa1111", "a1", "opened", 1, at(10), severity="critical", description="it fell", examples=("t1", "t2"),
-                actions=("Look.", "Mend it."), standards=("Safe",), attributes=since(4, **figures))  # fmt: skip
+    told = {
+        "description": "it fell",
+        "examples": ("t1", "t2"),
+        "actions": ("Look.", "Mend it."),
+        "standards": ("Safe",),
+    }
+    opening = since(4, **figures)
+    yield event("aaaa1111", "a1", "opened", 1, at(10), severity="critical", attributes=opening, **told)
     yield event("aaaa1111", "a2", "acked", 1, at(12), actor="kim", attributes='{"why": "on it"}')
     why = json.dumps({"opening": 1, "stage": "retrieval", "n_before": 10})
     yield event("aaaa1111", "a3", "explained", 1, at(14), description="Of tenant acme.", attributes=why)
@@ -61,8 +67,8 @@ def events() -> Iterator[EventRow]:
     yield event("cccc3333", "c1", "opened", 1, at(30), environment="staging", description="c", attributes=since(24))
     yield event("cccc3333", "c2", "resolved", 1, at(90), environment="staging", description="c")
     yield event("dddd4444", "d1", "pending", 1, at(50), type="privacy", description="d")
-    yield event("eeee5555", "e1", "opened", 1, at(60), app="", environment="", model="", aspect="storage", metric="disk",
-                type="operations", severity="info", description="full", kind="threshold")  # fmt: skip
+    yield event("eeee5555", "e1", "opened", 1, at(60), app="", environment="", model="", aspect="storage",
+                metric="disk", type="operations", severity="info", description="full", kind="threshold")  # fmt: skip
     yield event("zzzz9999", "z1", "opened", 1, at(-600), description="z")
     yield event("zzzz9999", "z2", "resolved", 1, at(-500), description="z")
 
@@ -76,9 +82,8 @@ class Shown:
     def rows(
         self, where: str, start: datetime = NOON, end: datetime = END, interval_s: int = 60, **other: Choice
     ) -> list[dict[str, Any]]:
-        chosen: dict[str, Choice] = dict.fromkeys(
-            ("app", "environment", "state", "severity", "type", "kind", "standard"), ["$__all"]
-        )
+        names = ("app", "environment", "state", "severity", "type", "kind", "standard")
+        chosen: dict[str, Choice] = {name: ["$__all"] for name in names}
         chosen |= {"problem": "", **other}
         return self.database.rows(expanded(self.queries[where], start, end, interval_s, chosen))
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import yaml
 
+from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.dashboards.data_source import data_source
-from ragtide.sinks.settings import ClickHouseSettings, GrafanaSettings
+from ragtide.sinks.settings import ClickHouseSettings
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "grafana" / "provisioning"
 
@@ -41,6 +42,6 @@ def test_no_secret_is_in_the_file() -> None:
 
 def test_dashboards_come_from_files_into_the_folder_of_the_settings() -> None:
     entry = one("dashboards", "providers")
-    assert (entry["type"], entry["folderUid"]) == ("file", GrafanaSettings().folder_uid)
+    assert (entry["type"], entry["folderUid"]) == ("file", DashboardSettings().folder_uid)
     assert entry["allowUiUpdates"] is False
     assert entry["options"]["path"].startswith("/")

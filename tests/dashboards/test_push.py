@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from ragtide.dashboards.build import build
 from ragtide.dashboards.data_source import DATA_SOURCE_UID, data_source
-from ragtide.dashboards.push import PushResult, push
+from ragtide.dashboards.push import Difference, PushResult, diff, push
 from ragtide.evaluators.errors import ConfigError, Transient
 from ragtide.evaluators.registry import load
 from ragtide.sinks.grafana import GrafanaGateway
@@ -19,6 +19,8 @@ from tests.dashboards.lint import panels
 
 Json = dict[str, Any]
 BUILT = build(load())
+NAMES = tuple(sorted(BUILT))
+PAGE = b"<html><body><h1>502</h1>Bad gateway</body></html>"
 
 
 def gateway(server: GrafanaServer) -> GrafanaGateway:
@@ -26,12 +28,11 @@ def gateway(server: GrafanaServer) -> GrafanaGateway:
 
 
 def test_twice_does_nothing_the_second_time(grafana: GrafanaServer) -> None:
-    names = ("application", "classification", "objects")
-    assert push(gateway(grafana), BUILT) == PushResult(names, (), ())
+    assert push(gateway(grafana), BUILT) == PushResult(NAMES, (), ())
     before = copy.deepcopy(grafana.state.dashboards)
-    assert push(gateway(grafana), BUILT) == PushResult((), (), names)
+    assert push(gateway(grafana), BUILT) == PushResult((), (), NAMES)
     assert grafana.state.dashboards == before
-    assert len(grafana.made("POST", "/api/dashboards/db")) == len(names)
+    assert len(grafana.made("POST", "/api/dashboards/db")) == len(NAMES)
     stored = grafana.state.dashboards["ragtide-application"]
     assert stored["meta"]["folderUid"] == "ragtide"
     assert stored["dashboard"]["panels"] == BUILT["application"]["panels"]
@@ -41,7 +42,9 @@ def test_what_a_person_changed_is_put_right(grafana: GrafanaServer) -> None:
     push(gateway(grafana), BUILT)
     stored = grafana.state.dashboards["ragtide-application"]["dashboard"]
     stored["panels"] = stored["panels"][1:]
-    assert push(gateway(grafana), BUILT) == PushResult((), ("application",), ("classification", "objects"))
+    assert push(gateway(grafana), BUILT) == PushResult(
+        (), ("application",), tuple(n for n in NAMES if n != "application")
+    )
     stored = grafana.state.dashboards["ragtide-application"]["dashboard"]
     assert (stored["panels"], stored["version"]) == (BUILT["application"]["panels"], 2)
 
@@ -49,8 +52,8 @@ def test_what_a_person_changed_is_put_right(grafana: GrafanaServer) -> None:
 def test_a_folder_and_a_data_source_of_ones_own(grafana: GrafanaServer) -> None:
     source = data_source("https://clickhouse.example.org/behind", "reader", "a$ecret", "ragtide")
     for _ in range(2):
-        push(gateway(grafana), BUILT, folder_uid="team-a", data_source=source)
-    assert list(grafana.state.folders) == ["team-a"]
+        push(gateway(grafana), BUILT, folder_uid="team-a", folder_title="Team A", data_source=source)
+    assert {uid: folder["title"] for uid, folder in grafana.state.folders.items()} == {"team-a": "Team A"}
     stored = grafana.state.data_sources[DATA_SOURCE_UID]
     assert stored["jsonData"] == {
         "host": "clickhouse.example.org", "port": 8443, "protocol": "http", "secure": True, "path": "behind",
@@ -64,7 +67,7 @@ def test_pushing_goes_on_after_grafana_was_away(grafana: GrafanaServer) -> None:
     grafana.faults.append(Fault("POST", "/api/dashboards/db", 503, times=4))
     with pytest.raises(Transient):
         push(gateway(grafana), BUILT)
-    assert push(gateway(grafana), BUILT).created == ("application", "classification", "objects")
+    assert push(gateway(grafana), BUILT).created == NAMES
 
 
 def test_an_answer_that_was_lost_leaves_one_dashboard(grafana: GrafanaServer) -> None:
@@ -93,10 +96,9 @@ def test_the_command_brings_what_the_settings_say_and_no_password_to_the_screen(
         assert told.exit_code == 0, told.output
         return told.output
 
-    names = ("application", "classification", "objects")
     first, second = pushed(), pushed()
-    assert first.splitlines() == [f"created: {name}" for name in names]
-    assert second.splitlines() == [f"unchanged: {name}" for name in names]
+    assert first.splitlines() == [f"created: {name}" for name in NAMES]
+    assert second.splitlines() == [f"unchanged: {name}" for name in NAMES]
     assert grafana.state.data_sources[DATA_SOURCE_UID]["jsonData"]["host"] == "clickhouse"
     [put] = [call.body for call in grafana.made("POST", "/api/datasources")]
     assert put["secureJsonData"] == {"password": "a$ecret"}
@@ -120,3 +122,60 @@ def test_a_url_without_a_scheme_is_refused() -> None:
 def test_the_variable_names_the_data_source_that_is_provisioned() -> None:
     variables = BUILT["application"]["templating"]["list"]
     assert next(each for each in variables if each["name"] == "datasource")["current"]["value"] == DATA_SOURCE_UID
+
+
+def test_a_difference_names_panels_variables_and_settings(grafana: GrafanaServer) -> None:
+    assert diff(gateway(grafana), BUILT) == [Difference(name, ("not in Grafana",)) for name in NAMES]
+    push(gateway(grafana), BUILT)
+    assert diff(gateway(grafana), BUILT) == []
+    stored = grafana.state.dashboards["ragtide-pipeline"]["dashboard"]
+    stored["refresh"] = None  # Grafana leaves out what says nothing; this says something else
+    stored["panels"][1]["gridPos"]["w"] = 24
+    del stored["panels"][2]
+    stored["panels"].append({"title": "Mine", "type": "text"})
+    stored["templating"]["list"] = []
+    [found] = diff(gateway(grafana), BUILT)
+    assert (found.name, found.details) == (
+        "pipeline",
+        (
+            "panel 'Jobs last worked' differs in gridPos",
+            "panel 'Furthest behind' is missing in Grafana",
+            "panel 'Mine' is only in Grafana",
+            "variable 'datasource' is missing in Grafana",
+            "settings differ: refresh",
+        ),
+    )
+    assert [call.verb for call in grafana.calls[-len(NAMES) :]] == ["GET"] * len(NAMES)  # it changes nothing
+
+
+def test_what_grafana_adds_is_no_difference(grafana: GrafanaServer) -> None:
+    push(gateway(grafana), BUILT)
+    for one in grafana.state.dashboards.values():
+        one["dashboard"]["panels"][0] |= {"libraryPanel": None}
+        one["dashboard"] |= {"gnetId": None}
+    assert diff(gateway(grafana), BUILT) == []
+    assert push(gateway(grafana), BUILT).unchanged == NAMES
+
+
+def test_the_command_tells_differences_by_its_exit_status_and_errors_as_sentences(grafana: GrafanaServer) -> None:
+    environment = {"RAGTIDE_GRAFANA__URL": grafana.url, "RAGTIDE_GRAFANA__TOKEN": TOKEN}
+
+    def told(*command: str) -> Any:
+        return CliRunner().invoke(main, ["dashboards", *command], env=environment)
+
+    before = told("diff")
+    assert before.exit_code == 1
+    assert before.stdout.splitlines()[:2] == ["application:", "  not in Grafana"]
+    assert told("push").exit_code == 0
+    assert (told("diff").exit_code, told("diff").stdout) == (0, "no differences\n")
+    for status, body, says in (
+        (401, b'{"message": "Invalid API key"}', "Make a new service account token and set grafana.token"),
+        (412, b'{"message": "A dashboard with the same name exists"}', "412: A dashboard with the same name exists"),
+        (400, PAGE, "400: 502 Bad gateway"),
+    ):
+        grafana.faults.append(Fault("GET", "/api/dashboards/uid/", status, body))
+        failed = told("diff")
+        assert (failed.exit_code, len(failed.stderr.splitlines())) == (2, 1)
+        assert says in failed.stderr
+    without = CliRunner().invoke(main, ["dashboards", "diff"])
+    assert (without.exit_code, "grafana.url is not set" in without.stderr) == (2, True)

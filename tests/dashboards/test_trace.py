@@ -118,10 +118,8 @@ class Shown:
         self.queries = dict(queries(self.document))
 
     def rows(self, where: str, trace_id: str = "t1", **other: Choice) -> list[dict[str, Any]]:
-        chosen: dict[str, Choice] = {
-            "run": "live", "app": APP, "environment": ["$__all"], "model": ["$__all"], "errors": "all", "worst": "newest",
-            "trace_id": trace_id, **other,
-        }  # fmt: skip
+        chosen: dict[str, Choice] = {"run": "live", "app": APP, "environment": ["$__all"], "model": ["$__all"]}
+        chosen |= {"errors": "all", "worst": "newest", "trace_id": trace_id, **other}
         return self.database.rows(expanded(self.queries[where], NOON, END, 60, chosen))
 
 
@@ -144,7 +142,7 @@ def test_the_answer_is_cut_at_the_borders_of_evidence_and_takes_the_worst_verdic
     found = shown.rows("table Answer A")
     assert [(row["text"], row["verdict"], row["why"], row["nearest chunk"]) for row in found] == [
         ("Größe M 🦊 fits. ", "good", "answer_relevancy_sentence: most relevant 0.9", ""),
-        ("It costs 5 €.  "[:12], "bad",
+        ("It costs 5 €", "bad",
          "groundedness: least grounded 0.25; answer_relevancy_sentence: least relevant 0.5", "c1"),
         (".  ", "not judged", "", ""),
         ("Call", "bad", "pii_leakage: phone", ""),
