@@ -107,6 +107,8 @@ def rows(
         .no_value("no data")
         .with_target(Query(sql, "table"))
     )
+    # What a table says without rows is not what an empty cell says.
+    panel = panel.override_by_regexp(".*", [dashboard.DynamicConfigValue(id_val="noValue", value="")])
     for column, unit in (units or {}).items():
         panel = panel.override_by_name(column, [dashboard.DynamicConfigValue(id_val="unit", value=unit)])
     return panel

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from ragtide.dashboards.columns import color_above, widths
 from ragtide.dashboards.layout import frame
 from ragtide.dashboards.panels import color_cells, lines, number, rows, section, stacked_bars, wrap_cells
 from ragtide.dashboards.pipeline_metrics import metric_panels
@@ -71,23 +72,23 @@ _NO_WORKER = "No data: no worker has reported within a day."
 
 def _lag(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel]:
     says = (
-        "What each lane has still to read of each topic, now, in records and in seconds, and how far its watermark is "
-        f"behind the clock. Windows close at the watermark. {_NO_WORKER}"
+        "What waits for each lane in each topic, now: records, seconds behind, partitions whose worker is silent, the "
+        "oldest heartbeat, and how far the watermark is behind the clock. Windows close at the watermark. "
+        f"{_NO_WORKER}"
     )
-    seconds = dict.fromkeys(("behind", "oldest heartbeat", "watermark behind"), "s")
-    lanes = rows("Lanes", says, ask.lanes(), 14, seconds).no_value("no worker has reported")
-    yield _bad_above(lanes, "partitions without heartbeat", 1)
+    seconds = dict.fromkeys(("behind", "heartbeat", "watermark"), "s")
+    lanes = rows("Lanes", says, ask.lanes(), 14, seconds, height=6).no_value("no worker has reported")
+    yield widths(color_above(lanes, "silent", 1), dict.fromkeys(("lane", "partitions", "waiting", "silent"), 90))
     says = (
-        "Windows that wait for their roll-up, now. Closable ones lie before the watermarks: more "
-        "than a few mean that jobs "
-        "are behind. No data: none waits."
+        "Windows that wait for their roll-up, now. Closable ones lie before the watermarks: more than a few mean that "
+        "jobs are behind. Oldest: since when the first of them has waited. No data: none waits."
     )
-    waiting = rows("Windows behind", says, ask.windows_behind(), 10, {"oldest mark": "s"}).no_value("none waits")
-    yield waiting
+    waiting = rows("Windows behind", says, ask.windows_behind(), 10, {"oldest": "s"}, height=6)
+    yield waiting.no_value("none waits")
     says = (
-        "From the end of a window to its close, the slowest of each point: the lag of a lane over "
-        "time. The out-of-orderness "
-        "(30 s by default) and the interval of jobs are part of it. No data: no window of the time range is closed."
+        "From the end of a window to its close, the slowest of each point: the lag of a lane over time. The "
+        "out-of-orderness (30 s by default) and the interval of jobs are part of it. No data: no window of the time "
+        "range is closed."
     )
     yield (
         lines("Time to close a window", says, [ask.close_delay()], "s")
@@ -95,11 +96,9 @@ def _lag(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel]:
         .no_value("no data")
     )
     says = (
-        "From the event time that the application sent to the row in ClickHouse. It includes the "
-        "application's own delay, "
-        "waiting in Kafka, and differences between clocks. Traces that labels sent again are left "
-        "out; a trace that the "
-        "application sends again counts from its first event time. Series traces: how many it rests "
+        "From the event time that the application sent to the row in ClickHouse. It includes the application's own "
+        "delay, waiting in Kafka, and differences between clocks. Traces that labels sent again are left out; a "
+        "trace that the application sends again counts from its first event time. Series traces: how many it rests "
         "on. No data: no traces."
     )
     yield _on_the_right(lines("Insert lag", says, [ask.insert_lag()], "s"), "traces").no_value("no data")
@@ -116,7 +115,7 @@ def _lag(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel]:
         .no_value("no data")
     )
     says = f"Every partition as its worker last reported it, those without a heartbeat first. {_NO_WORKER}"
-    partitions = rows("Partitions", says, ask.partitions(), 24, {"behind": "s", "heartbeat": "s"})
+    partitions = rows("Partitions", says, ask.partitions(), 24, {"behind": "s", "heartbeat": "s"}, height=7)
     yield color_cells(partitions, "state", {"no heartbeat": "red", "alive": "green"}).no_value("no worker has reported")
 
 
@@ -141,24 +140,23 @@ def _failures(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel]:
     )
     says = "The same by topic and stage, and what operators have done. `ragtide dead-letters` shows and replays them. "
     letters = rows("Dead letters in detail", f"{says}No data: none.", ask.letters(), 14).no_value("none")
-    yield wrap_cells(_bad_above(letters, "open", 1, "orange"), "newest detail", 260)
+    yield wrap_cells(color_above(letters, "open", 1, "orange"), "newest detail", 260)
 
 
 def _jobs(ask: PipelineQueries) -> Iterator[table.Panel | timeseries.Panel | stat.Panel]:
     says = (
-        "Scheduled jobs, those with failures first: time since the last success, and runs of the "
-        "time range. No data: no "
-        "`ragtide jobs` process has ever led."
+        "Scheduled jobs, those with failures first: time since the last success, and runs of the time range. No "
+        "data: no `ragtide jobs` process has ever led."
     )
     seconds = dict.fromkeys(("last success", "median duration", "95th percentile"), "s")
     jobs = rows("Jobs", says, ask.jobs(), 14, seconds, height=9).no_value("no job ever ran")
-    yield wrap_cells(_bad_above(jobs, "failed", 1), "last error", 260)
+    yield wrap_cells(color_above(jobs, "failed", 1), "last error", 260)
     says = "Longest run of each job. Above its interval the job falls behind. No data: no run in the time range."
     durations = lines("Duration of jobs", says, [ask.job_durations()], "s", 10)
     yield durations.height(9).display_name("${__field.labels.job}").no_value("no data")
     says = (
-        "The newest elections of a leader among `ragtide jobs` processes. Many short terms: processes "
-        "restart or stall. "
+        "The newest elections of a leader among `ragtide jobs` processes. Many short terms: processes restart or "
+        "stall. "
     )
     leaders = rows("Leaders of the jobs", f"{says}No data: none was elected.", ask.leaders(), 10, {"led": "s"})
     yield leaders.no_value("none was elected")
@@ -185,15 +183,3 @@ def _on_the_right(panel: timeseries.Panel, series: str) -> timeseries.Panel:
         ("color", {"mode": "fixed", "fixedColor": "text"}),
     ]
     return panel.override_by_name(series, [dashboard.DynamicConfigValue(id_val=k, value=v) for k, v in style])
-
-
-def _bad_above(panel: table.Panel, column: str, limit: float, colour: str = "red") -> table.Panel:
-    """Colour the numbers of a column from a limit on."""
-    found = [{"value": None, "color": "text"}, {"value": limit, "color": colour}]
-    return panel.override_by_name(
-        column,
-        [
-            dashboard.DynamicConfigValue(id_val="thresholds", value={"mode": "absolute", "steps": found}),
-            dashboard.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
-        ],
-    )

@@ -65,9 +65,9 @@ class PipelineQueries:
         )
         marks = f"SELECT lane, topic, max(watermark) AS watermark FROM {self._name('watermarks')} GROUP BY lane, topic"
         return (
-            "SELECT p.lane AS lane, p.topic AS topic, p.partitions AS partitions, p.waiting AS `records waiting`, "
-            "p.behind AS behind, p.silent AS `partitions without heartbeat`, p.heartbeat AS `oldest heartbeat`, "
-            f"if(toUnixTimestamp(w.watermark) <= 0, NULL, {_AGE('w.watermark')}) AS `watermark behind` "
+            "SELECT p.lane AS lane, p.topic AS topic, p.partitions AS partitions, p.waiting AS waiting, "
+            "p.behind AS behind, p.silent AS silent, p.heartbeat AS heartbeat, "
+            f"if(toUnixTimestamp(w.watermark) <= 0, NULL, {_AGE('w.watermark')}) AS watermark "
             f"FROM ({progress}) AS p LEFT JOIN ({marks}) AS w ON p.lane = w.lane AND p.topic = w.topic "
             "ORDER BY lane, topic LIMIT 200"
         )
@@ -76,7 +76,7 @@ class PipelineQueries:
         """Return a row per partition, those without a heartbeat first, then by seconds behind."""
         return (
             f"SELECT if({self._silent()}, 'no heartbeat', 'alive') AS state, lane, topic, partition, worker, "
-            f"lag AS `records waiting`, {_BEHIND} AS behind, {_AGE('heartbeat_at')} AS heartbeat, offset "
+            f"lag AS waiting, {_BEHIND} AS behind, {_AGE('heartbeat_at')} AS heartbeat, offset "
             f"FROM {self._name('progress')} FINAL WHERE {_KNOWN} "
             "ORDER BY state = 'alive', behind DESC, lane, topic, partition LIMIT 500"
         )
@@ -147,9 +147,9 @@ class PipelineQueries:
         marks = f"SELECT lane, min(mark) AS mark FROM ({self._marks()}) GROUP BY lane"
         fast = f"(SELECT min(mark) FROM ({self._marks()}) WHERE lane = 'fast')"
         return (
-            "SELECT d.lane AS lane, uniqExact(d.run_id, d.app, d.environment, d.start) AS `windows waiting`, "
+            "SELECT d.lane AS lane, uniqExact(d.run_id, d.app, d.environment, d.start) AS waiting, "
             f"uniqExactIf((d.run_id, d.app, d.environment, d.start), {self._base_end()} <= least(w.mark, {fast})) "
-            f"AS `of those closable`, max({_AGE('d.marked_at')}) AS `oldest mark`, min(d.start) AS `first window` "
+            f"AS closable, max({_AGE('d.marked_at')}) AS oldest, min(d.start) AS `first window` "
             f"FROM (SELECT * FROM {self._name('dirty_windows')} FINAL WHERE NOT done AND run_id IN ('live', 'probe') "
             f"AND marked_at >= subtractDays($__toTime, 7)) AS d LEFT JOIN ({marks}) AS w ON d.lane = w.lane "
             "GROUP BY lane ORDER BY lane"
@@ -203,7 +203,7 @@ class PipelineQueries:
             "SELECT topic, stage, replaceAll(reason, '_', ' ') AS why, count() AS letters, countIf(mark = '') AS open, "
             "countIf(mark = 'replayed') AS replayed, countIf(mark = 'dropped') AS dropped, max(ingested_at) AS newest, "
             "argMax(detail, ingested_at) AS `newest detail`, "
-            "argMax(concat(toString(partition), '/', toString(offset)), ingested_at) AS `newest position` "
+            "argMax(concat(toString(partition), '/', toString(offset)), ingested_at) AS position "
             f"FROM ({self._letters()}) GROUP BY topic, stage, why ORDER BY open DESC, letters DESC, "
             "topic, why LIMIT 200"
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ragtide.dashboards.columns import widths
 from ragtide.dashboards.layout import frame
 from ragtide.dashboards.panels import (
     color_cells,
@@ -123,22 +124,22 @@ def _overview(ask: ProblemQueries) -> Iterator[stat.Panel | table.Panel | statet
         panel = number(f"Open, {severity}", says, ask.open_of(severity), "short")
         yield panel.thresholds(steps((None, "green"), (1, _COLOURS[severity])))
     says = "Open problems that nobody has acknowledged, accepted or muted. 0 if there is none."
-    yield number("Nobody looks at", says, ask.unattended(), "short").thresholds(steps((None, "green"), (1, "orange")))
+    yield number("Unattended", says, ask.unattended(), "short").thresholds(steps((None, "green"), (1, "orange")))
     says = "Median time from the first bad trace to the opened problem, of those that opened in the time range. "
     yield number("Time to detect", f"{says}No data: none has opened.", ask.median_s("detect"), "s")
     says = "Median time from opening to resolution, of problems that opened in the time range and are resolved. "
     yield number("Time to resolve", f"{says}No data: none is resolved.", ask.median_s("resolve"), "s")
     says = (
-        "Problems whose life overlaps the time range, open ones first, the most severe first, those "
-        "of the system itself "
-        f"among them. The id shows one below. {_NONE}"
+        "Problems whose life overlaps the time range, open ones first, the most severe first, those of the system "
+        f"itself among them. The id shows one below. {_NONE}"
     )
     listed = rows("Problems", says, ask.listed(), 24, {"lasted": "s"}, height=10).no_value("no problem")
     listed = color_cells(color_cells(listed, "severity", _COLOURS), "state", _STATES)
     listed = link_cells(listed, "application", "Show the application", _APP)
     listed = link_cells(listed, "metric", "Show the metric over time", _METRIC)
     listed = link_cells(listed, "problem_id", "Show this problem", _PROBLEM)
-    yield hide_columns(wrap_cells(wrap_cells(listed, "description", 380), "handled", 180), "episode")
+    listed = widths(listed, {"severity": 85, "state": 80, "opened": 150, "application": 110, "type": 100, "lasted": 80})
+    yield hide_columns(wrap_cells(wrap_cells(listed, "description", 320), "handled", 170), "episode")
     yield _timeline(ask)
 
 
@@ -181,8 +182,8 @@ def _chosen(ask: ProblemQueries) -> Iterator[table.Panel | timeseries.Panel]:
     says = f"What it is, when it began, opened and resolved, and who has dealt with it. {_CHOSEN} {_NONE}"
     yield wrap_cells(rows("Facts", says, ask.facts(), 8, height=9), "value", 260).no_value("no problem")
     says = (
-        "The value that the problem was judged by, its threshold and its baseline, and as bars the records behind each "
-        f"point. {_CHOSEN} No data: the problem has no metric, or there are no windows in the time range."
+        "The value that the problem was judged by, its threshold and its baseline, and as bars the records behind "
+        f"each point. {_CHOSEN} No data: the problem has no metric, or there are no windows in the time range."
     )
     figure = lines("Its metric", says, [ask.figure()], "short", 16).with_target(Query(ask.records(), ref="B"))
     yield _styled(figure)
@@ -226,9 +227,8 @@ def _styled(panel: timeseries.Panel) -> timeseries.Panel:
 
 def _times(ask: ProblemQueries) -> Iterator[table.Panel | timeseries.Panel]:
     says = (
-        "Of problems that opened in the time range: from the first bad trace to opening, and from "
-        "opening to resolution, "
-        "each with the number it rests on. No data: none has opened."
+        "Of problems that opened in the time range: from the first bad trace to opening, and from opening to "
+        "resolution, each with the number it rests on. No data: none has opened."
     )
     named = {f"{level} to {which}": "s" for which in ("detect", "resolve") for level in ("median", "90th percentile")}
     durations = rows("Time to detect and to resolve", says, ask.durations(), 14, named).no_value("no problem")
@@ -250,9 +250,8 @@ def _others(ask: ProblemQueries) -> Iterator[table.Panel]:
     feed = link_cells(feed, "application", "Show the application", _APP)
     yield hide_columns(wrap_cells(wrap_cells(feed, "description", 420), "what to do", 300), "trace_link")
     says = (
-        "Messages about problems by receiver and state: pending ones are tried again, refused ones "
-        "are not. No data: no "
-        "message was written in the time range, or grafana.url is not set."
+        "Messages about problems by receiver and state: pending ones are tried again, refused ones are not. No data: "
+        "no message was written in the time range, or grafana.url is not set."
     )
     sent = rows("Notifications", says, ask.notifications(), 24, height=6).no_value("no messages")
     sent = color_cells(sent, "state", {"pending": "orange", "refused": "red", "sent": "green"})

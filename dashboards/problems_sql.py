@@ -68,10 +68,10 @@ class ProblemQueries:
     def listed(self) -> str:
         """Return the problems, open ones first, the most severe first."""
         return (
-            f"SELECT severity, state, opened_at AS opened, {_lasted()} AS lasted, type, app AS "
-            "application, environment, "
-            f"metric, {_SEGMENT}, description, arrayStringConcat(kinds, ', ') AS `found by`, {_handled()} AS handled, "
-            "arrayStringConcat(standards, ', ') AS standards, problem_id, episode "
+            "SELECT severity, state, opened_at AS opened, description, app AS application, metric, type, "
+            f"{_lasted()} AS lasted, {_handled()} AS handled, arrayStringConcat(kinds, ', ') AS "
+            "`found by`, environment, "
+            f"{_SEGMENT}, arrayStringConcat(standards, ', ') AS standards, problem_id, episode "
             f"FROM (SELECT * FROM {self._name('problems')} WHERE {_MATCHES} AND "
             f"{in_variable('state')} AND {_IN_RANGE}) "
             f"ORDER BY indexOf(['open', 'pending', 'resolved'], state), {_SEVERITY} DESC, "
@@ -87,14 +87,15 @@ class ProblemQueries:
             f"{in_variable('state')} AND {_IN_RANGE} "
             f"GROUP BY problem_id ORDER BY max(state = 'open') DESC, max(first_seen_at) DESC LIMIT {_BARS}"
         )
-        label = "concat(if(metric = '', toString(aspect), metric), if(app = '', '', concat(' of ', app)), ' ', short)"
+        key = "if(metric = '', toString(aspect), arrayElement(splitByChar('.', metric), -1))"
+        label = f"trim(concat(app, ' ', {key}, if(segment_value = '', '', concat(' ', segment_value))))"
         state = (
             f"multiIf(at < first_seen_at OR at >= ifNull(resolved_at, now64(3)), NULL, "
             f"at < ifNull(opened_at, now64(3)), 0, toInt32({_SEVERITY}))"
         )
         return (
             f"SELECT toDateTime(at) AS time, any(name) AS problem, problem_id AS id, max(state) AS state FROM ("
-            f"SELECT problem_id, leftUTF8(problem_id, 8) AS short, {label} AS name, "
+            f"SELECT problem_id, {label} AS name, "
             f"arrayJoin(range(toUInt32($__fromTime), toUInt32(least($__toTime, now())) + 1, {step})) AS second, "
             f"toDateTime(second) AS at, {state} AS state "
             f"FROM {self._name('problems')} WHERE {_MATCHES} AND {_IN_RANGE} AND problem_id IN ({newest})) "
@@ -236,7 +237,8 @@ class ProblemQueries:
         """Return a time series of the problems opened and resolved per day (UTC)."""
         of = f"FROM {self._name('problems')} WHERE {_MATCHES}"
         return (
-            "SELECT toStartOfDay(toDateTime(at)) AS time, sum(opens) AS opened, sum(1 - opens) AS resolved FROM ("
+            "SELECT greatest(toStartOfDay(toDateTime(at)), toDateTime($__fromTime)) AS time, sum(opens) AS opened, "
+            "sum(1 - opens) AS resolved FROM ("
             f"SELECT assumeNotNull(opened_at) AS at, 1 AS opens {of} AND isNotNull(opened_at) UNION ALL "
             f"SELECT assumeNotNull(resolved_at) AS at, 0 AS opens {of} AND isNotNull(resolved_at)) "
             "WHERE $__timeFilter(at) GROUP BY time ORDER BY time"

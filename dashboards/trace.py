@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from ragtide.dashboards.columns import color_above, color_rows, decimals, widths
 from ragtide.dashboards.layout import frame
 from ragtide.dashboards.panels import color_cells, hide_columns, link_cells, rows, section, wrap_cells
 from ragtide.dashboards.rule_lines import RuleLine
@@ -57,7 +58,7 @@ def trace(
     view = view.with_row(section("Trace"))
     for panel in _trace(ask):
         view = view.with_panel(panel)
-    view = view.with_row(section("Context and details"))
+    view = view.with_row(section("Chunks and details"))
     for panel in _details(ask, links):
         view = view.with_panel(panel)
     return view.build()
@@ -85,90 +86,58 @@ def _trace_id() -> board.TextBoxVariable:
 
 def _trace(ask: TraceQueries) -> Iterator[table.Panel]:
     says = (
-        "The chosen trace, and without a trace id the 50 newest ones, or the worst by the chosen "
-        "metric. The panels below "
-        "show the chosen trace, else the newest. Failed metrics are those of rules, out of the "
-        "metrics that were judged. "
-        "No data: no trace has this id up to the end of the time range, or none is in the range."
+        "The chosen trace, and without a trace id the 50 newest ones, or the worst by the chosen metric. The panels "
+        "below show the chosen trace, else the newest. Failed metrics are those of rules, out of the metrics that "
+        "were judged. No data: no trace has this id up to the end of the time range, or none is in the range."
     )
     choices = rows("Traces", says, ask.choices(), 24, {"latency": "s", "cost": "currencyUSD"}, height=7)
     choices = link_cells(choices, "trace_id", "Show this trace", _SAME).no_value("no such trace")
-    yield wrap_cells(_numbered(choices, "failed metrics"), "question", 380)
-    yield _text(ask, "question", "Question", 24, 4, 900)
-    yield _text(ask, "answer", "Answer", 14, 12, 420)
+    choices = color_above(decimals(choices, "its value", 3), "failed metrics", 1, good="green")
+    yield wrap_cells(choices, "question", 360)
+    yield _text(ask, "question", "Question", 24, 6)
+    yield _text(ask, "answer", "Answer", 24, 11)
     says = (
-        "Every metric of the trace against its threshold: that of the rules, else the metric's own. "
-        "Evaluators without a "
-        "value say why. No data: no evaluator has stored a row, or there is no such trace."
+        "Every metric of the trace against its threshold: that of the rules, else the metric's own. Evaluators "
+        "without a value say why. No data: no evaluator has stored a row, or there is no such trace."
     )
-    scores = color_cells(rows("Scores", says, ask.scores(), 10, height=12), "verdict", _PASS)
-    scores = _decimals(scores.no_value("no scores"), "value", 3)
+    scores = color_cells(rows("Scores", says, ask.scores(), 14, height=12), "verdict", _PASS)
+    scores = widths(decimals(scores.no_value("no scores"), "value", 3), {"verdict": 130, "value": 80, "threshold": 100})
     yield link_cells(scores, "metric", "Show this metric over time", _METRIC)
+    says = (
+        "Every place that an evaluator points at, by position: characters of the text, or numbers of list items. It "
+        "never quotes. Personal data is here by kind and position only. No data: no evaluator points at anything."
+    )
+    places = color_cells(rows("Evidence", says, ask.evidence(), 10, height=12), "verdict", VERDICTS)
+    yield decimals(places.no_value("no evidence"), "score", 3)
 
 
 def _details(ask: TraceQueries, links: Mapping[str, str]) -> Iterator[table.Panel]:
-    yield _text(ask, "contexts", "Retrieved chunks", 24, 10, 900)
+    yield _text(ask, "contexts", "Retrieved chunks", 24, 10)
     says = "Problems that have named this trace as an example. No data: none has."
     problems = rows("Problems that name this trace", says, ask.problems(), 14, height=6).no_value("no problem names it")
     problems = color_cells(color_cells(problems, "state", _STATES), "severity", _SEVERITIES)
     problems = link_cells(problems, "problem_id", "Show this problem", _PROBLEM)
     problems = link_cells(problems, "metric", "Show this metric over time", _METRIC)
-    yield hide_columns(wrap_cells(problems, "description", 300), "app")
+    yield hide_columns(wrap_cells(problems, "description", 240), "app")
     says = "What people said of this trace. No data: no label, or its retention (retention.labels_days) has ended."
-    yield wrap_cells(rows("Labels", says, ask.labels(), 10, height=6).no_value("no labels"), "comment", 220)
+    yield wrap_cells(rows("Labels", says, ask.labels(), 10, height=6).no_value("no labels"), "comment", 160)
     says = "What the trace recorded of itself. No data: no such trace."
-    yield rows("Facts", says, ask.facts(), 8, height=10).no_value("no such trace")
-    says = (
-        "Every place that an evaluator points at, by position: characters of the text, or numbers of "
-        "list items. It never "
-        "quotes. Personal data is here by kind and position only. No data: no evaluator points at anything."
-    )
-    places = color_cells(rows("Evidence", says, ask.evidence(), 16, height=10), "verdict", VERDICTS)
-    yield _decimals(places.no_value("no evidence"), "score", 3)
-    says = "Fingerprint of each evaluator: id, version, parameters and model. Rows of two fingerprints do not compare."
-    yield rows("Versions of evaluators", f"{says} No data: no scores.", ask.versions(), 10, height=8).no_value(
-        "no scores"
-    )
-    yield _text(ask, "expected", "Reference answers", 14, 8, 500)
+    yield widths(rows("Facts", says, ask.facts(), 8, height=10).no_value("no such trace"), {"name": 150})
+    says = "Fingerprint of each evaluator: id, version, parameters and model. Rows of two fingerprints do not compare. "
+    versions = rows("Versions of evaluators", f"{says}No data: no scores.", ask.versions(), 16, height=10)
+    yield versions.no_value("no scores")
+    yield _text(ask, "expected", "Reference answers", 16, 7)
     if links:
         says = "The trace in other tools: grafana.trace_url and grafana.trace_links. No data: no such trace."
-        yield link_cells(
-            hide_columns(rows("Open in", says, ask.links(links), 24, height=5).no_value("no such trace"), "url"),
-            "tool",
-            "Open the trace there",
-            "${__data.fields.url}",
-        )
+        tools = hide_columns(rows("Open in", says, ask.links(links), 8, height=7).no_value("no such trace"), "url")
+        yield link_cells(tools, "tool", "Open the trace there", "${__data.fields.url}")
 
 
-def _text(ask: TraceQueries, field: Field, title: str, width: int, height: int, text_width: int) -> table.Panel:
+def _text(ask: TraceQueries, field: Field, title: str, width: int, height: int) -> table.Panel:
     panel = rows(title, f"{_LEGEND} No data: {_NO_TEXT[9:]}", ask.text(field), width, height=height).no_value(_NO_TEXT)
-    mapped = {
-        word: {"text": word, "color": "transparent" if colour == "text" else colour, "index": i}
-        for i, (word, colour) in enumerate(VERDICTS.items())
-    }
-    style = {"type": "color-background", "mode": "basic", "applyToRow": True}
-    panel = panel.override_by_name(
-        "verdict",
-        [
-            dashboard.DynamicConfigValue(id_val="mappings", value=[{"type": "value", "options": mapped}]),
-            dashboard.DynamicConfigValue(id_val="custom.cellOptions", value=style),
-            dashboard.DynamicConfigValue(id_val="custom.width", value=110),
-        ],
-    )
-    return wrap_cells(wrap_cells(panel, "text", text_width), "why", 220)
+    panel = color_rows(panel, "verdict", VERDICTS | dict.fromkeys(("not judged", "masked"), "transparent"))
+    panel = widths(panel, {"verdict": 100, "rank": 60, "chunk": 120, "nearest chunk": 130})
+    return hide_columns(wrap_cells(wrap_cells(panel, "text", _TEXT_WIDTHS[field]), "why", 260), "from")
 
 
-def _decimals(panel: table.Panel, column: str, decimals: int) -> table.Panel:
-    return panel.override_by_name(column, [dashboard.DynamicConfigValue(id_val="decimals", value=decimals)])
-
-
-def _numbered(panel: table.Panel, column: str) -> table.Panel:
-    """Colour a number of failures: none is good, any is bad."""
-    steps = [{"value": None, "color": "green"}, {"value": 1, "color": "red"}]
-    return panel.override_by_name(
-        column,
-        [
-            dashboard.DynamicConfigValue(id_val="thresholds", value={"mode": "absolute", "steps": steps}),
-            dashboard.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
-        ],
-    )
+_TEXT_WIDTHS: Mapping[Field, int] = {"question": 520, "answer": 520, "contexts": 460, "expected": 300}

@@ -9,7 +9,7 @@ from tests.dashboards.macros import VARIABLE
 Json = dict[str, Any]
 
 _WITHOUT_UNIT = {"table"}
-_TIME_SERIES = {"timeseries", "state-timeline", "heatmap"}
+_OVER_TIME = {"timeseries", "state-timeline", "heatmap"}
 _SAFE = re.compile(r"decodeURLComponent\('\$\{(\w+):percentencode\}'\)")
 _CONDITION = re.compile(r", \$(\w+)\)")  # the second argument of $__conditionalAll: only its name is read
 _BOUND = re.compile(r"\$__(timeFilter\(|fromTime\b|toTime\b)")
@@ -87,7 +87,7 @@ def _of_panel(panel: Json) -> Iterator[str]:
     for target in panel.get("targets", []):
         if target["datasource"]["uid"] != "${datasource}":
             yield f"target-datasource: {title}"
-        if target["format"] != (0 if panel["type"] in _TIME_SERIES else 1):
+        if target["format"] != (0 if panel["type"] in _OVER_TIME else 1):
             yield f"sql-format: {title}"
 
 

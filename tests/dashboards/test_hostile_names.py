@@ -153,7 +153,7 @@ def answers(
 
 
 OF_EVERY_NAME = {"problems": ("variable", "table Notifications", "state-timeline")}  # this shortens the name
-UNNAMED = ("value", "time", "timeEnd", "trace_link")
+UNNAMED = ("value", "time", "timeEnd", "trace_link", "stored at", "lasted")
 
 
 def linked_trace(link: str) -> list[dict[str, Any]]:

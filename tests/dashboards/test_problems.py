@@ -123,7 +123,7 @@ def test_open_problems_are_counted_at_the_end_of_the_range(shown: Shown) -> None
     assert shown.value("stat Open, warning A") == 0
     assert shown.value("stat Open, info A") == 1
     assert shown.value("stat Open, warning A", end=at(35)) == 2  # b and c were open then
-    assert shown.value("stat Nobody looks at A") == 1  # the disk: a is acknowledged
+    assert shown.value("stat Unattended A") == 1  # the disk: a is acknowledged
     assert shown.value("stat Open, critical A", app=["another"]) == 0
     assert shown.value("stat Open, info A", app=["another"]) == 1  # the system's stand beside every application's
 
@@ -156,7 +156,7 @@ def test_the_life_of_each_problem_is_a_line_of_states(shown: Shown) -> None:
     assert states["b"] == [None, None, 2, 2] + [None] * 9
     assert states["c"] == [None] * 3 + [2] * 6 + [None] * 4
     assert states["d"] == [None] * 5 + [0] * 8
-    assert {row["problem"] for row in found if row["id"][:1] == "e"} == {"disk eeee5555"}
+    assert {row["problem"] for row in found if row["id"][:1] == "e"} == {"disk"}
 
 
 def test_times_to_detect_and_to_resolve(shown: Shown) -> None:
