@@ -15,7 +15,7 @@ from tests.dashboards.viewer.gallery import gallery
 from tests.dashboards.viewer.serving import Served, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -44,10 +44,18 @@ def watched(browser: Browser, served: Served, **options: Any) -> Iterator[Page]:
     page = context.new_page()
     page.set_default_timeout(30_000)
     wrong: list[str] = []
-    page.on("console", lambda said: wrong.append(f"{said.type}: {said.text}") if said.type != "info" else None)
+
+    def hear(said: ConsoleMessage) -> None:
+        if said.type != "info":
+            wrong.append(f"{said.type}: {said.text}")
+
+    def see(request: Request) -> None:
+        if not request.url.startswith((f"{served.url}/", "data:", "blob:")):
+            wrong.append(f"request: {request.url}")
+
+    page.on("console", hear)
     page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-    foreign = lambda request: not request.url.startswith((f"{served.url}/", "data:", "blob:"))  # noqa: E731  # short
-    page.on("request", lambda request: wrong.append(f"request: {request.url}") if foreign(request) else None)
+    page.on("request", see)
     yield page
     assert wrong == []
     context.close()
