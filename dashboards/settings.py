@@ -25,7 +25,7 @@ class ViewSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     max_bytes_to_read: int = Field(
         default=20 << 30, ge=1 << 20, description="Most bytes that one query may read from ClickHouse, uncompressed."
     )
-    concurrent_queries: int = Field(default=8, ge=1, le=64, description="Most queries that run at a time.")
+    concurrent_queries: int = Field(default=6, ge=1, le=8, description="Most queries that run at a time.")
 
     @field_validator("listen")
     @classmethod

@@ -17,6 +17,7 @@ MAKE = shutil.which("make") or ""
 pytestmark = pytest.mark.skipif(not MAKE, reason="make is not installed")
 JAVA = "Java 17 or newer is missing"
 MAVEN = "Maven is missing"
+CHROMIUM = "Chromium is missing"
 PYTHON = "Python 3.11 or newer is missing"
 VENV = "Python's venv module is missing"
 
@@ -47,6 +48,7 @@ def checkout(tmp_path: Path, programs: Path) -> Path:
     script(programs / "python3.11", "exit 0")
     script(programs / "java", "echo 'openjdk version \"17.0.15\" 2025-04-15' >&2")
     script(programs / "mvn", "exit 1")
+    script(programs / "chromium", "exit 1")
     return folder
 
 
@@ -93,6 +95,33 @@ def test_without_maven_it_is_maven_that_is_asked_for(programs: Path, version: st
     refused(make(programs, "java"), MAVEN, "apt-get install maven")
     script(programs / "mvn", "exit 1")
     assert make(programs, "java").returncode == 0
+
+
+def user(programs: Path, number: int, *, apt: str = "") -> None:
+    """This user; `apt`: what apt-get does there, which notes its calls."""
+    script(programs / "id", f"echo {number}")
+    script(programs / "apt-get", f'echo "$@" >>{programs}/apt\n{apt}')
+
+
+@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])
+def test_a_browser_that_is_there_is_used(programs: Path, name: str) -> None:
+    user(programs, 0)
+    script(programs / name, "exit 1")
+    assert make(programs, "chromium").returncode == 0
+    assert not lines(programs / "apt")
+
+
+def test_a_missing_browser_is_installed_where_that_needs_no_password(programs: Path) -> None:
+    user(programs, 0)
+    assert make(programs, "chromium").returncode == 0
+    assert lines(programs / "apt") == ["update -qq", "install -y -qq --no-install-recommends chromium"]
+
+
+@pytest.mark.parametrize(("number", "apt", "calls"), [(1000, "", 0), (0, "exit 1", 1)])
+def test_a_browser_that_cannot_be_installed_is_asked_for(programs: Path, number: int, apt: str, calls: int) -> None:
+    user(programs, number, apt=apt)
+    refused(make(programs, "chromium"), CHROMIUM, "brew install --cask chromium")
+    assert len(lines(programs / "apt")) == calls
 
 
 @pytest.mark.parametrize("arguments", [(), ("PYTHON=/nowhere",)])

@@ -4,16 +4,17 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ragtide.dashboards.settings import ViewSettings
 from ragtide.evaluators.errors import ConfigError, RagtideError, Transient
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.errors import TooMuch
 
+Found = TypeVar("Found")
 log = logging.getLogger(__name__)
 
 
@@ -59,6 +60,10 @@ class QueryRunner:
         finally:
             for task in tasks:
                 task.cancel()
+
+    async def call(self, work: Callable[[Database], Found]) -> Found:
+        """Run other work on the database within the same limit of concurrency."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, self._database)
 
     def close(self) -> None:
         """Stop: running statements end by themselves, within their time limit."""

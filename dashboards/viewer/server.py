@@ -63,7 +63,6 @@ class ViewerServer:
         if not token and not is_loopback(self._host):
             raise ConfigError(f"view.listen is {settings.listen}, which other machines reach: set view.token")
         self._documents = documents
-        self._database = database
         self._timeline = timeline
         self._runner = QueryRunner(database, settings)
         self._access = Access(token)
@@ -163,7 +162,7 @@ class ViewerServer:
 
     async def _activity(self, request: web.Request) -> web.StreamResponse:
         try:
-            events = await asyncio.to_thread(recent_events, self._database, self._timeline, utc_now())
+            events = await self._runner.call(lambda database: recent_events(database, self._timeline, utc_now()))
         except RagtideError as error:
             return refuse(503, str(error))
         answer = web.json_response({"events": events})

@@ -210,6 +210,10 @@ function startControls() {
   document.body.classList.toggle('wide', remembered('wide', '') === 'yes');
   $('menu').replaceChildren(menu);
   $('help').replaceChildren(iconButton('help', 'Keyboard (?)', showKeys));
+  $('skip').addEventListener('click', (event) => {
+    event.preventDefault(); // a hash would be another address
+    $('board').focus();
+  });
   $('shade').addEventListener('click', closeDrawer);
   $('solo').addEventListener('click', () => app.board?.view(null));
   $('filter').addEventListener('input', () => {

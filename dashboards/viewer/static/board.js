@@ -97,6 +97,7 @@ export class Board {
     const asked = this.pending.splice(0);
     const signal = this.flight.signal;
     this.open = (this.open || 0) + 1;
+    this.element.setAttribute('aria-busy', 'true');
     const waiting = new Map(asked.map(({ onanswer }, at) => [String(at), onanswer]));
     const queries = asked.map(({ onanswer: _, ...one }, at) => ({ key: String(at), ...one }));
     try {
@@ -110,6 +111,7 @@ export class Board {
       for (const onanswer of waiting.values()) onanswer(error instanceof Problem ? error : new Problem('The connection to the viewer broke.', 'The panel asks again with the next refresh.'));
     } finally {
       this.open -= 1;
+      this.element.setAttribute('aria-busy', String(this.busy));
     }
   }
 

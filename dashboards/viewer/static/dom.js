@@ -103,7 +103,7 @@ export function popover(anchor, panel, { label, onclose } = {}) {
   document.addEventListener('pointerdown', outside, true);
   window.addEventListener('resize', place);
   open = { close, anchor };
-  (panel.querySelector('[autofocus]') || panel.querySelector('input,button,a,[tabindex]'))?.focus();
+  (panel.querySelector('[data-autofocus]') || panel.querySelector('input,button,a,[tabindex]'))?.focus();
   return close;
 }
 

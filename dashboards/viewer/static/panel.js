@@ -15,7 +15,7 @@ import { draw as table } from './panels/table.js';
 import { draw as timeseries } from './panels/timeseries.js';
 import { draw as xychart } from './panels/xychart.js';
 
-const TYPES = { barchart, heatmap, stat, 'state-timeline': stateTimeline, table, timeseries, xychart };
+export const TYPES = { barchart, heatmap, stat, 'state-timeline': stateTimeline, table, timeseries, xychart };
 const TIMED = new Set(['heatmap', 'state-timeline', 'timeseries']);
 const SHOW_LOADING_AFTER_MS = 250;
 

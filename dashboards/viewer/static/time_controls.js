@@ -49,7 +49,7 @@ export function zoomedOut(range) {
 function openPicker(anchor, range, act) {
   const now = resolveRange(range);
   const shown = (end, at) => (isRelative({ to: end }) || !at ? end : formatTime(at));
-  const fields = ['from', 'to'].map((name) => el('input', { class: 'field', type: 'text', id: `time-${name}`, value: /^\d+$/.test(range[name]) ? formatTime(Number(range[name])) : shown(range[name], now?.[name]), spellcheck: false, autocomplete: 'off', autofocus: name === 'from' }));
+  const fields = ['from', 'to'].map((name) => el('input', { class: 'field', type: 'text', id: `time-${name}`, value: /^\d+$/.test(range[name]) ? formatTime(Number(range[name])) : shown(range[name], now?.[name]), spellcheck: false, autocomplete: 'off', dataset: name === 'from' ? { autofocus: '' } : undefined }));
   const problem = el('p', { class: 'says', role: 'alert', hidden: true });
   const apply = (event) => {
     event.preventDefault();

@@ -12,7 +12,7 @@ export const QUICK = [
 /** Milliseconds of an end of a range; null if it cannot be read. `isEnd` rounds up, to the end of a day and the like. */
 export function resolve(text, isEnd, now = Date.now()) {
   const trimmed = String(text).trim();
-  if (/^\d{1,15}$/.test(trimmed)) return Number(trimmed);
+  if (/^(?:0|\d{8,15})$/.test(trimmed)) return Number(trimmed);
   const found = RELATIVE.exec(trimmed);
   if (found) {
     const date = new Date(now);

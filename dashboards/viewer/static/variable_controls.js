@@ -38,7 +38,7 @@ function open(anchor, board, one) {
   const list = el('div', { class: 'choices', role: 'group' });
   let changed = false;
   const finish = () => changed && board.setVariable(one.name, one.multi ? [...chosen] : [...chosen][0]);
-  const search = el('input', { type: 'search', class: 'field', placeholder: 'Search …', 'aria-label': `Search ${one.label || one.name}`, autofocus: true, oninput: () => fill() });
+  const search = el('input', { type: 'search', class: 'field', placeholder: 'Search …', 'aria-label': `Search ${one.label || one.name}`, dataset: { autofocus: '' }, oninput: () => fill() });
   const pick = (value) => {
     changed = true;
     if (!one.multi) {

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
+from pydantic import SecretStr
 
 from ragtide.dashboards.settings import ViewSettings, split_address
 from ragtide.dashboards.viewer.access import is_loopback
@@ -137,4 +138,4 @@ def test_addresses_are_read() -> None:
 
 def test_a_short_token_is_refused() -> None:
     with pytest.raises(ValueError, match="openssl rand"):
-        ViewSettings(token="short")
+        ViewSettings(token=SecretStr("short"))

@@ -34,8 +34,10 @@ export function draw(view, frames) {
     group.addEventListener('pointerleave', () => hideTooltip(group));
     return group;
   });
+  const longest = groups.reduce((most, group) => Math.max(most, group.firstChild.textContent.length), 0);
   const options = panel.options?.legend || {};
   const chart = el('div', { class: `barchart ${horizontal ? 'horizontal' : 'vertical'}`, role: 'list', tabIndex: 0, 'aria-label': panel.title }, groups);
+  chart.style.setProperty('--label', `${longest + 1}ch`);
   const listed = options.showLegend !== false && series.length > 1 ? [legend(series, { ...options, displayMode: 'list' }, state.hidden, () => draw(view, frames))] : [];
   view.place([chart, ...listed], options.placement === 'right');
 }

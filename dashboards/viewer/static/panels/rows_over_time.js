@@ -26,7 +26,7 @@ export function drawRows(view, { names, times, paint, tooltip, label, longest = 
     data: [times.length ? times : [board.shown.from], (times.length ? times : [0]).map(() => null)],
     series: [{ scale: 'y', stroke: 'transparent', points: { show: false } }],
     scales: { y: { range: () => [0, count] } }, axes: [axis], label,
-    hooks: { drawClear: [(u) => clippedPaint(u, () => paint(u, rowBox))] },
+    hooks: { draw: [(u) => clippedPaint(u, () => paint(u, rowBox))] },
     tooltip: (u) => {
       const row = Math.floor((u.cursor.top / u.over.clientHeight) * count);
       return row < 0 || row >= count ? null : tooltip(u, row, u.posToVal(u.cursor.left, 'x'));

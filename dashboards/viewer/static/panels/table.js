@@ -1,6 +1,6 @@
 // A table: sorted by its heads, filtered per column, with coloured cells, gauges and links.
 
-import { markColor, readableOn, textColor } from '../colors.js';
+import { faded, markColor, readableOn, textColor } from '../colors.js';
 import { el, icon, openMenu } from '../dom.js';
 import { display } from '../fields.js';
 import { filterButton, passes } from './table_filter.js';
@@ -105,8 +105,7 @@ function cell(view, frame, field, row) {
   const td = el('td', { class: `${align(field)} ${wraps(field) ? 'wrap' : ''}` });
   if (options.type === 'gauge' && typeof value === 'number') td.append(gauge(field, value, color, inner));
   else if (options.type === 'color-background' && color && (mapped || color !== 'text')) {
-    const background = markColor(color);
-    Object.assign(td.style, { background, color: readableOn(background) });
+    Object.assign(td.style, fill(color));
     td.classList.add('filled');
     td.append(inner);
   } else if (options.type === 'color-text' && color && color !== 'text') {
@@ -114,6 +113,12 @@ function cell(view, frame, field, row) {
   } else td.append(inner);
   if (!wraps(field) && words.length > 24) td.title = words;
   return td;
+}
+
+/** A tint with text of the colour where the theme has one for it, else the colour itself. */
+function fill(color) {
+  const solid = markColor(color);
+  return color.startsWith('#') || color.startsWith('palette-') ? { background: solid, color: readableOn(solid) } : { background: faded(solid, 0.17), color: textColor(color) };
 }
 
 function gauge(field, value, color, inner) {

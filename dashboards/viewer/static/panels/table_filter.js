@@ -41,7 +41,7 @@ function openFilter(anchor, view, frame, field) {
       fitting.length > MOST ? el('div', { class: 'hint' }, `and ${fitting.length - MOST} more`) : '',
     );
   };
-  const input = el('input', { type: 'search', class: 'field', placeholder: 'Contains …', value: filter.contains, 'aria-label': `${field.displayName} contains`, autofocus: true, oninput: () => {
+  const input = el('input', { type: 'search', class: 'field', placeholder: 'Contains …', value: filter.contains, 'aria-label': `${field.displayName} contains`, dataset: { autofocus: '' }, oninput: () => {
     filter.contains = input.value;
     fill();
     apply();
