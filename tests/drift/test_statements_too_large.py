@@ -89,7 +89,8 @@ def test_moved_traces_nearby_are_found_where_the_search_of_all_days_is_too_large
     limited = TooLarge(database.settings)
     limited.marker = "WHERE 1 AND trace_id IN"
     now = world.at(HOUR)
-    with caplog.at_level(logging.WARNING):
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "ragtide"):
         assert tombstone_moved_traces(limited, 60, now) == 1
     assert places(database) == [("new", "moved")]
     assert [record.message for record in caplog.records] == [
