@@ -31,8 +31,9 @@ RULES: Mapping[str, str] = {
     "context_as_text": "A text in `contexts` becomes a chunk with this text.",
     "context_wrapped": "A chunk is taken out of `node`, `document`, `payload`, `_source` or LangChain's `kwargs`.",
     "context_with_score": "A pair of a chunk and a number becomes the chunk with this score.",
-    "ids_as_relevance": "A list of chunk ids in `relevance` becomes grades of 1.",
+    "ids_as_relevance": "A list of chunk ids in `relevance` becomes grades of 1; a list of only 0 and 1 is refused.",
     "model_as_text": "A text in `model` becomes `model.requested`.",
+    "no_error": "An empty text or `false` in `error` means no error.",
     "error_as_text": "A text in `error` becomes `error.message`, with the type `error`.",
     "error_without_type": "An `error` without a type has the type `error`.",
     "time_in_seconds": "Seconds since 1970 (2001 to 2105) become milliseconds.",
@@ -77,7 +78,7 @@ NAMES: Mapping[type[msgspec.Struct], Mapping[str, tuple[str, ...]]] = {
     Chunk: {
         "id": ("chunk_id", "id_", "_id", "node_id", "document.id"),
         "text": ("page_content", "content", "document.content", "chunk_text", "chunk", "passage", "document"),
-        "score": ("similarity", "similarity_score", "relevance_score", "_score", "distance", "document.score"),
+        "score": ("similarity", "similarity_score", "relevance_score", "_score", "document.score"),
         "source": ("uri", "url"),
         "metadata": ("meta",),
     },
@@ -285,11 +286,18 @@ def _is_text(value: Any) -> bool:
 
 def _ids_as_relevance(value: Any) -> Any:
     listed = isinstance(value, list) and value and all(isinstance(item, (str, int)) for item in value)
+    if listed and all(item in (0, 1) for item in value):
+        wanted = 'an object of chunk ids and grades wanted, such as {"c-1": 1}'
+        raise BadRecord("wrong_type", f"relevance: found a list of 0 and 1 without chunk ids; {wanted}", "relevance")
     return {item if isinstance(item, str) else str(item): 1 for item in value} if listed else KEEP
 
 
 def _model_as_text(value: Any) -> Any:
     return {"requested": value} if isinstance(value, str) else KEEP
+
+
+def _no_error(value: Any) -> Any:
+    return None if value is False or (isinstance(value, str) and not value.strip()) else KEEP
 
 
 def _error_as_text(value: Any) -> Any:
@@ -383,5 +391,5 @@ _RULES_OF_FIELD: Mapping[str, tuple[tuple[str, Callable[[Any], Any]], ...]] = {
     "contexts": (("single_value", _single_context),),
     "relevance": (("ids_as_relevance", _ids_as_relevance),),
     "model": (("model_as_text", _model_as_text),),
-    "error": (("error_as_text", _error_as_text),),
+    "error": (("no_error", _no_error), ("error_as_text", _error_as_text)),
 }

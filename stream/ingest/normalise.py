@@ -45,7 +45,7 @@ def normalise(fields: dict[str, Any], adjustments: Adjustments) -> NormalisedTra
     Unknown fields go to `attributes` under their path (`latency.queue_s`), a chunk's to its `metadata`. Where one of
     that name was sent there too, that one keeps it and the unknown field is `unknown.latency.queue_s`. Names that are
     too long are cut. Values of other forms are read by the rules of `ragtide.stream.ingest.normalisations`. Both are
-    counted in `adjustments`. Raises `BadRecord` for a time whose unit is not certain.
+    counted in `adjustments`. Raises `BadRecord` for a time whose unit is not certain, and for grades without chunks.
     """
     extras = _Extras(adjustments, Suspects())
     known = NormalisedTrace(_normalise_struct(Trace, fields, "", "", extras))

@@ -209,6 +209,9 @@ TAKEN = {
     "error as a text": Taken(
         of(error="timed out"), {"error_as_text"}, {"error.type": "error", "error.message": "timed out"}
     ),
+    "empty error": Taken(of(error=""), {"no_error"}, {"error": None}),
+    "error of white space": Taken(of(error=" "), {"no_error"}, {"error": None}),
+    "false as error": Taken(of(error=False), {"no_error"}, {"error": None}),
     "error without a type": Taken(of(error={"message": "no"}), {"error_without_type"}, {"error.type": "error"}),
     "relevance as ids": Taken(of(relevance=["c-1", 2]), {"ids_as_relevance"}, {"relevance": {"c-1": 1.0, "2": 1.0}}),
     "relevance as booleans": Taken(
@@ -248,6 +251,11 @@ REFUSED = {
         of(tokens={"input": SECRET}), "tokens.input", "tokens.input: found a text; a whole number wanted"
     ),
     "boolean as cost": Refused(of(cost_usd=True), "cost_usd", "cost_usd: found a boolean; a number wanted"),
+    "relevance as 0 and 1": Refused(
+        of(relevance=[0, 1, 1]), "relevance", "relevance: found a list of 0 and 1 without chunk ids; an object of chunk"
+    ),
+    "relevance as booleans in a list": Refused(of(relevance=[True, False]), "relevance", "a list of 0 and 1"),
+    "true as error": Refused(of(error=True), "error", "error: found a boolean; an object of type, message wanted"),
     "answer as an object": Refused(of(answer={SECRET: SECRET}), "answer", "answer: found an object; a text wanted"),
     "segments as a list": Refused(
         of(segments=[SECRET]), "segments", "segments: found a list; an object of texts wanted"
@@ -321,6 +329,12 @@ def test_a_field_that_was_sent_wins_over_other_names_for_it() -> None:
     trace = decode_trace(record(query="other", traceId="t-2", ground_truth=None), LIVE).trace
     assert (trace.question, trace.trace_id) == ("What does json.dumps return?", "t-1")
     assert trace.attributes == {"query": "other", "traceId": "t-2", "ground_truth": None}
+
+
+def test_a_distance_is_no_score() -> None:
+    trace = decode_trace(record(contexts=[{"id": "c-1", "text": "x", "distance": 0.1}]), LIVE).trace
+    assert trace.contexts is not None
+    assert (trace.contexts[0].score, trace.contexts[0].metadata) == (None, {"distance": 0.1})
 
 
 def test_no_other_name_stands_for_two_fields() -> None:
