@@ -26,13 +26,13 @@ Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One retrieved chunk. `score` is the raw similarity or distance of the retriever."""
+    """One retrieved chunk. `score` is the raw similarity of the retriever."""
 
     id: Annotated[
         Name, Meta(description="Id of the chunk, equal wherever it is retrieved. Missing: a hash of the text.")
     ]
     text: Annotated[str | None, Meta(description="Text of the chunk.")] = None
-    score: Annotated[float | None, Meta(description="Raw similarity or distance of the retriever.")] = None
+    score: Annotated[float | None, Meta(description="Raw similarity of the retriever.")] = None
     rank: Annotated[int | None, Meta(description="Rank, from 1; missing: the order of the list.")] = None
     source: Annotated[str | None, Meta(description="Where the chunk is from: a document, a file, a URL.")] = None
     metadata: Annotated[Mapping[str, Any], Meta(description="Anything else about the chunk.")] = {}
