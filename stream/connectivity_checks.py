@@ -58,6 +58,7 @@ def run_checks(loaded: Loaded, *, models: bool = False) -> Iterator[Connectivity
         ("telemetry.port", _ports),
     ):
         yield _run_check(name, attempt, settings)
+    yield from _alertmanager_checks(settings)
     if models:
         yield from _model_checks(settings)
 
@@ -198,6 +199,19 @@ def _grafana(settings: Settings) -> str | None:
     from ragtide.sinks.grafana import GrafanaGateway
 
     return GrafanaGateway(settings.grafana).check()
+
+
+def _alertmanager_checks(settings: Settings) -> Iterator[ConnectivityCheck]:
+    """Check each member of a cluster."""
+    from ragtide.sinks.alertmanager import AlertmanagerGateway
+
+    def check(url: str, _: Settings) -> str:
+        return AlertmanagerGateway(url, settings.alertmanager).check()
+
+    for url in settings.alertmanager.urls:
+        yield _run_check("alertmanager", functools.partial(check, url), settings)
+    if not settings.alertmanager.urls:
+        yield ConnectivityCheck("alertmanager", None, "alertmanager.urls is not set")
 
 
 def _evaluators(settings: Settings) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from ragtide.drift.checks import Check, ConsumerLag, JobFailures, JobsBehind, RollupFailures
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.jobs import JobContext, every_check
-from ragtide.drift.notify import Backlog
+from ragtide.drift.notify import AlertContext, Backlog, Holding
 from ragtide.drift.rootcause_job import RootCauseJob
 from ragtide.drift.topics import fit_topics, fitted_at, missing_package
 from ragtide.sinks.clickhouse.database import Database
@@ -27,6 +27,7 @@ Job = Callable[[JobContext, datetime], RunResult]
 
 _DUE_CHECK_S = 60.0  # how often a new leader may find that something slow is due
 _LONGEST_PAUSE_S = 300.0  # between two looks whether Grafana is back
+_LONGEST_ALERT_PAUSE_S = 30.0  # the same of an Alertmanager: who is paged waits for it
 
 
 def job_schedule(
@@ -52,6 +53,8 @@ def job_schedule(
         jobs.append(("labels", settings.jobs.every_s, _label_job(settings, database, telemetry)))
     if settings.grafana.url:
         jobs.append(("announce", settings.jobs.every_s, _delivery_job(settings, database, telemetry)))
+    if settings.alertmanager.urls:
+        jobs.append(("alerts", settings.alertmanager.every_s, _alert_job(settings, database, telemetry)))
     jobs.append(("jobs", settings.jobs.checks_every_s, _job_health_job({name: every_s for name, every_s, _ in jobs})))
     return jobs
 
@@ -154,6 +157,39 @@ def cycle_job(telemetry: Telemetry) -> Job:
         for table, rows in report.rollup.replaced.items():
             telemetry.replaced_rows.labels(table).inc(rows)
         return RunResult(read=report.rollup.windows, raised=report.events)
+
+    return job
+
+
+def alert_context(settings: Settings) -> AlertContext:
+    """Gather what alerts need of the settings."""
+    from ragtide.dashboards.problem_links import problem_link
+    from ragtide.dashboards.trace_links import trace_link
+
+    pages = {"settings": settings.grafana, "uid_prefix": settings.dashboards.uid_prefix}
+    return AlertContext(
+        settings.routes,
+        settings.alertmanager.labels,
+        settings.alertmanager.runbook_url,
+        partial(trace_link, **pages),
+        partial(problem_link, **pages),
+    )
+
+
+def _alert_job(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
+    from ragtide.drift.notify import AlertmanagerJob
+
+    def measure(url: str, holding: Holding) -> None:
+        telemetry.alerts_firing.labels(url).set(holding.firing)
+        telemetry.alerts_waiting.labels(url).set(holding.waiting)
+        telemetry.alerts_refused.labels(url).set(holding.refused)
+
+    waits = partial(delays, random.Random(), first_s=settings.alertmanager.every_s, cap_s=_LONGEST_ALERT_PAUSE_S)
+    posting = AlertmanagerJob(database, settings.alertmanager, alert_context(settings), measure, waits)
+
+    def job(jobs: JobContext, now: datetime) -> RunResult:
+        posted = posting.run(jobs.term, now)
+        return RunResult(read=posted.reposted + posted.begun + posted.ended, raised=posted.begun + posted.ended)
 
     return job
 

@@ -100,6 +100,8 @@ def lifetimes(retention: RetentionSettings) -> dict[str, str]:
         "job_history": "toDateTime(started_at) + toIntervalDay(30)",
         # Whatever its state: were sent messages to go first, an older row of one might come to light as pending.
         "outbox": f"toDateTime(updated_at) + toIntervalDay({retention.outbox_days})",
+        "alerts_posted": f"toDateTime(updated_at) + toIntervalDay({retention.outbox_days})",
+        "alert_silences": "toDateTime(ends_at) + toIntervalDay(30)",
         "dead_letters": f"toDateTime(ingested_at) + toIntervalDay({retention.dead_letters_days})",
         "dead_letter_marks": f"toDateTime(at) + toIntervalDay({retention.dead_letters_days})",
     }

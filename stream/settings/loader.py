@@ -16,6 +16,7 @@ from ragtide.drift.routes import Route
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, TopicSettings, WindowSettings
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.settings import EvaluatorSettings
+from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
 from ragtide.sinks.settings import ClickHouseSettings, GrafanaSettings, PrivacySettings, RetentionSettings
 from ragtide.stream.settings.environment import CONFIG_VARIABLE, closest, from_environment, leaves, model_at, nearest
 from ragtide.stream.settings.parsing import read_toml
@@ -59,6 +60,7 @@ class Settings(BaseModel, extra="forbid", frozen=True):
         "labels for alerts, e.g. { channel = '#search' }.",
     )
     grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
+    alertmanager: AlertmanagerSettings = Field(default_factory=AlertmanagerSettings)
     dashboards: DashboardSettings = Field(default_factory=DashboardSettings)
     view: ViewSettings = Field(default_factory=ViewSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)

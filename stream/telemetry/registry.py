@@ -306,6 +306,24 @@ class Telemetry:
             "Messages that Grafana refused for their content. They are not sent again.",
             "Column `why` of table outbox has Grafana's reason.",
         )
+        self.alerts_firing = self._gauge(
+            "alerts_firing",
+            "Alerts that fire at an Alertmanager, by its URL, as last seen by the leader of the jobs.",
+            "Differs between members of a cluster: one of them is down or refuses alerts. Check the log.",
+            "url",
+        )
+        self.alerts_waiting = self._gauge(
+            "alerts_waiting",
+            "Alerts whose begin or end an Alertmanager has not accepted yet.",
+            "Above 0 for longer than a minute: it is down or refuses the credentials. The log has the reason.",
+            "url",
+        )
+        self.alerts_refused = self._gauge(
+            "alerts_refused",
+            "Alerts that an Alertmanager refused for their content. They are posted again once it changes.",
+            "Column `why` of table alerts_posted has the reason.",
+            "url",
+        )
         self.leader = self._gauge(
             "jobs_leader", "1 in the process that leads the jobs, else 0.", "The sum over processes must be 1."
         )

@@ -480,6 +480,42 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY message_id
 COMMENT 'Notifications to deliver and their state; delivery continues after an outage.';
 
+CREATE TABLE IF NOT EXISTS alerts_posted
+(
+    url LowCardinality(String) COMMENT 'Base URL of the Alertmanager',
+    fingerprint String COMMENT 'Hash of the labels: another severity or owner is another alert',
+    problem_id String COMMENT 'Problem that the alert is about',
+    labels Map(LowCardinality(String), String) COMMENT 'Labels by name',
+    annotations String COMMENT 'JSON of the annotations when this row was written',
+    state LowCardinality(String) COMMENT 'firing (stored before it is first posted), ended (its end was accepted) or refused',
+    why String COMMENT 'Reason of a refusal; empty: not refused',
+    started_at DateTime64(3, 'UTC') COMMENT 'Start of the alert, UTC',
+    ended_at Nullable(DateTime64(3, 'UTC')) COMMENT 'End of the alert, UTC; NULL: not ended',
+    accepted_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the end was accepted, by the clock of Alertmanager, UTC; NULL: not ended',
+    version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins',
+    updated_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (url, fingerprint)
+COMMENT 'Alerts that each Alertmanager may hold, so that every one is ended under the labels that it was posted with.';
+
+CREATE TABLE IF NOT EXISTS alert_silences
+(
+    url LowCardinality(String) COMMENT 'Base URL of the Alertmanager',
+    problem_id String COMMENT 'Problem whose alert the silence matches',
+    silence_id String COMMENT 'Identifier of the silence in Alertmanager',
+    created_by String COMMENT 'Author of the silence, as Alertmanager has it',
+    comment String COMMENT 'Comment of the silence',
+    starts_at DateTime64(3, 'UTC') COMMENT 'Start of the silence, UTC',
+    ends_at DateTime64(3, 'UTC') COMMENT 'End of the silence, UTC',
+    is_deleted UInt8 COMMENT '1: the silence was ended early or matches no more, FINAL leaves the row out; 0: current',
+    version UInt64 COMMENT 'Leader epoch * 2^32 + number within the term; the largest wins',
+    updated_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'Time of the insert by the server''s clock, UTC'
+)
+ENGINE = ReplacingMergeTree(version, is_deleted)
+ORDER BY (url, problem_id, silence_id)
+COMMENT 'Silences of Alertmanager that match alerts of problems. One whose ends_at is past has ended.';
+
 CREATE TABLE IF NOT EXISTS job_runs
 (
     job LowCardinality(String) COMMENT 'Name of the job',
