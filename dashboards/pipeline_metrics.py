@@ -117,7 +117,10 @@ PANELS = (
         "Jobs and messages",
         "Processes that lead the jobs (1 is right), and messages that wait for Grafana.",
         "short",
-        (("sum(ragtide_jobs_leader)", "leaders"), ("max(ragtide_outbox_waiting)", "messages waiting")),
+        (
+            ("sum(ragtide_jobs_leader)", "leaders"),
+            ("sum(max by (target) (ragtide_outbox_waiting))", "messages waiting"),
+        ),
     ),
 )
 

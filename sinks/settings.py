@@ -1,5 +1,6 @@
 """Settings of sinks. Only `ragtide.stream.settings.loader` reads them."""
 
+import base64
 import re
 from typing import Literal
 from urllib.parse import urlsplit
@@ -41,9 +42,7 @@ class RetentionSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fa
     )
     windows_day_days: int = Field(default=1825, ge=1, description="Days to keep windows of a day.")
     dead_letters_days: int = Field(default=90, ge=1, description="Days to keep rows about dead letters.")
-    outbox_days: int = Field(
-        default=90, ge=8, description="Days to keep messages to Grafana, undelivered ones included."
-    )
+    outbox_days: int = Field(default=90, ge=8, description="Days to keep notifications, undelivered ones included.")
 
     def windows_days(self, size_s: int) -> int:
         """Retention of windows of that size, in days."""
@@ -172,6 +171,75 @@ class GrafanaSettings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
                 valid = ", ".join(f"{{{field}}}" for field in TRACE_FIELDS)
                 raise ValueError(f"{name}: no such field {{{min(unknown)}}}; valid: {valid}")
         return links
+
+
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_OWN_HEADERS = ("content-type", "content-length", "host", "user-agent", "transfer-encoding", "connection")
+
+
+class WebhookEndpoint(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """The receiver of a webhook. The URL is secret too: it often holds a token."""
+
+    url: SecretStr = Field(description="http:// or https:// URL that messages are posted to. Never logged.")
+    secret: SecretStr = Field(
+        default=SecretStr(""),
+        description="Key of the signature (HMAC-SHA256): whsec_ and base64, or any text of 16 characters or more. If "
+        "empty, messages are not signed.",
+    )
+    previous_secret: SecretStr = Field(
+        default=SecretStr(""), description="Key before a rotation. Messages are signed with both."
+    )
+    headers: dict[str, SecretStr] = Field(
+        default={}, description="More headers, e.g. { Authorization = 'Bearer …' }. Never logged."
+    )
+    ca_file: str = Field(
+        default="", description="File of CA certificates (PEM) for the receiver. If empty, the system's are used."
+    )
+    timeout_s: float = Field(default=10.0, gt=0, le=60, description="Maximum seconds of a request, answer included.")
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: SecretStr) -> SecretStr:
+        try:
+            parts = urlsplit(url.get_secret_value())
+            whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # its message would quote the address
+            whole = False
+        if not whole or any(not "!" <= sign <= "~" for sign in url.get_secret_value()):
+            raise ValueError("give http:// or https:// and a host")
+        if "@" in parts.netloc:
+            raise ValueError("has a user or password in it; use headers = { Authorization = ... } instead")
+        return url
+
+    @field_validator("secret", "previous_secret")
+    @classmethod
+    def _check_secret(cls, secret: SecretStr) -> SecretStr:
+        text = secret.get_secret_value()
+        if text and len(signing_key(text)) < 16:
+            raise ValueError("is too short: give at least 16 bytes, e.g. of `openssl rand -base64 32`")
+        return secret
+
+    @field_validator("headers")
+    @classmethod
+    def _check_headers(cls, headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        for name, value in headers.items():
+            if not _HEADER.fullmatch(name):
+                raise ValueError(f"{name!r} is no name of a header")
+            if name.lower() in _OWN_HEADERS or name.lower().startswith("webhook-"):
+                raise ValueError(f"{name} is set by ragtide")
+            if any(not " " <= sign <= "~" for sign in value.get_secret_value()):
+                raise ValueError(f"{name}: the value has characters that no header has")
+        return headers
+
+
+def signing_key(secret: str) -> bytes:
+    """Return the key's bytes: those of the base64 after `whsec_`, else of the text. Raises `ValueError` for no base64."""
+    if not secret.startswith("whsec_"):
+        return secret.encode()
+    try:
+        return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except ValueError:
+        raise ValueError("is no base64 after whsec_") from None
 
 
 def _without_credentials(url: str, instead: str) -> str:

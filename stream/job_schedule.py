@@ -10,13 +10,14 @@ from functools import partial
 from ragtide.drift.checks import Check, ConsumerLag, JobFailures, JobsBehind, RollupFailures
 from ragtide.drift.job_history import RunResult
 from ragtide.drift.jobs import JobContext, every_check
-from ragtide.drift.notify import AlertContext, Backlog, Holding
+from ragtide.drift.notify import AlertContext, Backlog, DeliveryJob, Holding, Target
 from ragtide.drift.rootcause_job import RootCauseJob
 from ragtide.drift.topics import fit_topics, fitted_at, missing_package
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.stream.kafka.lag_age import group_lags
 from ragtide.stream.labels.job import LabelJob
 from ragtide.stream.labels.sending import send
+from ragtide.stream.notification_targets import notification_targets
 from ragtide.stream.settings.loader import Settings
 from ragtide.stream.telemetry.registry import Telemetry
 from ragtide.stream.worker.backoff import delays
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 Job = Callable[[JobContext, datetime], RunResult]
 
 _DUE_CHECK_S = 60.0  # how often a new leader may find that something slow is due
-_LONGEST_PAUSE_S = 300.0  # between two looks whether Grafana is back
+_LONGEST_PAUSE_S = 300.0  # between two looks whether a target is back
 _LONGEST_ALERT_PAUSE_S = 30.0  # the same of an Alertmanager: who is paged waits for it
 
 
@@ -51,8 +52,8 @@ def job_schedule(
         )
     if settings.kafka.labels_topic:
         jobs.append(("labels", settings.jobs.every_s, _label_job(settings, database, telemetry)))
-    if settings.grafana.url:
-        jobs.append(("announce", settings.jobs.every_s, _delivery_job(settings, database, telemetry)))
+    for name, target in notification_targets(settings).items():
+        jobs.append((name, settings.jobs.every_s, _delivery_job(target, settings, database, telemetry)))
     if settings.alertmanager.urls:
         jobs.append(("alerts", settings.alertmanager.every_s, _alert_job(settings, database, telemetry)))
     jobs.append(("jobs", settings.jobs.checks_every_s, _job_health_job({name: every_s for name, every_s, _ in jobs})))
@@ -194,23 +195,21 @@ def _alert_job(settings: Settings, database: Database, telemetry: Telemetry) -> 
     return job
 
 
-def export_backlog(telemetry: Telemetry, backlog: Backlog) -> None:
-    """Set the gauges of the outbox."""
-    telemetry.outbox_waiting.set(backlog.waiting)
-    telemetry.outbox_failing.set(backlog.failing)
-    telemetry.outbox_oldest_seconds.set(backlog.oldest_s)
-    telemetry.outbox_refused.set(backlog.refused)
+def export_backlog(telemetry: Telemetry, target: str, backlog: Backlog) -> None:
+    """Set the gauges of a target's messages in the outbox."""
+    telemetry.outbox_waiting.labels(target).set(backlog.waiting)
+    telemetry.outbox_failing.labels(target).set(backlog.failing)
+    telemetry.outbox_oldest_seconds.labels(target).set(backlog.oldest_s)
+    telemetry.outbox_refused.labels(target).set(backlog.refused)
 
 
-def _delivery_job(settings: Settings, database: Database, telemetry: Telemetry) -> Job:
-    from ragtide.drift.notify import DeliveryJob
-    from ragtide.sinks.grafana import GrafanaGateway
-
+def _delivery_job(target: Target, settings: Settings, database: Database, telemetry: Telemetry) -> Job:
+    """One job for each target: a target that is down or slow holds back no other."""
     waits = partial(delays, random.Random(), first_s=settings.jobs.every_s, cap_s=_LONGEST_PAUSE_S)
-    announcing = DeliveryJob(database, GrafanaGateway(settings.grafana), partial(export_backlog, telemetry), waits)
+    delivering = DeliveryJob(database, target, partial(export_backlog, telemetry, target.name), waits)
 
     def job(jobs: JobContext, now: datetime) -> RunResult:
-        sent = announcing.run(jobs.term.epoch, now)
+        sent = delivering.run(jobs.term.epoch, now)
         return RunResult(read=sent.attempted, raised=sent.opened + sent.closed)
 
     return job

@@ -192,9 +192,12 @@ async def _serve(loaded: Loaded, stop: threading.Event) -> None:
 
 def run_jobs(runner: JobRunner, jobs: Sequence[tuple[str, float, Job]], stop: threading.Event) -> None:
     """Run each job at its interval (name, seconds, work) until `stop` is set; return once none runs."""
+    from apscheduler.executors.pool import ThreadPoolExecutor
     from apscheduler.schedulers.background import BackgroundScheduler
 
-    scheduler = BackgroundScheduler(timezone="UTC")
+    # A thread for each job: receivers that hang must not use up those of the others.
+    threads = ThreadPoolExecutor(max_workers=max(len(jobs), 1))
+    scheduler = BackgroundScheduler(timezone="UTC", executors={"default": threads})
     for name, every_s, job in jobs:
         scheduler.add_job(
             runner.run,

@@ -1,117 +1,146 @@
-"""Deliver problem events to Grafana as annotations, exactly once in effect.
+"""Deliver messages to one target: in order per problem, at growing intervals while it fails.
 
-A message is stored in the outbox before it is sent, and marked afterwards. The sender of an unmarked one first looks in
-Grafana for the episode's tag, so that a crash or a second leader adds nothing twice. While Grafana is down it is tried
-at growing intervals; so is a message that fails although Grafana answers."""
+A message is stored in the outbox before it is sent, and marked afterwards. So one may be sent twice after a crash; its
+id stays the same. Each target has a delivery of its own, so that one that is down holds back no other.
+"""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ragtide.drift.notify import outbox
+from ragtide.drift.notify.channel import Channel, InsightChannel, Sender
+from ragtide.drift.notify.insight_messages import enqueue_insights
 from ragtide.drift.notify.messages import enqueue
 from ragtide.drift.notify.outbox import Backlog, Message
-from ragtide.evaluators.errors import RagtideError, Refused, Transient
+from ragtide.evaluators.errors import ConfigError, RagtideError, Refused, Transient
 from ragtide.sinks.clickhouse.database import Database
-from ragtide.sinks.grafana import GrafanaGateway
 
 logger = logging.getLogger(__name__)
 
-_MAX_FAILED = 3  # messages that fail although Grafana answers, before the others wait for the next run
+_MAX_FAILED = 3  # messages that fail although the target answers, before the others wait for the next run
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target's channel and sender. `insights`: the same channel, if it gets insights."""
+
+    sender: Sender
+    channel: Channel | None = None
+    insights: InsightChannel | None = None
+
+    @property
+    def name(self) -> str:
+        """The target's name in the outbox."""
+        channel = self.channel or self.insights
+        assert channel is not None, "a target has at least one channel"
+        return channel.name
 
 
 @dataclass(slots=True)
 class DeliveryResult:
-    """The number of problems opened and closed in Grafana in this run, and of messages that it refused.
+    """The number of problems or insights opened and closed in this run, and of messages refused or given up.
 
-    `failed` are ids of messages that failed although Grafana answers.
+    `failed` are ids of messages that failed although the target answers.
     """
 
     opened: int = 0
     closed: int = 0
     refused: int = 0
     failed: list[str] = field(default_factory=list)
+    given_up: int = 0
     attempted: int = field(default=0, compare=False)
 
 
 def deliver(
     database: Database,
-    grafana: GrafanaGateway,
+    target: Target,
     epoch: int,
     clock: Callable[[], datetime],
     backing_off: Collection[str] = (),
 ) -> DeliveryResult:
-    """Send the events of problems that are not muted to Grafana, in the order in which they happened.
+    """Store the target's new messages, and send those that wait, in the order in which the changes happened.
 
-    At most the oldest `outbox.MOST`; the next run goes on. A message that Grafana refuses for its content is marked as
-    refused and blocks nothing. A message that fails although Grafana answers blocks later ones of its episode only; so
-    do the ids of `backing_off`, which are not tried. Stops if a newer leader than `epoch` was elected. Raises
-    `Transient` or `ConfigError` if Grafana or the database is down or rejects the credentials.
+    At most the oldest `outbox.MOST`; the next run goes on. A message that the target refuses for its content is marked
+    as refused and blocks nothing. A message that fails although the target answers blocks later ones of its problem
+    only; so do the ids of `backing_off`, which are not tried. Stops if a newer leader than `epoch` was elected. Raises
+    `Transient` or `ConfigError` if the target or the database is down or rejects the credentials.
     """
-    enqueue(database, epoch, clock())
+    _enqueue(database, target, epoch, clock())
     result = DeliveryResult()
-    blocked: set[str] = set()  # episodes with an earlier message that is not sent yet
-    for message in outbox.pending(database):
-        if message.thread in blocked or message.message_id in backing_off:
-            blocked.add(message.thread)
+    waiting = outbox.pending(database, target.name)
+    if not waiting:
+        return result
+    with target.sender.connected():
+        _send_all(database, target, epoch, clock, waiting, backing_off, result)
+    return result
+
+
+def _send_all(
+    database: Database,
+    target: Target,
+    epoch: int,
+    clock: Callable[[], datetime],
+    waiting: Sequence[Message],
+    backing_off: Collection[str],
+    result: DeliveryResult,
+) -> None:
+    blocked: set[str] = set()  # problems with an earlier message that is not sent yet
+    for position, message in enumerate(waiting):
+        if message.subject in blocked or message.message_id in backing_off:
+            blocked.add(message.subject)
             continue
         if _is_superseded(database, epoch):
             logger.info("notifications stop: a newer leader than epoch %d was elected", epoch)
-            break
+            return
         result.attempted += 1
         try:
-            external_id = _send(grafana, message)
-        except Transient as error:
-            outbox.mark(database, message, epoch, "pending", why=str(error))
-            if not _answers(grafana):
+            external_id = target.sender.send(message)
+        except (Transient, ConfigError) as error:
+            expired = _is_expired(target, message, clock())
+            outbox.mark(database, message, epoch, "gave_up" if expired else "pending", why=str(error))
+            result.given_up += expired
+            if isinstance(error, ConfigError) or not target.sender.answers():
+                later = [one for one in waiting[position + 1 :] if _is_expired(target, one, clock())]
+                outbox.give_up(database, later, epoch, str(error))
                 raise
             logger.warning(
-                "notification %s of problem %s failed and will be retried: %s", message.action, message.thread, error
+                "notification %s of %s to %s failed and %s: %s",
+                message.action,
+                message.thread,
+                target.name,
+                "was given up" if expired else "will be retried",
+                error,
             )
+            if expired:
+                continue
             result.failed.append(message.message_id)
-            blocked.add(message.thread)
+            blocked.add(message.subject)
             if len(result.failed) == _MAX_FAILED:
-                break
+                return
             continue
         except Refused as error:
-            logger.error("Grafana refused notification %s of problem %s: %s", message.action, message.thread, error)
+            logger.error("%s refused notification %s of %s: %s", target.name, message.action, message.thread, error)
             outbox.mark(database, message, epoch, "refused", why=str(error))
             result.refused += 1
             continue
         outbox.mark(database, message, epoch, "sent", external_id=external_id)
         result.opened += message.action == "open"
         result.closed += message.action == "close"
-    return result
 
 
-def _send(grafana: GrafanaGateway, message: Message) -> str:
-    """Create or update the episode's one annotation; return its id, empty if a person deleted it."""
-    found = [each.id for each in grafana.find_annotations(message.identity)]
-    if found and grafana.patch_annotation(found[0], text=message.text, tags=message.tags, end=message.end):
-        _delete(grafana, found[1:])
-        return str(found[0])
-    if message.action != "open":
-        return ""
-    created = grafana.annotate(text=message.text, tags=message.tags, start=message.start, end=message.end)
-    # An old leader that does not know yet that it was replaced may have done the same between our two calls.
-    first, *duplicates = sorted({created, *(each.id for each in grafana.find_annotations(message.identity))})
-    _delete(grafana, duplicates)
-    return str(first)
+def _enqueue(database: Database, target: Target, epoch: int, now: datetime) -> None:
+    if target.channel is not None:
+        enqueue(database, target.channel, epoch, now)
+    if target.insights is not None:
+        enqueue_insights(database, target.insights, epoch, now)
 
 
-def _answers(grafana: GrafanaGateway) -> bool:
-    """Whether Grafana is up, so that the message is at fault."""
-    try:
-        grafana.check()
-    except Transient:
-        return False
-    return True
-
-
-def _delete(grafana: GrafanaGateway, annotations: Iterable[int]) -> None:
-    for annotation in annotations:
-        grafana.delete_annotation(annotation)
+def _is_expired(target: Target, message: Message, now: datetime) -> bool:
+    """Whether the message has been tried for long enough."""
+    retry_for = target.sender.retry_for
+    return retry_for is not None and now - message.written_at > retry_for
 
 
 def _is_superseded(database: Database, epoch: int) -> bool:
@@ -127,20 +156,21 @@ class _Backoff:
 
 
 class DeliveryJob:
-    """Deliver at intervals; remembers when to retry.
+    """Deliver to one target at intervals; remembers when to retry.
 
-    `measure` gets the backlog after each run; `delays` makes the pauses in seconds, from the first failure on.
+    `measure` gets the backlog after each run; `delays` makes the pauses in seconds, from the first failure on. A target
+    that asks for a longer pause (`Transient` with `retry_after_s`) gets it.
     """
 
     def __init__(
         self,
         database: Database,
-        grafana: GrafanaGateway,
+        target: Target,
         measure: Callable[[Backlog], None],
         delays: Callable[[], Iterator[float]],
     ) -> None:
         self._database = database
-        self._grafana = grafana
+        self._target = target
         self._measure = measure
         self._delays = delays
         self._delays_s = delays()
@@ -154,19 +184,20 @@ class DeliveryJob:
         """
         try:
             if self._retry_at is not None and now < self._retry_at:
-                enqueue(self._database, epoch, now)
+                _enqueue(self._database, self._target, epoch, now)
                 left_s = (self._retry_at - now).total_seconds()
                 raise Transient(f"notifications wait after a failure; next attempt in {left_s:.0f} s")
             return self._send(epoch, now)
         finally:
-            self._measure(outbox.backlog(self._database, now))
+            self._measure(outbox.backlog(self._database, self._target.name, now))
 
     def _send(self, epoch: int, now: datetime) -> DeliveryResult:
         backing_off = {message for message, backoff in self._backoffs.items() if now < backoff.retry_at}
         try:
-            result = deliver(self._database, self._grafana, epoch, lambda: now, backing_off)
-        except RagtideError:
-            self._retry_at = now + timedelta(seconds=next(self._delays_s))
+            result = deliver(self._database, self._target, epoch, lambda: now, backing_off)
+        except RagtideError as error:
+            asked_s = float(getattr(error, "retry_after_s", 0.0))
+            self._retry_at = now + timedelta(seconds=max(next(self._delays_s), asked_s))
             raise
         self._delays_s, self._retry_at = self._delays(), None
         failed = {message: self._backoffs.get(message) or _Backoff(now, self._delays()) for message in result.failed}

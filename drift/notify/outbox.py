@@ -1,19 +1,19 @@
 """Table `outbox`: a message is stored under its own id before it is sent, and marked once it is sent or refused.
 
-An unmarked message may have arrived: the sender looks for it at its target first.
+An unmarked message may have arrived. Messages about one problem or insight are sent in order.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ragtide.drift.leadership import min_version
 from ragtide.sinks.clickhouse.database import Database
 
 Action = Literal["open", "update", "close"]
-State = Literal["pending", "sent", "refused"]
+State = Literal["pending", "sent", "refused", "gave_up"]
 
 GRAFANA = "grafana"
 MOST = 1000  # messages of one run: the backlog of a long outage is sent in bounded steps
@@ -38,28 +38,32 @@ class OutboxRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A change of an episode's annotation, as one event asks for it; text and tags are those of afterwards."""
+    """A message to one target. `thread` is the problem's episode, or the insight, and `at` when it changed.
+
+    `content` is JSON that the target's sender reads.
+    """
 
     message_id: str
+    target: str
     action: Action
     thread: str
     at: datetime
-    start: datetime
-    end: datetime
-    text: str
-    tags: tuple[str, ...]
+    content: Mapping[str, Any]
     written_at: datetime
     attempts: int = 0
 
     @property
-    def identity(self) -> str:
-        """The tag by which the episode's annotation is found."""
-        return f"id:{self.thread}"
+    def subject(self) -> str:
+        """The problem or insight. Its messages are sent in order, over all episodes."""
+        return self.thread.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The number of pending messages, of those that failed before, the age of the oldest, and of refused ones."""
+    """The number of pending messages, of those that failed before, the age of the oldest, and of refused ones.
+
+    Refused are also those that were given up.
+    """
 
     waiting: int
     failing: int
@@ -67,19 +71,33 @@ class Backlog:
     refused: int
 
 
+class Unsent(NamedTuple):
+    """A message that was not sent: it waits, was refused or was given up."""
+
+    message_id: str
+    target: str
+    state: State
+    action: Action
+    subject: str
+    attempts: int
+    written_at: datetime
+    updated_at: datetime
+    why: str
+
+
 def enqueue_messages(database: Database, messages: Iterable[Message], epoch: int) -> None:
     """Store messages as pending. A later state of the same message wins."""
     database.insert("outbox", [_row(message, epoch, "pending") for message in messages])
 
 
-def pending(database: Database) -> Sequence[Message]:
-    """Load the oldest `MOST` pending messages in order; at the same time, openings come first."""
+def pending(database: Database, target: str) -> Sequence[Message]:
+    """Load the oldest `MOST` pending messages of a target in order; at the same time, openings come first."""
     rows = database.rows(
-        "SELECT message_id, action, subject, payload, attempts, written_at FROM outbox FINAL "
+        "SELECT message_id, target, action, subject, payload, attempts, written_at FROM outbox FINAL "
         "WHERE target = {target:String} AND state = 'pending' "
         "ORDER BY parseDateTime64BestEffort(JSONExtractString(payload, 'at'), 6), action != 'open', message_id "
         "LIMIT {most:UInt32}",
-        {"target": GRAFANA, "most": MOST},
+        {"target": target, "most": MOST},
     )
     return [_message(**row) for row in rows]
 
@@ -92,32 +110,46 @@ def mark(
     database.insert("outbox", [_row(attempted, epoch, state, external_id, why[:_LONGEST_WHY])])
 
 
-def backlog(database: Database, now: datetime) -> Backlog:
-    """Measure the backlog at `now`, the server's time."""
+def give_up(database: Database, messages: Sequence[Message], epoch: int, why: str) -> None:
+    """Mark messages that will not be tried again."""
+    rows = [_row(message, epoch, "gave_up", why=why[:_LONGEST_WHY]) for message in messages]
+    database.insert("outbox", rows)
+
+
+def backlog(database: Database, target: str, now: datetime) -> Backlog:
+    """Measure the backlog of a target at `now`, the server's time."""
     [found] = database.rows(
         "SELECT countIf(state = 'pending') AS waiting, countIf(state = 'pending' AND attempts > 0) AS failing, "
         "minIf(written_at, state = 'pending') AS oldest, "
-        "countIf(state = 'refused') AS refused FROM outbox FINAL WHERE target = {target:String}",
-        {"target": GRAFANA},
+        "countIf(state IN ('refused', 'gave_up')) AS refused FROM outbox FINAL WHERE target = {target:String}",
+        {"target": target},
     )
     oldest_s = max((now - found["oldest"]).total_seconds(), 0.0) if found["waiting"] else 0.0
     return Backlog(found["waiting"], found["failing"], oldest_s, found["refused"])
 
 
+def load_unsent(database: Database, target: str | None = None) -> list[Unsent]:
+    """Load the messages of a target, or of all, that were not sent: by target, the oldest first."""
+    rows = database.rows(
+        f"SELECT {', '.join(Unsent._fields)} FROM outbox FINAL WHERE state != 'sent' "
+        f"{'' if target is None else 'AND target = {target:String} '}ORDER BY target, written_at, message_id",
+        None if target is None else {"target": target},
+    )
+    return [Unsent(**row) for row in rows]
+
+
+def targets(database: Database) -> list[str]:
+    """Names of all targets that messages were ever written to, within the retention."""
+    return [row["target"] for row in database.rows("SELECT DISTINCT target FROM outbox ORDER BY target")]
+
+
 def _row(message: Message, epoch: int, state: State, external_id: str = "", why: str = "") -> OutboxRow:
-    payload = {
-        "at": message.at.isoformat(),
-        "start": message.start.isoformat(),
-        "end": message.end.isoformat(),
-        "text": message.text,
-        "tags": message.tags,
-    }
     return OutboxRow(
         message_id=message.message_id,
-        target=GRAFANA,
+        target=message.target,
         action=message.action,
         subject=message.thread,
-        payload=json.dumps(payload),
+        payload=json.dumps({"at": message.at.isoformat(), **message.content}),
         state=state,
         why=why,
         external_id=external_id,
@@ -129,10 +161,8 @@ def _row(message: Message, epoch: int, state: State, external_id: str = "", why:
 
 
 def _message(
-    message_id: str, action: Action, subject: str, payload: str, attempts: int, written_at: datetime
+    message_id: str, target: str, action: Action, subject: str, payload: str, attempts: int, written_at: datetime
 ) -> Message:
     content = json.loads(payload)
-    at, start, end = (datetime.fromisoformat(content[name]) for name in ("at", "start", "end"))
-    return Message(
-        message_id, action, subject, at, start, end, content["text"], tuple(content["tags"]), written_at, attempts
-    )
+    at = datetime.fromisoformat(content.pop("at"))
+    return Message(message_id, target, action, subject, at, content, written_at, attempts)

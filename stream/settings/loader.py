@@ -14,6 +14,7 @@ from ragtide.dashboards.dashboard_settings import DashboardSettings
 from ragtide.dashboards.settings import ViewSettings
 from ragtide.drift.routes import Route
 from ragtide.drift.settings import DriftSettings, JobSettings, RuleSettings, TopicSettings, WindowSettings
+from ragtide.drift.webhook_settings import Webhook
 from ragtide.evaluators.errors import ConfigError
 from ragtide.evaluators.settings import EvaluatorSettings
 from ragtide.sinks.alertmanager_settings import AlertmanagerSettings
@@ -59,6 +60,12 @@ class Settings(BaseModel, extra="forbid", frozen=True):
         "are patterns (* stands for any characters, ? for one; default *). owner is a team or person. labels are more "
         "labels for alerts, e.g. { channel = '#search' }.",
     )
+    webhooks: tuple[Webhook, ...] = Field(
+        default=(),
+        description="Webhooks: tables [[webhooks]] with name and url, and optional secret, events, filters (app, "
+        "environment, metric, type, severities), headers, ca_file, timeout_s, retry_days and source. docs/webhooks.md "
+        "explains them.",
+    )
     grafana: GrafanaSettings = Field(default_factory=GrafanaSettings)
     alertmanager: AlertmanagerSettings = Field(default_factory=AlertmanagerSettings)
     dashboards: DashboardSettings = Field(default_factory=DashboardSettings)
@@ -77,6 +84,9 @@ class Settings(BaseModel, extra="forbid", frozen=True):
                 f"ingest.max_bytes ({largest}) is more than kafka.max_record_bytes ({carried}): none so large could "
                 f"be sent; set kafka.max_record_bytes = {largest}, or lower ingest.max_bytes"
             )
+        names = [one.name for one in self.webhooks]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"webhooks: names must differ; twice: {', '.join(twice)}")
         if self.kafka.heartbeat_s * 2 > self.kafka.session_timeout_s:
             raise ValueError("kafka.heartbeat_s must be at most half of kafka.session_timeout_s")
         for name in ("traces_days", "windows_minute_days"):  # a trace that comes last revises windows of its time

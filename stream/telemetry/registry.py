@@ -288,23 +288,29 @@ class Telemetry:
         )
         self.outbox_waiting = self._gauge(
             "outbox_waiting",
-            "Messages that wait for Grafana, as last seen by the leader of the jobs.",
-            "Growing: Grafana is down or refuses them. The log and column `why` of table outbox have the reason.",
+            "Messages that wait for a target, as last seen by the leader of the jobs. Targets are grafana, "
+            "webhook:NAME and topic:NAME.",
+            "Growing: the target is down or rejects the credentials. `ragtide notify list` has the reason.",
+            "target",
         )
         self.outbox_failing = self._gauge(
             "outbox_failing",
             "Waiting messages with at least one failed attempt.",
-            "While others are sent: Grafana refuses only these. Retries slow down. Check column `why` of table outbox.",
+            "While others are sent: the target fails on these only. Retries slow down. See `ragtide notify list`.",
+            "target",
         )
         self.outbox_oldest_seconds = self._gauge(
             "outbox_oldest_seconds",
-            "Seconds that the oldest message has waited for Grafana.",
-            "Above a few jobs.every_s: check the log and table outbox. Nothing is lost within retention.outbox_days.",
+            "Seconds that the oldest message has waited for a target.",
+            "Above a few jobs.every_s: check the log and `ragtide notify list`. Nothing is lost within "
+            "retention.outbox_days, or webhooks.retry_days.",
+            "target",
         )
         self.outbox_refused = self._gauge(
             "outbox_refused",
-            "Messages that Grafana refused for their content. They are not sent again.",
-            "Column `why` of table outbox has Grafana's reason.",
+            "Messages that a target refused for their content, or that were given up. They are not sent again.",
+            "`ragtide notify list` has the reason.",
+            "target",
         )
         self.alerts_firing = self._gauge(
             "alerts_firing",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
+from ragtide.drift.notify.annotations import AnnotationChannel
 from ragtide.drift.notify.messages import enqueue
 from ragtide.drift.rootcause.messages import root_cause_message
 from ragtide.drift.rootcause_job import RootCauseJob
@@ -106,7 +107,7 @@ def test_causes_of_problems(clickhouse_server: EmbeddedClickHouse) -> None:
         check("causes", "events", recorded.events(database, START))
         check("causes", "problems", recorded.problems(database, START))
         check("sentences", "causes of problems", recorded.sentences(database, START))
-        enqueue(database, world.term.epoch, world.at(END * 60 + 60))
+        enqueue(database, AnnotationChannel(), world.term.epoch, world.at(END * 60 + 60))
         check("causes", "messages", recorded.messages(database, START))
         check("sentences", "messages of causes", recorded.texts(database))
 

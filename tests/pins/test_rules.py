@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ragtide.drift.notify.annotations import AnnotationChannel
 from ragtide.drift.notify.messages import enqueue
 from ragtide.drift.settings import JobSettings, RuleOverride, WindowSettings
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
@@ -55,7 +56,7 @@ def test_what_people_read(world: World) -> None:
 
 
 def test_what_is_announced(world: World) -> None:
-    enqueue(world.database, world.term.epoch, world.at(MINUTES * 60 + 60))
+    enqueue(world.database, AnnotationChannel(), world.term.epoch, world.at(MINUTES * 60 + 60))
     check("rules", "messages", recorded.messages(world.database, START))
     check("sentences", "messages of rules", recorded.texts(world.database))
 

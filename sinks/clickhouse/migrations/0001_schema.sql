@@ -464,11 +464,11 @@ COMMENT 'Observations about each period that never page. A later run withdraws t
 CREATE TABLE IF NOT EXISTS outbox
 (
     message_id String COMMENT 'Identifier of the notification, derived from its event',
-    target LowCardinality(String) COMMENT 'Receiver: grafana',
-    action LowCardinality(String) COMMENT 'open, update or close',
-    subject String COMMENT 'Problem id and episode',
+    target LowCardinality(String) COMMENT 'Receiver: grafana, webhook:NAME or topic:NAME',
+    action LowCardinality(String) COMMENT 'open, update or close; of an insight open or close',
+    subject String COMMENT 'Problem id and episode, or insight id and insight',
     payload String COMMENT 'JSON of the message',
-    state LowCardinality(String) COMMENT 'pending, sent or refused',
+    state LowCardinality(String) COMMENT 'pending, sent, refused or gave_up',
     why String COMMENT 'Error of the latest failed attempt; empty: none failed',
     external_id String COMMENT 'Identifier at the receiver; empty: not sent yet',
     attempts UInt32 COMMENT 'Delivery attempts so far',

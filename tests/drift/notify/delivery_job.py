@@ -4,7 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ragtide.drift.notify.delivery import DeliveryResult, deliver
+from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender
+from ragtide.drift.notify.delivery import DeliveryResult, Target, deliver
 from ragtide.drift.problems.model import EventRow
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.grafana import GrafanaGateway
@@ -35,7 +36,7 @@ class Job:
     def run(self, epoch: int = 1, days: float = 0) -> DeliveryResult:
         """So many days from now."""
         gateway = GrafanaGateway(self.grafana.settings(), sleep=lambda _: None)
-        return deliver(self.database, gateway, epoch, lambda: datetime.now(UTC) + timedelta(days=days))
+        return deliver(self.database, annotations(gateway), epoch, lambda: datetime.now(UTC) + timedelta(days=days))
 
     def annotations(self) -> list[dict[str, Any]]:
         return list(self.grafana.state.annotations.values())
@@ -43,6 +44,10 @@ class Job:
     def states(self) -> dict[str, str]:
         rows = self.database.rows("SELECT message_id, state FROM outbox FINAL ORDER BY message_id")
         return {row["message_id"]: row["state"] for row in rows}
+
+
+def annotations(gateway: GrafanaGateway) -> Target:
+    return Target(AnnotationSender(gateway), AnnotationChannel())
 
 
 def ms(time: datetime) -> int:

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ragtide.drift.leadership import elect
-from ragtide.drift.notify.delivery import deliver
+from ragtide.drift.notify.annotations import AnnotationChannel, AnnotationSender
+from ragtide.drift.notify.delivery import Target, deliver
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.grafana import GrafanaGateway
 from ragtide.sinks.settings import ClickHouseSettings, GrafanaSettings
@@ -63,7 +64,12 @@ def _run(clickhouse: ClickHouseSettings, grafana: GrafanaSettings, point: str) -
         _arm(POINTS[point])
     database = Database(clickhouse)
     term = elect(database, str(os.getpid()))
-    deliver(database, GrafanaGateway(grafana), term.epoch, lambda: datetime.now(UTC))
+    deliver(
+        database,
+        Target(AnnotationSender(GrafanaGateway(grafana)), AnnotationChannel()),
+        term.epoch,
+        lambda: datetime.now(UTC),
+    )
     database.close()
 
 

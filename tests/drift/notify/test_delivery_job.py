@@ -16,6 +16,7 @@ from ragtide.stream.job_schedule import export_backlog
 from ragtide.stream.telemetry.registry import Telemetry
 from tests.contracts.grafana_server import Fault, GrafanaServer
 from tests.dashboards.sample_rows import NOON, event
+from tests.drift.notify.delivery_job import annotations
 
 pytestmark = pytest.mark.clickhouse
 
@@ -28,7 +29,10 @@ class Job:
         self._telemetry = Telemetry()
         gateway = GrafanaGateway(grafana.settings(), sleep=lambda _: None)
         self._job = DeliveryJob(
-            database, gateway, partial(export_backlog, self._telemetry), lambda: chain([10.0, 20.0], repeat(40.0))
+            database,
+            annotations(gateway),
+            partial(export_backlog, self._telemetry, "grafana"),
+            lambda: chain([10.0, 20.0], repeat(40.0)),
         )
         self._began = server_time(database)
 
@@ -41,7 +45,7 @@ class Job:
         return self._job.run(1, self._began + timedelta(seconds=second))
 
     def seen(self, metric: str) -> float | None:
-        return self._telemetry.registry.get_sample_value(f"ragtide_outbox_{metric}")
+        return self._telemetry.registry.get_sample_value(f"ragtide_outbox_{metric}", {"target": "grafana"})
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.clickhouse
 @pytest.mark.parametrize("last", ["old", "new"])
 def test_a_newer_leaders_word_stands_whoever_writes_last(database: Database, last: str) -> None:
     """The old one has tried more often."""
-    message = Message("grafana:e1", "open", "p1:1", NOON, NOON, NOON, "it fell", (), NOON)
+    message = Message("grafana:e1", "grafana", "open", "p1:1", NOON, {"text": "it fell"}, NOON)
     enqueue_messages(database, [message], epoch=1)
     for leader in ("new", "old") if last == "old" else ("old", "new"):
         if leader == "new":
@@ -23,5 +23,5 @@ def test_a_newer_leaders_word_stands_whoever_writes_last(database: Database, las
         else:
             for attempts in range(3):
                 mark(database, replace(message, attempts=attempts), 1, "pending", why="no answer")
-    found = backlog(database, NOON + timedelta(minutes=1))
+    found = backlog(database, "grafana", NOON + timedelta(minutes=1))
     assert (found.waiting, found.refused) == (0, 0)
