@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from tests.dashboards.macros import VARIABLE
+from tests.dashboards.macros import VARIABLE, Choice
 
 Json = dict[str, Any]
 
@@ -44,6 +44,17 @@ def queries(dashboard: Json) -> Iterator[tuple[str, str]]:
     for annotation in dashboard["annotations"]["list"]:
         if "rawSql" in annotation["target"]:
             yield f"annotation {annotation['name']}", annotation["target"]["rawSql"]
+
+
+def defaults(dashboard: Json) -> dict[str, Choice]:
+    """What each variable has before anybody chooses; a name that its query would offer first is empty."""
+    found: dict[str, Choice] = {}
+    for variable in dashboard["templating"]["list"]:
+        if variable["type"] == "query" and not variable.get("current"):
+            found[variable["name"]] = ["$__all"] if variable.get("multi") else ""
+        elif variable["type"] != "datasource":
+            found[variable["name"]] = variable["current"]["value"]
+    return found
 
 
 def faults(dashboard: Json) -> Iterator[str]:

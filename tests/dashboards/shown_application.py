@@ -15,7 +15,7 @@ from ragtide.evaluators.registry import load
 from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from ragtide.sinks.rows import EmbeddingRow
-from tests.dashboards.lint import queries
+from tests.dashboards.lint import defaults, queries
 from tests.dashboards.macros import Choice, expanded
 from tests.dashboards.sample_details import METRIC, before, confusion, expected_levels, scores, verdicts
 from tests.dashboards.sample_rows import APP, NOON, asked, asked_again, flip, insight, ordinary, problems
@@ -59,7 +59,8 @@ class Shown:
         end: datetime = END,
         board: str = "application",
     ) -> list[dict[str, Any]]:
-        sql = expanded(self.boards[board][where], NOON, end, interval_s, {**ALL, **(chosen or {})})
+        choices = {**defaults(self.documents[board]), **ALL, **(chosen or {})}
+        sql = expanded(self.boards[board][where], NOON, end, interval_s, choices)
         return self.database.rows(sql)
 
     def row(self, where: str, chosen: Mapping[str, Choice] | None = None, board: str = "application") -> dict[str, Any]:

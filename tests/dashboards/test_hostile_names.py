@@ -17,8 +17,9 @@ from ragtide.sinks.clickhouse.database import Database
 from ragtide.sinks.clickhouse.embedded import EmbeddedClickHouse
 from ragtide.sinks.rows import TextRow
 from ragtide.stream.labels.rows import LabelRow
-from tests.dashboards.lint import queries, references
+from tests.dashboards.lint import defaults, queries, references
 from tests.dashboards.macros import FORMATS, VARIABLE, Choice, expanded, interpolate
+from tests.dashboards.sample_details import METRIC
 from tests.dashboards.sample_rows import NOON, REGISTRY, asked, asked_again, event, flip, insight, window
 from tests.drift.world import World, score_row, text_row, trace_row
 from tests.infra.fresh_database import fresh_database
@@ -98,9 +99,10 @@ def database(clickhouse_server: EmbeddedClickHouse) -> Iterator[Database]:
 
 def chosen_by(database: Database, documents: dict[str, Any], run: str, name: str) -> dict[str, Choice]:
     """Choose the name in every variable as a person does: where a query offers it, by the value beside the label."""
-    chosen: dict[str, Choice] = {"run": run, "app": name, "resolution": "0", "score": "50", "errors": "all"}
-    chosen |= {"worst": "newest", "trace_id": name, "problem": name, "severity": ["$__all"], "state": ["$__all"]}
-    chosen |= {"type": ["$__all"], "kind": ["$__all"]}
+    chosen: dict[str, Choice] = {}
+    for document in documents.values():
+        chosen |= defaults(document)
+    chosen |= {"run": run, "app": name, "trace_id": name, "problem": name, "metric": METRIC, "segment": "tenant"}
     for variable in ("environment", "model", "standard"):
         sql = dict(queries(documents["application"]))[f"variable {variable}"]
         rows = database.rows(expanded(sql, NOON, END, 60, chosen))
