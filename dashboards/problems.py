@@ -230,7 +230,7 @@ def _times(ask: ProblemQueries) -> Iterator[table.Panel | timeseries.Panel]:
         "Of problems that opened in the time range: from the first bad trace to opening, and from opening to "
         "resolution, each with the number it rests on. No data: none has opened."
     )
-    named = {f"{level} to {which}": "s" for which in ("detect", "resolve") for level in ("median", "90th percentile")}
+    named = {f"{which}, {level}": "s" for which in ("detect", "resolve") for level in ("median", "90 %")}
     durations = rows("Time to detect and to resolve", says, ask.durations(), 14, named).no_value("no problem")
     yield color_cells(durations, "severity", _COLOURS)
     says = "Problems that opened, and that resolved, per day in UTC. No data: none did."

@@ -223,8 +223,8 @@ class ProblemQueries:
         def of(which: str, name: str) -> str:
             column = f"{which}_s"
             return (
-                f"count({column}) AS `{name}`, quantileExact(0.5)({column}) AS `median to {which}`, "
-                f"quantileExact(0.9)({column}) AS `90th percentile to {which}`"
+                f"count({column}) AS `{name}`, quantileExact(0.5)({column}) AS `{which}, median`, "
+                f"quantileExact(0.9)({column}) AS `{which}, 90 %`"
             )
 
         return (
@@ -247,7 +247,7 @@ class ProblemQueries:
     def insights(self) -> str:
         """Return the insights whose period overlaps the range, the newest first."""
         return (
-            "SELECT period_end AS until, period_start AS since, type, app AS application, environment, description, "
+            "SELECT period_end AS until, type, description, app AS application, environment, period_start AS since, "
             "arrayStringConcat(actions, ' ') AS `what to do`, examples[1] AS `worst trace`, "
             "length(examples) AS `number of examples`, "
             f"{trace_link_sql('app', 'examples[1]', self.trace_url)} AS trace_link "

@@ -53,7 +53,9 @@ def trace(
     view = frame(NAME, "Trace", says)
     for variable in variables(tables)[:-1]:
         view = view.with_variable(variable)
-    view = view.with_variable(one_of("errors", "Traces", {"all": "all", "with errors": "only"}, "all"))
+    view = view.with_variable(
+        one_of("errors", "Show", {"all traces": "all", "traces with errors": "only"}, "all traces")
+    )
     view = view.with_variable(_worst(ask)).with_variable(_trace_id())
     view = view.with_row(section("Trace"))
     for panel in _trace(ask):
@@ -100,19 +102,19 @@ def _trace(ask: TraceQueries) -> Iterator[table.Panel]:
         "Every metric of the trace against its threshold: that of the rules, else the metric's own. Evaluators "
         "without a value say why. No data: no evaluator has stored a row, or there is no such trace."
     )
-    scores = color_cells(rows("Scores", says, ask.scores(), 14, height=12), "verdict", _PASS)
-    scores = widths(decimals(scores.no_value("no scores"), "value", 3), {"verdict": 130, "value": 80, "threshold": 100})
+    scores = color_cells(rows("Scores", says, ask.scores(), 24, height=10), "verdict", _PASS)
+    scores = widths(decimals(scores.no_value("no scores"), "value", 3), {"verdict": 130, "value": 90, "threshold": 100})
     yield link_cells(scores, "metric", "Show this metric over time", _METRIC)
-    says = (
-        "Every place that an evaluator points at, by position: characters of the text, or numbers of list items. It "
-        "never quotes. Personal data is here by kind and position only. No data: no evaluator points at anything."
-    )
-    places = color_cells(rows("Evidence", says, ask.evidence(), 10, height=12), "verdict", VERDICTS)
-    yield decimals(places.no_value("no evidence"), "score", 3)
 
 
 def _details(ask: TraceQueries, links: Mapping[str, str]) -> Iterator[table.Panel]:
     yield _text(ask, "contexts", "Retrieved chunks", 24, 10)
+    says = (
+        "Every place that an evaluator points at, by position: characters of the text, or numbers of list items. It "
+        "never quotes. Personal data is here by kind and position only. No data: no evaluator points at anything."
+    )
+    places = color_cells(rows("Evidence", says, ask.evidence(), 24, height=8), "verdict", VERDICTS)
+    yield decimals(places.no_value("no evidence"), "score", 3)
     says = "Problems that have named this trace as an example. No data: none has."
     problems = rows("Problems that name this trace", says, ask.problems(), 14, height=6).no_value("no problem names it")
     problems = color_cells(color_cells(problems, "state", _STATES), "severity", _SEVERITIES)

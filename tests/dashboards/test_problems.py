@@ -166,8 +166,8 @@ def test_times_to_detect_and_to_resolve(shown: Shown) -> None:
     by = {(row["type"], row["severity"]): row for row in shown.rows("table Time to detect and to resolve A")}
     warning = by["accuracy", "warning"]
     assert (warning["problems"], warning["detected"], warning["resolved"]) == (2, 2, 2)
-    assert (warning["90th percentile to detect"], warning["90th percentile to resolve"]) == (360, 3600)
-    assert (by["operations", "info"]["detected"], by["operations", "info"]["median to detect"]) == (0, None)
+    assert (warning["detect, 90 %"], warning["resolve, 90 %"]) == (360, 3600)
+    assert (by["operations", "info"]["detected"], by["operations", "info"]["detect, median"]) == (0, None)
     days = shown.rows("timeseries Opened and resolved per day A", start=at(-720))
     assert [(row["opened"], row["resolved"]) for row in days] == [(5, 3)]
 
